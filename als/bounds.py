@@ -1,0 +1,35 @@
+"""What can be said of a job's end before it is simulated."""
+
+from __future__ import annotations
+
+import math
+
+from traces.compiled import Array
+
+__all__ = ["earliest_end_ns"]
+
+
+def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_gflops: Array) -> int:
+    """An instant before which a job cannot end, if its speeds do not rise: all of its work at all of its cores' speed.
+
+    Parameters
+    ----------
+    start_ns : int
+        Its start.
+    total_gflop : float
+        A lower bound on the sum of its task lengths.
+    mean_gflop : float
+        Mean task length.
+    speed_gflops : float64 (P,)
+        Speed of each core.
+
+    Returns
+    -------
+    int
+        ns. Each task's duration is rounded by up to half a nanosecond, so the bound gives way by a thousandth, which
+        covers 2,000 times the expected number of tasks as long as a task takes a microsecond; for shorter tasks nothing
+        is promised, and the start is returned.
+    """
+    if mean_gflop / float(speed_gflops.max()) < 1e-6:
+        return start_ns
+    return start_ns + math.floor(0.999e9 * total_gflop / float(speed_gflops.sum()))

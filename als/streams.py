@@ -1,0 +1,163 @@
+"""Named randomness: one stream of normal numbers per (seed, job number, purpose).
+
+A stream is numpy's counter-based generator ``Philox4x64-10`` with key (seed, job number) and counter (block, 0, 0,
+purpose), so that any job's numbers can be drawn anywhere, in any order, without a generator to share. A 64-bit word w
+becomes the uniform number u = (⌊w / 2¹²⌋ + ½) / 2⁵², which is never 0 or 1, and u becomes a normal number by
+the inverse distribution function, so that a draw is one word and nothing is left over.
+
+The same numbers in plain Python::
+
+    words = numpy.random.Philox(key=[seed, job], counter=[0, 0, 0, purpose]).random_raw(n)
+    z = [statistics.NormalDist().inv_cdf(((int(w) >> 12) + 0.5) / 2**52) for w in words]
+
+Sources: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405 (Philox);
+Wichura, "Algorithm AS 241", Applied Statistics 37(3), 1988, doi:10.2307/2347330 (PPND16).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from traces.compiled import Array, compiled
+
+__all__ = ["TASK_LENGTHS", "fill_words", "normal_from_word", "round_keys"]
+
+#: The purpose of the stream that task lengths are drawn from.
+TASK_LENGTHS = 1
+
+_ROUNDS = 10
+_BUMPS = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
+_U32 = np.uint64(32)
+_U12 = np.uint64(12)
+_LOW = np.uint64(0xFFFFFFFF)
+# The two multipliers in halves: their products with 32-bit halves never overflow 64 bits.
+_M0_HI, _M0_LO = np.uint64(0xD2E7470E), np.uint64(0xE14C6C93)
+_M1_HI, _M1_LO = np.uint64(0xCA5A8263), np.uint64(0x95121157)
+
+
+def round_keys(seed: int, job: int) -> Array:
+    """The ten round keys of the stream's key, uint64 of shape (20,): for many draws of one job number."""
+    keys = np.empty(2 * _ROUNDS, np.uint64)
+    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
+    return keys
+
+
+_BUMP0_HI, _BUMP0_LO = np.uint64(_BUMPS[0] >> 32), np.uint64(_BUMPS[0] & 0xFFFFFFFF)
+_BUMP1_HI, _BUMP1_LO = np.uint64(_BUMPS[1] >> 32), np.uint64(_BUMPS[1] & 0xFFFFFFFF)
+
+
+@compiled()
+def _add(a: np.uint64, b_hi: np.uint64, b_lo: np.uint64) -> np.uint64:
+    # a + b modulo 2**64 in halves, so that plain numpy, which warns of an overflow, computes it too.
+    low = (a & _LOW) + b_lo
+    high = (a >> _U32) + b_hi + (low >> _U32)
+    return np.uint64(((high & _LOW) << _U32) | (low & _LOW))
+
+
+@compiled()
+def fill_round_keys(keys: Array, seed: np.uint64, job: np.uint64) -> None:
+    """Write the ten round keys of (seed, job) to ``keys``, uint64 of shape (20,)."""
+    k0, k1 = seed, job
+    for r in range(_ROUNDS):
+        keys[2 * r] = k0
+        keys[2 * r + 1] = k1
+        k0 = _add(k0, _BUMP0_HI, _BUMP0_LO)
+        k1 = _add(k1, _BUMP1_HI, _BUMP1_LO)
+
+
+@compiled()
+def _high(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
+    # Upper 64 bits of m * x.
+    x_hi, x_lo = x >> _U32, x & _LOW
+    middle = m_hi * x_lo + ((m_lo * x_lo) >> _U32)
+    carried = m_lo * x_hi + (middle & _LOW)
+    return np.uint64(m_hi * x_hi + (middle >> _U32) + (carried >> _U32))
+
+
+@compiled()
+def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
+    # Lower 64 bits of m * x.
+    x_hi, x_lo = x >> _U32, x & _LOW
+    low = m_lo * x_lo
+    middle = ((m_hi * x_lo) & _LOW) + ((m_lo * x_hi) & _LOW) + (low >> _U32)
+    return np.uint64(((middle & _LOW) << _U32) | (low & _LOW))
+
+
+@compiled()
+def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
+    """Write block number ``block`` = 0, 1, … of a stream: four uint64 words, to ``words[0:4]``."""
+    # numpy's generator counts up before it computes, so that its first block has counter 1.
+    c0, c1, c2, c3 = np.uint64(block + 1), np.uint64(0), np.uint64(0), np.uint64(purpose)
+    for r in range(_ROUNDS):
+        h0, l0 = _high(_M0_HI, _M0_LO, c0), _low(_M0_HI, _M0_LO, c0)
+        h1, l1 = _high(_M1_HI, _M1_LO, c2), _low(_M1_HI, _M1_LO, c2)
+        c0, c1, c2, c3 = h1 ^ c1 ^ keys[2 * r], l1, h0 ^ c3 ^ keys[2 * r + 1], l0
+    words[0], words[1], words[2], words[3] = c0, c1, c2, c3
+
+
+@compiled()
+def normal_from_word(word: np.uint64) -> float:
+    """The standard normal number of a 64-bit word, by AS 241 (about 16 digits)."""
+    p = (float(np.int64(word >> _U12)) + 0.5) / 4503599627370496.0
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        num = (((((((2.5090809287301226727e3 * r
+                     + 3.3430575583588128105e4) * r
+                    + 6.7265770927008700853e4) * r
+                   + 4.5921953931549871457e4) * r
+                  + 1.3731693765509461125e4) * r
+                 + 1.9715909503065514427e3) * r
+                + 1.3314166789178437745e2) * r
+               + 3.3871328727963666080e0) * q
+        den = (((((((5.2264952788528545610e3 * r
+                     + 2.8729085735721942674e4) * r
+                    + 3.9307895800092710610e4) * r
+                   + 2.1213794301586595867e4) * r
+                  + 5.3941960214247511077e3) * r
+                 + 6.8718700749205790830e2) * r
+                + 4.2313330701600911252e1) * r
+               + 1.0)
+        return num / den
+    r = p if q <= 0.0 else 1.0 - p
+    r = math.sqrt(-math.log(r))
+    if r <= 5.0:
+        r = r - 1.6
+        num = (((((((7.74545014278341407640e-4 * r
+                     + 2.27238449892691845833e-2) * r
+                    + 2.41780725177450611770e-1) * r
+                   + 1.27045825245236838258e0) * r
+                  + 3.64784832476320460504e0) * r
+                 + 5.76949722146069140550e0) * r
+                + 4.63033784615654529590e0) * r
+               + 1.42343711074968357734e0)
+        den = (((((((1.05075007164441684324e-9 * r
+                     + 5.47593808499534494600e-4) * r
+                    + 1.51986665636164571966e-2) * r
+                   + 1.48103976427480074590e-1) * r
+                  + 6.89767334985100004550e-1) * r
+                 + 1.67638483018380384940e0) * r
+                + 2.05319162663775882187e0) * r
+               + 1.0)
+    else:
+        r = r - 5.0
+        num = (((((((2.01033439929228813265e-7 * r
+                     + 2.71155556874348757815e-5) * r
+                    + 1.24266094738807843860e-3) * r
+                   + 2.65321895265761230930e-2) * r
+                  + 2.96560571828504891230e-1) * r
+                 + 1.78482653991729133580e0) * r
+                + 5.46378491116411436990e0) * r
+               + 6.65790464350110377720e0)
+        den = (((((((2.04426310338993978564e-15 * r
+                     + 1.42151175831644588870e-7) * r
+                    + 1.84631831751005468180e-5) * r
+                   + 7.86869131145613259100e-4) * r
+                  + 1.48753612908506148525e-2) * r
+                 + 1.36929880922735805310e-1) * r
+                + 5.99832206555887937690e-1) * r
+               + 1.0)
+    x = num / den
+    return -x if q < 0.0 else x

@@ -1,0 +1,164 @@
+"""A job's tasks: lengths drawn from a normal distribution until they make up the job (two-level paper, section 5.1).
+
+A job of length L GFLOP on P cores, with K tasks a core, has a mean task length of L/(P·K). Lengths are drawn from
+Normal(mean, variation·mean), non-positive draws are drawn again, and tasks are added until their sum reaches L; so their
+number varies a little. With variation 0 there are exactly P·K tasks of the mean length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from als.streams import TASK_LENGTHS, fill_round_keys, fill_words, normal_from_word
+from traces.compiled import Array, compiled
+from traces.errors import InputError, shown
+
+__all__ = ["MAX_TASKS_PER_JOB", "MAX_VARIATION", "TaskModel", "draw_lengths", "drawn_lengths", "expected_tasks"]
+
+#: Largest task variation factor Υ that is accepted; the paper studies 0 to 0.25.
+MAX_VARIATION = 10.0
+
+#: A job of more tasks than this is refused before anything is simulated.
+MAX_TASKS_PER_JOB = 100_000_000
+
+
+@dataclass(frozen=True)
+class TaskModel:
+    """How jobs are divided into tasks.
+
+    Attributes
+    ----------
+    variation : float
+        Task variation factor Υ: the standard deviation of task lengths over their mean, 0 to ``MAX_VARIATION``.
+    tasks_per_core : int
+        K, the number of tasks a core that a job has on average, >= 1.
+    seed : int
+        0 to 2**64 - 1. A job's tasks depend on the seed and its job number alone.
+    """
+
+    variation: float = 0.0
+    tasks_per_core: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.variation) and 0 <= self.variation <= MAX_VARIATION):
+            raise InputError(f"--variation: {shown(self.variation)}; allowed: 0 to {MAX_VARIATION:g}")
+        if not 1 <= self.tasks_per_core <= MAX_TASKS_PER_JOB:
+            raise InputError(
+                f"--tasks-per-core: {shown(self.tasks_per_core)}; allowed: 1 to {MAX_TASKS_PER_JOB}"
+            )
+        if not 0 <= self.seed < 2**64:
+            raise InputError(f"--seed: {shown(self.seed)}; allowed: 0 to 2**64 - 1")
+
+    def check(self, cores: Array, job_id: Array) -> None:
+        """Refuse a workload in which one job would have more than ``MAX_TASKS_PER_JOB`` tasks."""
+        if len(cores) and int(cores.max()) * self.tasks_per_core > MAX_TASKS_PER_JOB:
+            row = int(cores.argmax())
+            raise InputError(
+                f"--tasks-per-core: {self.tasks_per_core} gives job {job_id[row]} of {cores[row]} cores "
+                f"{int(cores[row]) * self.tasks_per_core} tasks; allowed: up to {MAX_TASKS_PER_JOB} a job"
+            )
+
+    def lengths(self, job: int, cores: int, core_gflop: float) -> Array:
+        """The task lengths of one job.
+
+        Parameters
+        ----------
+        job : int
+            Job number, >= 0.
+        cores : int
+            P, the number of its cores.
+        core_gflop : float
+            Its length over P, L/P, in GFLOP: core speed times run time.
+
+        Returns
+        -------
+        ndarray of float64
+            GFLOP of each task.
+        """
+        return drawn_lengths(
+            self.seed,
+            job,
+            cores * self.tasks_per_core,
+            core_gflop / self.tasks_per_core,
+            self.variation,
+            core_gflop * cores,
+        )
+
+
+def drawn_lengths(seed: int, job: int, n: int, mean_gflop: float, variation: float, total_gflop: float) -> Array:
+    """The task lengths of one job, float64, by the arguments of :func:`draw_lengths`."""
+    keys = np.empty(20, np.uint64)
+    room = expected_tasks(n, variation)
+    while True:
+        lengths = np.empty(room, np.float64)
+        drawn = draw_lengths(lengths, keys, np.uint64(seed), job, n, mean_gflop, variation, total_gflop)
+        if drawn >= 0:
+            return lengths[:drawn]
+        room *= 2
+
+
+@compiled()
+def expected_tasks(n: int, variation: float) -> int:
+    """Room for a job's tasks that is hardly ever too little: their mean number ``n`` and eight standard deviations."""
+    return int(n + 8.0 * variation * math.sqrt(float(n)) + 8.0)
+
+
+@compiled()
+def draw_lengths(
+    lengths: Array,
+    keys: Array,
+    seed: np.uint64,
+    job: int,
+    n: int,
+    mean_gflop: float,
+    variation: float,
+    total_gflop: float,
+) -> int:
+    """Draw a job's task lengths into ``lengths``; returns their number, or -1 if there is not enough room.
+
+    Parameters
+    ----------
+    lengths : float64 (room,)
+        Filled from the start.
+    keys : uint64 (20,)
+        Work space.
+    seed, job : int
+        Key of the stream.
+    n : int
+        Number of tasks where variation is 0: P·K.
+    mean_gflop : float
+        Mean length L/(P·K). It is given, and not L/n, since a caller has L/P without rounding: a task of the mean length
+        then takes the recorded run time to the nanosecond.
+    variation : float
+        Standard deviation over mean.
+    total_gflop : float
+        L, which the sum of the lengths reaches with the last task.
+    """
+    if variation == 0.0:
+        if n > lengths.size:
+            return -1
+        lengths[:n] = mean_gflop
+        return n
+    deviation = variation * mean_gflop
+    words = np.empty(4, np.uint64)
+    fill_round_keys(keys, seed, np.uint64(job))
+    reached = 0.0
+    drawn = 0
+    block = 0
+    while True:
+        fill_words(words, keys, block, TASK_LENGTHS)
+        block += 1
+        for i in range(4):
+            length = mean_gflop + deviation * normal_from_word(words[i])
+            if length > 0.0:
+                if drawn == lengths.size:
+                    return -1
+                lengths[drawn] = length
+                drawn += 1
+                reached += length
+                if reached >= total_gflop:
+                    return drawn

@@ -1,0 +1,30 @@
+"""The allocators, one a file.
+
+To add one: a file here, a line in :data:`ALLOCATORS`. Outside packages add theirs under the entry-point group
+``twolevel.allocators``; a single run can take one from a file, ``my.py:MY``.
+"""
+
+from __future__ import annotations
+
+from bls.allocators.contract import PLACE, PLACE_FUNCTION, Allocator, allocator_kernel
+from bls.allocators.given import GIVEN
+from bls.allocators.lowest import LOWEST
+from traces.plugins import resolve
+
+__all__ = ["ALLOCATORS", "PLACE", "PLACE_FUNCTION", "Allocator", "allocator", "allocator_kernel"]
+
+ALLOCATORS: dict[str, Allocator] = {
+    "lowest": LOWEST,
+    "given": GIVEN,
+}
+
+
+def allocator(name: str, *, where: str = "--allocator") -> Allocator:
+    """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists the known ones, nearest first.
+    """
+    return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)

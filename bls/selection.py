@@ -1,0 +1,138 @@
+"""Which jobs of a workload are simulated: those that fit the platform, and of them a selection.
+
+Fit first, then select: ``first:N`` counts, and the busiest window is the busiest in, jobs that can run.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, get_args
+
+import numpy as np
+
+from bls.workload import TOO_WIDE, Workload
+from traces.errors import InputError, one_of, shown
+from traces.time import format_ns, parse_duration_ns
+
+__all__ = ["Oversize", "busiest_window", "fit", "select"]
+
+#: What to do with a job that is wider than the platform: count it as a reject, or narrow it to the platform.
+Oversize = Literal["reject", "clamp"]
+
+_FORMS = "all, first:N, busiest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h or window:7d+24h"
+_COUNT = re.compile(r"[0-9]{1,18}")
+_ZERO = re.compile(r"0+(\.0+)?\s*(s|m|min|h|d|w)?")
+
+
+def fit(
+    workload: Workload, n_cores: int, oversize: Oversize = "reject", *, where: str = "--oversize"
+) -> Workload:
+    """The jobs that can run on a platform.
+
+    Parameters
+    ----------
+    workload : Workload
+        As it was read.
+    n_cores : int
+        Cores of the whole platform.
+    oversize : {"reject", "clamp"}
+        What happens to wider jobs: counted as rejects, or given all cores of the platform (and counted in
+        ``Workload.clamped``). A clamped job keeps its run time and estimate.
+    where : str
+        The option ``oversize`` was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If no job is left, or ``oversize`` is something else.
+    """
+    if oversize not in get_args(Oversize):
+        raise one_of("treatment of too wide jobs", oversize, get_args(Oversize), where)
+    wide = workload.cores > n_cores
+    n_wide = int(np.count_nonzero(wide))
+    if n_wide == 0:
+        return workload
+    if oversize == "clamp":
+        cores = np.minimum(workload.cores, n_cores)
+        return workload.take(np.arange(len(workload)), cores=cores, clamped=workload.clamped + n_wide)
+    if n_wide == len(workload):
+        raise InputError(
+            f"{workload.source}: none of {n_wide} jobs fits a platform of {n_cores} cores; "
+            f"the narrowest asks for {workload.cores.min()}"
+        )
+    counted = {**workload.rejects, TOO_WIDE: workload.rejects[TOO_WIDE] + n_wide}
+    return workload.take(~wide, rejects=counted)
+
+
+def select(workload: Workload, spec: str, *, where: str = "--select") -> Workload:
+    """The jobs that a specification names. What is known of the file (header, rejects) is kept.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs that fit the platform.
+    spec : str
+        One of
+
+        ``all``
+            every job, at the log's own times;
+        ``first:N``
+            the first N in (submit, line) order, or all where there are fewer, at the log's own times;
+        ``busiest:LENGTH``
+            those of the :func:`busiest_window`, whose start becomes time 0;
+        ``window:START+LENGTH``
+            those submitted in [START, START + LENGTH) of the log's time; START becomes time 0.
+
+        Lengths and starts are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds).
+    where : str
+        The option it was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If the specification is none of these, or selects no job.
+    """
+    kind, colon, value = spec.strip().partition(":")
+    if kind == "all" and not colon:
+        return workload
+    if kind == "first" and _COUNT.fullmatch(value) and int(value) > 0:
+        return workload.take(np.arange(min(int(value), len(workload))))
+    if kind == "busiest" and value:
+        start_ns, n_jobs = busiest_window(workload, parse_duration_ns(value, where))
+        first = int(np.searchsorted(workload.submit_ns, start_ns))
+        return _window(workload, first, first + n_jobs, start_ns)
+    if kind == "window" and "+" in value:
+        start, _, length = value.partition("+")
+        start_ns = 0 if _ZERO.fullmatch(start.strip().lower()) else parse_duration_ns(start, where)
+        stop_ns = start_ns + parse_duration_ns(length, where)
+        # A Python integer: the sum may be one beyond int64, where numpy would compare floats.
+        first, stop = np.searchsorted(workload.submit_ns, [start_ns, min(stop_ns, 2**63 - 1)]).tolist()
+        if first == stop:
+            last_ns = int(workload.submit_ns[-1])
+            raise InputError(
+                f"{where}: no job is submitted in {shown(spec)}; the jobs of {workload.source} are submitted "
+                f"from {format_ns(int(workload.submit_ns[0]))} to {format_ns(last_ns)}"
+            )
+        return _window(workload, first, stop, start_ns)
+    raise InputError(f"{where}: {shown(spec)} selects nothing; allowed: {_FORMS}")
+
+
+def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
+    """The window [t, t + length) in which most jobs are submitted, t being a submit; the earliest of equals.
+
+    Returns
+    -------
+    start_ns, n_jobs : int
+        Its start t, and the jobs submitted in it.
+    """
+    submit = workload.submit_ns
+    # Written as submit - length < t, which cannot overflow; among equal submits the first counts all of them.
+    stop = np.searchsorted(submit - length_ns, submit, side="left")
+    counts = stop - np.arange(len(submit))
+    best = int(np.argmax(counts))
+    return int(submit[best]), int(counts[best])
+
+
+def _window(workload: Workload, first: int, stop: int, start_ns: int) -> Workload:
+    rows = np.arange(first, stop)
+    return workload.take(rows, submit_ns=workload.submit_ns[rows] - start_ns)

@@ -1,0 +1,90 @@
+"""The readers of workload files, one format a file, and the small workload that is shipped.
+
+To add one: a file here, a line in :data:`READERS`. Outside packages add theirs under the entry-point group
+``twolevel.readers``. A reader is called like the ending of its files' names: ``swf`` reads ``x.swf.gz``.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from bls.workload import Workload
+from bls.workloads.swf import read_swf
+from traces.errors import PluginError, TwolevelError
+from traces.plugins import resolve
+
+__all__ = ["READERS", "Reader", "read_workload", "sample_path"]
+
+_GROUP = "twolevel.readers"
+_DEFAULT = "swf"
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Reads one format."""
+
+    def __call__(self, path: str | os.PathLike[str], /) -> Workload:
+        """The workload of a file.
+
+        Every line (or record) becomes a job or is counted as a reject under exactly one reason; nothing is
+        repaired. ``Workload.from_lines`` sorts the jobs and finds duplicates. For a file that cannot be
+        used it raises an ``InputError`` of one line that names the file.
+        """
+        ...
+
+
+READERS: dict[str, Reader] = {
+    "swf": read_swf,
+}
+
+
+def read_workload(
+    path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format"
+) -> Workload:
+    """Read a workload file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    format : str, optional
+        A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the
+        ending of the file's name without ``.gz``; where no reader is called so, ``swf``.
+    where : str
+        The option ``format`` was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If the format is unknown or the file cannot be used.
+    PluginError
+        If an outside reader fails.
+    """
+    name = format or _format_of(path)
+    reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
+    try:
+        workload = reader(path)
+    except TwolevelError:
+        raise
+    except Exception as error:
+        if name in READERS:
+            raise
+        raise PluginError(f"{path}: reader {name} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(workload, Workload):
+        raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")
+    return workload
+
+
+def sample_path() -> Path:
+    """The shipped workload: a synthetic day on 256 cores, made by this project."""
+    return Path(__file__).with_name("sample.swf")
+
+
+def _format_of(path: str | os.PathLike[str]) -> str:
+    ending = Path(os.fspath(path).removesuffix(".gz")).suffix.removeprefix(".").lower()
+    if ending in READERS or (ending and ending in entry_points(group=_GROUP).names):
+        return ending
+    return _DEFAULT

@@ -1,0 +1,292 @@
+"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or gzipped.
+
+A line is a comment (its first character is ``;``), blank, a job, or a reject. A job's line has 18 fields,
+separated by white space, each a decimal number: an optional sign, digits, and optionally a point among or
+beside them; an exponent, ``nan`` and ``inf`` are none. Times are seconds and are rounded to a nanosecond,
+half to even. Used are
+
+===== ==================== ==========================================================================
+field SWF's name           here
+===== ==================== ==========================================================================
+1     job number           ``job_id``, a whole number
+2     submit time          ``submit_ns``
+4     run time             ``run_ns``
+5     allocated processors ``cores`` where field 8 is not positive; a whole number
+8     requested processors ``cores``; a whole number
+9     requested time       ``estimate_ns``; the run time where it is not positive
+===== ==================== ==========================================================================
+
+The reasons for a reject, in the order they are tested, the first that applies being counted:
+
+1. *malformed*: not 18 fields, or one is not a decimal number; one of those used is fractional where it must
+   be whole, or beyond ±2**62 (ns for times); the job number or the submit time is negative;
+2. *no run time*: it is zero or negative;
+3. *no processors*: neither field 8 nor field 5 is positive;
+4. *duplicate job number*: an earlier line that passed these tests has it.
+
+The status (field 11) is not looked at: a job that failed, or was cancelled after its start, did use its
+processors.
+
+Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads Archive; S. Chapin et al.,
+doi:10.1007/3-540-47954-6_4.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+
+import numpy as np
+
+from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
+from traces.compiled import Array, compiled
+from traces.errors import InputError
+
+__all__ = ["parse_swf", "read_swf"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELDS = 18
+
+# What a line is; the kernel's codes.
+_JOB, _MALFORMED, _NO_RUN_TIME, _NO_PROCESSORS = 0, 1, 2, 3
+
+_MAX = 2**62  # traces.time.MAX_NS, and the limit of job numbers and processor counts
+_NS_PER_S = 1_000_000_000
+_MAX_WHOLE_S = _MAX // _NS_PER_S
+
+#: No value: a number that cannot be used where it stands.
+_NONE = -_MAX - 1
+
+# What follows the ninth decimal of a number: nothing, less than half a unit of it, exactly half, more.
+_NOTHING, _BELOW_HALF, _HALF, _ABOVE_HALF = 0, 1, 2, 3
+
+
+def read_swf(path: str | os.PathLike[str]) -> Workload:
+    """Read an SWF file. Whether it is gzipped is seen from its first bytes, not from its name.
+
+    Raises
+    ------
+    InputError
+        One line that names the file: it is missing, a directory, not readable, empty, a broken gzip,
+        or holds no valid job.
+    """
+    source = os.fspath(path)
+    try:
+        with open(source, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise InputError(f"{source}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{source}: is a directory, not a workload file") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if data.startswith(_GZIP_MAGIC):
+        try:
+            data = gzip.decompress(data)
+        except EOFError:
+            raise InputError(f"{source}: the gzip file is truncated") from None
+        except (OSError, zlib.error) as error:
+            raise InputError(f"{source}: the gzip file is damaged: {error}") from None
+    return parse_swf(data, source)
+
+
+def parse_swf(data: bytes, source: str) -> Workload:
+    """The workload of an SWF text.
+
+    Parameters
+    ----------
+    data : bytes
+        The text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped.
+    source : str
+        The name for messages.
+
+    Raises
+    ------
+    InputError
+        If it is empty or holds no valid job.
+    """
+    if not data:
+        raise InputError(f"{source}: the file is empty")
+    start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+    most_lines = data.count(b"\n") + 1
+    jobs = np.empty((6, most_lines), dtype=np.int64)
+    comments = np.empty((2, data.count(b";")), dtype=np.int64)
+    counts = np.zeros(4, dtype=np.int64)
+    # Signed bytes: numba takes an unsigned and a signed integer together to a float.
+    n_comments = _parse(np.frombuffer(data, dtype=np.int8), start, jobs, comments, counts)
+    spans = comments[:, :n_comments].T.tolist()
+    return Workload.from_lines(
+        tuple(jobs[:, : counts[_JOB]]),
+        header=(data[lo:hi].decode("utf-8", "replace").rstrip() for lo, hi in spans),
+        rejects={
+            MALFORMED: int(counts[_MALFORMED]),
+            NO_RUN_TIME: int(counts[_NO_RUN_TIME]),
+            NO_PROCESSORS: int(counts[_NO_PROCESSORS]),
+        },
+        source=source,
+        n_lines=int(counts.sum()),
+    )
+
+
+@compiled()
+def _blank(byte: int) -> bool:
+    # Tab, vertical tab, form feed, carriage return, space.
+    return byte == 32 or byte == 9 or (11 <= byte <= 13)
+
+
+@compiled()
+def _number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
+    """Read the word at ``text[at]``.
+
+    Returns
+    -------
+    sign, whole, nano, rest, end : int
+        The value is sign × (whole + nano × 1e-9 + rest), where ``whole`` stays at 2**62 + 1 once it is beyond
+        2**62 and ``rest`` is a class such as ``_HALF``. ``sign`` is 0 if the word is no decimal number. The
+        word ends before ``text[end]``.
+    """
+    sign, whole, nano, rest = 1, 0, 0, _NOTHING
+    digits, decimals, point, good = 0, 0, False, True
+    first = at
+    while at < stop:
+        byte = int(text[at])
+        if _blank(byte):
+            break
+        if 48 <= byte <= 57:
+            digit = byte - 48
+            digits += 1
+            if not point:
+                whole = whole * 10 + digit if whole <= (_MAX - digit) // 10 else _MAX + 1
+            elif decimals < 9:
+                nano = nano * 10 + digit
+                decimals += 1
+            elif decimals == 9:
+                decimals += 1
+                if digit > 0:
+                    rest = _BELOW_HALF if digit < 5 else (_HALF if digit == 5 else _ABOVE_HALF)
+            elif digit > 0:
+                if rest == _NOTHING:
+                    rest = _BELOW_HALF
+                elif rest == _HALF:
+                    rest = _ABOVE_HALF
+        elif byte == 46 and not point:  # .
+            point = True
+        elif byte == 45 and at == first:  # -
+            sign = -1
+        elif byte != 43 or at != first:  # +
+            good = False
+        at += 1
+    for _ in range(decimals, 9):
+        nano *= 10
+    if digits == 0 or not good:
+        sign = 0
+    return sign, whole, nano, rest, at
+
+
+@compiled()
+def _count(sign: int, whole: int, nano: int, rest: int) -> int:
+    """The value of a whole number, or ``_NONE`` if it is fractional or beyond ±2**62."""
+    if whole > _MAX or nano > 0 or rest != _NOTHING:
+        return _NONE
+    return sign * whole
+
+
+@compiled()
+def _nanoseconds(sign: int, whole: int, nano: int, rest: int) -> int:
+    """Seconds in ns, rounded half to even, or ``_NONE`` if beyond ±2**62 ns."""
+    if whole > _MAX_WHOLE_S:
+        return _NONE
+    ns = whole * _NS_PER_S + nano
+    if ns > _MAX or (ns == _MAX and rest != _NOTHING):
+        return _NONE
+    if rest == _ABOVE_HALF or (rest == _HALF and ns % 2 == 1):
+        ns += 1
+    return sign * ns
+
+
+@compiled()
+def _parse_line(text: Array, at: int, stop: int, jobs: Array, column: int) -> int:
+    """Read the line ``text[at:stop]`` into ``jobs[:5, column]`` and say what it is."""
+    job_id, submit, run, allocated, requested, estimate = 0, 0, 0, 0, 0, 0
+    field = 0
+    while True:
+        while at < stop and _blank(int(text[at])):
+            at += 1
+        if at == stop:
+            break
+        field += 1
+        sign, whole, nano, rest, at = _number(text, at, stop)
+        if field > _FIELDS or sign == 0:
+            return _MALFORMED
+        if field == 1:
+            job_id = _count(sign, whole, nano, rest)
+        elif field == 2:
+            submit = _nanoseconds(sign, whole, nano, rest)
+        elif field == 4:
+            run = _nanoseconds(sign, whole, nano, rest)
+        elif field == 5:
+            allocated = _count(sign, whole, nano, rest)
+        elif field == 8:
+            requested = _count(sign, whole, nano, rest)
+        elif field == 9:
+            estimate = _nanoseconds(sign, whole, nano, rest)
+    if field != _FIELDS or job_id < 0 or submit < 0:  # _NONE is negative
+        return _MALFORMED
+    if run == _NONE or allocated == _NONE or requested == _NONE or estimate == _NONE:
+        return _MALFORMED
+    if run <= 0:
+        return _NO_RUN_TIME
+    cores = requested if requested > 0 else allocated
+    if cores <= 0:
+        return _NO_PROCESSORS
+    jobs[0, column] = job_id
+    jobs[1, column] = submit
+    jobs[2, column] = run
+    jobs[3, column] = cores
+    jobs[4, column] = estimate if estimate > 0 else run
+    return _JOB
+
+
+@compiled()
+def _parse(text: Array, at: int, jobs: Array, comments: Array, counts: Array) -> int:
+    """Read all lines.
+
+    Parameters
+    ----------
+    text : ndarray of int8
+        The file, read from index ``at`` on.
+    jobs : ndarray of int64, shape (6, at least the number of lines)
+        Filled from the left with the jobs' job_id, submit_ns, run_ns, cores, estimate_ns and line.
+    comments : ndarray of int64, shape (2, at least the number of comment lines)
+        Filled from the left with each comment's first index and the index after its last.
+    counts : ndarray of int64, shape (4,)
+        Increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …
+
+    Returns
+    -------
+    int
+        Number of comment lines.
+    """
+    line, n_comments, size = 0, 0, len(text)
+    while at < size:
+        line += 1
+        stop = at
+        while stop < size and text[stop] != 10:
+            stop += 1
+        while at < stop and _blank(int(text[at])):
+            at += 1
+        if at < stop:
+            if text[at] == 59:  # ;
+                comments[0, n_comments] = at
+                comments[1, n_comments] = stop
+                n_comments += 1
+            else:
+                column = counts[_JOB]
+                kind = _parse_line(text, at, stop, jobs, column)
+                if kind == _JOB:
+                    jobs[5, column] = line
+                counts[kind] += 1
+        at = stop + 1
+    return n_comments

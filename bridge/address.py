@@ -1,0 +1,30 @@
+"""Addresses of a bridge's socket, ``unix:/path`` or ``tcp:host:port``, and asyncio streams to them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from traces.errors import InputError, shown
+
+__all__ = ["Streams", "connect"]
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def connect(address: str) -> Streams:
+    """Open a connection to a bridge.
+
+    Raises
+    ------
+    InputError
+        If the address is neither ``unix:/path`` nor ``tcp:host:port``.
+    OSError
+        If nobody listens there.
+    """
+    scheme, _, rest = address.partition(":")
+    if scheme == "unix" and rest:
+        return await asyncio.open_unix_connection(rest)
+    host, _, port = rest.rpartition(":")
+    if scheme == "tcp" and host and port.isdigit():
+        return await asyncio.open_connection(host, int(port))
+    raise InputError(f"bridge address {shown(address)}; allowed: unix:/path or tcp:host:port")

@@ -1,0 +1,127 @@
+"""The application side of the bridge without any I/O: orders in, answers out, applications in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from als.application import Application
+from als.tasks import drawn_lengths
+from als.techniques import technique
+from bridge.messages import (
+    ALL_CORES,
+    RECORDS_PER_FRAME,
+    Cancel,
+    Change,
+    Failed,
+    Message,
+    Outcome,
+    Records,
+    Resume,
+    Start,
+    Suspended,
+    pack_float64,
+    pack_int32,
+    pack_int64,
+    unpack_float64,
+)
+from traces.errors import InputError, PluginError
+
+__all__ = ["ApplicationPeer"]
+
+
+@dataclass
+class _Job:
+    start: Start
+    application: Application
+    changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
+
+
+class ApplicationPeer:
+    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`.
+
+    It asks for recipes and draws the tasks itself. Suspended jobs are kept as they are until they are resumed.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[int, _Job] = {}
+
+    def answers(self, order: Message) -> Iterator[Message]:
+        """What to answer to an order, in order."""
+        if isinstance(order, Start):
+            try:
+                job = self._begun(order)
+                yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
+            except (InputError, PluginError) as error:
+                self._jobs.pop(order.job, None)
+                yield Failed(job=order.job, reason=str(error)[:500], blame="user")
+        elif isinstance(order, Resume):
+            try:
+                yield from self._run(self._jobs[order.job], list(order.changes), order.until_ns, order.stop_ns)
+            except (InputError, PluginError) as error:
+                self._jobs.pop(order.job, None)
+                yield Failed(job=order.job, reason=str(error)[:500], blame="user")
+        elif isinstance(order, Cancel):
+            self._jobs.pop(order.job, None)
+
+    def _begun(self, start: Start) -> _Job:
+        recipe = start.recipe
+        assert recipe is not None  # the session holds the bridge to what our hello asks for
+        lengths = drawn_lengths(
+            recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
+        )
+        application = Application(
+            lengths,
+            unpack_float64(start.core_speed_gflops),
+            technique(start.technique, where="technique"),
+            start_ns=start.start_ns,
+            overhead_ns=start.overhead_ns,
+            keep_tasks=start.records,
+        )
+        job = self._jobs[start.job] = _Job(start, application)
+        return job
+
+    def _run(
+        self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None
+    ) -> Iterator[Message]:
+        application = job.application
+        job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
+        last = min((t for t in (until_ns, stop_ns) if t is not None), default=None)
+        while job.changes and (last is None or job.changes[0].at_ns < last):
+            change = job.changes.pop(0)
+            if application.advance(change.at_ns):
+                break
+            application.set_speed(change.speed_gflops, None if change.core == ALL_CORES else change.core)
+        if not application.advance(last):
+            if stop_ns is None or last != stop_ns:
+                assert last is not None
+                yield Suspended(job=job.start.job, now_ns=last, not_before_ns=last)
+                return
+            application.stop()
+        yield from self._report(job)
+
+    def _report(self, job: _Job) -> Iterator[Message]:
+        start, state = job.start, job.application.state
+        del self._jobs[start.job]
+        n = len(state.lengths)
+        if start.records:
+            for first in range(0, n, RECORDS_PER_FRAME):
+                part = slice(first, first + RECORDS_PER_FRAME)
+                yield Records(
+                    job=start.job,
+                    first=first,
+                    start_ns=pack_int64(state.start_ns[part]),
+                    end_ns=pack_int64(state.end_ns[part]),
+                    core=pack_int32(state.core[part]),
+                    chunk=pack_int32(state.chunk[part]),
+                    length_gflop=pack_float64(state.lengths[part]),
+                )
+        yield Outcome(
+            job=start.job,
+            attempt=start.attempt,
+            end_ns=job.application.end_ns,
+            tasks=n,
+            chunks=job.application.chunks,
+            length_gflop=job.application.length_gflop,
+            finish_ns=pack_int64(state.finish_ns),
+        )

@@ -1,0 +1,32 @@
+"""The couplings: how applications are run. To add one: a file here, a line in :data:`COUPLINGS`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from bridge.couplings.contract import Applications, Coupling, PeerOptions, Watch
+from traces.errors import one_of
+
+__all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "Watch", "coupling"]
+
+#: Name → module and function; imported when chosen, since each brings its own machinery.
+COUPLINGS: dict[str, tuple[str, str]] = {
+    "inline": ("bridge.couplings.inline", "run_inline"),
+    "pool": ("bridge.couplings.processes", "run_pool"),
+    "process": ("bridge.couplings.processes", "run_process"),
+}
+
+
+def coupling(name: str) -> Coupling:
+    """The coupling of this name.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists the known ones, nearest first.
+    """
+    if name not in COUPLINGS:
+        raise one_of("coupling", name, COUPLINGS, "--coupling")
+    module, function = COUPLINGS[name]
+    return cast(Coupling, getattr(import_module(module), function))

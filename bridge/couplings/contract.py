@@ -1,0 +1,122 @@
+"""What a coupling is: a way of running the applications of a scenario. All give the same result; only cost differs."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from bls.simulator import BatchSimulator
+from bridge.scenario import Scenario
+from traces.compiled import Array
+from traces.errors import InputError, one_of, shown
+from traces.ledger import TaskRecords
+
+__all__ = ["Applications", "Coupling", "PeerOptions", "Watch", "core_gflop", "nothing_done"]
+
+
+class Watch(Protocol):
+    """An observer of progress. It only looks."""
+
+    def __call__(self, ended: int, now_ns: int) -> None:
+        """``ended`` jobs have ended, and the simulated clock shows ``now_ns``."""
+        ...
+
+
+@dataclass(frozen=True)
+class PeerOptions:
+    """How application processes are run; none of it can change a result.
+
+    Attributes
+    ----------
+    workers : int or None
+        How many run at once, 1 to 1024; None is one a processor.
+    timeout_s : float
+        A process that has not answered for so long is killed, and its job simulated again; above 0.
+    command : str or None
+        A command line that starts an application simulator of the user's own; None is ours.
+    socket : str
+        ``unix`` or ``tcp`` (on the loopback interface).
+    """
+
+    workers: int | None = None
+    timeout_s: float = 300.0
+    command: str | None = None
+    socket: str = "unix"
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and not 1 <= self.workers <= 1024:
+            raise InputError(f"--workers: {shown(self.workers)}; allowed: 1 to 1024")
+        if not (math.isfinite(self.timeout_s) and 0 < self.timeout_s <= 1e6):
+            raise InputError(f"--als-timeout: {shown(self.timeout_s)}; allowed: above 0, up to 1000000 seconds")
+        if self.command is not None:
+            try:
+                words = shlex.split(self.command)
+            except ValueError as error:
+                raise InputError(f"--als-command: {shown(self.command)}: {error}") from None
+            if not words:
+                raise InputError("--als-command: empty; allowed: a command line")
+        if self.socket not in ("unix", "tcp"):
+            raise one_of("socket", self.socket, ("unix", "tcp"), "--socket")
+
+    def how_many(self) -> int:
+        """The number of workers."""
+        return self.workers or len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class Applications:
+    """What became of the applications of n jobs, in workload order; the columns of ``traces.ledger.JobRecords``.
+
+    Attributes
+    ----------
+    tasks, chunks : int64 (n,)
+    length_gflop, imbalance, cov : float64 (n,)
+    records : TaskRecords or None
+        None where task records were not kept, or there was no application level.
+    cost : dict
+        What the coupling cost, for run.json: numbers by name.
+    """
+
+    tasks: Array
+    chunks: Array
+    length_gflop: Array
+    imbalance: Array
+    cov: Array
+    records: TaskRecords | None
+    cost: dict[str, float | int] = field(default_factory=dict)
+
+
+class Coupling(Protocol):
+    """Runs both levels of a scenario to the end.
+
+    ``simulator`` is at its start and is driven to ``DONE``; ``keep_tasks`` says whether task records are wanted;
+    ``watch`` is called now and then; ``peers`` matters to couplings with processes. Raises
+    ``traces.errors.TwolevelError``.
+    """
+
+    def __call__(
+        self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+    ) -> Applications: ...
+
+
+def nothing_done(scenario: Scenario) -> Applications:
+    """The columns where there is no application level: no tasks, nominal lengths, no balance."""
+    n = len(scenario.workload)
+    return Applications(
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        core_gflop(scenario) * scenario.workload.cores,
+        np.full(n, np.nan),
+        np.full(n, np.nan),
+        None,
+    )
+
+
+def core_gflop(scenario: Scenario) -> Array:
+    """Length of each job over its cores, float64 (n,): the slowest core it may get × its recorded run time."""
+    return np.asarray(scenario.platform.slowest_gflops * (scenario.workload.run_ns / 1e9))

@@ -1,0 +1,110 @@
+"""The inline coupling: both engines called in this process (see ``bridge.couplings.inline_kernel``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from als.application import application_fault
+from als.techniques import NEXT_CHUNK
+from bls import engine
+from bls.simulator import BatchSimulator
+from bridge.couplings import inline_kernel as kernel
+from bridge.couplings.contract import Applications, PeerOptions, Watch, core_gflop
+from bridge.scenario import Scenario
+from traces.compiled import Array, as_value
+from traces.errors import PluginError
+from traces.ledger import TaskRecords
+
+__all__ = ["run_inline"]
+
+#: Jobs between two looks at the clock.
+_PAUSE_JOBS = 2000
+
+
+def run_inline(
+    scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+) -> Applications:
+    """Run a scenario inline (``peers`` has no say here); a ``bridge.couplings.contract.Coupling``."""
+    technique, model, workload = scenario.technique, scenario.model, scenario.workload
+    assert technique is not None
+    inline, lengths = kernel.new_inline_state(
+        workload.cores,
+        workload.job_id,
+        core_gflop(scenario),
+        scenario.platform.core_speed_gflops,
+        technique.memo_size,
+        model.tasks_per_core,
+        model.variation,
+        keep_tasks=keep_tasks,
+    )
+    try:
+        next_chunk = as_value(technique.next_chunk, NEXT_CHUNK)
+    except TypeError as error:
+        raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
+    seed = np.uint64(model.seed)
+    while True:
+        status = kernel.drive(
+            simulator.state,
+            simulator.place,
+            inline,
+            lengths,
+            next_chunk,
+            seed,
+            model.tasks_per_core,
+            model.variation,
+            scenario.options.overhead_ns,
+            _PAUSE_JOBS,
+        )
+        watch(simulator.ended, simulator.now_ns)
+        if status == kernel.LENGTHS_FULL:
+            work = inline.application
+            inline = inline._replace(application=work._replace(lengths=np.empty(2 * len(work.lengths))))
+        elif status == kernel.LEDGER_FULL:
+            inline, lengths = _grown(inline, lengths)
+        elif status == kernel.APPLICATION_FAULT:
+            job = int(workload.job_id[inline.cursor[kernel.FAULT_JOB]])
+            raise application_fault(int(inline.cursor[kernel.FAULT_STATUS]), technique, f"job {job}: ")
+        elif simulator.settle(status) and status == engine.DONE:
+            break
+    return Applications(
+        inline.n_tasks,
+        inline.n_chunks,
+        inline.length_gflop,
+        inline.imbalance,
+        inline.cov,
+        _records(inline, lengths) if keep_tasks else None,
+    )
+
+
+def _grown(inline: kernel.InlineState, lengths: Array) -> tuple[kernel.InlineState, Array]:
+    # Room for half as many task records again.
+    more = len(lengths) // 2 + len(inline.application.lengths)
+    work = inline.application
+
+    def grown(column: Array) -> Array:
+        return np.concatenate([column, np.empty(more, column.dtype)])
+
+    work = work._replace(
+        start_ns=grown(work.start_ns),
+        end_ns=grown(work.end_ns),
+        core=grown(work.core),
+        chunk=grown(work.chunk),
+    )
+    return inline._replace(application=work), grown(lengths)
+
+
+def _records(inline: kernel.InlineState, lengths: Array) -> TaskRecords:
+    # From the order in which jobs started to workload order.
+    work = inline.application
+    n_tasks, used = inline.n_tasks, int(inline.cursor[kernel.LEDGER_USED])
+    first = np.zeros(len(n_tasks) + 1, np.int64)
+    np.cumsum(n_tasks, out=first[1:])
+    columns = (work.start_ns, work.end_ns, work.core, work.chunk, lengths)
+    if np.array_equal(inline.first, first[:-1]):
+        # A copy where much of the room was not used, so that it can be freed.
+        ordered = [column[:used] for column in columns]
+    else:
+        ordered = [np.empty(used, column.dtype) for column in columns]
+        for source, target in zip(columns, ordered, strict=True):
+            kernel.reorder(source, target, inline.first, first)
+    return TaskRecords(first, *ordered)

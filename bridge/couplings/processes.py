@@ -1,0 +1,229 @@
+"""The couplings ``pool`` and ``process``: applications in processes of their own, at the other end of a socket.
+
+They differ by a number: how many jobs a process serves before another takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import numpy as np
+
+from als.bounds import earliest_end_ns
+from als.metrics import finish_cov, finish_imbalance
+from bls import engine
+from bls.simulator import BatchSimulator
+from bridge.couplings.contract import Applications, PeerOptions, Watch, core_gflop
+from bridge.fleet import Fleet, Order, Report
+from bridge.messages import (
+    Recipe,
+    Start,
+    pack_float64,
+    unpack_float64,
+    unpack_int32,
+    unpack_int64,
+)
+from bridge.scenario import Scenario
+from traces.compiled import Array
+from traces.errors import InputError
+from traces.ledger import TaskRecords
+
+__all__ = ["run_pool", "run_process"]
+
+#: Ends between two looks at the clock.
+_PAUSE_JOBS = 500
+
+
+def run_pool(
+    scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+) -> Applications:
+    """Run a scenario with persistent worker processes; a ``bridge.couplings.contract.Coupling``."""
+    return _run(_Drive(scenario, simulator, keep_tasks, watch, peers, None))
+
+
+def run_process(
+    scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+) -> Applications:
+    """Run a scenario with one process per job; a ``bridge.couplings.contract.Coupling``."""
+    return _run(_Drive(scenario, simulator, keep_tasks, watch, peers, 1))
+
+
+def _run(drive: _Drive) -> Applications:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(drive.run())
+    # Called from within a loop, as in a notebook: ours runs in a thread of its own.
+    outcome: list[Any] = []
+
+    def target() -> None:
+        try:
+            outcome.append(asyncio.run(drive.run()))
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=target, name="twolevel-bridge")
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    applications: Applications = outcome[0]
+    return applications
+
+
+class _Drive:
+    """Carries messages between the batch engine and a fleet of applications."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        simulator: BatchSimulator,
+        keep_tasks: bool,
+        watch: Watch,
+        peers: PeerOptions,
+        jobs_per_worker: int | None,
+    ) -> None:
+        assert scenario.technique is not None
+        n = len(scenario.workload)
+        self._scenario, self._simulator, self._watch, self._peers = scenario, simulator, watch, peers
+        self._keep_tasks = keep_tasks
+        self._jobs_per_worker = jobs_per_worker
+        self._technique = _technique_name(scenario)
+        self._core_gflop = core_gflop(scenario)
+        self._core_speed = scenario.platform.core_speed_gflops
+        self._tasks, self._chunks = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self._length = np.zeros(n)
+        self._imbalance, self._cov = np.full(n, np.nan), np.full(n, np.nan)
+        self._records: list[list[tuple[Array, ...]]] = [[] for _ in range(n)]
+
+    async def run(self) -> Applications:
+        """Open the fleet, run to the end, close the fleet whatever happens."""
+        peers = self._peers
+        fleet = Fleet(
+            peers.how_many(), self._jobs_per_worker, peers.timeout_s, peers.command, peers.socket, self._technique
+        )
+        try:
+            await fleet.open(len(self._scenario.workload))
+            await self._drive(fleet)
+        finally:
+            await fleet.close()
+        return Applications(
+            self._tasks,
+            self._chunks,
+            self._length,
+            self._imbalance,
+            self._cov,
+            self._task_records() if self._keep_tasks else None,
+            {"workers": peers.how_many(), **fleet.cost},
+        )
+
+    async def _drive(self, fleet: Fleet) -> None:
+        simulator = self._simulator
+        while True:
+            status = simulator.advance(_PAUSE_JOBS)
+            if status == engine.DONE:
+                return
+            if status == engine.STARTED:
+                for row in simulator.started():
+                    order = self._order(row)
+                    fleet.submit(order)
+                    # Somebody who does not say that they conserve work has promised nothing but the start.
+                    start_ns = order.start.start_ns
+                    simulator.promise(row, order.bound_ns if fleet.conserves_work else start_ns)
+            elif status == engine.DUE:
+                await fleet.arrival()
+                self._inject(fleet)
+            else:
+                await asyncio.sleep(0)
+            self._watch(simulator.ended, simulator.now_ns)
+
+    def _inject(self, fleet: Fleet) -> None:
+        for row, promised_ns in fleet.promises.items():
+            self._simulator.promise(row, promised_ns)
+        fleet.promises.clear()
+        for row, report in fleet.reports.items():
+            self._note(row, report)
+        fleet.reports.clear()
+
+    def _order(self, row: int) -> Order:
+        workload, model = self._scenario.workload, self._scenario.model
+        start_ns = int(self._simulator.state.start_ns[row])
+        job, cores = int(workload.job_id[row]), int(workload.cores[row])
+        speed = self._core_speed[self._cores(row)]
+        mean = float(self._core_gflop[row]) / model.tasks_per_core
+        total = float(self._core_gflop[row]) * cores
+        recipe = Recipe(
+            seed=model.seed,
+            job_number=job,
+            n=cores * model.tasks_per_core,
+            mean_gflop=mean,
+            variation=model.variation,
+            total_gflop=total,
+        )
+        start = Start(
+            job=row,
+            attempt=0,
+            start_ns=start_ns,
+            core_speed_gflops=pack_float64(speed),
+            technique=self._technique,
+            overhead_ns=self._scenario.options.overhead_ns,
+            records=self._keep_tasks,
+            recipe=recipe,
+            tasks=None,
+            until_ns=None,
+            changes=(),
+            stop_ns=None,
+        )
+        bound_ns = earliest_end_ns(start_ns, total, mean, speed)
+        return Order(start, bound_ns, job, lambda: model.lengths(job, cores, float(self._core_gflop[row])))
+
+    def _cores(self, row: int) -> Array:
+        """The global numbers of a job's cores, in order."""
+        return np.concatenate([np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)])
+
+    def _note(self, row: int, report: Report) -> None:
+        outcome = report.outcome
+        start_ns = int(self._simulator.state.start_ns[row])
+        finish_ns = np.array(unpack_int64(outcome.finish_ns))
+        self._tasks[row], self._chunks[row] = outcome.tasks, outcome.chunks
+        self._length[row] = outcome.length_gflop
+        self._imbalance[row] = finish_imbalance(finish_ns, start_ns)
+        self._cov[row] = finish_cov(finish_ns, start_ns)
+        if self._keep_tasks:
+            cores = self._cores(row).astype(np.int32)
+            self._records[row] = [
+                (
+                    unpack_int64(part.start_ns),
+                    unpack_int64(part.end_ns),
+                    cores[unpack_int32(part.core)],
+                    unpack_int32(part.chunk),
+                    unpack_float64(part.length_gflop),
+                )
+                for part in report.records
+            ]
+        injected = self._simulator.outcome(row, outcome.end_ns)
+        assert injected, f"row {row}: the session lets no outcome before the promise through"
+
+    def _task_records(self) -> TaskRecords:
+        first = np.zeros(len(self._tasks) + 1, np.int64)
+        np.cumsum(self._tasks, out=first[1:])
+        parts = [part for row in self._records for part in row]
+        return TaskRecords(first, *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _technique_name(scenario: Scenario) -> str:
+    # What a worker can look the technique up by.
+    chosen = scenario.options.als
+    if not isinstance(chosen, str):
+        raise InputError(
+            f"als: technique {chosen.name} is an object of this process; for --coupling pool or process name it, "
+            "as FILE.py:NAME or by an entry point"
+        )
+    file, colon, name = chosen.rpartition(":")
+    if colon and file.endswith(".py"):
+        from pathlib import Path
+
+        return f"{Path(file).resolve()}:{name}"
+    return chosen

@@ -1,0 +1,131 @@
+"""Frames: how messages lie in a byte stream. Bytes in, payloads out; nothing here knows what a payload means.
+
+A frame is a 4-byte big-endian length, then that many bytes. Both the length and what is buffered are bounded,
+so that nobody can make the other side keep more than it agreed to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+__all__ = [
+    "HEADER_BYTES",
+    "MAX_FRAME",
+    "MAX_FRAME_BEFORE_HELLO",
+    "READ_AT_MOST",
+    "FrameError",
+    "FrameReader",
+    "frame",
+]
+
+#: Bytes of the length that opens every frame.
+HEADER_BYTES: Final = 4
+
+#: Longest payload in bytes while the two sides have not yet agreed to talk.
+MAX_FRAME_BEFORE_HELLO: Final = 4 * 1024
+
+#: Longest payload in bytes afterwards.
+MAX_FRAME: Final = 16 * 1024 * 1024
+
+#: Most bytes to read from a socket at once; a reader that is drained after each read never overflows.
+READ_AT_MOST: Final = 256 * 1024
+
+T = TypeVar("T")
+
+
+class FrameError(ValueError):
+    """A length outside the limits, or more bytes than may be waiting."""
+
+
+def frame(payload: bytes, limit: int = MAX_FRAME) -> bytes:
+    """The frame that carries a payload of 1 to ``limit`` bytes.
+
+    Raises
+    ------
+    FrameError
+        If the payload is empty or longer than ``limit``.
+    """
+    _check_length(len(payload), limit)
+    return len(payload).to_bytes(HEADER_BYTES, "big") + payload
+
+
+def _check_length(length: int, limit: int) -> None:
+    if not 0 < length <= limit:
+        raise FrameError(f"a frame of {length} bytes; allowed: 1 to {limit}")
+
+
+class FrameReader:
+    """Cuts a byte stream, which may arrive in pieces of any size, into payloads.
+
+    Parameters
+    ----------
+    limit : int
+        Longest payload in bytes.
+    spare : int
+        How many bytes beyond one whole frame may be waiting. With 0 not a byte may follow an unread frame.
+    """
+
+    __slots__ = ("_buffer", "_capacity", "_limit")
+
+    def __init__(self, limit: int, spare: int) -> None:
+        self._buffer = bytearray()
+        self.allow(limit, spare)
+
+    @property
+    def waiting(self) -> int:
+        """Number of bytes that are buffered."""
+        return len(self._buffer)
+
+    @property
+    def capacity(self) -> int:
+        """Largest number of bytes that are ever buffered."""
+        return self._capacity
+
+    def allow(self, limit: int, spare: int) -> None:
+        """Change the limits, for the frames not yet taken."""
+        self._limit = limit
+        self._capacity = HEADER_BYTES + limit + spare
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        """Add bytes of the stream.
+
+        Raises
+        ------
+        FrameError
+            If more than the capacity would be waiting. Nothing is added then.
+        """
+        waiting = len(self._buffer) + len(data)
+        if waiting > self._capacity:
+            raise FrameError(f"{waiting} bytes are waiting; allowed: {self._capacity}")
+        self._buffer += data
+
+    def take(self, read: Callable[[memoryview], T]) -> T | None:
+        """Remove the next payload and return what ``read`` makes of it, or None if it has not all arrived.
+
+        Parameters
+        ----------
+        read : callable
+            Gets a view of the payload that is valid during the call only. If it raises, the frame stays.
+
+        Raises
+        ------
+        FrameError
+            If the length is zero or above the limit; it is refused as soon as the header is there.
+        """
+        buffer = self._buffer
+        if len(buffer) < HEADER_BYTES:
+            return None
+        length = int.from_bytes(buffer[:HEADER_BYTES], "big")
+        _check_length(length, self._limit)
+        end = HEADER_BYTES + length
+        if len(buffer) < end:
+            return None
+        with memoryview(buffer) as whole, whole[HEADER_BYTES:end] as payload:
+            result = read(payload)
+        del buffer[:end]
+        return result
+
+    def clear(self) -> None:
+        """Forget everything that is waiting."""
+        self._buffer = bytearray()

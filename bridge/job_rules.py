@@ -1,0 +1,221 @@
+"""What the contents of a message about one job must be, given what was said about that job before.
+
+The order of messages is the business of the tables in :mod:`bridge.session`; here are instants, counts and
+columns. Every rule checks everything before it changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from bridge.messages import (
+    MAX_TASKS,
+    Cancel,
+    Failed,
+    Lengths,
+    Message,
+    Outcome,
+    Promise,
+    Records,
+    Resume,
+    Start,
+    Suspended,
+    unpack_float64,
+    unpack_int32,
+    unpack_int64,
+)
+
+__all__ = ["RULES", "BrokenRule", "OpenJob"]
+
+
+class BrokenRule(ValueError):
+    """A message that may not be sent as it is. The text is one line and does not name the job."""
+
+
+@dataclass(slots=True)
+class OpenJob:
+    """What is remembered about a job from its start to its last message."""
+
+    start: Start
+    cores: int
+    now_ns: int
+    not_before_ns: int
+    until_ns: int | None
+    stop_ns: int | None
+    lengths: int = 0  # task lengths given so far
+    records: int = 0  # task records reported so far, with the last instant and the largest chunk among them
+    last_ns: int = 0
+    last_chunk: int = -1
+
+    @classmethod
+    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"]) -> OpenJob:
+        """The job of a start, for an application that asked for a recipe or for lengths."""
+        drawn = tasks == "recipe"
+        if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
+            raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
+        cores = _positive("core_speed_gflops", start.core_speed_gflops)
+        _check_orders(start, start.start_ns, cores)
+        return cls(
+            start=start,
+            cores=cores,
+            now_ns=start.start_ns,
+            not_before_ns=start.start_ns,
+            until_ns=start.until_ns,
+            stop_ns=start.stop_ns,
+        )
+
+
+def _at_least(name: str, value: int, least: int, why: str) -> None:
+    if value < least:
+        raise BrokenRule(f"{name} is {value}; allowed: from {why} {least} on")
+
+
+def _whole(name: str, column: bytes, size: int = 8) -> int:
+    """How many values of ``size`` bytes a column has."""
+    count, rest = divmod(len(column), size)
+    if rest:
+        raise BrokenRule(f"{name} has {len(column)} bytes; allowed: a multiple of {size}")
+    return count
+
+
+def _positive(name: str, column: bytes) -> int:
+    """How many values a float64 column of positive numbers has."""
+    count = _whole(name, column)
+    values = unpack_float64(column)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        if not (values.min() > 0.0 and values.max() < np.inf):
+            raise BrokenRule(f"{name} has a value that is not positive and finite")
+    return count
+
+
+def _check_orders(message: Start | Resume, now_ns: int, cores: int) -> None:
+    if message.until_ns is not None:
+        _at_least("until_ns", message.until_ns, now_ns, "now,")
+    if message.stop_ns is not None:
+        _at_least("stop_ns", message.stop_ns, now_ns, "now,")
+    last = now_ns
+    for change in message.changes:
+        _at_least("at_ns of a change", change.at_ns, last, "now and the change before,")
+        if change.core >= cores:
+            raise BrokenRule(f"core of a change is {change.core}; allowed: -1 to {cores - 1}")
+        last = change.at_ns
+
+
+def _lengths(message: Lengths, job: OpenJob) -> None:
+    count = _positive("length_gflop", message.length_gflop)
+    if message.first != job.lengths:
+        raise BrokenRule(f"lengths begin at task {message.first}; expected: {job.lengths}")
+    if job.lengths + count > (job.start.tasks or 0):
+        last = job.lengths + count - 1
+        raise BrokenRule(f"lengths go up to task {last}; the job has {job.start.tasks} tasks")
+    job.lengths += count
+
+
+def _resume(message: Resume, job: OpenJob) -> None:
+    _check_orders(message, job.now_ns, job.cores)
+    job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
+    # What the application promised without knowing of these holds only up to the first of them.
+    if message.changes:
+        job.not_before_ns = min(job.not_before_ns, message.changes[0].at_ns)
+    if message.stop_ns is not None:
+        job.not_before_ns = min(job.not_before_ns, message.stop_ns)
+
+
+def _promise(message: Promise, job: OpenJob) -> None:
+    _at_least("not_before_ns", message.not_before_ns, job.not_before_ns, "the earlier promise,")
+    job.not_before_ns = message.not_before_ns
+
+
+def _suspended(message: Suspended, job: OpenJob) -> None:
+    if job.until_ns is None:
+        raise BrokenRule("suspended, but it was told to run to the end")
+    _at_least("now_ns", message.now_ns, job.now_ns, "the earlier now,")
+    if message.now_ns > job.until_ns:
+        raise BrokenRule(f"now_ns is {message.now_ns}; allowed: up to until_ns, {job.until_ns}")
+    _at_least("not_before_ns", message.not_before_ns, message.now_ns, "now_ns,")
+    _at_least("not_before_ns", message.not_before_ns, job.not_before_ns, "the earlier promise,")
+    job.now_ns, job.not_before_ns = message.now_ns, message.not_before_ns
+
+
+def _records(message: Records, job: OpenJob) -> None:
+    if not job.start.records:
+        raise BrokenRule("records, but they were not asked for")
+    count = _whole("start_ns", message.start_ns)
+    columns = (("end_ns", message.end_ns, 8), ("core", message.core, 4), ("chunk", message.chunk, 4))
+    for name, column, size in (*columns, ("length_gflop", message.length_gflop, 8)):
+        if len(column) != size * count:
+            raise BrokenRule(f"{name} has {len(column)} bytes; {count} tasks need {size * count}")
+    _positive("length_gflop", message.length_gflop)
+    if message.first != job.records:
+        raise BrokenRule(f"records begin at task {message.first}; expected: {job.records}")
+    most = MAX_TASKS if job.start.tasks is None else job.start.tasks
+    if job.records + count > most:
+        raise BrokenRule(f"records go up to task {job.records + count - 1}; the job has at most {most} tasks")
+    start, end = unpack_int64(message.start_ns), unpack_int64(message.end_ns)
+    core, chunk = unpack_int32(message.core), unpack_int32(message.chunk)
+    ran = (start >= job.start.start_ns) & (end >= start) & (core >= 0) & (chunk >= 0)
+    never = (start == -1) & (end == -1) & (core >= -1) & (chunk >= -1)
+    allowed = ran if job.stop_ns is None else ran | never
+    if not (allowed.all() and core.max() < job.cores):
+        bad = int(np.argmin(allowed & (core < job.cores)))
+        raise BrokenRule(
+            f"task {message.first + bad} has start_ns {start[bad]}, end_ns {end[bad]}, core {core[bad]}, "
+            f"chunk {chunk[bad]}; allowed: {job.start.start_ns} <= start_ns <= end_ns, "
+            f"core 0 to {job.cores - 1}, chunk from 0 on"
+        )
+    job.records += count
+    job.last_ns = max(job.last_ns, int(end.max()))
+    job.last_chunk = max(job.last_chunk, int(chunk.max()))
+
+
+def _outcome(message: Outcome, job: OpenJob) -> None:
+    start, end_ns = job.start, message.end_ns
+    if message.attempt != start.attempt:
+        raise BrokenRule(f"attempt is {message.attempt}; expected: {start.attempt}")
+    _at_least("end_ns", end_ns, start.start_ns, "the start,")
+    _at_least("end_ns", end_ns, job.not_before_ns, "the promise,")
+    if job.until_ns is not None and end_ns >= job.until_ns:
+        raise BrokenRule(f"end_ns is {end_ns}; allowed: before until_ns, {job.until_ns}")
+    if job.stop_ns is not None and end_ns > job.stop_ns:
+        raise BrokenRule(f"end_ns is {end_ns}; allowed: up to stop_ns, {job.stop_ns}")
+    if len(message.finish_ns) != 8 * job.cores:
+        held = len(message.finish_ns)
+        raise BrokenRule(f"finish_ns has {held} bytes; {job.cores} cores need {8 * job.cores}")
+    finish = unpack_int64(message.finish_ns)
+    if finish.min() < start.start_ns or finish.max() != end_ns:
+        raise BrokenRule(
+            f"finish_ns goes from {finish.min()} to {finish.max()}; "
+            f"allowed: from {start.start_ns} on, and exactly to end_ns, {end_ns}"
+        )
+    if start.tasks is not None and message.tasks != start.tasks:
+        raise BrokenRule(f"tasks is {message.tasks}; the job has {start.tasks}")
+    if message.chunks > message.tasks:
+        raise BrokenRule(f"chunks is {message.chunks}; allowed: up to tasks, {message.tasks}")
+    if start.records and job.records != message.tasks:
+        raise BrokenRule(f"tasks is {message.tasks}, but {job.records} were recorded")
+    if job.records and (job.last_ns > end_ns or job.last_chunk >= message.chunks):
+        raise BrokenRule(
+            f"the records go to {job.last_ns} ns and chunk {job.last_chunk}; "
+            f"allowed: up to end_ns, {end_ns}, and chunk {message.chunks - 1}"
+        )
+
+
+def _no_rule(message: Message, job: OpenJob) -> None:
+    """The table says it all."""
+
+
+#: The rule for each message about an open job.
+RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
+    Lengths: _lengths,
+    Resume: _resume,
+    Promise: _promise,
+    Suspended: _suspended,
+    Records: _records,
+    Outcome: _outcome,
+    Failed: _no_rule,
+    Cancel: _no_rule,
+}

@@ -1,0 +1,108 @@
+"""A result's folder: written to a fresh place beside it and renamed at the end, so that what is there is whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from traces.errors import InputError
+
+__all__ = ["check_target", "fresh_directory", "read_record", "write_record"]
+
+#: The files that mark a folder as one of ours: only such a one is ever replaced.
+RECORDS = ("run.json", "grid.json")
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Refuse a result folder that cannot or must not be written, before anything is simulated.
+
+    Raises
+    ------
+    InputError
+        If it exists and ``force`` is off; if it exists and is no result of ours, whatever ``force`` is; or if it cannot
+        be made.
+    """
+    if target.exists() or target.is_symlink():
+        if not force:
+            raise InputError(f"--out: {target} exists; choose another folder, or replace it with --force")
+        empty = target.is_dir() and not any(target.iterdir())
+        if target.is_symlink() or not (empty or any((target / name).is_file() for name in RECORDS)):
+            raise InputError(f"--out: {target} is not a result of twolevel, so --force does not replace it")
+    parent = target.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"--out: {target} cannot be made: {parent} is not a folder that can be written to")
+
+
+@contextmanager
+def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
+    """A new folder beside ``target`` that takes its name at the end, if all went well, and is removed if not.
+
+    Raises
+    ------
+    InputError
+        As :func:`check_target`.
+    """
+    check_target(target, force)
+    target = target.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+    try:
+        yield partial
+        partial.chmod(0o777 & ~_umask())
+        replaced = None
+        if target.exists():
+            replaced = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
+            target.rename(replaced / "old")
+        partial.rename(target)
+        if replaced is not None:
+            shutil.rmtree(replaced)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _plain(value: Any) -> Any:
+    # JSON has no NaN: what is not known is null.
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a run.json or grid.json."""
+    path.write_text(json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Read the run.json of a result.
+
+    Raises
+    ------
+    InputError
+        If the folder has none that can be read.
+    """
+    path = folder / "run.json"
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: no readable run.json; allowed: a folder that twolevel run has written ({error})") from None
+    return record

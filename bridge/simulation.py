@@ -1,0 +1,183 @@
+"""Running a scenario: both levels from the first submit to the last end, and the ledger of what happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from als.techniques import Technique
+from bls import engine
+from bls.allocators import Allocator
+from bls.platform import Platform
+from bls.policies import Policy
+from bls.simulator import BatchSimulator
+from bls.workload import Workload
+from bridge.couplings import Applications, PeerOptions, Watch, coupling
+from bridge.couplings.contract import nothing_done
+from bridge.result import Result
+from bridge.scenario import Options, Scenario, load_workload, platform_of
+from traces.errors import InputError
+from traces.ledger import JobRecords, Ledger
+
+__all__ = ["run", "simulate"]
+
+#: Jobs between two looks at the clock where there is no application level.
+_PAUSE_JOBS = 100_000
+
+
+def _unwatched(ended: int, now_ns: int) -> None:
+    pass
+
+
+def _run_recorded(scenario: Scenario, simulator: BatchSimulator, watch: Watch) -> Applications:
+    while simulator.advance(_PAUSE_JOBS) != engine.DONE:
+        watch(simulator.ended, simulator.now_ns)
+    return nothing_done(scenario)
+
+
+def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
+    workload, state = scenario.workload, simulator.state
+    jobs = JobRecords(
+        workload.job_id,
+        workload.submit_ns,
+        state.start_ns,
+        state.end_ns,
+        workload.estimate_ns,
+        simulator.deadline_ns,
+        workload.cores,
+        applications.tasks,
+        applications.chunks,
+        applications.length_gflop,
+        applications.imbalance,
+        applications.cov,
+        *simulator.allocations(),
+    )
+    return Ledger(scenario.platform.machine(), jobs, applications.records)
+
+
+def run(
+    scenario: Scenario,
+    *,
+    coupling_name: str = "inline",
+    keep_tasks: bool = True,
+    peers: PeerOptions | None = None,
+    watch: Watch = _unwatched,
+) -> Result:
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What to simulate.
+    coupling_name : str
+        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    keep_tasks : bool
+        Whether to keep a record of every task.
+    peers : PeerOptions, optional
+        How application processes are run.
+    watch : Watch
+        Told of the progress.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    TwolevelError
+        If a plug-in or an application process fails.
+    """
+    peers = peers or PeerOptions()
+    couple = coupling(coupling_name)
+    if peers.command is not None and coupling_name == "inline":
+        raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
+    began = time.perf_counter()
+    simulator = BatchSimulator(
+        scenario.workload,
+        scenario.platform.n_cores,
+        scenario.policy,
+        scenario.allocator,
+        slack=scenario.options.slack,
+        recorded=scenario.technique is None,
+        requested=scenario.requested,
+    )
+    if scenario.technique is None:
+        applications = _run_recorded(scenario, simulator, watch)
+    else:
+        applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, peers=peers)
+    cost = {"name": coupling_name, "simulation_s": time.perf_counter() - began, **applications.cost}
+    return Result(scenario, _ledger(scenario, simulator, applications), cost)
+
+
+def simulate(
+    workload: Workload | str | Path,
+    platform: Platform | str | Path | None = None,
+    *,
+    bls: str | Policy = "fcfs",
+    als: str | Technique = "static",
+    variation: float = 0.0,
+    seed: int = 0,
+    select: str = "all",
+    oversize: str = "reject",
+    tasks_per_core: int = 1,
+    overhead_ns: int = 0,
+    slack: float = 2.0,
+    allocator: str | Allocator = "lowest",
+    requested: Mapping[int, str] | None = None,
+    coupling: str = "inline",
+    workers: int | None = None,
+    als_command: str | None = None,
+    als_timeout_s: float = 300.0,
+    socket: str = "unix",
+    keep_tasks: bool = True,
+) -> Result:
+    """Simulate a workload on a platform at both levels.
+
+    Parameters
+    ----------
+    workload : Workload, str or Path
+        A workload, or the path of an SWF file, plain or gzipped.
+    platform : Platform, str or Path, optional
+        A platform, or the path of a TOML file; default the two-level paper's 4 hosts × 64 cores.
+    bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
+        See :class:`bridge.scenario.Options`.
+    select : str
+        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``.
+    oversize : str
+        What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
+    requested : mapping of int to str, optional
+        The cores each job asks for, as ``{17: "0-3 8"}``, for the allocator ``given``.
+    coupling : str
+        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    workers, als_command, als_timeout_s, socket
+        See :class:`bridge.couplings.PeerOptions`.
+    keep_tasks : bool
+        Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
+
+    Returns
+    -------
+    Result
+        With ``jobs``, ``tasks``, ``metrics`` and ``write_trace``.
+
+    Raises
+    ------
+    InputError
+        If something given cannot be used.
+    PluginError, PeerError
+        If a plug-in or an application simulator fails.
+
+    Examples
+    --------
+    >>> from bls.workload import Workload
+    >>> result = simulate(Workload.from_jobs([(1, 0, 60, 256, 60), (2, 5, 30, 1, 60)]), als="gss")
+    >>> result.jobs.start_ns.tolist()
+    [0, 60000000000]
+    """
+    loaded = platform_of(platform)
+    options = Options(bls, als, variation, tasks_per_core, seed, slack, overhead_ns, allocator)
+    scenario = Scenario.of(
+        load_workload(workload, loaded, selection=select, oversize=oversize), loaded, options, requested
+    )
+    peers = PeerOptions(workers, als_timeout_s, als_command, socket)
+    return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, peers=peers)

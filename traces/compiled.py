@@ -1,0 +1,167 @@
+"""The one door to numba: how this project compiles its kernels, and where it keeps the machine code.
+
+Kernels are plain Python functions over numpy arrays; ``NUMBA_DISABLE_JIT=1`` runs the very same code in a debugger.
+
+numba's own cache is kept beside each source file and is renewed only when *that* file changes, so a caller would keep
+an old copy of a callee that it inlined from another file, and an upgrade that leaves the caller alone would leave it so
+for good. Ours is kept in one folder named by a digest of every source file of the four packages: a change anywhere is a
+fresh cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba import types
+
+__all__ = [
+    "Array",
+    "CFunction",
+    "as_value",
+    "cache_directory",
+    "compiled",
+    "function_type",
+    "jit_enabled",
+    "types",
+]
+
+#: A numpy array; shapes and dtypes are said where one is used.
+Array = np.ndarray[Any, np.dtype[Any]]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGES = ("als", "bls", "bridge", "traces")
+
+
+def jit_enabled() -> bool:
+    """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
+    return not numba.config.DISABLE_JIT
+
+
+def _source_digest() -> str:
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for package in _PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_root() -> Path:
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "twolevel"
+
+
+_CACHE_DIRECTORY = _cache_root() / f"kernels-{_source_digest()}"
+
+
+def cache_directory() -> Path:
+    """The folder that holds this version's compiled kernels."""
+    return _CACHE_DIRECTORY
+
+
+def compiled(signature: Any = None) -> Callable[[F], F]:
+    """Compile a function with numba, keeping the machine code in :func:`cache_directory`.
+
+    Parameters
+    ----------
+    signature : numba signature, optional
+        Given for functions that are passed to other kernels as values (techniques, allocators); those are
+        compiled where they are defined. Without it a kernel is compiled at its first call.
+
+    Returns
+    -------
+    callable
+        A decorator. Arithmetic is IEEE (no ``fastmath``): results must not depend on the machine's vector width.
+    """
+
+    def decorate(function: F) -> F:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(_CACHE_DIRECTORY)
+        try:
+            arguments = () if signature is None else (signature,)
+            result: F = numba.njit(*arguments, cache=True, nogil=True, error_model="numpy")(function)
+            return result
+        finally:
+            numba.config.CACHE_DIR = before
+
+    return decorate
+
+
+def function_type(signature: Any) -> Any:
+    """The numba type of a function of this signature, for kernels that take such functions as arguments."""
+    return types.FunctionType(signature)
+
+
+def as_value(kernel: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+    """A kernel as a value that other kernels take as an argument and call through a pointer.
+
+    A kernel that is passed as it is would become part of its caller's type, and the caller would be compiled anew for
+    each of them, in each process.
+
+    Parameters
+    ----------
+    kernel : callable
+        Made by :func:`compiled` with ``signature``.
+    signature : numba signature
+        The one it was compiled for.
+
+    Returns
+    -------
+    callable
+        What to pass; ``kernel`` itself when the JIT is off.
+
+    Raises
+    ------
+    TypeError
+        If ``kernel`` was not compiled for ``signature``.
+    """
+    if not jit_enabled():
+        return kernel
+    result = getattr(kernel, "overloads", {}).get(signature.args)
+    if result is None or result.signature.return_type != signature.return_type:
+        raise TypeError(f"{kernel} is not compiled for {signature}")
+    address = result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
+    return CFunction(kernel, signature, address)
+
+
+class CFunction(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """A C function that a kernel can call through a pointer.
+
+    Passing the address as a value keeps it out of the kernel's type, so that the kernel can be cached.
+
+    Parameters
+    ----------
+    function
+        A ctypes function object (or whatever keeps the code at ``address`` alive). It is called itself when the JIT is
+        off.
+    signature : numba signature
+        Its C signature; pointers are ``uintp``.
+    address : int, optional
+        Where its code is, for what is no ctypes function.
+    """
+
+    def __init__(self, function: Any, signature: Any, address: int | None = None) -> None:
+        self._function = function
+        self._address = ctypes.cast(function, ctypes.c_void_p).value if address is None else address
+        self._signature = signature
+
+    def __wrapper_address__(self) -> int:
+        return int(self._address or 0)
+
+    def signature(self) -> Any:
+        """The numba signature (asked for by numba)."""
+        return self._signature
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)

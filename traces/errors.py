@@ -1,0 +1,64 @@
+"""The few errors of this project, each of which says who is to blame.
+
+A user never sees a traceback for a mistake of theirs: the command line prints :class:`TwolevelError` as one line and
+exits with :attr:`TwolevelError.exit_code`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["InputError", "PeerError", "PluginError", "TwolevelError", "one_of", "shown"]
+
+
+class TwolevelError(Exception):
+    """Base of the errors this project raises on purpose. The message is one line."""
+
+    exit_code = 1
+
+
+class InputError(TwolevelError):
+    """The user's: a file, a value or an option that cannot be used. Exit code 2."""
+
+    exit_code = 2
+
+
+class PluginError(TwolevelError):
+    """A policy's, an allocator's or a technique's: it suggested something impossible. The message names it."""
+
+
+class PeerError(TwolevelError):
+    """An application simulator's: it broke the protocol, died or did not answer. The message names the job."""
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """``value`` as an error shows it: quoted, printable, and never longer than a line can bear."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def one_of(kind: str, value: str, known: Iterable[str], where: str = "") -> InputError:
+    """The error for an unknown name: the known ones, nearest first.
+
+    Parameters
+    ----------
+    kind : str
+        What was to be named, as ``"batch policy"``.
+    value : str
+        What was given.
+    known : iterable of str
+        What is allowed.
+    where : str
+        The option or key it was given in, as ``"--bls"``.
+
+    Returns
+    -------
+    InputError
+        To be raised by the caller.
+    """
+    names = list(known)
+    near = difflib.get_close_matches(value.lower(), names, n=len(names), cutoff=0.0)
+    ordered = near + [name for name in names if name not in near]
+    place = f"{where}: " if where else ""
+    return InputError(f"{place}unknown {kind} {shown(value)}; known: {', '.join(ordered)}")

@@ -1,0 +1,86 @@
+"""A binary heap of (time, key) pairs in two arrays: the total order of events, (time, sequence), for both engines.
+
+The arrays belong to an engine's state; these kernels only keep the smallest pair first. Pairs are unique, so the order
+in which they leave is determined by the pairs alone, whatever the order in which they came.
+"""
+
+from __future__ import annotations
+
+from traces.compiled import Array, compiled
+
+__all__ = ["heap_drop_top", "heap_push", "heap_replace_top", "heap_settle"]
+
+
+@compiled()
+def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) -> None:
+    # Move the hole to the bottom along the smaller children, then let the pair rise: a pair that is put in at the top
+    # nearly always belongs near the bottom, so this takes about half the comparisons of the textbook loop.
+    top = hole
+    child = 2 * hole + 1
+    while child + 1 < size:
+        right = child + 1
+        if time[right] < time[child] or (time[right] == time[child] and key[right] < key[child]):
+            child = right
+        time[hole] = time[child]
+        key[hole] = key[child]
+        hole = child
+        child = 2 * hole + 1
+    if child < size:
+        time[hole] = time[child]
+        key[hole] = key[child]
+        hole = child
+    while hole > top:
+        parent = (hole - 1) >> 1
+        if time[parent] < t or (time[parent] == t and key[parent] < k):
+            break
+        time[hole] = time[parent]
+        key[hole] = key[parent]
+        hole = parent
+    time[hole] = t
+    key[hole] = k
+
+
+@compiled()
+def heap_push(time: Array, key: Array, size: int, t: int, k: int) -> int:
+    """Add the pair ``(t, k)`` to the first ``size`` entries; returns the new size."""
+    hole = size
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if time[parent] < t or (time[parent] == t and key[parent] < k):
+            break
+        time[hole] = time[parent]
+        key[hole] = key[parent]
+        hole = parent
+    time[hole] = t
+    key[hole] = k
+    return size + 1
+
+
+@compiled()
+def heap_drop_top(time: Array, key: Array, size: int) -> int:
+    """Remove the smallest pair, ``(time[0], key[0])``; returns the new size."""
+    last = size - 1
+    if last > 0:
+        _sift_down(time, key, last, 0, time[last], key[last])
+    return last
+
+
+@compiled()
+def heap_replace_top(time: Array, key: Array, size: int, t: int, k: int) -> None:
+    """Remove the smallest pair and add ``(t, k)``, in one pass."""
+    _sift_down(time, key, size, 0, t, k)
+
+
+@compiled()
+def heap_settle(time: Array, key: Array, size: int, at: int, t: int) -> None:
+    """Give the entry at position ``at`` the new time ``t`` and restore the order."""
+    k = key[at]
+    hole = at
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if time[parent] < t or (time[parent] == t and key[parent] < k):
+            break
+        time[hole] = time[parent]
+        key[hole] = key[parent]
+        hole = parent
+    _sift_down(time, key, size, hole, t, k)

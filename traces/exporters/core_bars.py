@@ -1,0 +1,140 @@
+"""Kernels that put what every core did into the order of time: a stable counting sort by core.
+
+A *bar* is a task on its core; of a job without task rows, the whole job on each of its cores (task -1). Jobs
+are visited by (start, end, row) and a job's tasks in task order, so that a core's bars come out in the order
+of time unless a job's own tasks are not in it.
+"""
+
+from __future__ import annotations
+
+from traces.compiled import Array, compiled
+
+__all__ = ["count_bars", "first_holding_clash", "first_task_outside", "place_bars"]
+
+
+@compiled()
+def count_bars(
+    rows_first: Array, task_core: Array, allocation_first: Array, lo: Array, hi: Array, counts: Array
+) -> None:
+    """Add the number of bars of each core to ``counts`` (int64, shape (n_cores,)).
+
+    ``rows_first`` (shape (n_jobs + 1,)) says which task rows are a job's; the allocation is
+    ``traces.ledger.JobRecords``'s. Cores must be within the machine: nothing is checked here.
+    """
+    for job in range(len(allocation_first) - 1):
+        if rows_first[job + 1] > rows_first[job]:
+            for row in range(rows_first[job], rows_first[job + 1]):
+                counts[task_core[row]] += 1
+        else:
+            for k in range(allocation_first[job], allocation_first[job + 1]):
+                for core in range(lo[k], hi[k]):
+                    counts[core] += 1
+
+
+@compiled()
+def place_bars(
+    job_order: Array,
+    job_start: Array,
+    job_end: Array,
+    rows_first: Array,
+    task_core: Array,
+    task_start: Array,
+    task_end: Array,
+    allocation_first: Array,
+    lo: Array,
+    hi: Array,
+    cursor: Array,
+    bar_job: Array,
+    bar_task: Array,
+    last_end: Array,
+    doubtful: Array,
+) -> None:
+    """Write each bar's job and task at its core's ``cursor``, which moves on.
+
+    ``last_end`` (int64, shape (n_cores,)) is the end of the core's last bar, to begin with the least int64;
+    ``doubtful[core]`` is set where a bar starts before it, or ends before it starts.
+    """
+    for job in job_order:
+        first, stop = rows_first[job], rows_first[job + 1]
+        for row in range(first, stop):
+            core = task_core[row]
+            at = cursor[core]
+            cursor[core] = at + 1
+            bar_job[at] = job
+            bar_task[at] = row - first
+            if task_start[row] < last_end[core] or task_end[row] < task_start[row]:
+                doubtful[core] = True
+            last_end[core] = task_end[row]
+        if first == stop:
+            for k in range(allocation_first[job], allocation_first[job + 1]):
+                for core in range(lo[k], hi[k]):
+                    at = cursor[core]
+                    cursor[core] = at + 1
+                    bar_job[at] = job
+                    bar_task[at] = -1
+                    if job_start[job] < last_end[core] or job_end[job] < job_start[job]:
+                        doubtful[core] = True
+                    last_end[core] = job_end[job]
+
+
+@compiled()
+def first_holding_clash(
+    job_order: Array,
+    start: Array,
+    end: Array,
+    allocation_first: Array,
+    lo: Array,
+    hi: Array,
+    free_from: Array,
+    holder: Array,
+) -> tuple[int, int]:
+    """The first (job row, core) that takes a core before its last holder has left it, or (-1, -1).
+
+    ``job_order`` is by (start, end, row); ``free_from`` and ``holder`` (int64, shape (n_cores,)) are scratch,
+    to begin with the least int64 and -1, and name the holder afterwards.
+    """
+    for job in job_order:
+        for k in range(allocation_first[job], allocation_first[job + 1]):
+            for core in range(lo[k], hi[k]):
+                if start[job] < free_from[core]:
+                    return job, core
+                free_from[core] = end[job]
+                holder[core] = job
+    return -1, -1
+
+
+@compiled()
+def first_task_outside(
+    rows_first: Array,
+    task_core: Array,
+    task_start: Array,
+    task_end: Array,
+    job_start: Array,
+    job_end: Array,
+    allocation_first: Array,
+    lo: Array,
+    hi: Array,
+    owner: Array,
+) -> tuple[int, int, int]:
+    """The first (job row, task, fault) whose task breaks a rule of its job, or (-1, -1, 0).
+
+    Faults: 1 ends before it starts, 2 starts before the job, 3 ends after the job, 4 is on a core the job
+    does not hold. ``owner`` (int64, shape (n_cores,)) is scratch, to begin with -1.
+    """
+    for job in range(len(job_start)):
+        for k in range(allocation_first[job], allocation_first[job + 1]):
+            for core in range(lo[k], hi[k]):
+                owner[core] = job
+        for row in range(rows_first[job], rows_first[job + 1]):
+            fault = 0
+            if task_end[row] < task_start[row]:
+                fault = 1
+            elif task_start[row] < job_start[job]:
+                fault = 2
+            elif task_end[row] > job_end[job]:
+                fault = 3
+            elif owner[task_core[row]] != job:
+                fault = 4
+            if fault:
+                return job, row - rows_first[job], fault
+    return -1, -1, 0

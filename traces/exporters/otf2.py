@@ -1,0 +1,156 @@
+"""OTF2, the trace format of Score-P and Vampir: the whole run from the cluster down to the core.
+
+==================== =========================================================================================
+the machine          system tree: cluster (domain machine) → hosts (domain shared memory)
+a host               location group of its name a core               CPU-thread location ``<host> core <n>``,
+n from 0 in each host; reference: the global number a job                region ``job <job number>``;
+reference: the job's row a task               Enter and Leave of its job's region on its core; uint64
+attributes ``task`` and ``chunk`` on
+                     Enter
+the batch scheduler  metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores)
+at
+                     every change, valid until the next
+==================== =========================================================================================
+
+A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without
+attributes, on each of its cores.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from traces.errors import InputError
+from traces.exporters import otf2_kernels as kernels
+from traces.exporters.otf2_definitions import METRIC_INSTANCE, write_definitions
+from traces.exporters.otf2_kernels import Calls
+from traces.exporters.otf2_library import address_of, binding, writing
+from traces.ledger import Ledger
+from traces.nesting import CoreBars, core_bars
+from traces.series import LoadSeries, load_series
+
+__all__ = ["ANCHOR", "write_otf2"]
+
+#: Name of the file that a reader opens; some readers insist on it.
+ANCHOR = "traces.otf2"
+
+
+def write_otf2(ledger: Ledger, directory: Path) -> Path:
+    """Write a ledger as an OTF2 archive.
+
+    Writing one ledger twice gives equal files, byte for byte, but for the eight bytes in ``traces.otf2`` that
+    are the archive's identifier, which OTF2 draws at random. (The archive has no wall-clock time in it.)
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Any ledger, with or without tasks, also one of no jobs. Beside it, 8 bytes a task of memory are
+        needed.
+    directory : Path
+        Where to write; created if it does not exist.
+
+    Returns
+    -------
+    Path
+        ``directory / "traces.otf2"``, which readers open. Beside it are ``traces.def`` and the folder
+        ``traces`` with two files a location.
+
+    Raises
+    ------
+    InputError
+        If there is a trace already, the folder cannot be made, or a job is submitted before time 0, which a
+        tick cannot say.
+    InvariantError
+        If a core runs two tasks at once.
+    TwolevelError
+        If OTF2 cannot write, in its own words.
+    """
+    path = Path(directory) / ANCHOR
+    if path.exists():
+        raise InputError(f"{path} exists already")
+    bars = core_bars(ledger)
+    series = load_series(ledger.jobs)
+    first_ns, last_ns = _span(ledger)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: cannot make a folder for the trace: {error.strerror}") from error
+    with writing(path) as archive:
+        binding.Archive_SetCreator(archive, "twolevel")
+        binding.Archive_SetMachineName(archive, ledger.machine.name)
+        call = Calls(path, address_of(archive))
+        _write_events(call, archive, ledger, bars, series)
+        write_definitions(call, archive, ledger, bars, len(series), first_ns, last_ns)
+    return path
+
+
+def _span(ledger: Ledger) -> tuple[int, int]:
+    """First and last instant of the run (ns)."""
+    jobs = ledger.jobs
+    if len(jobs) == 0:
+        return 0, 0
+    first, last = int(jobs.submit_ns.min()), int(jobs.end_ns.max())
+    if first < 0:
+        row = int(jobs.submit_ns.argmin())
+        raise InputError(
+            f"job {jobs.job_id[row]} is submitted at {first} ns; a trace cannot show what is before time 0"
+        )
+    return first, last
+
+
+def _write_events(call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, series: LoadSeries) -> None:
+    """All event files, one after the other, so that one is open at a time whatever the number of cores."""
+    jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
+    none = np.zeros(0, np.int64)
+    binding.Archive_OpenDefFiles(archive)
+    call(
+        kernels.write_local_definitions,
+        call.archive,
+        n_cores + 1,
+        using=["Archive_GetDefWriter", "Archive_CloseDefWriter"],
+    )
+    binding.Archive_CloseDefFiles(archive)
+
+    binding.Archive_OpenEvtFiles(archive)
+    attributes = binding.AttributeList_New()
+    try:
+        call(
+            kernels.write_cores,
+            call.archive,
+            address_of(attributes),
+            bars.first,
+            bars.job,
+            bars.task,
+            np.ascontiguousarray(jobs.start_ns, np.int64),
+            np.ascontiguousarray(jobs.end_ns, np.int64),
+            none if tasks is None else np.ascontiguousarray(tasks.first, np.int64),
+            none if tasks is None else np.ascontiguousarray(tasks.start_ns, np.int64),
+            none if tasks is None else np.ascontiguousarray(tasks.end_ns, np.int64),
+            none.astype(np.int32) if tasks is None else np.ascontiguousarray(tasks.chunk, np.int32),
+            using=[
+                "Archive_GetEvtWriter",
+                "Archive_CloseEvtWriter",
+                "AttributeList_AddUint64",
+                "EvtWriter_Enter",
+                "EvtWriter_Leave",
+            ],
+        )
+    finally:
+        binding.AttributeList_Delete(attributes)
+    value_types = np.full(2, binding.Type.UINT64.value, np.uint8)
+    values = np.column_stack([series.queue_length, series.busy_cores]).astype(np.int64)
+    call(
+        kernels.write_metrics,
+        call.archive,
+        n_cores,
+        METRIC_INSTANCE,
+        np.ascontiguousarray(series.instant_ns, np.int64),
+        len(value_types),
+        value_types.ctypes.data,
+        values.ctypes.data,
+        using=["Archive_GetEvtWriter", "Archive_CloseEvtWriter", "EvtWriter_Metric"],
+    )
+    binding.Archive_CloseEvtFiles(archive)

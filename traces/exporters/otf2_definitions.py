@@ -1,0 +1,184 @@
+"""The definitions of an OTF2 archive: machine, locations, the jobs' regions and the scheduler's counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from traces.exporters import otf2_kernels as kernels
+from traces.exporters.otf2_kernels import Calls
+from traces.exporters.otf2_library import address_of, binding
+from traces.ledger import Ledger
+from traces.nesting import CoreBars
+from traces.time import NS_PER_S
+
+__all__ = ["METRIC_INSTANCE", "write_definitions"]
+
+#: Reference of the metric that the scheduler's location records.
+METRIC_INSTANCE = 1
+
+_METRIC_CLASS = 0
+_SCHEDULER = "batch scheduler"
+
+
+class _Strings:
+    """String definitions, numbered as they are written; string 0 is the empty one."""
+
+    def __init__(self, call: Calls, writer: Any) -> None:
+        self._call, self._writer, self._next = call, address_of(writer), 0
+        self.add([""])
+
+    def add(self, names: Sequence[str]) -> int:
+        """Define some strings; return the reference of the first, whom the others follow."""
+        encoded = [name.encode() + b"\0" for name in names]
+        text = np.frombuffer(b"".join(encoded), np.uint8)
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(one) for one in encoded], out=offsets[1:])
+        first = self._next
+        self._call(
+            kernels.write_strings,
+            self._writer,
+            first,
+            text.ctypes.data,
+            offsets[:-1],
+            using=["GlobalDefWriter_WriteString"],
+        )
+        self._next += len(encoded)
+        return first
+
+
+def write_definitions(
+    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, n_samples: int, first_ns: int, last_ns: int
+) -> None:
+    """Write all global definitions.
+
+    Parameters
+    ----------
+    call : Calls
+        Of this archive.
+    archive
+        The binding's handle; all events are written and their files closed.
+    ledger : Ledger
+        What to define.
+    bars : CoreBars
+        Of the ledger: a location says how many events it has.
+    n_samples : int
+        Number of metric events.
+    first_ns, last_ns : int
+        First and last instant of the run (ns).
+    """
+    machine, jobs = ledger.machine, ledger.jobs
+    writer = binding.Archive_GetGlobalDefWriter(archive)
+    binding.GlobalDefWriter_WriteClockProperties(
+        writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
+    )
+    strings = _Strings(call, writer)
+    _write_attributes(writer, strings)
+    hosts = _write_machine(writer, strings, ledger)
+
+    first_core = np.ascontiguousarray(machine.first_core, np.int64)
+    names = [
+        f"{name} core {core - lo}"
+        for name, lo, hi in zip(
+            machine.host_names, first_core[:-1].tolist(), first_core[1:].tolist(), strict=True
+        )
+        for core in range(lo, hi)
+    ]
+    call(
+        kernels.write_locations,
+        address_of(writer),
+        strings.add(names),
+        first_core,
+        bars.first,
+        binding.LocationType.CPU_THREAD.value,
+        using=["GlobalDefWriter_WriteLocation"],
+    )
+    scheduler = strings.add([_SCHEDULER])
+    binding.GlobalDefWriter_WriteLocationGroup(
+        writer,
+        hosts,
+        scheduler,
+        binding.LocationGroupType.PROCESS,
+        0,
+        binding.UNDEFINED_LOCATION_GROUP,
+    )
+    binding.GlobalDefWriter_WriteLocation(
+        writer, machine.n_cores, scheduler, binding.LocationType.METRIC, n_samples, hosts
+    )
+    _write_metric_definitions(writer, strings, machine.n_cores)
+    call(
+        kernels.write_regions,
+        address_of(writer),
+        len(jobs),
+        strings.add([f"job {number}" for number in jobs.job_id.tolist()]),
+        binding.RegionRole.TASK.value,
+        binding.Paradigm.USER.value,
+        binding.RegionFlag.NONE.value,
+        binding.UNDEFINED_STRING.value,
+        using=["GlobalDefWriter_WriteRegion"],
+    )
+    binding.Archive_CloseGlobalDefWriter(archive, writer)
+
+
+def _write_attributes(writer: Any, strings: _Strings) -> None:
+    for reference, name, description in (
+        (kernels.TASK, "task", "number of the task within its job"),
+        (kernels.CHUNK, "chunk", "number of the chunk that the task was assigned with, within its job"),
+    ):
+        first = strings.add([name, description])
+        binding.GlobalDefWriter_WriteAttribute(writer, reference, first, first + 1, binding.Type.UINT64)
+
+
+def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> int:
+    """The system tree (node 0 the cluster, node 1 + h the host h) and a group a host; says how many."""
+    machine = ledger.machine
+    cluster = strings.add([machine.name, "cluster", "host"])
+    domain = binding.SystemTreeDomain
+    binding.GlobalDefWriter_WriteSystemTreeNode(
+        writer, 0, cluster, cluster + 1, binding.UNDEFINED_SYSTEM_TREE_NODE
+    )
+    binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 0, domain.MACHINE)
+    names = strings.add(machine.host_names)
+    for host in range(machine.n_hosts):
+        binding.GlobalDefWriter_WriteSystemTreeNode(writer, 1 + host, names + host, cluster + 2, 0)
+        binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 1 + host, domain.SHARED_MEMORY)
+        binding.GlobalDefWriter_WriteLocationGroup(
+            writer,
+            host,
+            names + host,
+            binding.LocationGroupType.PROCESS,
+            1 + host,
+            binding.UNDEFINED_LOCATION_GROUP,
+        )
+    return machine.n_hosts
+
+
+def _write_metric_definitions(writer: Any, strings: _Strings, scheduler: int) -> None:
+    """One class of two counters, and its instance that the scheduler records for the whole cluster."""
+    for member, (name, description, unit) in enumerate(
+        [
+            ("queue length", "jobs submitted and not yet started", "jobs"),
+            ("busy cores", "cores held by jobs", "cores"),
+        ]
+    ):
+        first = strings.add([name, description, unit])
+        binding.GlobalDefWriter_WriteMetricMember(
+            writer,
+            member,
+            first,
+            first + 1,
+            binding.MetricType.OTHER,
+            binding.MetricMode.ABSOLUTE_NEXT,
+            binding.Type.UINT64,
+            binding.Base.DECIMAL,
+            0,
+            first + 2,
+        )
+    binding.GlobalDefWriter_WriteMetricClass(
+        writer, _METRIC_CLASS, [0, 1], binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT
+    )
+    binding.GlobalDefWriter_WriteMetricInstance(
+        writer, METRIC_INSTANCE, _METRIC_CLASS, scheduler, binding.MetricScope.SYSTEM_TREE_NODE, 0
+    )

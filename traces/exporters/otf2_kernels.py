@@ -1,0 +1,242 @@
+"""The loops that call OTF2's C functions: event writers, one after the other, and long lists of definitions.
+
+Each kernel returns 0, or the error code of the first call that failed, and stops there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from traces.compiled import Array, CFunction, compiled, types
+from traces.errors import TwolevelError
+from traces.exporters.otf2_library import CALLS, c_functions, failure
+
+__all__ = [
+    "CHUNK",
+    "TASK",
+    "Calls",
+    "write_cores",
+    "write_local_definitions",
+    "write_locations",
+    "write_metrics",
+]
+__all__ += ["write_regions", "write_strings"]
+
+# Returned where OTF2 gave no writer; it has no code for it.
+_NO_WRITER = -100
+
+#: References of the attributes.
+TASK, CHUNK = 0, 1
+
+_int32: Any = types.int32
+_int64: Any = types.int64
+_column32 = types.Array(types.int32, 1, "C", readonly=True)
+_column64 = types.Array(types.int64, 1, "C", readonly=True)
+_table64 = types.Array(types.int64, 2, "C", readonly=True)
+
+
+@compiled(
+    _int32(
+        _int64,
+        _int64,
+        *[_column64, _column32, _column32],
+        *[_column64, _column64],
+        *[_column64, _column64, _column64, _column32],
+        CALLS["Archive_GetEvtWriter"],
+        CALLS["Archive_CloseEvtWriter"],
+        CALLS["AttributeList_AddUint64"],
+        CALLS["EvtWriter_Enter"],
+        CALLS["EvtWriter_Leave"],
+    )
+)
+def write_cores(
+    archive: int,
+    attributes: int,
+    bar_first: Array,
+    bar_job: Array,
+    bar_task: Array,
+    job_start: Array,
+    job_end: Array,
+    rows_first: Array,
+    task_start: Array,
+    task_end: Array,
+    task_chunk: Array,
+    get_writer: CFunction,
+    close_writer: CFunction,
+    add_uint64: CFunction,
+    enter: CFunction,
+    leave: CFunction,
+) -> int:
+    """Write every core's Enter and Leave; the core's number is its location, the job's row its region.
+
+    ``attributes`` is an empty attribute list, which OTF2 empties again at every event.
+    """
+    for core in range(len(bar_first) - 1):
+        writer = get_writer(archive, core)
+        if writer == 0:
+            return _NO_WRITER
+        for bar in range(bar_first[core], bar_first[core + 1]):
+            job = bar_job[bar]
+            task = bar_task[bar]
+            if task >= 0:
+                row = rows_first[job] + task
+                start, end = task_start[row], task_end[row]
+                code: int = add_uint64(attributes, TASK, task)
+                if code != 0:
+                    return code
+                code = add_uint64(attributes, CHUNK, task_chunk[row])
+                if code != 0:
+                    return code
+                code = enter(writer, attributes, start, job)
+            else:
+                start, end = job_start[job], job_end[job]
+                code = enter(writer, 0, start, job)
+            if code != 0:
+                return code
+            code = leave(writer, 0, end, job)
+            if code != 0:
+                return code
+        code = close_writer(archive, writer)
+        if code != 0:
+            return code
+    return 0
+
+
+@compiled(
+    _int32(
+        *[_int64, _int64, _int64],
+        _column64,
+        *[_int64, _int64, _int64],
+        CALLS["Archive_GetEvtWriter"],
+        CALLS["Archive_CloseEvtWriter"],
+        CALLS["EvtWriter_Metric"],
+    )
+)
+def write_metrics(
+    archive: int,
+    location: int,
+    metric: int,
+    instants: Array,
+    n_values: int,
+    value_types: int,
+    values: int,
+    get_writer: CFunction,
+    close_writer: CFunction,
+    write_metric: CFunction,
+) -> int:
+    """Write one metric event an instant.
+
+    ``value_types`` is the address of ``n_values`` bytes, ``values`` that of as many 64-bit values an instant.
+    """
+    writer = get_writer(archive, location)
+    if writer == 0:
+        return _NO_WRITER
+    for k in range(len(instants)):
+        code: int = write_metric(
+            writer, 0, instants[k], metric, n_values, value_types, values + 8 * n_values * k
+        )
+        if code != 0:
+            return code
+    code = close_writer(archive, writer)
+    if code != 0:
+        return code
+    return 0
+
+
+@compiled(_int32(_int64, _int64, CALLS["Archive_GetDefWriter"], CALLS["Archive_CloseDefWriter"]))
+def write_local_definitions(
+    archive: int, n_locations: int, get_writer: CFunction, close_writer: CFunction
+) -> int:
+    """Write the local definitions of locations 0 to ``n_locations`` - 1: none, but readers miss the files."""
+    for location in range(n_locations):
+        writer = get_writer(archive, location)
+        if writer == 0:
+            return _NO_WRITER
+        code: int = close_writer(archive, writer)
+        if code != 0:
+            return code
+    return 0
+
+
+@compiled(_int32(_int64, _int64, _int64, _column64, CALLS["GlobalDefWriter_WriteString"]))
+def write_strings(writer: int, first_reference: int, text: int, offsets: Array, write: CFunction) -> int:
+    """Define strings from ``first_reference`` on: NUL-terminated ones at ``text`` plus each offset."""
+    for k in range(len(offsets)):
+        code: int = write(writer, first_reference + k, text + offsets[k])
+        if code != 0:
+            return code
+    return 0
+
+
+@compiled(
+    _int32(
+        *[_int64, _int64, _column64, _column64, _int64],
+        CALLS["GlobalDefWriter_WriteLocation"],
+    )
+)
+def write_locations(
+    writer: int, first_name: int, first_core: Array, bar_first: Array, kind: int, write: CFunction
+) -> int:
+    """Define a location a core (reference: the core) in the group of its host (reference: the host)."""
+    for host in range(len(first_core) - 1):
+        for core in range(first_core[host], first_core[host + 1]):
+            events = 2 * (bar_first[core + 1] - bar_first[core])
+            code: int = write(writer, core, first_name + core, kind, events, host)
+            if code != 0:
+                return code
+    return 0
+
+
+@compiled(
+    _int32(*[_int64, _int64, _int64, _int64, _int64, _int64, _int64], CALLS["GlobalDefWriter_WriteRegion"])
+)
+def write_regions(
+    writer: int,
+    n_regions: int,
+    first_name: int,
+    role: int,
+    paradigm: int,
+    flags: int,
+    no_file: int,
+    write: CFunction,
+) -> int:
+    """Define a region a job (reference: the job's row), without description (string 0) and source file."""
+    for k in range(n_regions):
+        name = first_name + k
+        code: int = write(writer, k, name, name, 0, role, paradigm, flags, no_file, 0, 0)
+        if code != 0:
+            return code
+    return 0
+
+
+class Calls:
+    """Calls a kernel with the C functions it needs, and checks what it returned.
+
+    Parameters
+    ----------
+    path : Path
+        The anchor file, for errors.
+    archive : int
+        Address of the archive.
+    """
+
+    def __init__(self, path: Path, archive: int) -> None:
+        self.path = path
+        self.archive = archive
+        self.functions = c_functions()
+
+    def __call__(self, kernel: Any, *values: Any, using: Sequence[str]) -> None:
+        """Run ``kernel(*values, *functions)`` with the functions that ``using`` names, in the kernel's order.
+
+        Raises
+        ------
+        TwolevelError
+            If a call of it failed.
+        """
+        code = int(kernel(*values, *[self.functions[name] for name in using]))
+        if code == _NO_WRITER:
+            raise TwolevelError(f"{self.path}: OTF2 could not open a writer (out of memory?)")
+        if code != 0:
+            raise failure(self.path, code)

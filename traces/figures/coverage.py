@@ -1,0 +1,80 @@
+"""Bars as a picture: how much of every cell of a grid each colour covers. For more bars than can be seen one
+by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traces.compiled import Array, compiled
+
+__all__ = ["painted"]
+
+
+@compiled()
+def _paint(
+    row: Array,
+    start: Array,
+    end: Array,
+    colour: Array,
+    colours: Array,
+    rows_per_cell: int,
+    ink: Array,
+    covered: Array,
+) -> None:
+    """Add each bar's colour, weighted by the share of a cell that it covers, to ``ink``, and the share to
+    ``covered``.
+
+    ``start`` and ``end`` are in cells.
+    """
+    n_columns = covered.shape[1]
+    for k in range(len(row)):
+        y = row[k] // rows_per_cell
+        first = max(int(start[k]), 0)
+        last = min(int(np.ceil(end[k])), n_columns)
+        for x in range(first, last):
+            share = (min(end[k], x + 1.0) - max(start[k], float(x))) / rows_per_cell
+            if share > 0.0:
+                covered[y, x] += share
+                for band in range(3):
+                    ink[y, x, band] += share * colours[colour[k], band]
+
+
+def painted(
+    row: Array,
+    start: Array,
+    end: Array,
+    colour: Array,
+    colours: Array,
+    n_rows: int,
+    n_columns: int,
+    max_rows: int,
+) -> Array:
+    """The picture of bars on white.
+
+    Parameters
+    ----------
+    row : ndarray of int64, shape (n,)
+        Row of each bar, from 0 to ``n_rows`` - 1.
+    start, end : ndarray of float64, shape (n,)
+        Where it begins and ends, as fractions of the width.
+    colour : ndarray of int64, shape (n,)
+        Index into ``colours``.
+    colours : ndarray of float64, shape (c, 3)
+        Red, green and blue, each from 0 to 1.
+    n_rows, n_columns : int
+        Height in rows and width in cells.
+    max_rows : int
+        Greatest height of the picture; with more rows, several share a cell.
+
+    Returns
+    -------
+    ndarray of float64, shape (at most max_rows, n_columns, 3)
+        A cell that bars cover by half is half white.
+    """
+    rows_per_cell = -(-n_rows // max_rows)
+    height = -(-n_rows // rows_per_cell)
+    ink = np.zeros((height, n_columns, 3))
+    covered = np.zeros((height, n_columns))
+    _paint(row, start * n_columns, end * n_columns, colour, colours, rows_per_cell, ink, covered)
+    # Rounding may cover a full cell by a hair more than all of it.
+    return np.clip(ink + (1.0 - covered)[:, :, None], 0.0, 1.0)

@@ -1,0 +1,95 @@
+"""Finding plug-ins by name: the visible dict of a folder, an installed package's entry point, or ``FILE.py:NAME``."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from traces.errors import InputError, PluginError, one_of, shown
+
+__all__ = ["resolve"]
+
+T = TypeVar("T")
+
+
+def _load_file(path: Path, where: str) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"{where}: no file {shown(str(path))}; allowed: a name, or FILE.py:NAME")
+    # The name is made from the whole path, so that two files of one name do not replace each other.
+    name = f"twolevel_plugin_{abs(hash(str(path.resolve()))):x}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{where}: {shown(str(path))} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise PluginError(f"{where}: {path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module
+
+
+def resolve(
+    kind: str,
+    name: str,
+    builtin: Mapping[str, T],
+    group: str,
+    expected: type[T],
+    where: str,
+    also: tuple[str, ...] = (),
+) -> T:
+    """The plug-in called ``name``.
+
+    Parameters
+    ----------
+    kind : str
+        What it is, for errors.
+    name : str
+        A key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
+    builtin : mapping
+        The folder's own registry. It wins over entry points: an installed package cannot change what a name means.
+    group : str
+        Entry-point group.
+    expected : type
+        What the plug-in must be an instance of.
+    where : str
+        The option it was given in.
+    also : tuple of str
+        Names that the caller understands itself, listed in the error.
+
+    Raises
+    ------
+    InputError
+        If nothing has this name; the message lists the known names, nearest first.
+    PluginError
+        If it cannot be loaded or is not what it should be.
+    """
+    if name in builtin:
+        return builtin[name]
+    file, colon, attribute = name.rpartition(":")
+    if colon and file.endswith(".py"):
+        module = _load_file(Path(file), where)
+        if not hasattr(module, attribute):
+            raise InputError(f"{where}: {file} has no {shown(attribute)}")
+        found: object = getattr(module, attribute)
+        if isinstance(found, type) and issubclass(found, expected):
+            found = found()
+    else:
+        points = {point.name: point for point in entry_points(group=group)}
+        if name not in points:
+            raise one_of(kind, name, [*builtin, *points, *also], where)
+        try:
+            found = points[name].load()
+        except Exception as error:
+            raise PluginError(f"{where}: plug-in {name} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(found, expected):
+        raise PluginError(f"{where}: {name} is a {type(found).__name__}; allowed: a {expected.__name__}")
+    return found

@@ -1,0 +1,62 @@
+"""How many jobs wait and how many cores are busy, over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.ledger import JobRecords
+
+__all__ = ["LoadSeries", "load_series"]
+
+
+@dataclass(frozen=True)
+class LoadSeries:
+    """A step function of time: each row holds from its instant until the next row's; before the first, all is
+    0.
+
+    Attributes
+    ----------
+    instant_ns : ndarray of int64, shape (k,)
+        Strictly increasing instants, ns since the workload's time 0.
+    queue_length : ndarray of int64, shape (k,)
+        Jobs submitted and not yet started, after everything that happens at the instant.
+    busy_cores : ndarray of int64, shape (k,)
+        Cores held by jobs, after everything that happens at the instant.
+    """
+
+    instant_ns: Array
+    queue_length: Array
+    busy_cores: Array
+
+    def __len__(self) -> int:
+        return len(self.instant_ns)
+
+
+def load_series(jobs: JobRecords) -> LoadSeries:
+    """Queue length and busy cores wherever one of them changes.
+
+    Parameters
+    ----------
+    jobs : JobRecords
+        Jobs in any order.
+
+    Returns
+    -------
+    LoadSeries
+        One row an instant at which the state after it differs from the state before it.
+    """
+    n = len(jobs)
+    instants = np.concatenate([jobs.submit_ns, jobs.start_ns, jobs.end_ns])
+    queue_steps = np.repeat(np.array([1, -1, 0], np.int64), n)
+    busy_steps = np.concatenate([np.zeros(n, np.int64), jobs.cores, -jobs.cores])
+    order = np.argsort(instants, kind="stable")
+    instants = instants[order]
+    queue, busy = np.cumsum(queue_steps[order]), np.cumsum(busy_steps[order])
+    last_of_instant = np.ones(3 * n, bool)
+    last_of_instant[:-1] = instants[1:] != instants[:-1]
+    instants, queue, busy = instants[last_of_instant], queue[last_of_instant], busy[last_of_instant]
+    changed = (np.diff(queue, prepend=0) != 0) | (np.diff(busy, prepend=0) != 0)
+    return LoadSeries(instants[changed], queue[changed], busy[changed])

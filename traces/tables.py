@@ -1,0 +1,168 @@
+"""Tables: the ledger as pandas frames and Parquet files. The one door to pandas and pyarrow.
+
+The columns, their order, types and units are the published schema (docs/results.md); a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.errors import InputError
+from traces.intervals import intervals_text
+from traces.ledger import Ledger, TaskRecords
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "JOB_COLUMNS",
+    "TASK_COLUMNS",
+    "jobs_frame",
+    "read_jobs",
+    "read_tasks",
+    "rows_frame",
+    "tasks_frame",
+    "write_jobs",
+    "write_rows",
+    "write_tasks",
+]
+
+JOB_COLUMNS = (
+    "job_id",
+    "submit_ns",
+    "start_ns",
+    "end_ns",
+    "estimate_ns",
+    "deadline_ns",
+    "cores",
+    "allocation",
+    "tasks",
+    "chunks",
+    "length_gflop",
+    "imbalance",
+    "cov",
+)
+
+TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
+
+#: Rows of one Parquet row group: what a reader of tasks.parquet has to hold at once.
+_ROW_GROUP = 1 << 20
+
+
+def _job_columns(ledger: Ledger) -> dict[str, object]:
+    jobs = ledger.jobs
+    columns: dict[str, object] = {name: getattr(jobs, name) for name in JOB_COLUMNS if name != "allocation"}
+    columns["allocation"] = [intervals_text(jobs.allocation(row)) for row in range(len(jobs))]
+    return {name: columns[name] for name in JOB_COLUMNS}
+
+
+def _tasks(ledger: Ledger) -> TaskRecords:
+    if ledger.tasks is None:
+        raise InputError("this result has no tasks: they were not kept, or there was no application level")
+    return ledger.tasks
+
+
+def _task_columns(ledger: Ledger) -> dict[str, Array]:
+    tasks = _tasks(ledger)
+    count = np.diff(tasks.first)
+    columns = {
+        "job_id": np.repeat(ledger.jobs.job_id, count),
+        "task": np.arange(len(tasks)) - np.repeat(tasks.first[:-1], count),
+        "chunk": tasks.chunk,
+        "core": tasks.core,
+        "start_ns": tasks.start_ns,
+        "end_ns": tasks.end_ns,
+        "length_gflop": tasks.length_gflop,
+    }
+    ran = tasks.start_ns >= 0
+    if not ran.all():  # tasks of a stopped job that never ran are no rows of the table
+        columns = {name: column[ran] for name, column in columns.items()}
+    return columns
+
+
+def jobs_frame(ledger: Ledger) -> pd.DataFrame:
+    """One row a job in workload order, columns ``JOB_COLUMNS``; ``allocation`` is text such as ``0-63 128-191``."""
+    return rows_frame(_job_columns(ledger))
+
+
+def tasks_frame(ledger: Ledger) -> pd.DataFrame:
+    """One row a task, columns ``TASK_COLUMNS``; jobs in workload order, each job's tasks in task order.
+
+    Raises
+    ------
+    InputError
+        If the ledger has no tasks.
+    """
+    return rows_frame(_task_columns(ledger))
+
+
+def rows_frame(columns: object) -> pd.DataFrame:
+    """A frame of a mapping of columns or a list of row mappings."""
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _write(columns: dict[str, object] | dict[str, Array], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=["allocation"])
+
+
+def write_jobs(ledger: Ledger, path: Path) -> None:
+    """Write ``jobs_frame`` as Parquet; equal ledgers give equal bytes."""
+    _write(_job_columns(ledger), path)
+
+
+def write_tasks(ledger: Ledger, path: Path) -> None:
+    """Write ``tasks_frame`` as Parquet; equal ledgers give equal bytes."""
+    _write(_task_columns(ledger), path)
+
+
+def write_rows(columns: dict[str, object], path: Path) -> None:
+    """Write any table of columns as Parquet."""
+    _write(columns, path)
+
+
+def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow as pa
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; is {path.parent} a result of twolevel run?")
+    try:
+        frame = pd.read_parquet(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise InputError(f"{path}: no column {missing[0]}; this is not a table of twolevel")
+    return frame
+
+
+def read_jobs(path: Path) -> pd.DataFrame:
+    """Read a jobs.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, JOB_COLUMNS)
+
+
+def read_tasks(path: Path) -> pd.DataFrame:
+    """Read a tasks.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, TASK_COLUMNS)
