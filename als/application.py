@@ -108,7 +108,9 @@ class Application:
 
     def advance(self, until_ns: int | None = None) -> bool:
         """Simulate everything before ``until_ns`` (default: to the end); returns :attr:`finished`."""
-        return self._settle(engine.advance(self.state, self._next_chunk, engine.NEVER if until_ns is None else until_ns))
+        return self._settle(
+            engine.advance(self.state, self._next_chunk, engine.NEVER if until_ns is None else until_ns)
+        )
 
     def set_speed(self, speed_gflops: float, core: int | None = None) -> None:
         """From now on ``core`` (default: every core) runs at ``speed_gflops``, in the middle of a task too.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traces.compiled import Array, compiled
+from traces.compiled import Array, compiled, own
 from traces.event_heap import heap_drop_top, heap_replace_top, heap_settle
 from traces.time import duration_ns
 
@@ -61,9 +61,6 @@ OVERFLOW = 5  # an instant beyond traces.time.MAX_NS
 NEVER = 2**63 - 1
 
 _MAX_NS = 2**62
-
-# Kernels are compiled for arrays that are contiguous and may be written to; others would be compiled for again.
-_OWN = ["C", "W"]
 
 
 class ApplicationState(NamedTuple):
@@ -320,9 +317,9 @@ def new_state(
     kept = n_tasks if keep_tasks else 0
     return ApplicationState(
         counters=np.zeros(COUNTERS, np.int64),
-        lengths=np.require(lengths, np.float64, _OWN),
+        lengths=own(lengths, np.float64),
         speed=np.array(speed, np.float64),
-        core_number=np.require(core_number, np.int64, _OWN),
+        core_number=own(core_number, np.int64),
         ask_ns=np.empty(n_cores, np.int64),
         ask_core=np.empty(n_cores, np.int64),
         finish_ns=np.empty(n_cores, np.int64),

@@ -7,7 +7,8 @@ the inverse distribution function, so that a draw is one word and nothing is lef
 
 The same numbers in plain Python::
 
-    words = numpy.random.Philox(key=[seed, job], counter=[0, 0, 0, purpose]).random_raw(n)
+    key = numpy.array([seed, job], numpy.uint64)
+    words = numpy.random.Philox(key=key, counter=[0, 0, 0, purpose]).random_raw(n)
     z = [statistics.NormalDist().inv_cdf(((int(w) >> 12) + 0.5) / 2**52) for w in words]
 
 Sources: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405 (Philox);
@@ -100,6 +101,7 @@ def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
 @compiled()
 def normal_from_word(word: np.uint64) -> float:
     """The standard normal number of a 64-bit word, by AS 241 (about 16 digits)."""
+    # fmt: off
     p = (float(np.int64(word >> _U12)) + 0.5) / 4503599627370496.0
     q = p - 0.5
     if abs(q) <= 0.425:
@@ -159,5 +161,6 @@ def normal_from_word(word: np.uint64) -> float:
                  + 1.36929880922735805310e-1) * r
                 + 5.99832206555887937690e-1) * r
                + 1.0)
+    # fmt: on
     x = num / den
     return -x if q < 0.0 else x

@@ -47,9 +47,7 @@ class TaskModel:
         if not (math.isfinite(self.variation) and 0 <= self.variation <= MAX_VARIATION):
             raise InputError(f"--variation: {shown(self.variation)}; allowed: 0 to {MAX_VARIATION:g}")
         if not 1 <= self.tasks_per_core <= MAX_TASKS_PER_JOB:
-            raise InputError(
-                f"--tasks-per-core: {shown(self.tasks_per_core)}; allowed: 1 to {MAX_TASKS_PER_JOB}"
-            )
+            raise InputError(f"--tasks-per-core: {shown(self.tasks_per_core)}; allowed: 1 to {MAX_TASKS_PER_JOB}")
         if not 0 <= self.seed < 2**64:
             raise InputError(f"--seed: {shown(self.seed)}; allowed: 0 to 2**64 - 1")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from bls.free_cores import give_back, take
 from bls.rank_queue import new_queue, queue_add, queue_next, queue_remove
-from traces.compiled import Array, compiled
+from traces.compiled import Array, compiled, own
 from traces.event_heap import heap_drop_top, heap_push, heap_replace_top
 
 __all__ = [
@@ -69,9 +69,6 @@ OVERFLOW = 7  # an end beyond traces.time.MAX_NS
 _RUNNING = -1
 _NEVER = 2**63 - 1
 _MAX_NS = 2**62
-
-# Kernels are compiled for arrays that are contiguous and may be written to; others would be compiled for again.
-_OWN = ["C", "W"]
 
 
 class BatchState(NamedTuple):
@@ -258,7 +255,7 @@ def advance(state: BatchState, place: Callable[..., int], max_ends: int) -> int:
             else:
                 started[n_started] = job
                 n_started += 1
-        if n_started > 0 and (status == _RUNNING or status == POOL_FULL):
+        if n_started > 0 and status in (_RUNNING, POOL_FULL):
             # With the pool full the pass goes on after the answers, and asks for room then.
             in_pass = status == POOL_FULL
             status = STARTED
@@ -284,9 +281,7 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     state.promise_ns[job] = not_before_ns
     if before < 0:
         counters = state.counters
-        counters[N_RUNNING] = heap_push(
-            state.running_ns, state.running_job, counters[N_RUNNING], not_before_ns, job
-        )
+        counters[N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[N_RUNNING], not_before_ns, job)
         counters[ANSWERED] += 1
     return True
 
@@ -333,11 +328,11 @@ def new_state(
     pool = 4 * n + 2 * most_free
     return BatchState(
         counters=counters,
-        submit_ns=np.require(submit_ns, np.int64, _OWN),
-        cores=np.require(cores, np.int64, _OWN),
-        rank=np.require(rank, np.int64, _OWN),
+        submit_ns=own(submit_ns, np.int64),
+        cores=own(cores, np.int64),
+        rank=own(rank, np.int64),
         by_rank=by_rank,
-        run_ns=np.require(run_ns, np.int64, _OWN),
+        run_ns=own(run_ns, np.int64),
         start_ns=np.full(n, -1, np.int64),
         end_ns=np.full(n, -1, np.int64),
         promise_ns=np.full(n, -1, np.int64),
@@ -353,8 +348,8 @@ def new_state(
         held_count=np.zeros(n, np.int64),
         pool_lo=np.empty(pool, np.int64),
         pool_hi=np.empty(pool, np.int64),
-        wanted_first=np.require(wanted_first, np.int64, _OWN),
-        wanted_lo=np.require(wanted_lo, np.int64, _OWN),
-        wanted_hi=np.require(wanted_hi, np.int64, _OWN),
+        wanted_first=own(wanted_first, np.int64),
+        wanted_lo=own(wanted_lo, np.int64),
+        wanted_hi=own(wanted_hi, np.int64),
         started=np.empty(most_running, np.int64),
     )

@@ -39,12 +39,10 @@ def slowdown(submit_ns: Array, start_ns: Array, end_ns: Array) -> Array:
 
 def bounded_slowdown(submit_ns: Array, start_ns: Array, end_ns: Array, bound_ns: int = BOUND_NS) -> Array:
     """max(1, (f - q) / max(p, τ)) of each job, float64."""
-    return np.maximum(1.0, (end_ns - submit_ns) / np.maximum(end_ns - start_ns, bound_ns))
+    return np.asarray(np.maximum(1.0, (end_ns - submit_ns) / np.maximum(end_ns - start_ns, bound_ns)))
 
 
-def batch_metrics(
-    submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array, n_cores: int
-) -> dict[str, Any]:
+def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array, n_cores: int) -> dict[str, Any]:
     """The metrics of the table above.
 
     Parameters

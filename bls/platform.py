@@ -103,9 +103,7 @@ class Network:
 
     def __post_init__(self) -> None:
         if not isinstance(self.topology, str):
-            raise InputError(
-                f"topology: {shown(self.topology)} is not a string; known: {', '.join(TOPOLOGIES)}"
-            )
+            raise InputError(f"topology: {shown(self.topology)} is not a string; known: {', '.join(TOPOLOGIES)}")
         if self.topology not in TOPOLOGIES:
             raise one_of("topology", self.topology, TOPOLOGIES, "topology")
         object.__setattr__(

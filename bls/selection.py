@@ -6,7 +6,6 @@ Fit first, then select: ``first:N`` counts, and the busiest window is the busies
 from __future__ import annotations
 
 import re
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -14,19 +13,18 @@ from bls.workload import TOO_WIDE, Workload
 from traces.errors import InputError, one_of, shown
 from traces.time import format_ns, parse_duration_ns
 
-__all__ = ["Oversize", "busiest_window", "fit", "select"]
+__all__ = ["OVERSIZE", "busiest_window", "fit", "select"]
 
 #: What to do with a job that is wider than the platform: count it as a reject, or narrow it to the platform.
-Oversize = Literal["reject", "clamp"]
+#: What may become of jobs wider than the platform.
+OVERSIZE = ("reject", "clamp")
 
 _FORMS = "all, first:N, busiest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h or window:7d+24h"
 _COUNT = re.compile(r"[0-9]{1,18}")
 _ZERO = re.compile(r"0+(\.0+)?\s*(s|m|min|h|d|w)?")
 
 
-def fit(
-    workload: Workload, n_cores: int, oversize: Oversize = "reject", *, where: str = "--oversize"
-) -> Workload:
+def fit(workload: Workload, n_cores: int, oversize: str = "reject", *, where: str = "--oversize") -> Workload:
     """The jobs that can run on a platform.
 
     Parameters
@@ -46,8 +44,8 @@ def fit(
     InputError
         If no job is left, or ``oversize`` is something else.
     """
-    if oversize not in get_args(Oversize):
-        raise one_of("treatment of too wide jobs", oversize, get_args(Oversize), where)
+    if oversize not in OVERSIZE:
+        raise one_of("treatment of too wide jobs", oversize, OVERSIZE, where)
     wide = workload.cores > n_cores
     n_wide = int(np.count_nonzero(wide))
     if n_wide == 0:

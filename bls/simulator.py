@@ -36,7 +36,7 @@ def deadlines_ns(workload: Workload, slack: float) -> Array:
         slack_ns = workload.estimate_ns * int(slack)  # exact
     else:
         slack_ns = np.minimum(np.rint(workload.estimate_ns * slack), 2.0**62).astype(np.int64)
-    return np.minimum(workload.submit_ns + slack_ns, MAX_NS)
+    return np.asarray(np.minimum(workload.submit_ns + slack_ns, MAX_NS))
 
 
 def _wanted(
@@ -45,7 +45,9 @@ def _wanted(
     # The columns of BatchState.wanted_*: each job's requested cores, or nothing.
     if requested is None:
         if allocator.name == "given":
-            raise InputError("--allocator given needs the cores that each job asks for: give requested={job number: cores}")
+            raise InputError(
+                "--allocator given needs the cores that each job asks for: give requested={job number: cores}"
+            )
         return np.zeros(len(workload) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     first, lo, hi = [0], [], []
     for job_id, cores in zip(workload.job_id.tolist(), workload.cores.tolist(), strict=True):
@@ -112,9 +114,7 @@ class BatchSimulator:
             raise InputError(
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
-        known = KnownJobs(
-            workload.job_id, workload.submit_ns, workload.estimate_ns, self.deadline_ns, workload.cores
-        )
+        known = KnownJobs(workload.job_id, workload.submit_ns, workload.estimate_ns, self.deadline_ns, workload.cores)
         self.state = engine.new_state(
             workload.submit_ns,
             workload.cores,

@@ -1,0 +1,43 @@
+"""Two levels, one clock: the bridge between the batch and the application level, studies, and the command line.
+
+``result = bridge.simulate("log.swf.gz", bls="sjf", als="gss", variation=0.25, seed=1)`` runs both levels;
+``result.jobs`` and ``result.tasks`` are frames, ``result.metrics`` is a mapping.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from traces.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from bridge.couplings import PeerOptions
+    from bridge.grid import Grid, run_grid
+    from bridge.result import Result
+    from bridge.scenario import Options, Scenario
+    from bridge.simulation import run, simulate
+
+__all__ = [
+    "Grid",
+    "Options",
+    "PeerOptions",
+    "Result",
+    "Scenario",
+    "run",
+    "run_grid",
+    "simulate",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Grid": "bridge.grid",
+        "Options": "bridge.scenario",
+        "PeerOptions": "bridge.couplings",
+        "Result": "bridge.result",
+        "Scenario": "bridge.scenario",
+        "run": "bridge.simulation",
+        "run_grid": "bridge.grid",
+        "simulate": "bridge.simulation",
+    },
+)

@@ -81,20 +81,19 @@ class ApplicationPeer:
         job = self._jobs[start.job] = _Job(start, application)
         return job
 
-    def _run(
-        self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None
-    ) -> Iterator[Message]:
+    def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
         application = job.application
         job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
-        last = min((t for t in (until_ns, stop_ns) if t is not None), default=None)
+        stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
+        last = stop_ns if stopping else until_ns
         while job.changes and (last is None or job.changes[0].at_ns < last):
             change = job.changes.pop(0)
             if application.advance(change.at_ns):
                 break
             application.set_speed(change.speed_gflops, None if change.core == ALL_CORES else change.core)
         if not application.advance(last):
-            if stop_ns is None or last != stop_ns:
-                assert last is not None
+            assert last is not None
+            if not stopping:
                 yield Suspended(job=job.start.job, now_ns=last, not_before_ns=last)
                 return
             application.stop()

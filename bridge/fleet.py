@@ -420,7 +420,7 @@ class Fleet:
         while True:
             event = session.next_event()
             if event is not NEED_DATA:
-                return event  # type: ignore[return-value]
+                return event
             data = await reader.read(READ_AT_MOST)
             self.cost["bytes_received"] += len(data)
             if data:

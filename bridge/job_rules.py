@@ -43,9 +43,10 @@ class OpenJob:
     start: Start
     cores: int
     now_ns: int
-    not_before_ns: int
+    promised_ns: int  # by the application
     until_ns: int | None
     stop_ns: int | None
+    held_ns: int = 0  # a bound that the bridge computed; the application does not know it
     lengths: int = 0  # task lengths given so far
     records: int = 0  # task records reported so far, with the last instant and the largest chunk among them
     last_ns: int = 0
@@ -63,10 +64,20 @@ class OpenJob:
             start=start,
             cores=cores,
             now_ns=start.start_ns,
-            not_before_ns=start.start_ns,
+            promised_ns=start.start_ns,
             until_ns=start.until_ns,
             stop_ns=start.stop_ns,
         )
+
+    @property
+    def not_before_ns(self) -> int:
+        """The instant before which the job cannot end."""
+        return max(self.promised_ns, self.held_ns)
+
+    def lower_promise(self, instant_ns: int) -> None:
+        """What was known of the job holds only up to an instant."""
+        self.promised_ns = min(self.promised_ns, instant_ns)
+        self.held_ns = min(self.held_ns, instant_ns)
 
 
 def _at_least(name: str, value: int, least: int, why: str) -> None:
@@ -118,16 +129,16 @@ def _lengths(message: Lengths, job: OpenJob) -> None:
 def _resume(message: Resume, job: OpenJob) -> None:
     _check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
-    # What the application promised without knowing of these holds only up to the first of them.
+    # What was promised without knowing of these holds only up to the first of them.
     if message.changes:
-        job.not_before_ns = min(job.not_before_ns, message.changes[0].at_ns)
+        job.lower_promise(message.changes[0].at_ns)
     if message.stop_ns is not None:
-        job.not_before_ns = min(job.not_before_ns, message.stop_ns)
+        job.lower_promise(message.stop_ns)
 
 
 def _promise(message: Promise, job: OpenJob) -> None:
-    _at_least("not_before_ns", message.not_before_ns, job.not_before_ns, "the earlier promise,")
-    job.not_before_ns = message.not_before_ns
+    _at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
+    job.promised_ns = message.not_before_ns
 
 
 def _suspended(message: Suspended, job: OpenJob) -> None:
@@ -137,8 +148,8 @@ def _suspended(message: Suspended, job: OpenJob) -> None:
     if message.now_ns > job.until_ns:
         raise BrokenRule(f"now_ns is {message.now_ns}; allowed: up to until_ns, {job.until_ns}")
     _at_least("not_before_ns", message.not_before_ns, message.now_ns, "now_ns,")
-    _at_least("not_before_ns", message.not_before_ns, job.not_before_ns, "the earlier promise,")
-    job.now_ns, job.not_before_ns = message.now_ns, message.not_before_ns
+    _at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
+    job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
 
 
 def _records(message: Records, job: OpenJob) -> None:

@@ -104,5 +104,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: no readable run.json; allowed: a folder that twolevel run has written ({error})") from None
+        raise InputError(
+            f"{folder}: no readable run.json; allowed: a folder that twolevel run has written ({error})"
+        ) from None
     return record

@@ -159,4 +159,3 @@ def load_workload(
     """
     whole = workload if isinstance(workload, Workload) else read_workload(workload)
     return select(fit(whole, platform.n_cores, oversize), selection)
-

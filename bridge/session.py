@@ -300,7 +300,7 @@ class Session:
         held = self._open(job)
         if self._hello is None or not self._hello.conserves_work:
             raise LocalProtocolError(f"job {job}: the application does not say that it conserves work")
-        held.not_before_ns = max(held.not_before_ns, not_before_ns)
+        held.held_ns = max(held.held_ns, not_before_ns)
 
     def story(self, job: int) -> list[StoryLine]:
         """What happened to a job, oldest first, as far as the latest ``STORY_LINES`` steps of all jobs go."""
@@ -410,7 +410,7 @@ class Session:
         for key, job in self._jobs.items():
             state, start = self._job_states[key], job.start
             assert start.job == key
-            assert start.start_ns <= job.now_ns <= job.not_before_ns
+            assert start.start_ns <= job.now_ns <= job.promised_ns
             assert 0 <= job.lengths <= (start.tasks or 0)
             assert (state is JobState.LOADING) == (start.recipe is None and job.lengths != start.tasks)
             assert (state is JobState.REPORTING) == (job.records > 0)

@@ -14,9 +14,19 @@ import sys
 from bridge.address import connect
 from bridge.application_peer import ApplicationPeer
 from bridge.framing import READ_AT_MOST
-from bridge.messages import ADDRESS_VARIABLE, PROTOCOL_VERSION, TOKEN_VARIABLE, WORKER_VARIABLE, Hello, Quit, Role, Welcome
-from bridge.session import NEED_DATA, ConnectionClosed, ProtocolError, Session
-from traces.errors import InputError
+from bridge.messages import (
+    ADDRESS_VARIABLE,
+    PROTOCOL_VERSION,
+    TOKEN_VARIABLE,
+    WORKER_VARIABLE,
+    Hello,
+    Quit,
+    Refused,
+    Role,
+    Welcome,
+)
+from bridge.session import NEED_DATA, ConnectionClosed, Session
+from traces.errors import InputError, PeerError
 
 __all__ = ["PROCESS_NAME", "die_with_parent", "name_process", "serve"]
 
@@ -45,8 +55,8 @@ async def serve(address: str, token: str, worker: str) -> None:
     ------
     OSError
         If nobody listens at the address.
-    ProtocolError
-        If the bridge breaks the protocol.
+    PeerError
+        If the bridge refuses us, or breaks the protocol.
     """
     reader, writer = await connect(address)
     session, peer = Session(Role.APPLICATION), ApplicationPeer()
@@ -62,6 +72,8 @@ async def serve(address: str, token: str, worker: str) -> None:
                 session.receive_data(data) if data else session.receive_eof()
             elif isinstance(event, ConnectionClosed | Quit):
                 return
+            elif isinstance(event, Refused):
+                raise PeerError(f"the bridge refused this process: {event.reason}")
             elif not isinstance(event, Welcome):
                 for answer in peer.answers(event):  # type: ignore[arg-type]
                     writer.write(session.send(answer))
@@ -80,7 +92,7 @@ def main() -> None:
     name_process(PROCESS_NAME)
     try:
         asyncio.run(serve(*(os.environ[name] for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE))))
-    except (OSError, ProtocolError, InputError) as error:
+    except (OSError, PeerError, InputError) as error:
         sys.exit(f"twolevel-als: {error}")
 
 

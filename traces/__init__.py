@@ -1,0 +1,47 @@
+"""What happened, in which units: time, the ledger, tables, trace writers, figures, and the errors all levels share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from traces.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from traces.errors import InputError, PeerError, PluginError, TwolevelError
+    from traces.exporters import exporter
+    from traces.ledger import JobRecords, Ledger, Machine, TaskRecords
+    from traces.nesting import check_ledger
+    from traces.tables import jobs_frame, tasks_frame
+
+__all__ = [
+    "InputError",
+    "JobRecords",
+    "Ledger",
+    "Machine",
+    "PeerError",
+    "PluginError",
+    "TaskRecords",
+    "TwolevelError",
+    "check_ledger",
+    "exporter",
+    "jobs_frame",
+    "tasks_frame",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "InputError": "traces.errors",
+        "JobRecords": "traces.ledger",
+        "Ledger": "traces.ledger",
+        "Machine": "traces.ledger",
+        "PeerError": "traces.errors",
+        "PluginError": "traces.errors",
+        "TaskRecords": "traces.ledger",
+        "TwolevelError": "traces.errors",
+        "check_ledger": "traces.nesting",
+        "exporter": "traces.exporters",
+        "jobs_frame": "traces.tables",
+        "tasks_frame": "traces.tables",
+    },
+)

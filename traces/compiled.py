@@ -15,7 +15,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numba
 import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "compiled",
     "function_type",
     "jit_enabled",
+    "own",
     "types",
 ]
 
@@ -36,6 +37,15 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# What kernels are compiled for: arrays that are contiguous and may be written to. Others would be compiled for again.
+_OWN: tuple[Literal["C", "W"], ...] = ("C", "W")
+
+
+def own(values: Any, dtype: Any) -> Array:
+    """``values`` as an array that kernels take: of this dtype, contiguous and writable; a copy only where it must be."""
+    return np.require(values, dtype, _OWN)
+
 
 _PACKAGES = ("als", "bls", "bridge", "traces")
 

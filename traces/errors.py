@@ -34,7 +34,10 @@ class PeerError(TwolevelError):
 
 def shown(value: object, limit: int = 60) -> str:
     """``value`` as an error shows it: quoted, printable, and never longer than a line can bear."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return "a number of thousands of digits"
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -76,8 +76,7 @@ def _checked_tasks(ledger: Ledger) -> TaskRecords:
     if len(bad := np.flatnonzero((lo < 0) | (hi > n_cores) | (lo >= hi))):
         row = int(np.searchsorted(jobs.allocation_first, bad[0], side="right")) - 1
         raise InvariantError(
-            f"job {jobs.job_id[row]} holds cores [{lo[bad[0]]}, {hi[bad[0]]}); "
-            f"the machine has cores 0 to {n_cores - 1}"
+            f"job {jobs.job_id[row]} holds cores [{lo[bad[0]]}, {hi[bad[0]]}); the machine has cores 0 to {n_cores - 1}"
         )
     if len(bad := np.flatnonzero((tasks.core < 0) | (tasks.core >= n_cores))):
         row = int(np.searchsorted(tasks.first, bad[0], side="right")) - 1
@@ -142,9 +141,7 @@ def core_bars(ledger: Ledger) -> CoreBars:
         bars.job[here], bars.task[here] = bars.job[here][order], bars.task[here][order]
         start, end = bar_times(ledger, bars, here)
         if len(bad := np.flatnonzero(end < start)):
-            raise InvariantError(
-                f"core {core}: {_bar(ledger, bars, here.start + bad[0])} ends before it starts"
-            )
+            raise InvariantError(f"core {core}: {_bar(ledger, bars, here.start + bad[0])} ends before it starts")
         if len(bad := np.flatnonzero(start[1:] < end[:-1])):
             k = here.start + int(bad[0])
             raise InvariantError(
@@ -215,15 +212,11 @@ def _check_allocations(ledger: Ledger) -> None:
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
     if len(bad := np.flatnonzero((owner[1:] == owner[:-1]) & (lo[1:] < hi[:-1]))):
-        raise InvariantError(
-            f"job {jobs.job_id[owner[bad[0]]]}: its intervals of cores are not ascending and disjoint"
-        )
+        raise InvariantError(f"job {jobs.job_id[owner[bad[0]]]}: its intervals of cores are not ascending and disjoint")
     held = np.zeros(len(jobs), np.int64)
     np.add.at(held, owner, hi - lo)
     if len(bad := np.flatnonzero(held != jobs.cores)):
-        raise InvariantError(
-            f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.cores[bad[0]]}"
-        )
+        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.cores[bad[0]]}")
     holder = np.full(n_cores, -1, np.int64)
     row, core = first_holding_clash(
         _job_order(jobs),
@@ -237,8 +230,7 @@ def _check_allocations(ledger: Ledger) -> None:
     )
     if row >= 0:
         raise InvariantError(
-            f"core {core} is held by jobs {jobs.job_id[holder[core]]} and {jobs.job_id[row]} "
-            f"at {jobs.start_ns[row]} ns"
+            f"core {core} is held by jobs {jobs.job_id[holder[core]]} and {jobs.job_id[row]} at {jobs.start_ns[row]} ns"
         )
 
 
@@ -272,9 +264,7 @@ def check_nesting(path: Path) -> int:
         for location, event in trace.events:
             where, kind = location.name, type(event).__name__
             if event.time < clock.get(where, event.time):
-                raise InvariantError(
-                    f"{where}: an event at {event.time} ns comes after one at {clock[where]} ns"
-                )
+                raise InvariantError(f"{where}: an event at {event.time} ns comes after one at {clock[where]} ns")
             clock[where] = event.time
             if kind == "Enter":
                 if where in inside:

@@ -5,8 +5,9 @@ The columns, their order, types and units are the published schema (docs/results
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -100,14 +101,14 @@ def tasks_frame(ledger: Ledger) -> pd.DataFrame:
     return rows_frame(_task_columns(ledger))
 
 
-def rows_frame(columns: object) -> pd.DataFrame:
+def rows_frame(columns: Any) -> pd.DataFrame:
     """A frame of a mapping of columns or a list of row mappings."""
     import pandas as pd
 
     return pd.DataFrame(columns)
 
 
-def _write(columns: dict[str, object] | dict[str, Array], path: Path) -> None:
+def _write(columns: Mapping[str, Any], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -125,7 +126,7 @@ def write_tasks(ledger: Ledger, path: Path) -> None:
     _write(_task_columns(ledger), path)
 
 
-def write_rows(columns: dict[str, object], path: Path) -> None:
+def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     """Write any table of columns as Parquet."""
     _write(columns, path)
 

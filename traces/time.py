@@ -62,7 +62,9 @@ def parse_duration_ns(text: str, where: str) -> int:
         exact = Decimal(match[1]) * _UNITS_S[match[2]] * NS_PER_S
         if 0 < exact <= MAX_NS:
             return round(exact)
-    raise InputError(f"{where}: {shown(text)} is not a duration; allowed: a positive number and s, m, h, d or w, as 24h")
+    raise InputError(
+        f"{where}: {shown(text)} is not a duration; allowed: a positive number and s, m, h, d or w, as 24h"
+    )
 
 
 def format_ns(ns: int) -> str:

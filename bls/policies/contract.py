@@ -45,15 +45,12 @@ class KnownJobs:
 
 @runtime_checkable
 class Policy(Protocol):
-    """An order of the queue.
+    """An order of the queue."""
 
-    Attributes
-    ----------
-    name : str
-        As the literature names it, in lower case.
-    """
-
-    name: str
+    @property
+    def name(self) -> str:
+        """As the literature names it, in lower case."""
+        ...
 
     def keys(self, jobs: KnownJobs) -> Array:
         """One key a job, int64 or float64 of shape (n,), smallest first; NaN is an error.

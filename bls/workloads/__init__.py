@@ -41,9 +41,7 @@ READERS: dict[str, Reader] = {
 }
 
 
-def read_workload(
-    path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format"
-) -> Workload:
+def read_workload(path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format") -> Workload:
     """Read a workload file.
 
     Parameters

@@ -15,7 +15,7 @@ from als import engine as application
 from als.metrics import finish_cov, finish_imbalance
 from als.tasks import draw_lengths, expected_tasks
 from bls import engine as batch
-from traces.compiled import Array, compiled
+from traces.compiled import Array, compiled, own
 
 __all__ = ["APPLICATION_FAULT", "LEDGER_FULL", "LENGTHS_FULL", "InlineState", "drive", "new_inline_state", "reorder"]
 
@@ -36,9 +36,6 @@ _advance, _begin = application.advance, application.begin
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _ApplicationState = application.ApplicationState
 _FINISHED, _NEVER, _CHUNKS = application.FINISHED, application.NEVER, application.CHUNKS
-
-# Kernels are compiled for arrays that are contiguous and may be written to; others would be compiled for again.
-_OWN = ["C", "W"]
 
 
 class InlineState(NamedTuple):
@@ -215,9 +212,9 @@ def new_inline_state(
     )
     state = InlineState(
         cursor=np.zeros(3, np.int64),
-        core_speed=np.require(core_speed, np.float64, _OWN),
-        job_id=np.require(job_id, np.int64, _OWN),
-        core_gflop=np.require(core_gflop, np.float64, _OWN),
+        core_speed=own(core_speed, np.float64),
+        job_id=own(job_id, np.int64),
+        core_gflop=own(core_gflop, np.float64),
         keys=np.empty(20, np.uint64),
         application=work,
         n_tasks=np.zeros(n, np.int64),

@@ -1,22 +1,21 @@
 """Trace writers: each turns a ledger into files that other tools read.
 
 A writer inside this project is one file and one line of :data:`EXPORTERS`; one outside it is an entry point
-of the group ``twolevel.exporters``. A writer is imported when it is asked for, not before.
+of the group ``twolevel.exporters``, or ``FILE.py:NAME``. A writer is imported when it writes, not before.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from traces.errors import PluginError, one_of
 from traces.ledger import Ledger
+from traces.plugins import resolve
 
-__all__ = ["EXPORTERS", "Exporter", "exporter", "exporter_names"]
+__all__ = ["EXPORTERS", "Exporter", "exporter"]
 
 
+@runtime_checkable
 class Exporter(Protocol):
     """A function that writes a ledger as a trace.
 
@@ -32,31 +31,25 @@ class Exporter(Protocol):
         ...
 
 
-#: The writers of this project by name: ``module:function``.
-EXPORTERS: dict[str, str] = {
-    "otf2": "traces.exporters.otf2:write_otf2",
+def _otf2(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.otf2 import write_otf2
+
+    return write_otf2(ledger, directory)
+
+
+#: The writers of this project, by name.
+EXPORTERS: dict[str, Exporter] = {
+    "otf2": _otf2,
 }
 
-_GROUP = "twolevel.exporters"
 
-
-def _outside() -> dict[str, EntryPoint]:
-    """Writers of other distributions; a name of ours cannot be taken by one."""
-    return {point.name: point for point in entry_points(group=_GROUP) if point.name not in EXPORTERS}
-
-
-def exporter_names() -> list[str]:
-    """The names of all trace writers: this project's first, then those of other distributions by name."""
-    return [*EXPORTERS, *sorted(_outside())]
-
-
-def exporter(name: str, where: str = "") -> Exporter:
+def exporter(name: str, where: str = "trace") -> Exporter:
     """The trace writer of this name.
 
     Parameters
     ----------
     name : str
-        One of :func:`exporter_names`.
+        A key of :data:`EXPORTERS`, an entry point of ``twolevel.exporters``, or ``FILE.py:NAME``.
     where : str
         The option or key it was given in, for the error.
 
@@ -65,20 +58,7 @@ def exporter(name: str, where: str = "") -> Exporter:
     InputError
         If there is no writer of this name.
     PluginError
-        If another distribution offers one that cannot be imported or called.
+        If an outside one cannot be loaded, or cannot be called.
     """
-    if name in EXPORTERS:
-        module, function = EXPORTERS[name].split(":")
-        found: Exporter = getattr(import_module(module), function)
-        return found
-    point = _outside().get(name)
-    if point is None:
-        raise one_of("trace writer", name, exporter_names(), where)
-    try:
-        offered = point.load()
-    except Exception as error:
-        raise PluginError(f"trace writer {name!r} ({point.value}) cannot be loaded: {error}") from error
-    if not callable(offered):
-        raise PluginError(f"trace writer {name!r} ({point.value}) is no function of (ledger, directory)")
-    plugin: Exporter = offered
-    return plugin
+    found: Exporter = resolve("trace writer", name, EXPORTERS, "twolevel.exporters", Exporter, where)
+    return found

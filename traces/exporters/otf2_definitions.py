@@ -81,9 +81,7 @@ def write_definitions(
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
     names = [
         f"{name} core {core - lo}"
-        for name, lo, hi in zip(
-            machine.host_names, first_core[:-1].tolist(), first_core[1:].tolist(), strict=True
-        )
+        for name, lo, hi in zip(machine.host_names, first_core[:-1].tolist(), first_core[1:].tolist(), strict=True)
         for core in range(lo, hi)
     ]
     call(
@@ -136,9 +134,7 @@ def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> int:
     machine = ledger.machine
     cluster = strings.add([machine.name, "cluster", "host"])
     domain = binding.SystemTreeDomain
-    binding.GlobalDefWriter_WriteSystemTreeNode(
-        writer, 0, cluster, cluster + 1, binding.UNDEFINED_SYSTEM_TREE_NODE
-    )
+    binding.GlobalDefWriter_WriteSystemTreeNode(writer, 0, cluster, cluster + 1, binding.UNDEFINED_SYSTEM_TREE_NODE)
     binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 0, domain.MACHINE)
     names = strings.add(machine.host_names)
     for host in range(machine.n_hosts):

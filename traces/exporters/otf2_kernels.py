@@ -134,9 +134,7 @@ def write_metrics(
     if writer == 0:
         return _NO_WRITER
     for k in range(len(instants)):
-        code: int = write_metric(
-            writer, 0, instants[k], metric, n_values, value_types, values + 8 * n_values * k
-        )
+        code: int = write_metric(writer, 0, instants[k], metric, n_values, value_types, values + 8 * n_values * k)
         if code != 0:
             return code
     code = close_writer(archive, writer)
@@ -146,9 +144,7 @@ def write_metrics(
 
 
 @compiled(_int32(_int64, _int64, CALLS["Archive_GetDefWriter"], CALLS["Archive_CloseDefWriter"]))
-def write_local_definitions(
-    archive: int, n_locations: int, get_writer: CFunction, close_writer: CFunction
-) -> int:
+def write_local_definitions(archive: int, n_locations: int, get_writer: CFunction, close_writer: CFunction) -> int:
     """Write the local definitions of locations 0 to ``n_locations`` - 1: none, but readers miss the files."""
     for location in range(n_locations):
         writer = get_writer(archive, location)
@@ -189,9 +185,7 @@ def write_locations(
     return 0
 
 
-@compiled(
-    _int32(*[_int64, _int64, _int64, _int64, _int64, _int64, _int64], CALLS["GlobalDefWriter_WriteRegion"])
-)
+@compiled(_int32(*[_int64, _int64, _int64, _int64, _int64, _int64, _int64], CALLS["GlobalDefWriter_WriteRegion"]))
 def write_regions(
     writer: int,
     n_regions: int,

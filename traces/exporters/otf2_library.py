@@ -88,9 +88,7 @@ def address_of(handle: Any) -> int:
 
 def failure(path: Path, code: int) -> TwolevelError:
     """The error for an OTF2 error code, in OTF2's own words."""
-    return TwolevelError(
-        f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}"
-    )
+    return TwolevelError(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
 
 
 @contextlib.contextmanager
@@ -102,9 +100,7 @@ def _noting_errors() -> Iterator[list[int]]:
     """
     codes: list[int] = []
 
-    def note(
-        _data: Any, _file: Any, _line: Any, _function: Any, code: int, _format: Any, _values: Any
-    ) -> int:
+    def note(_data: Any, _file: Any, _line: Any, _function: Any, code: int, _format: Any, _values: Any) -> int:
         if code > 0:  # the others are warnings
             codes.append(code)
         return code

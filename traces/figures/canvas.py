@@ -96,9 +96,7 @@ def figure_format(path: Path) -> str:
     """
     name = path.suffix.lower().removeprefix(".")
     if name not in FORMATS:
-        raise InputError(
-            f"{path}: cannot draw into a file ending in {shown(path.suffix)}; allowed: .png, .svg, .pdf"
-        )
+        raise InputError(f"{path}: cannot draw into a file ending in {shown(path.suffix)}; allowed: .png, .svg, .pdf")
     return name
 
 

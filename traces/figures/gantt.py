@@ -193,9 +193,7 @@ def gantt_figure(
             axes.add_collection(bars, autolim=False)
             # A white line ends each bar that is wide enough to remain visible beside it.
             wide = (x1 - x0) / (right - left) * (_WIDTH_IN - 1.0) * canvas.DPI >= 6
-            axes.vlines(
-                x1[wide], y0[wide], y1[wide], colors="white", linewidths=0.4, rasterized=len(job_id) > 5000
-            )
+            axes.vlines(x1[wide], y0[wide], y1[wide], colors="white", linewidths=0.4, rasterized=len(job_id) > 5000)
         axes.set_xlim(left, right)
         axes.set_ylim(len(rows), 0)
         axes.set_xlabel(f"time since {_origin_name(origin_ns)} [{unit}]")
@@ -250,9 +248,7 @@ def _mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence
     if len(edges) <= 64:
         axes.hlines(edges, 0, 1, transform=axes.get_yaxis_transform(), colors=INK, linewidths=0.7)
     gaps = np.flatnonzero((np.diff(rows) > 1) & (np.diff(host) == 0)) + 1
-    axes.hlines(
-        gaps, 0, 1, transform=axes.get_yaxis_transform(), colors=GREY, linewidths=0.5, linestyles="dotted"
-    )
+    axes.hlines(gaps, 0, 1, transform=axes.get_yaxis_transform(), colors=GREY, linewidths=0.5, linestyles="dotted")
 
     step = 1
     while len(rows) > 26 * step:

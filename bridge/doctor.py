@@ -1,0 +1,89 @@
+"""What ``twolevel doctor`` looks at: versions, the kernel cache, the OTF2 library, and who else has our package names."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
+from pathlib import Path
+
+__all__ = ["Finding", "examine", "versions"]
+
+#: (what was looked at, what was found, whether it is well)
+Finding = tuple[str, str, bool]
+
+_LIBRARIES = ("numpy", "numba", "llvmlite", "pandas", "pyarrow", "otf2", "matplotlib", "msgspec", "typer", "rich")
+_PACKAGES = ("bls", "als", "bridge", "traces")
+
+
+def versions() -> dict[str, str]:
+    """Versions of this project, Python and the libraries that can bear on a result."""
+    found = {"python": platform.python_version()}
+    for name in ("twolevel", *_LIBRARIES):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def _cache() -> Finding:
+    from traces.compiled import cache_directory, jit_enabled
+
+    if not jit_enabled():
+        return "kernel cache", "not used: NUMBA_DISABLE_JIT is set, kernels run as plain Python (slow)", True
+    folder = cache_directory()
+    existing = folder
+    while not existing.exists():
+        existing = existing.parent
+    if not os.access(existing, os.W_OK):
+        return "kernel cache", f"{folder}: cannot be written to; set NUMBA_CACHE_DIR to a folder that can", False
+    files = list(folder.rglob("*.nbc")) if folder.exists() else []
+    state = f"{len(files)} kernels" if files else "empty: the first run compiles for about half a minute"
+    return "kernel cache", f"{folder}: {state}", True
+
+
+def _otf2_library() -> Finding:
+    try:
+        from traces.exporters.otf2_library import c_functions
+
+        functions = c_functions()
+    except Exception as error:
+        return "OTF2 library", f"cannot be used: {type(error).__name__}: {error}", False
+    return "OTF2 library", f"otf2 {versions()['otf2']}, {len(functions)} C functions found", True
+
+
+def _shadows() -> list[Finding]:
+    # Our package names are short and others may have them: say whose code each name is.
+    ours = Path(__file__).resolve().parent.parent
+    findings: list[Finding] = []
+    owners = packages_distributions()
+    for name in _PACKAGES:
+        spec = importlib.util.find_spec(name)
+        place = Path(spec.origin).resolve().parent if spec and spec.origin else None
+        others = [other for other in owners.get(name, []) if other != "twolevel"]
+        if place is None or place.parent != ours:
+            findings.append((f"package {name}", f"{place} shadows ours in {ours}", False))
+        elif others:
+            findings.append((f"package {name}", f"also installed by {', '.join(others)}: uninstall one of them", False))
+        else:
+            findings.append((f"package {name}", str(place), True))
+    return findings
+
+
+def _installation() -> Finding:
+    try:
+        found = distribution("twolevel")
+    except PackageNotFoundError:
+        return "twolevel", "not installed: running from a source tree", True
+    return "twolevel", f"{found.version} on {sys.executable}", True
+
+
+def examine() -> list[Finding]:
+    """Look at everything; the third of each finding is False where something is wrong."""
+    findings = [_installation()]
+    findings += [(name, text, text != "not installed") for name, text in versions().items() if name != "twolevel"]
+    findings += [_cache(), _otf2_library(), *_shadows()]
+    return findings

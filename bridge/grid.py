@@ -1,0 +1,196 @@
+"""Studies over a grid: batch policies × application techniques × task variations, on common random numbers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from bls.platform import Platform
+from bls.workload import Workload
+from bridge.couplings import PeerOptions
+from bridge.scenario import Options, Scenario
+from bridge.simulation import run
+from traces.errors import InputError, PeerError, shown
+from traces.tables import write_jobs
+
+__all__ = ["Cell", "Grid", "makespan_table", "run_grid"]
+
+#: Metrics that the table of a grid holds, in order, after bls, als and variation.
+METRICS = (
+    "makespan_ns",
+    "mean_wait_ns",
+    "max_wait_ns",
+    "mean_response_ns",
+    "mean_slowdown",
+    "mean_bounded_slowdown",
+    "max_bounded_slowdown",
+    "utilisation",
+    "throughput_jobs_per_s",
+    "tasks",
+    "chunks",
+    "mean_imbalance",
+    "mean_cov",
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The axes of a study. Every combination is a cell.
+
+    Attributes
+    ----------
+    bls, als : tuple of str
+        Batch policies and application techniques by name.
+    variation : tuple of float
+        Task variation factors.
+    options : Options
+        Everything else, the same in all cells; above all the seed, so that a job has the same tasks in every cell of one
+        variation.
+    """
+
+    bls: tuple[str, ...]
+    als: tuple[str, ...]
+    variation: tuple[float, ...]
+    options: Options
+
+    def __post_init__(self) -> None:
+        for name, values in (("--bls", self.bls), ("--als", self.als), ("--variation", self.variation)):
+            if not values:
+                raise InputError(f"{name}: empty; allowed: one or more, separated by commas")
+            if len(set(values)) < len(values):
+                raise InputError(f"{name}: {shown(','.join(map(str, values)))} has one twice")
+
+    def __len__(self) -> int:
+        return len(self.bls) * len(self.als) * len(self.variation)
+
+    def cells(self) -> Iterator[Options]:
+        """The options of every cell: policies slowest, variations fastest."""
+        for bls, als, variation in product(self.bls, self.als, self.variation):
+            yield replace(self.options, bls=bls, als=als, variation=variation)
+
+
+#: One cell's row: its place on the axes and its metrics.
+Cell = dict[str, Any]
+
+
+def _run_cell(workload: Workload, platform: Platform, options: Options, target: Path | None) -> Cell:
+    result = run(Scenario.of(workload, platform, options), keep_tasks=False)
+    if target is not None:
+        target.mkdir(parents=True)
+        write_jobs(result.ledger, target / "jobs.parquet")
+    row = {"bls": options.bls, "als": options.als, "variation": options.variation}
+    return row | {name: result.metrics[name] for name in METRICS}
+
+
+def _cell_name(options: Options) -> str:
+    # A folder's name: a plug-in FILE.py:NAME is known by its NAME.
+    return f"{str(options.bls).rpartition(':')[2]}-{str(options.als).rpartition(':')[2]}-{options.variation:g}"
+
+
+_shared: tuple[Workload, Platform] | None = None
+
+
+def _share(workload: Workload, platform: Platform) -> None:
+    # Sent to a worker once, not with every cell.
+    global _shared
+    _shared = (workload, platform)
+
+
+def _run_shared_cell(options: Options, target: Path | None) -> Cell:
+    assert _shared is not None
+    return _run_cell(*_shared, options, target)
+
+
+def run_grid(
+    workload: Workload,
+    platform: Platform,
+    grid: Grid,
+    *,
+    workers: int | None = None,
+    folder: Path | None = None,
+    watch: Callable[[int, int], None] = lambda ended, now_ns: None,
+) -> list[Cell]:
+    """Run every cell.
+
+    Parameters
+    ----------
+    workload : Workload
+        Fitted and selected.
+    platform : Platform
+    grid : Grid
+    workers : int, optional
+        How many cells run at once, each in a process of its own kind; default one a processor.
+    folder : Path, optional
+        Where each cell's jobs.parquet goes, under its name.
+    watch : callable
+        Told how many cells are done.
+
+    Returns
+    -------
+    list of dict
+        A row a cell, in the grid's order, whatever the order in which they ended.
+
+    Raises
+    ------
+    TwolevelError
+        If a cell cannot be run.
+    """
+    workers = PeerOptions(workers).how_many()
+    cells = list(grid.cells())
+    for options in cells:
+        Scenario.of(workload, platform, options)  # an unknown name is said before anything is simulated
+    names = [_cell_name(options) for options in cells]
+    if folder is not None and len(set(names)) < len(names):
+        raise InputError("two cells of the grid would have the same name; name their plug-ins differently")
+    targets = [None if folder is None else folder / name for name in names]
+    rows: list[Cell] = []
+    if min(workers, len(cells)) == 1:
+        for options, target in zip(cells, targets, strict=True):
+            rows.append(_run_cell(workload, platform, options, target))
+            watch(len(rows), -1)
+        return rows
+    # The first cell runs here: it fills the kernel cache that the workers then load from.
+    rows.append(_run_cell(workload, platform, cells[0], targets[0]))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        min(workers, len(cells) - 1), context, initializer=_share, initargs=(workload, platform)
+    ) as pool:
+        futures = [pool.submit(_run_shared_cell, *cell) for cell in zip(cells[1:], targets[1:], strict=True)]
+        try:
+            left = set(futures)
+            while left:
+                done, left = wait(left, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                watch(len(cells) - len(left), -1)
+        except BrokenProcessPool:
+            raise PeerError("a process that ran cells of the grid was killed; nothing was written") from None
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    return rows + [future.result() for future in futures]
+
+
+def makespan_table(rows: Sequence[Cell], grid: Grid) -> str:
+    """The makespans as text: a line a combination, a column a variation, in hours, and the ratio to the first column."""
+    hour = 3600e9
+    head = ["batch × application", *(f"Υ={value:g}" for value in grid.variation)]
+    lines = [head]
+    for at in range(0, len(rows), len(grid.variation)):
+        group = rows[at : at + len(grid.variation)]
+        base = group[0]["makespan_ns"]
+        texts = [f"{group[0]['makespan_ns'] / hour:.3f} h"]
+        texts += [f"{row['makespan_ns'] / hour:.3f} h ({row['makespan_ns'] / base:.3f}×)" for row in group[1:]]
+        lines.append([f"{group[0]['bls']} × {group[0]['als']}", *texts])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return os.linesep.join(
+        line[0].ljust(widths[0])
+        + "".join("  " + text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))
+        for line in lines
+    )

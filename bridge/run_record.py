@@ -1,0 +1,85 @@
+"""What a result folder holds: run.json and the tables of a run, grid.json and the table and figures of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bls.platform import Platform
+from bls.workload import Workload
+from bridge.doctor import versions
+from bridge.grid import Cell, Grid
+from bridge.result import Result
+from bridge.results_directory import write_record
+from traces.tables import write_jobs, write_rows, write_tasks
+
+__all__ = ["write_grid", "write_run"]
+
+
+def _workload_record(workload: Workload) -> dict[str, Any]:
+    return {
+        "source": str(workload.source),
+        "lines": workload.n_lines,
+        "rejects": dict(workload.rejects),
+        "reordered": workload.reordered,
+        "clamped": workload.clamped,
+        "jobs": len(workload),
+    }
+
+
+def write_run(result: Result, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool) -> None:
+    """Write run.json, jobs.parquet and, where asked for, tasks.parquet and trace/traces.otf2."""
+    scenario = result.scenario
+    write_jobs(result.ledger, folder / "jobs.parquet")
+    if tasks:
+        write_tasks(result.ledger, folder / "tasks.parquet")
+    if trace:
+        result.write_trace(folder / "trace")
+    machine = result.ledger.machine
+    record = {
+        "arguments": dict(arguments) | scenario.options.names(),
+        "seed": scenario.model.seed,
+        "versions": versions(),
+        "platform": scenario.platform.as_dict(),
+        "machine": {"host_names": list(machine.host_names), "first_core": machine.first_core.tolist()},
+        "workload": _workload_record(scenario.workload),
+        "rejects": dict(scenario.workload.rejects),
+        "metrics": dict(result.metrics),
+        "coupling": dict(result.coupling),
+    }
+    write_record(folder / "run.json", record)
+
+
+def write_grid(
+    rows: Sequence[Cell],
+    grid: Grid,
+    workload: Workload,
+    platform: Platform,
+    folder: Path,
+    arguments: Mapping[str, Any],
+) -> None:
+    """Write grid.json, grid.parquet, makespan.png and ratio.png."""
+    from traces.figures.makespans import draw_makespan_ratios, draw_makespans
+
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    write_rows(columns, folder / "grid.parquet")
+    axes = (
+        [str(v) for v in columns["bls"]],
+        [str(v) for v in columns["als"]],
+        columns["variation"],
+        columns["makespan_ns"],
+    )
+    draw_makespans(*axes, path=folder / "makespan.png")
+    draw_makespan_ratios(*axes, path=folder / "ratio.png")
+    options = grid.options.names() | {"bls": list(grid.bls), "als": list(grid.als), "variation": list(grid.variation)}
+    record = {
+        "arguments": dict(arguments) | options,
+        "seed": grid.options.seed,
+        "versions": versions(),
+        "platform": platform.as_dict(),
+        "workload": _workload_record(workload),
+        "rejects": dict(workload.rejects),
+        "cells": list(rows),
+    }
+    write_record(folder / "grid.json", record)

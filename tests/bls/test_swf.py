@@ -1,0 +1,388 @@
+"""The SWF reader: every line is a job or one counted reject, and a slow, obvious reader agrees."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import pickle
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.workload import REASONS, Workload
+from bls.workloads import READERS, read_workload
+from bls.workloads.swf import parse_swf, read_swf
+from traces.errors import InputError, PluginError
+from traces.time import MAX_NS
+
+LINE = b"1 0 -1 60 4 -1 -1 8 120 -1 1 1 1 -1 -1 -1 -1 -1\n"
+COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
+
+
+def line(**changes: str) -> str:
+    """A job's line; keys ``f1`` to ``f18`` replace its fields."""
+    fields = LINE.decode().split()
+    for key, value in changes.items():
+        fields[int(key[1:]) - 1] = value
+    return " ".join(fields)
+
+
+def parse(*lines: str) -> Workload:
+    return parse_swf("\n".join(lines).encode(), "w.swf")
+
+
+def rejects(workload: Workload) -> dict[str, int]:
+    return {reason: count for reason, count in workload.rejects.items() if count}
+
+
+# ---------------------------------------------------------------- a slow, obvious reader
+
+NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+
+
+def reference(data: bytes) -> tuple[list[tuple[int, ...]], dict[str, int], list[str], int]:
+    """Rows sorted by (submit, line), rejects, header and the number of lines."""
+    rows, header, n_lines, seen = [], [], 0, set()
+    counts = dict.fromkeys(REASONS, 0)
+    for number, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        words = text.split()
+        if not words:
+            continue
+        if words[0].startswith(b";"):
+            header.append(text.decode("utf-8", "replace").strip())
+            continue
+        n_lines += 1
+        if len(words) != 18 or not all(NUMBER.fullmatch(word) for word in words):
+            counts["malformed"] += 1
+            continue
+        value = [Fraction(0)] + [Fraction(word.decode()) for word in words]
+        whole = [value[k] for k in (1, 5, 8)]
+        times = [value[k] * 10**9 for k in (2, 4, 9)]
+        if any(x.denominator != 1 for x in whole) or any(abs(x) > MAX_NS for x in whole + times):
+            counts["malformed"] += 1
+            continue
+        job_id, allocated, requested = map(int, whole)
+        submit, run, estimate = map(round, times)
+        if job_id < 0 or submit < 0:
+            counts["malformed"] += 1
+        elif run <= 0:
+            counts["no run time"] += 1
+        elif requested <= 0 and allocated <= 0:
+            counts["no processors"] += 1
+        elif job_id in seen:
+            counts["duplicate job number"] += 1
+        else:
+            seen.add(job_id)
+            cores = requested if requested > 0 else allocated
+            rows.append((job_id, submit, run, cores, estimate if estimate > 0 else run, number))
+    return sorted(rows, key=lambda row: (row[1], row[5])), counts, header, n_lines
+
+
+def assert_agrees(data: bytes) -> None:
+    rows, counts, header, n_lines = reference(data)
+    assert len(rows) + sum(counts.values()) == n_lines
+    if not rows:
+        with pytest.raises(InputError, match=r"^x: (the file is empty|no valid job)"):
+            parse_swf(data, "x")
+        return
+    found = parse_swf(data, "x")
+    assert list(zip(*(getattr(found, name).tolist() for name in COLUMNS), strict=True)) == rows
+    assert dict(found.rejects) == counts
+    assert [comment.strip() for comment in found.header] == header
+    assert found.n_lines == n_lines
+    in_line_order = sorted(rows, key=lambda row: row[5])
+    late = [any(other[1] > row[1] for other in in_line_order[:k]) for k, row in enumerate(in_line_order)]
+    assert found.reordered == sum(late)
+
+
+DIGITS = st.text("0123456789", min_size=1, max_size=12)
+WORDS = st.one_of(
+    st.integers(-2, 9).map(str),
+    st.integers(-(10**20), 10**20).map(str),
+    st.tuples(st.sampled_from(["", "-", "+"]), DIGITS, DIGITS).map(lambda t: f"{t[0]}{t[1]}.{t[2]}"),
+    st.sampled_from(
+        [
+            *(
+                "-1",
+                "",
+                ".5",
+                "5.",
+                ".",
+                "-",
+                "+-1",
+                "1e3",
+                "nan",
+                "inf",
+                "0x1",
+                "1_0",
+                "4.0",
+                "é",
+                "\0",
+                ";",
+                "1;",
+            ),
+            *("4611686018.427387904", "4611686018.4273879040", "4611686018.42738790400001"),
+            *("4611686018427387904", "4611686018427387905", "00000000000000000000000007"),
+            *("0.0000000005", "0.0000000015", "0.00000000050000001", "1.9999999995"),
+        ]
+    ),
+)
+REAL = st.tuples(*[st.integers(-1, 6).map(str)] * 18).map(list)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> str:
+    fields = draw(REAL)
+    for _ in range(draw(st.integers(0, 2))):
+        fields[draw(st.integers(0, 17))] = draw(WORDS)
+    del fields[: draw(st.sampled_from([0, 0, 0, 0, 1]))]
+    fields += draw(st.sampled_from([[], [], [], ["1"]]))
+    return draw(st.sampled_from([" ", "\t", "  ", "\v\f"])).join(fields)
+
+
+LINES = st.one_of(mutated(), mutated(), st.sampled_from(["", " \t", "; Note: é", "  ; x", "\r"]))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(LINES, max_size=12), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
+def test_agrees_with_the_slow_reader_on_mutated_lines(lines: list[str], end: str, mark: bool, last: bool) -> None:
+    text = "\ufeff" * mark + end.join(lines) + end * last
+    assert_agrees(text.encode())
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.binary(max_size=300))
+def test_agrees_with_the_slow_reader_on_any_bytes(data: bytes) -> None:
+    assert_agrees(data)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from(b"0159.-+ ;\n\r\t\xff\0"), max_size=300), st.integers(0, 5))
+def test_agrees_with_the_slow_reader_on_likely_bytes(data: list[int], n_good: int) -> None:
+    assert_agrees(LINE * n_good + bytes(data) + b"\n" + LINE)
+
+
+# ---------------------------------------------------------------- the rules, one by one
+
+
+def test_cores_and_estimate_are_the_requested_ones_else_the_recorded() -> None:
+    found = parse(
+        line(f1="1", f5="4", f8="8", f4="60", f9="120"),
+        line(f1="2", f5="4", f8="-1", f4="60", f9="-1"),
+        line(f1="3", f5="-1", f8="2.0", f4="60", f9="0"),
+    )
+    assert found.cores.tolist() == [8, 4, 2]
+    assert found.estimate_ns.tolist() == [120 * 10**9, 60 * 10**9, 60 * 10**9]
+    assert rejects(found) == {}
+
+
+def test_each_reject_is_counted_under_the_first_reason_that_applies() -> None:
+    found = parse(
+        line(),
+        line(f1="x", f4="0"),  # malformed before no run time
+        line(f1="2", f4="0", f5="0", f8="0"),  # no run time before no processors
+        line(f1="1", f5="0", f8="-1"),  # no processors before duplicate
+        line(f1="1"),
+        line(f1="2"),  # the number is free: its first line was no job
+    )
+    assert found.job_id.tolist() == [1, 2]
+    assert list(found.rejects) == list(REASONS)
+    assert rejects(found) == {
+        "malformed": 1,
+        "no run time": 1,
+        "no processors": 1,
+        "duplicate job number": 1,
+    }
+    assert found.n_lines == 6 == len(found) + sum(found.rejects.values())
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        line(f1="-1"),
+        line(f2="-1"),
+        line(f1="1.5"),
+        line(f5="1.5"),
+        line(f8="2.0000000001"),
+        line(f2="4611686018.5"),
+        line(f4="99999999999999999999999999"),
+        line(f9="-4611686019"),
+        line(f6="nan"),
+        line(f18="1e3"),
+        line() + " 1",
+        line(f18=""),
+    ],
+)
+def test_malformed(bad: str) -> None:
+    found = parse(line(f1="7"), bad)
+    assert found.job_id.tolist() == [7]
+    assert rejects(found) == {"malformed": 1}
+
+
+def test_a_field_that_is_not_used_need_only_be_a_number() -> None:
+    assert len(parse(line(f6="552.21", f7="9" * 40, f10="-3.75"))) == 1
+
+
+def test_seconds_are_exact_to_the_nanosecond_and_round_half_to_even() -> None:
+    found = parse(
+        *(
+            line(f1=str(k), f2=str(k), f4=run)
+            for k, run in enumerate(["0.1", "16777217.000000001", "1.0000000005", "1.0000000015", "1.00000000050001"])
+        )
+    )
+    assert found.run_ns.tolist() == [100_000_000, 16777217000000001, 10**9, 10**9 + 2, 10**9 + 1]
+
+
+def test_submits_out_of_order_are_sorted_and_counted() -> None:
+    submits = ["5", "9", "5", "8", "9", "1"]
+    found = parse("; a", *(line(f1=str(k + 1), f2=submit) for k, submit in enumerate(submits)))
+    assert found.job_id.tolist() == [6, 1, 3, 4, 2, 5]
+    assert found.line.tolist() == [7, 2, 4, 5, 3, 6]
+    assert found.reordered == 3
+
+
+def test_header_is_kept() -> None:
+    found = parse("; MaxProcs: 8", "", line(), " ;late ")
+    assert found.header == ("; MaxProcs: 8", ";late")
+    assert found.line.tolist() == [3]
+
+
+def test_arrays_are_read_only_also_in_a_copy(tmp_path: Path) -> None:
+    found = parse(line())
+    for workload in (found, pickle.loads(pickle.dumps(found)), copy.copy(found)):
+        assert workload.cores.tolist() == [8]
+        assert dict(workload.rejects) == dict(found.rejects)
+        with pytest.raises(ValueError, match="read-only"):
+            workload.cores[0] = 1
+        with pytest.raises(TypeError):
+            workload.rejects["malformed"] = 1
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_gzip_is_seen_from_the_bytes(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.gz", tmp_path / "b.swf"
+    plain.write_bytes(LINE)
+    packed.write_bytes(gzip.compress(LINE) + gzip.compress(LINE.replace(b"1 0", b"2 0", 1)))
+    assert len(read_swf(plain)) == 1
+    assert read_swf(str(packed)).job_id.tolist() == [1, 2]
+    assert read_workload(packed).source == str(packed)
+
+
+def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
+    packed = gzip.compress(LINE * 1000)
+    damaged = bytearray(packed)
+    damaged[-6] ^= 255
+    contents = {
+        "empty": (b"", "the file is empty"),
+        "cut": (packed[: len(packed) // 2], "the gzip file is truncated"),
+        "damaged": (bytes(damaged), "the gzip file is damaged"),
+        "magic": (b"\x1f\x8bnoise that is no gzip", "the gzip file is damaged"),
+        "noise": (bytes(range(256)) * 9, "no valid job in 10 lines: malformed 10"),
+        "comments": (b"; x\n\n", "no valid job in 0 lines: no rejects"),
+        "never": (line(f4="0").encode(), "no valid job in 1 line: no run time 1"),
+    }
+    for name, (data, message) in contents.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InputError) as caught:
+            read_workload(tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}: {message}")
+        assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"none\.swf: no such file"):
+        read_swf(tmp_path / "none.swf")
+    with pytest.raises(InputError, match="is a directory"):
+        read_swf(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_swf("a\0b")
+
+    def refuse(*_: object) -> object:
+        raise PermissionError(13, "Permission denied")  # as root sees it in no other way
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(InputError, match="cannot be read: Permission denied"):
+        read_swf("secret.swf")
+
+
+# ---------------------------------------------------------------- the registry
+
+
+def test_unknown_format_shows_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--format: unknown workload format 'swff'; known: swf"):
+        read_workload(tmp_path / "x", format="swff")
+
+
+def test_an_outside_reader_is_found_by_file_and_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from bls.workload import Workload\n"
+        "def one(path):\n    return Workload.from_jobs([(1, 0, 5, 2, 9)])\n"
+        "def nothing(path):\n    return None\n"
+        "def broken(path):\n    return 1 / 0\n"
+    )
+    named = f"{tmp_path / 'mine.py'}:"
+    assert read_workload("any", format=named + "one").cores.tolist() == [2]
+    with pytest.raises(PluginError, match="nothing gave a NoneType"):
+        read_workload("any", format=named + "nothing")
+    with pytest.raises(PluginError, match="broken failed: ZeroDivisionError"):
+        read_workload("any", format=named + "broken")
+    monkeypatch.setitem(READERS, "one", lambda path: Workload.from_jobs([(1, 0, 5, 3, 9)]))
+    assert read_workload("a.one.gz").cores.tolist() == [3]
+
+
+# ---------------------------------------------------------------- jobs from Python
+
+
+def test_from_jobs() -> None:
+    made = Workload.from_jobs([(3, 7, 60, 4, 120), (1, 0.1, np.int64(5), np.int32(2), None), (2, 0.1, 5.5, 2, -1)])
+    assert made.job_id.tolist() == [1, 2, 3]
+    assert made.submit_ns.tolist() == [10**8, 10**8, 7 * 10**9]
+    assert made.run_ns.tolist() == [5 * 10**9, 5_500_000_000, 60 * 10**9]
+    assert made.estimate_ns.tolist() == [5 * 10**9, 5_500_000_000, 120 * 10**9]
+    assert made.line.tolist() == [2, 3, 1]
+    assert (made.reordered, made.n_lines, len(made)) == (2, 3, 3)
+    assert rejects(made) == {}
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ((1, 0, 0, 4, 9), r"jobs\[1\]: run_s: 0 is not a number of seconds above 0"),
+        ((1, -1, 5, 4, 9), r"submit_s: -1 is not a number of seconds from 0"),
+        ((1, 0, 5, 0, 9), r"cores: 0 is not a whole number above 0"),
+        ((1, 0, 5, 1.5, 9), "cores: 1.5 is not"),
+        ((1, 0, float("nan"), 1, 9), "run_s: nan is not"),
+        ((1, 0, 10**400, 1, 9), "run_s: 1000"),
+        ((1, 0, True, 1, 9), "run_s: True is not"),
+        ((1, 0, "5", 1, 9), "run_s: '5' is not"),
+        ((1, 0, 5, 1, "x"), "estimate_s: 'x' is not a number of seconds,"),
+        ((1, 0, 5, 1), "4 values; a job is"),
+        ((9, 0, 5, 1, 1), "two jobs have the same number"),
+    ],
+)
+def test_from_jobs_refuses_what_a_reader_would_reject(job: tuple[object, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Workload.from_jobs([(9, 0, 5, 1, 1), job])
+
+
+def test_a_workload_checks_its_columns() -> None:
+    good = Workload.from_jobs([(1, 0, 5, 2, 9), (2, 1, 5, 2, 9)])
+    with pytest.raises(InputError, match="not sorted"):
+        good.take(np.array([1, 0]))
+    with pytest.raises(InputError, match="at least one job"):
+        good.take(np.array([], dtype=np.int64))
+    with pytest.raises(InputError, match="run_ns 0 is out of range"):
+        good.take(np.array([0, 1]), run_ns=np.array([5, 0]))
+    with pytest.raises(InputError, match=r"cores has shape \(1,\)"):
+        good.take(np.array([0, 1]), cores=np.array([5]))
+    with pytest.raises(InputError, match="same number"):
+        good.take(np.array([0, 1]), job_id=np.array([5, 5]))
+    with pytest.raises(InputError, match="at least one job"):
+        Workload.from_jobs([])

@@ -1,0 +1,142 @@
+"""Messages about one job of two cores and three tasks, from 100 ns on, and both ends of a connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bridge.framing import frame
+from bridge.messages import (
+    Change,
+    Hello,
+    Lengths,
+    Message,
+    Outcome,
+    Promise,
+    Recipe,
+    Records,
+    Resume,
+    Role,
+    Start,
+    Suspended,
+    Welcome,
+    encode,
+    pack_float64,
+    pack_int32,
+    pack_int64,
+    sender_of,
+)
+from bridge.session import (
+    NEED_DATA,
+    Session,
+)
+
+TOKEN = "s3cret"
+JOB = 7
+changed = msgspec.structs.replace
+
+
+def hello(**fields: Any) -> Hello:
+    given_fields = {"version": 1, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    return Hello(**{**given_fields, "conserves_work": True, **fields})
+
+
+def start(how: str = "lengths", /, **fields: Any) -> Start:
+    recipe = Recipe(seed=1, job_number=1, n=3, mean_gflop=1.0, variation=0.0, total_gflop=3.0)
+    defaults: dict[str, Any] = {
+        "job": JOB,
+        "attempt": 4,
+        "start_ns": 100,
+        "core_speed_gflops": pack_float64([1.0, 1.0]),
+        "technique": "ss",
+        "overhead_ns": 0,
+        "records": False,
+        "recipe": recipe if how == "recipe" else None,
+        "tasks": None if how == "recipe" else 3,
+        "until_ns": None,
+        "changes": (),
+        "stop_ns": None,
+    }
+    return Start(**{**defaults, **fields})
+
+
+def lengths(first: int = 0, count: int = 3) -> Lengths:
+    return Lengths(job=JOB, first=first, length_gflop=pack_float64([1.0] * count))
+
+
+def records(first: int = 0, count: int = 3, **fields: Any) -> Records:
+    defaults: dict[str, Any] = {
+        "start_ns": pack_int64([100] * count),
+        "end_ns": pack_int64([300] * count),
+        "core": pack_int32([1] * count),
+        "chunk": pack_int32([0] * count),
+        "length_gflop": pack_float64([1.0] * count),
+    }
+    return Records(job=JOB, first=first, **{**defaults, **fields})
+
+
+def outcome(**fields: Any) -> Outcome:
+    defaults: dict[str, Any] = {
+        "job": JOB,
+        "attempt": 4,
+        "end_ns": 300,
+        "tasks": 3,
+        "chunks": 2,
+        "length_gflop": 3.0,
+        "finish_ns": pack_int64([300, 100]),
+    }
+    return Outcome(**{**defaults, **fields})
+
+
+def promise(not_before_ns: int) -> Promise:
+    return Promise(job=JOB, not_before_ns=not_before_ns)
+
+
+def suspended(now_ns: int, not_before_ns: int) -> Suspended:
+    return Suspended(job=JOB, now_ns=now_ns, not_before_ns=not_before_ns)
+
+
+def resume(**fields: Any) -> Resume:
+    return Resume(**{"job": JOB, "until_ns": None, "changes": (), "stop_ns": None, **fields})
+
+
+def change(at_ns: int, core: int = 0) -> Change:
+    return Change(at_ns=at_ns, core=core, speed_gflops=2.0)
+
+
+class Pair:
+    """Both ends of one connection, without a network."""
+
+    def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
+        self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
+        if welcomed:
+            self.say(hello(tasks=tasks), Welcome(version=1, run="r"))
+
+    @property
+    def bridge(self) -> Session:
+        return self.ends[Role.BRIDGE]
+
+    @property
+    def application(self) -> Session:
+        return self.ends[Role.APPLICATION]
+
+    def receiver_of(self, message: Message) -> Session:
+        return self.application if sender_of(message) is Role.BRIDGE else self.bridge
+
+    def say(self, *messages: Message) -> None:
+        """Send each message and have it arrive."""
+        for message in messages:
+            data = self.ends[sender_of(message)].send(message)
+            receiver = self.receiver_of(message)
+            receiver.receive_data(data)
+            assert receiver.next_event() == message
+            assert receiver.next_event() is NEED_DATA
+            self.bridge.validate()
+            self.application.validate()
+
+    def forge(self, message: Message) -> Session:
+        """Let a message arrive that the other end may never have been able to send."""
+        receiver = self.receiver_of(message)
+        receiver.receive_data(frame(encode(message)))
+        return receiver

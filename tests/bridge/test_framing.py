@@ -1,0 +1,127 @@
+"""Frames: any chunking gives the same payloads, and a reader never keeps more than its capacity."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bridge.framing
+from bridge.framing import HEADER_BYTES, MAX_FRAME, FrameError, FrameReader, frame
+from bridge.messages import Promise, encode
+
+PROTOCOL = Path(bridge.framing.__file__).parent / "PROTOCOL.md"
+
+
+def drain(reader: FrameReader) -> list[bytes]:
+    payloads = []
+    while (payload := reader.take(bytes)) is not None:
+        payloads.append(payload)
+    return payloads
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=12), st.data())
+def test_any_chunking_gives_back_the_payloads(payloads: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(frame(payload) for payload in payloads)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
+    reader = FrameReader(limit=300, spare=len(stream))
+    got: list[bytes] = []
+    for first, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        reader.feed(stream[first:stop])
+        if data.draw(st.booleans()):
+            got += drain(reader)
+    got += drain(reader)
+    assert got == payloads
+    assert reader.waiting == 0
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(st.lists(st.binary(max_size=50), max_size=30))
+def test_whatever_comes_no_more_than_the_capacity_is_kept(pieces: list[bytes]) -> None:
+    reader = FrameReader(limit=64, spare=10)
+    for piece in pieces:
+        before = reader.waiting
+        try:
+            reader.feed(piece)
+        except FrameError:
+            assert before + len(piece) > reader.capacity
+            assert reader.waiting == before
+        assert reader.waiting <= reader.capacity == HEADER_BYTES + 64 + 10
+
+
+@pytest.mark.parametrize("header", [b"\0\0\0\0", b"\0\0\0\x11", b"\xff\xff\xff\xff"])
+def test_a_length_outside_the_limits_is_refused_before_its_payload_comes(header: bytes) -> None:
+    reader = FrameReader(limit=16, spare=0)
+    reader.feed(header)
+    with pytest.raises(FrameError, match="allowed: 1 to 16"):
+        reader.take(bytes)
+
+
+@pytest.mark.parametrize("size", [0, 17])
+def test_no_such_frame_is_made_either(size: int) -> None:
+    with pytest.raises(FrameError, match=f"a frame of {size} bytes; allowed: 1 to 16"):
+        frame(bytes(size), limit=16)
+
+
+def test_the_longest_and_the_shortest_frame_pass() -> None:
+    reader = FrameReader(limit=16, spare=0)
+    for size in (1, 16):
+        reader.feed(frame(bytes(size), limit=16))
+        assert reader.take(len) == size
+
+
+def test_without_spare_not_a_byte_may_follow_a_whole_frame() -> None:
+    reader = FrameReader(limit=16, spare=0)
+    reader.feed(frame(bytes(16), limit=16))
+    with pytest.raises(FrameError, match="21 bytes are waiting; allowed: 20"):
+        reader.feed(b"x")
+
+
+def test_a_frame_whose_reading_fails_stays() -> None:
+    reader = FrameReader(limit=16, spare=0)
+    reader.feed(frame(b"ab", limit=16))
+
+    def fail(payload: memoryview) -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        reader.take(fail)
+    assert reader.take(bytes) == b"ab"
+
+
+def test_the_limits_can_be_widened_and_the_rest_forgotten() -> None:
+    reader = FrameReader(limit=1, spare=0)
+    reader.feed(b"\0\0\0\x05")
+    reader.allow(limit=5, spare=3)
+    reader.feed(b"12345" + b"678")
+    assert reader.take(bytes) == b"12345"
+    assert reader.waiting == 3
+    reader.clear()
+    assert reader.waiting == 0
+    assert reader.take(bytes) is None
+
+
+def test_a_large_frame_in_small_pieces_is_read_once() -> None:
+    payload = bytes(range(256)) * (MAX_FRAME // 256)
+    stream = memoryview(frame(payload))
+    reader = FrameReader(MAX_FRAME, spare=0)
+    step = 64 * 1024
+    seen = 0
+    for first in range(0, len(stream), step):
+        assert seen == 0
+        reader.feed(stream[first : first + step])
+        seen += reader.take(lambda view: int(view == payload)) or 0
+    assert seen == 1
+    assert reader.waiting == 0
+
+
+def test_the_bytes_shown_in_the_specification_are_the_ones_we_send() -> None:
+    listing = re.search(r"```hex\n(.*?)```", PROTOCOL.read_text(encoding="utf-8"), re.DOTALL)
+    assert listing
+    shown = bytes.fromhex(listing[1])
+    assert shown == frame(encode(Promise(job=7, not_before_ns=1000)))
+    assert len(shown) == 40

@@ -1,0 +1,267 @@
+"""The rules about contents: what breaks one is neither sent nor accepted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conversation import (
+    JOB,
+    Pair,
+    change,
+    changed,
+    hello,
+    lengths,
+    outcome,
+    promise,
+    records,
+    resume,
+    start,
+    suspended,
+)
+
+from bridge.messages import (
+    Lengths,
+    Message,
+    Welcome,
+    pack_float64,
+    pack_int32,
+    pack_int64,
+    sender_of,
+)
+from bridge.session import (
+    LocalProtocolError,
+    ProtocolError,
+)
+
+BAD: dict[str, tuple[list[Message], Message, str]] = {
+    "start: lengths unasked": ([], start("recipe"), "asked for, which is lengths"),
+    "start: both": ([], start("recipe", tasks=3), "asked for"),
+    "start: neither": ([], start(tasks=None), "asked for"),
+    "start: ragged": ([], start(core_speed_gflops=bytes(9)), "core_speed_gflops has 9 bytes; allowed: a mul"),
+    "start: speed 0": ([], start(core_speed_gflops=pack_float64([1, 0])), "not positive and finite"),
+    "start: speed NaN": ([], start(core_speed_gflops=pack_float64(["nan"])), "not positive and finite"),
+    "start: signalling NaN": (
+        [],
+        start(core_speed_gflops=b"\1\0\0\0\0\0\xf0\x7f"),
+        "not positive and finite",
+    ),
+    "start: speed inf": ([], start(core_speed_gflops=pack_float64(["inf"])), "not positive and finite"),
+    "start: until before": ([], start(until_ns=99), "until_ns is 99; allowed: from now, 100 on"),
+    "start: stop before": ([], start(stop_ns=99), "stop_ns is 99"),
+    "start: change before": ([], start(changes=(change(99),)), "at_ns of a change is 99"),
+    "start: changes unsorted": ([], start(changes=(change(120), change(110))), "is 110; allowed: .* 120 on"),
+    "start: change of no core": ([], start(changes=(change(100, 2),)), "change is 2; allowed: -1 to 1"),
+    "lengths: gap": ([start()], lengths(first=1, count=1), "begin at task 1; expected: 0"),
+    "lengths: again": ([start(), lengths(0, 2)], lengths(0, 1), "begin at task 0; expected: 2"),
+    "lengths: too many": ([start()], lengths(count=4), "up to task 3; the job has 3 tasks"),
+    "lengths: ragged": ([start()], Lengths(job=JOB, first=0, length_gflop=bytes(9)), "9 bytes"),
+    "lengths: zero": ([start()], Lengths(job=JOB, first=0, length_gflop=bytes(8)), "not positive and finite"),
+    "promise: back": ([start(), lengths(), promise(150)], promise(149), "149; allowed: .* promise, 150 on"),
+    "promise: before start": ([start(), lengths()], promise(99), "from the earlier promise, 100 on"),
+    "suspended: unasked": ([start(), lengths()], suspended(200, 200), "told to run to the end"),
+    "suspended: beyond": ([start(until_ns=200), lengths()], suspended(201, 201), "up to until_ns, 200"),
+    "suspended: back": (
+        [start(until_ns=200), lengths(), suspended(150, 150), resume(until_ns=200)],
+        suspended(149, 150),
+        "now_ns is 149; allowed: from the earlier now, 150 on",
+    ),
+    "suspended: promise before now": (
+        [start(until_ns=200), lengths()],
+        suspended(200, 199),
+        "not_before_ns is 199; allowed: from now_ns, 200 on",
+    ),
+    "suspended: promise back": (
+        [start(until_ns=200), lengths(), promise(300)],
+        suspended(200, 299),
+        "from the earlier promise, 300 on",
+    ),
+    "resume: until before now": (
+        [start(until_ns=200), lengths(), suspended(200, 200)],
+        resume(until_ns=199),
+        "until_ns is 199; allowed: from now, 200 on",
+    ),
+    "resume: change before now": (
+        [start(until_ns=200), lengths(), suspended(200, 200)],
+        resume(changes=(change(199),)),
+        "at_ns of a change is 199",
+    ),
+    "resume: stop before now": (
+        [start(until_ns=200), lengths(), suspended(200, 200)],
+        resume(stop_ns=199),
+        "stop_ns is 199",
+    ),
+    "records: unasked": ([start(), lengths()], records(), "not asked for"),
+    "records: gap": ([start(records=True), lengths()], records(first=1, count=1), "task 1; expected: 0"),
+    "records: again": (
+        [start(records=True), lengths(), records(count=2)],
+        records(first=1, count=1),
+        "task 1; expected: 2",
+    ),
+    "records: too many": ([start(records=True), lengths()], records(count=4), "task 3; .* most 3 tasks"),
+    "records: ragged": ([start(records=True), lengths()], records(start_ns=bytes(9)), "start_ns has 9 bytes"),
+    "records: unequal": ([start(records=True), lengths()], records(end_ns=bytes(8)), "3 tasks need 24"),
+    "records: unequal 4": ([start(records=True), lengths()], records(chunk=bytes(8)), "3 tasks need 12"),
+    "records: no length": (
+        [start(records=True), lengths()],
+        records(length_gflop=pack_float64([1, 1, 0])),
+        "length_gflop has a value that is not positive",
+    ),
+    "records: before start": (
+        [start(records=True), lengths()],
+        records(start_ns=pack_int64([100, 99, 100])),
+        "task 1 has start_ns 99, end_ns 300, core 1, chunk 0; allowed: 100 <= start_ns",
+    ),
+    "records: ends first": (
+        [start(records=True), lengths()],
+        records(end_ns=pack_int64([100, 100, 99])),
+        "task 2 has start_ns 100, end_ns 99",
+    ),
+    "records: no such core": (
+        [start(records=True), lengths()],
+        records(core=pack_int32([0, 2, 1])),
+        "task 1 .* core 0 to 1",
+    ),
+    "records: no core": ([start(records=True), lengths()], records(core=pack_int32([0, 0, -1])), "task 2 "),
+    "records: no chunk": ([start(records=True), lengths()], records(chunk=pack_int32([0, 0, -1])), "task 2 "),
+    "records: never ran, no stop": (
+        [start(records=True), lengths()],
+        records(start_ns=pack_int64([100, 100, -1]), end_ns=pack_int64([300, 300, -1])),
+        "task 2 has start_ns -1",
+    ),
+    "outcome: attempt": ([start(), lengths()], outcome(attempt=3), "attempt is 3; expected: 4"),
+    "outcome: before start": (
+        [start(), lengths()],
+        outcome(end_ns=99, finish_ns=pack_int64([99, 99])),
+        "end_ns is 99; allowed: from the start, 100 on",
+    ),
+    "outcome: before promise": ([start(), lengths(), promise(301)], outcome(), "from the promise, 301 on"),
+    "outcome: at until": ([start(until_ns=300), lengths()], outcome(), "300; allowed: before until_ns, 300"),
+    "outcome: after stop": ([start(stop_ns=299), lengths()], outcome(), "allowed: up to stop_ns, 299"),
+    "outcome: cores": (
+        [start(), lengths()],
+        outcome(finish_ns=bytes(24)),
+        "finish_ns has 24 bytes; 2 cores need 16",
+    ),
+    "outcome: core before start": (
+        [start(), lengths()],
+        outcome(finish_ns=pack_int64([300, 99])),
+        "from 99 to 300; allowed: from 100 on, and exactly to end_ns, 300",
+    ),
+    "outcome: core after end": ([start(), lengths()], outcome(finish_ns=pack_int64([301, 100])), "to 301"),
+    "outcome: end of no core": ([start(), lengths()], outcome(finish_ns=pack_int64([299, 100])), "to 299"),
+    "outcome: tasks": ([start(), lengths()], outcome(tasks=4), "tasks is 4; the job has 3"),
+    "outcome: chunks": ([start(), lengths()], outcome(chunks=4), "chunks is 4; allowed: up to tasks, 3"),
+    "outcome: records missing": (
+        [start(records=True), lengths(), records(count=2)],
+        outcome(),
+        "tasks is 3, but 2 were recorded",
+    ),
+    "outcome: no records": ([start(records=True), lengths()], outcome(), "but 0 were recorded"),
+    "outcome: record later": (
+        [start(records=True), lengths(), records(end_ns=pack_int64([100, 301, 100]))],
+        outcome(),
+        "go to 301 ns and chunk 0; allowed: up to end_ns, 300, and chunk 1",
+    ),
+    "outcome: record of a later chunk": (
+        [start(records=True), lengths(), records(chunk=pack_int32([0, 1, 2]))],
+        outcome(),
+        "and chunk 2; allowed: .* and chunk 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_contents_that_break_a_rule_are_neither_sent_nor_accepted(case: str) -> None:
+    before, message, words = BAD[case]
+    pair = Pair()
+    pair.say(*before)
+    role = sender_of(message)
+    states = [end.job_state(JOB) for end in pair.ends.values()]
+    with pytest.raises(LocalProtocolError, match=f"cannot be sent: job 7: .*{words}"):
+        pair.ends[role].send(message)
+    assert [end.job_state(JOB) for end in pair.ends.values()] == states
+    pair.ends[role].validate()
+    receiver = pair.forge(message)
+    with pytest.raises(ProtocolError, match=words) as caught:
+        receiver.next_event()
+    assert (caught.value.blame, caught.value.job) == (role, JOB)
+    receiver.validate()
+
+
+def test_a_message_that_was_refused_locally_has_left_no_mark() -> None:
+    pair = Pair()
+    pair.say(start(records=True), lengths())
+    for message in (records(core=pack_int32([0, 0, 5])), promise(99), outcome()):
+        with pytest.raises(LocalProtocolError):
+            pair.application.send(message)
+    pair.say(promise(200), records(), outcome())
+
+
+def test_a_value_out_of_range_is_not_sent() -> None:
+    pair = Pair()
+    with pytest.raises(LocalProtocolError, match=r"start cannot be sent: job 7: not a message: .*start_ns"):
+        pair.bridge.send(start(start_ns=-1))
+    with pytest.raises(LocalProtocolError, match="promise is not for the bridge to send"):
+        pair.bridge.send(promise(1))
+
+
+def test_what_a_stop_permits() -> None:
+    pair = Pair()
+    never: dict[str, Any] = {"start_ns": pack_int64([100, 200, -1]), "end_ns": pack_int64([300, 300, -1])}
+    where: dict[str, Any] = {"core": pack_int32([0, 1, -1]), "chunk": pack_int32([0, 1, -1])}
+    pair.say(start(records=True, stop_ns=300), lengths(), records(**never, **where))
+    pair.say(outcome(finish_ns=pack_int64([300, 300])))
+
+
+def test_records_in_several_slices_and_jobs_side_by_side() -> None:
+    pair = Pair()
+    pair.say(start(records=True), lengths(0, 1), changed(start(), job=8), lengths(1, 2))
+    assert pair.bridge.open_jobs() == [7, 8]
+    pair.say(changed(lengths(), job=8), records(0, 1), changed(outcome(), job=8), records(1, 2), outcome())
+    assert pair.bridge.open_jobs() == []
+
+
+def test_a_promise_rises_and_a_change_takes_it_back_to_where_it_takes_effect() -> None:
+    pair = Pair()
+    pair.say(start(until_ns=200), lengths())
+    assert pair.bridge.not_before_ns(JOB) == 100
+    pair.say(promise(180), suspended(200, 500), resume(until_ns=210))
+    assert pair.bridge.not_before_ns(JOB) == 500
+    pair.say(suspended(210, 500), resume(until_ns=220, changes=(change(400), change(450))))
+    assert pair.bridge.not_before_ns(JOB) == 400
+    pair.say(suspended(220, 600), resume(stop_ns=350, changes=(change(400),)))
+    assert pair.bridge.not_before_ns(JOB) == pair.application.not_before_ns(JOB) == 350
+    pair.say(outcome(end_ns=350, finish_ns=pack_int64([350, 350])))
+    with pytest.raises(LocalProtocolError, match="job 7 is not open"):
+        pair.bridge.not_before_ns(JOB)
+
+
+def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
+    pair = Pair()
+    pair.say(start(), lengths())
+    pair.bridge.hold_to(JOB, 301)
+    pair.bridge.hold_to(JOB, 250)
+    assert pair.bridge.not_before_ns(JOB) == 301
+    with pytest.raises(ProtocolError, match="end_ns is 300; allowed: from the promise, 301 on"):
+        pair.forge(outcome()).next_event()
+
+
+def test_an_application_need_not_know_the_bound_it_is_held_to() -> None:
+    pair = Pair()
+    pair.say(start(until_ns=200), lengths())
+    pair.bridge.hold_to(JOB, 290)
+    pair.say(promise(150), suspended(200, 200), resume(until_ns=250), suspended(250, 250))
+    assert pair.bridge.not_before_ns(JOB) == 290
+    pair.say(resume(changes=(change(260),)))
+    assert pair.bridge.not_before_ns(JOB) == 260
+    pair.say(outcome(end_ns=270, finish_ns=pack_int64([270, 100])))
+
+
+def test_one_that_does_not_conserve_work_cannot() -> None:
+    pair = Pair(welcomed=False)
+    pair.say(hello(conserves_work=False), Welcome(version=1, run="r"), start(), lengths())
+    with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
+        pair.bridge.hold_to(JOB, 301)
+    with pytest.raises(LocalProtocolError, match="job 8 is not open"):
+        pair.bridge.hold_to(8, 301)

@@ -1,0 +1,456 @@
+"""Messages: what is written is read back, all else is refused, the specification lists the same fields."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bridge.messages
+from bridge.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO
+from bridge.messages import (
+    LENGTHS_PER_FRAME,
+    MAX_CHANGES,
+    MAX_CORES,
+    MAX_TASKS,
+    MESSAGES,
+    RECORDS_PER_FRAME,
+    Cancel,
+    Change,
+    Greeting,
+    Hello,
+    Lengths,
+    Message,
+    MessageError,
+    Outcome,
+    Promise,
+    Quit,
+    Recipe,
+    Records,
+    Refused,
+    Role,
+    Start,
+    decode,
+    decode_greeting,
+    encode,
+    name_of,
+    pack_float64,
+    pack_int32,
+    pack_int64,
+    sender_of,
+    unpack_float64,
+    unpack_int32,
+    unpack_int64,
+)
+from traces.time import MAX_NS
+
+PROTOCOL = Path(bridge.messages.__file__).parent / "PROTOCOL.md"
+
+KEYS = st.integers(0, 2**63 - 1)
+INSTANTS = st.integers(0, MAX_NS)
+COUNTS = st.integers(0, MAX_TASKS)
+VERSIONS = st.integers(0, 2**31 - 1)
+POSITIVE = st.floats(0, exclude_min=True, allow_infinity=False)
+COLUMNS8 = st.binary(min_size=8, max_size=80)
+COLUMNS4 = st.binary(min_size=4, max_size=40)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
+CHANGES = st.lists(
+    st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=POSITIVE), max_size=3
+).map(tuple)
+RECIPES = st.builds(
+    Recipe,
+    seed=st.integers(0, 2**64 - 1),
+    job_number=KEYS,
+    n=st.integers(1, MAX_TASKS),
+    mean_gflop=POSITIVE,
+    variation=st.floats(0, allow_infinity=False),
+    total_gflop=POSITIVE,
+)
+FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "hello": {
+        "version": VERSIONS,
+        "token": TEXTS,
+        "worker": TEXTS,
+        "name": NAMES,
+        "tasks": st.sampled_from(["recipe", "lengths"]),
+        "conserves_work": st.booleans(),
+    },
+    "welcome": {"version": VERSIONS, "run": NAMES},
+    "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
+    "start": {
+        "job": KEYS,
+        "attempt": COUNTS,
+        "start_ns": INSTANTS,
+        "core_speed_gflops": COLUMNS8,
+        "technique": NAMES,
+        "overhead_ns": INSTANTS,
+        "records": st.booleans(),
+        "recipe": st.none() | RECIPES,
+        "tasks": st.none() | st.integers(1, MAX_TASKS),
+        "until_ns": st.none() | INSTANTS,
+        "changes": CHANGES,
+        "stop_ns": st.none() | INSTANTS,
+    },
+    "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
+    "promise": {"job": KEYS, "not_before_ns": INSTANTS},
+    "suspended": {"job": KEYS, "now_ns": INSTANTS, "not_before_ns": INSTANTS},
+    "resume": {
+        "job": KEYS,
+        "until_ns": st.none() | INSTANTS,
+        "changes": CHANGES,
+        "stop_ns": st.none() | INSTANTS,
+    },
+    "records": {
+        "job": KEYS,
+        "first": COUNTS,
+        "start_ns": COLUMNS8,
+        "end_ns": COLUMNS8,
+        "core": COLUMNS4,
+        "chunk": COLUMNS4,
+        "length_gflop": COLUMNS8,
+    },
+    "outcome": {
+        "job": KEYS,
+        "attempt": COUNTS,
+        "end_ns": INSTANTS,
+        "tasks": st.integers(1, MAX_TASKS),
+        "chunks": COUNTS,
+        "length_gflop": POSITIVE,
+        "finish_ns": COLUMNS8,
+    },
+    "failed": {"job": KEYS, "reason": TEXTS, "blame": st.sampled_from(["user", "bridge", "application"])},
+    "cancel": {"job": KEYS},
+    "quit": {},
+}
+ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in FIELDS.items()])
+
+#: One of each, as plain maps, from which the cases below break something.
+PLAIN: dict[str, dict[str, Any]] = {
+    "hello": {
+        "version": 1,
+        "token": "t",
+        "worker": "w",
+        "name": "n",
+        "tasks": "recipe",
+        "conserves_work": True,
+    },
+    "welcome": {"version": 1, "run": "r"},
+    "refused": {"reason": "", "blame": "bridge"},
+    "start": {
+        "job": 0,
+        "attempt": 0,
+        "start_ns": 0,
+        "core_speed_gflops": bytes(8),
+        "technique": "ss",
+        "overhead_ns": 0,
+        "records": False,
+        "recipe": None,
+        "tasks": None,
+        "until_ns": None,
+        "changes": [],
+        "stop_ns": None,
+    },
+    "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
+    "promise": {"job": 0, "not_before_ns": 0},
+    "suspended": {"job": 0, "now_ns": 0, "not_before_ns": 0},
+    "resume": {"job": 0, "until_ns": None, "changes": [], "stop_ns": None},
+    "records": {
+        "job": 0,
+        "first": 0,
+        "start_ns": bytes(8),
+        "end_ns": bytes(8),
+        "core": bytes(4),
+        "chunk": bytes(4),
+        "length_gflop": bytes(8),
+    },
+    "outcome": {
+        "job": 0,
+        "attempt": 0,
+        "end_ns": 0,
+        "tasks": 1,
+        "chunks": 1,
+        "length_gflop": 1.0,
+        "finish_ns": bytes(8),
+    },
+    "failed": {"job": 0, "reason": "", "blame": "user"},
+    "cancel": {"job": 0},
+    "quit": {},
+}
+CHANGE = {"at_ns": 0, "core": 0, "speed_gflops": 1.0}
+RECIPE = {"seed": 0, "job_number": 0, "n": 1, "mean_gflop": 1.0, "variation": 0.0, "total_gflop": 1.0}
+EVERY_FIELD = [(name, field) for name, fields in PLAIN.items() for field in fields]
+
+
+def plain(name: str, /, **changed: Any) -> bytes:
+    return msgspec.msgpack.encode({"type": name, **PLAIN[name], **changed})
+
+
+def role_of(name: str) -> Role:
+    return Role.APPLICATION if MESSAGES[name] in bridge.messages.FromApplication.__args__ else Role.BRIDGE
+
+
+def test_the_cases_below_know_every_message_and_every_field() -> None:
+    for listed in (FIELDS, PLAIN):
+        assert list(listed) == list(MESSAGES)
+        for name, kind in MESSAGES.items():
+            assert tuple(listed[name]) == kind.__struct_fields__
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(ANY_MESSAGE)
+def test_what_is_written_is_read_back(message: Message) -> None:
+    assert decode(encode(message), sender_of(message)) == message
+    assert decode(memoryview(bytearray(encode(message))), sender_of(message)) == message
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(ANY_MESSAGE, st.randoms(use_true_random=False))
+def test_the_order_of_the_keys_does_not_matter(message: Message, random: Any) -> None:
+    items = list(msgspec.msgpack.decode(encode(message)).items())
+    assert ("type", name_of(message)) in items
+    random.shuffle(items)
+    assert decode(msgspec.msgpack.encode(dict(items)), sender_of(message)) == message
+
+
+@pytest.mark.parametrize("name", list(MESSAGES))
+def test_each_message_belongs_to_one_sender(name: str) -> None:
+    message = decode(plain(name), role_of(name))
+    assert type(message) is MESSAGES[name]
+    assert name_of(message) == name
+    assert sender_of(message) is role_of(name)
+    other = Role.BRIDGE if role_of(name) is Role.APPLICATION else Role.APPLICATION
+    with pytest.raises(MessageError, match="not a message"):
+        decode(plain(name), other)
+
+
+@pytest.mark.parametrize(("name", "field"), EVERY_FIELD)
+def test_a_missing_field_is_refused(name: str, field: str) -> None:
+    fields = {key: value for key, value in PLAIN[name].items() if key != field}
+    with pytest.raises(MessageError, match=field):
+        decode(msgspec.msgpack.encode({"type": name, **fields}), role_of(name))
+
+
+@pytest.mark.parametrize(("name", "field"), EVERY_FIELD)
+def test_a_value_of_another_type_is_refused(name: str, field: str) -> None:
+    with pytest.raises(MessageError, match=field):
+        decode(plain(name, **{field: {"a": 1}}), role_of(name))
+
+
+@pytest.mark.parametrize("name", list(MESSAGES))
+def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
+    with pytest.raises(MessageError, match="extra"):
+        decode(plain(name, extra=1), role_of(name))
+    with pytest.raises(MessageError, match="trailing"):
+        decode(plain(name) + b"\xc0", role_of(name))
+    with pytest.raises(MessageError, match="not a message"):
+        decode(plain(name)[:-1], role_of(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("hello", {"tasks": "both"}),
+        ("hello", {"conserves_work": 1}),
+        ("hello", {"version": -1}),
+        ("hello", {"version": 1.0}),
+        ("hello", {"name": ""}),
+        ("hello", {"token": "x" * 201}),
+        ("failed", {"blame": "nobody"}),
+        ("failed", {"reason": "x" * 501}),
+        ("promise", {"job": -1}),
+        ("promise", {"job": 2**63}),
+        ("promise", {"job": True}),
+        ("promise", {"not_before_ns": MAX_NS + 1}),
+        ("promise", {"not_before_ns": 2**64 - 1}),
+        ("outcome", {"tasks": 0}),
+        ("outcome", {"length_gflop": 0.0}),
+        ("outcome", {"length_gflop": float("nan")}),
+        ("outcome", {"length_gflop": float("inf")}),
+        ("outcome", {"finish_ns": b""}),
+        ("outcome", {"finish_ns": "8 bytes."}),
+        ("start", {"changes": [{**CHANGE, "core": -2}]}),
+        ("start", {"changes": [{**CHANGE, "core": MAX_CORES}]}),
+        ("start", {"changes": [{**CHANGE, "speed_gflops": 0.0}]}),
+        ("start", {"changes": [{**CHANGE, "more": 0}]}),
+        ("start", {"changes": [{}]}),
+        ("start", {"changes": [CHANGE] * (MAX_CHANGES + 1)}),
+        ("start", {"recipe": {**RECIPE, "n": 0}}),
+        ("start", {"recipe": {**RECIPE, "variation": -0.1}}),
+        ("start", {"recipe": {**RECIPE, "variation": float("nan")}}),
+        ("start", {"recipe": {**RECIPE, "more": 0}}),
+        ("start", {"tasks": 0}),
+        ("start", {"technique": ""}),
+        ("lengths", {"length_gflop": bytes(8 * LENGTHS_PER_FRAME + 8)}),
+        ("records", {"core": bytes(4 * RECORDS_PER_FRAME + 4)}),
+    ],
+)
+def test_a_value_out_of_range_is_refused(name: str, changed: dict[str, Any]) -> None:
+    (field,) = changed
+    with pytest.raises(MessageError, match=field):
+        decode(plain(name, **changed), role_of(name))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\xc1",
+        b"\x80",
+        b"\x90",
+        b"\x81\xa4type\xa4nope",
+        b"\x81\xa4type\x07",
+        b"\x81\xa4type\xa1\xff",
+        b"\x82\xa1q" + b"\x91" * 4000 + b"\xc0\xa4type\xa4quit",
+        b"\x82\xa1q\xdd\xff\xff\xff\xff",
+        b"\x82\xa1q\xc6\xff\xff\xff\xff",
+    ],
+)
+@pytest.mark.parametrize("sender", list(Role))
+def test_what_is_no_message_is_refused_in_one_short_line(payload: bytes, sender: Role) -> None:
+    for read in (lambda p: decode(p, sender), decode_greeting):
+        with pytest.raises(MessageError) as caught:
+            read(payload)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 250
+
+
+def test_a_key_made_to_spoil_the_log_is_shown_in_one_short_line() -> None:
+    with pytest.raises(MessageError) as caught:
+        decode(plain("cancel", **{"\n\x1b[31m" * 10_000: 1}), Role.BRIDGE)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 250
+
+
+@settings(deadline=None, derandomize=True, max_examples=500)
+@given(st.binary(max_size=200), st.sampled_from(list(Role)))
+def test_noise_is_refused_and_never_breaks_the_decoder(noise: bytes, sender: Role) -> None:
+    for read in (lambda p: decode(p, sender), decode_greeting):
+        with pytest.raises(MessageError):
+            read(noise)
+
+
+@settings(deadline=None, derandomize=True, max_examples=500)
+@given(ANY_MESSAGE, st.data())
+def test_a_spoilt_message_is_another_message_or_is_refused(message: Message, data: st.DataObject) -> None:
+    payload = bytearray(encode(message))
+    for _ in range(data.draw(st.integers(1, 3))):
+        payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        other = decode(bytes(payload), sender_of(message))
+    except MessageError:
+        return
+    assert decode(encode(other), sender_of(message)) == other
+
+
+def test_a_value_that_messagepack_cannot_hold_is_refused_when_written() -> None:
+    with pytest.raises(MessageError, match="promise cannot be written"):
+        encode(Promise(job=7, not_before_ns=np.int64(1)))  # type: ignore[arg-type]
+    with pytest.raises(MessageError, match="promise cannot be written"):
+        encode(Promise(job=7, not_before_ns=2**70))
+
+
+def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
+    future = {"type": "hello", "version": 9, "token": "t", "jobs_at_once": 4, "tasks": 7}
+    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=9, token="t")
+    with pytest.raises(MessageError):
+        decode_greeting(encode(Quit()))
+
+
+def test_columns_are_little_endian_and_come_back() -> None:
+    assert pack_float64([1.0, -2.5]) == bytes.fromhex("000000000000f03f 00000000000004c0")
+    assert pack_int64([1, -1]) == bytes.fromhex("0100000000000000 ffffffffffffffff")
+    assert pack_int32(np.array([1, -1], np.int64)) == bytes.fromhex("01000000 ffffffff")
+    assert unpack_float64(pack_float64([1.0, -2.5])).tolist() == [1.0, -2.5]
+    assert unpack_int64(pack_int64([1, -1])).tolist() == [1, -1]
+    assert unpack_int32(pack_int32([1, -1])).tolist() == [1, -1]
+    assert not unpack_int64(pack_int64([1])).flags.writeable
+
+
+def test_the_largest_messages_fit_into_a_frame() -> None:
+    job = 2**63 - 1
+    change = Change(at_ns=MAX_NS, core=MAX_CORES - 1, speed_gflops=1.5)
+    recipe = Recipe(seed=2**64 - 1, job_number=job, n=MAX_TASKS, mean_gflop=1.5, variation=1.5, total_gflop=1.5)
+    wide = bytes(8 * RECORDS_PER_FRAME)
+    narrow = bytes(4 * RECORDS_PER_FRAME)
+    largest = [
+        Start(
+            job=job,
+            attempt=MAX_TASKS,
+            start_ns=MAX_NS,
+            core_speed_gflops=bytes(8 * MAX_CORES),
+            technique="\U0001f600" * 1000,
+            overhead_ns=MAX_NS,
+            records=True,
+            recipe=recipe,
+            tasks=None,
+            until_ns=MAX_NS,
+            changes=(change,) * MAX_CHANGES,
+            stop_ns=MAX_NS,
+        ),
+        Lengths(job=job, first=MAX_TASKS, length_gflop=bytes(8 * LENGTHS_PER_FRAME)),
+        Records(
+            job=job,
+            first=MAX_TASKS,
+            start_ns=wide,
+            end_ns=wide,
+            core=narrow,
+            chunk=narrow,
+            length_gflop=wide,
+        ),
+        Outcome(
+            job=job,
+            attempt=MAX_TASKS,
+            end_ns=MAX_NS,
+            tasks=MAX_TASKS,
+            chunks=MAX_TASKS,
+            length_gflop=1.5,
+            finish_ns=bytes(8 * MAX_CORES),
+        ),
+    ]
+    for message in largest:
+        payload = encode(message)
+        assert len(payload) <= MAX_FRAME
+        assert decode(payload, sender_of(message)) == message
+
+
+def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
+    text = "\U0001f600" * 200
+    hello = Hello(version=2**31 - 1, token=text, worker=text, name=text, tasks="lengths", conserves_work=True)
+    for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
+        assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO
+        assert decode(encode(message), sender_of(message)) == message
+
+
+def test_a_message_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Cancel(job=1).job = 2  # type: ignore[misc]
+
+
+def specified_fields(text: str, heading: str) -> list[str]:
+    section = re.search(rf"^{heading}\n(.*?)(?=^#|^A \*|\Z)", text, re.DOTALL | re.MULTILINE)
+    assert section, heading
+    return re.findall(r"^\| `(\w+)` \|", section[1], re.MULTILINE)
+
+
+def test_the_specification_lists_every_message_in_order_with_its_fields_in_order() -> None:
+    text = PROTOCOL.read_text(encoding="utf-8")
+    assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == list(MESSAGES)
+    for name, kind in MESSAGES.items():
+        assert specified_fields(text, f"### {name}") == list(kind.__struct_fields__), name
+    assert specified_fields(text, r"A \*recipe\*:\n") == list(Recipe.__struct_fields__)
+    assert specified_fields(text, r"A \*change\*:\n") == list(Change.__struct_fields__)
+
+
+def test_the_specification_says_who_sends_what() -> None:
+    text = PROTOCOL.read_text(encoding="utf-8")
+    for name in MESSAGES:
+        arrow = re.search(rf"^### {name}\n\n(\w+) → (\w+)[.,]", text, re.MULTILINE)
+        assert arrow, name
+        assert arrow[1].lower() == role_of(name)

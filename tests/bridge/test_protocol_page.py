@@ -1,0 +1,201 @@
+"""PROTOCOL.md: its generated parts, its example, and a program that was written from it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from conversation import (
+    JOB,
+    TOKEN,
+    Pair,
+    outcome,
+    records,
+    start,
+)
+
+import bridge.session
+from bridge.framing import READ_AT_MOST
+from bridge.messages import (
+    MESSAGES,
+    Cancel,
+    Failed,
+    Hello,
+    Lengths,
+    Message,
+    Quit,
+    Refused,
+    Role,
+    Welcome,
+    decode,
+    pack_float64,
+    pack_int32,
+    pack_int64,
+)
+from bridge.session import (
+    CONNECTION_TABLE,
+    JOB_TABLE,
+    NEED_DATA,
+    ConnectionClosed,
+    ConnectionState,
+    Refusal,
+    Session,
+)
+
+PROTOCOL = Path(bridge.session.__file__).parent / "PROTOCOL.md"
+TOY = Path(__file__).parent / "toy_peer.py"
+TOOL = Path(__file__).parents[2] / "tools" / "protocol_picture.py"
+
+
+def load_tool() -> Any:
+    """The generator; ``tools`` is not a package that is installed."""
+    spec = spec_from_file_location("protocol_picture", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+protocol_picture = load_tool()
+
+
+def test_the_pictures_and_tables_in_the_specification_are_up_to_date() -> None:
+    text = PROTOCOL.read_text(encoding="utf-8")
+    assert protocol_picture.PROTOCOL == PROTOCOL
+    assert protocol_picture.updated(text) == text, "run: python -m tools.protocol_picture"
+    for before, event in [*CONNECTION_TABLE, *JOB_TABLE]:
+        assert f"| `{before.name}` | {event.value} |" in text
+
+
+def test_a_specification_without_markers_is_noticed() -> None:
+    with pytest.raises(ValueError, match="markers of 'states'"):
+        protocol_picture.updated("nothing here")
+
+
+def example_messages() -> Iterator[Message]:
+    listing = re.search(r"```session\n(.*?)```", PROTOCOL.read_text(encoding="utf-8"), re.DOTALL)
+    assert listing
+    pack = {"float64": pack_float64, "int64": pack_int64, "int32": pack_int32}
+    for line in listing[1].splitlines():
+        speaker, _, text = line.partition("  ")
+        fields = json.loads(text)
+        for name, value in fields.items():
+            if isinstance(value, str) and value.startswith("<"):
+                kind, *numbers = value.strip("<>").split()
+                fields[name] = pack[kind]([float(n) if kind == "float64" else int(n) for n in numbers])
+        role = Role(speaker.partition(" → ")[0])
+        yield decode(msgspec.msgpack.encode(fields), role)
+
+
+def test_the_example_in_the_specification_is_a_session() -> None:
+    pair = Pair(welcomed=False)
+    messages = list(example_messages())
+    for message in messages:
+        if isinstance(message, Hello):
+            assert message.token == TOKEN
+        pair.say(message)
+    assert pair.bridge.state is ConnectionState.CLOSING
+    kinds = {type(message) for message in messages}
+    assert set(MESSAGES.values()) - kinds == {Refused, Failed, Cancel}
+
+
+Toy = tuple[Session, socket.socket, "subprocess.Popen[str]"]
+
+
+@contextmanager
+def toy(kind: str, folder: Path, token: str = TOKEN) -> Iterator[Toy]:
+    """The toy, started as a process and connected."""
+    if kind == "unix":
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(folder / "s"))
+        address = f"unix:{folder / 's'}"
+    else:
+        listener = socket.create_server(("127.0.0.1", 0))
+        address = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
+    told = {"TWOLEVEL_ADDRESS": address, "TWOLEVEL_TOKEN": token, "TWOLEVEL_WORKER": "w3"}
+    with listener:
+        listener.listen()
+        listener.settimeout(60)
+        with subprocess.Popen(
+            [sys.executable, str(TOY)], env={**os.environ, **told}, stderr=subprocess.PIPE, text=True
+        ) as process:
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(60)
+                yield Session(Role.BRIDGE, TOKEN), connection, process
+            assert process.wait(60) is not None
+
+
+def hear(session: Session, connection: socket.socket) -> Any:
+    while (event := session.next_event()) is NEED_DATA:
+        data = connection.recv(READ_AT_MOST)
+        if data:
+            session.receive_data(data)
+        else:
+            session.receive_eof()
+    return event
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_the_toy_simulates_jobs(kind: str, tmp_path: Path) -> None:
+    with toy(kind, tmp_path) as (session, connection, process):
+        greeting = hear(session, connection)
+        assert (greeting.name, greeting.worker, greeting.tasks) == ("toy", "w3", "lengths")
+        connection.sendall(session.send(Welcome(version=1, run="r")))
+        task_lengths = Lengths(job=JOB, first=0, length_gflop=pack_float64([3, 1, 2]))
+        for technique, overhead in (("ss", 5), ("static", 0), ("gss", 0)):
+            ordered = start(
+                technique=technique,
+                overhead_ns=overhead,
+                records=technique == "ss",
+                core_speed_gflops=pack_float64([2.0, 1.0]),
+            )
+            connection.sendall(session.send(ordered) + session.send(task_lengths))
+            # Under ss core 0, at 2 GFLOP/s, has task 0; core 1, at 1 GFLOP/s, has tasks 1 and 2.
+            if technique == "ss":
+                assert hear(session, connection) == records(
+                    start_ns=pack_int64([105, 105, 1_000_000_110]),
+                    end_ns=pack_int64([1_500_000_105, 1_000_000_105, 3_000_000_110]),
+                    core=pack_int32([0, 1, 1]),
+                    chunk=pack_int32([0, 1, 2]),
+                    length_gflop=pack_float64([3, 1, 2]),
+                )
+                finish = [1_500_000_105, 3_000_000_110]
+                answer = outcome(end_ns=finish[1], chunks=3, length_gflop=6.0, finish_ns=pack_int64(finish))
+                assert hear(session, connection) == answer
+            elif technique == "static":
+                finish = [2_000_000_100, 2_000_000_100]
+                answer = outcome(end_ns=finish[1], chunks=2, length_gflop=6.0, finish_ns=pack_int64(finish))
+                assert hear(session, connection) == answer
+            else:
+                words = "unknown technique gss: ss, static"
+                assert hear(session, connection) == Failed(job=JOB, reason=words, blame="user")
+        connection.sendall(session.send(Quit()))
+        assert hear(session, connection) == ConnectionClosed()
+        assert process.wait(60) == 0
+
+
+def test_the_toy_says_why_it_was_refused(tmp_path: Path) -> None:
+    with toy("unix", tmp_path, token="guessed") as (session, connection, process):
+        refusal = hear(session, connection)
+        assert isinstance(refusal, Refusal)
+        connection.sendall(refusal.farewell)
+        assert process.stderr is not None
+        assert process.stderr.read() == "wrong token\n"
+        assert process.wait(60) == 1
+
+
+def test_the_toy_is_sixty_lines() -> None:
+    assert len(TOY.read_text(encoding="utf-8").splitlines()) <= 60

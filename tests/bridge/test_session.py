@@ -1,0 +1,416 @@
+"""The session: every row of its tables and every pair that is no row, crossings, strangers and faults."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import msgspec
+import pytest
+from conversation import (
+    JOB,
+    TOKEN,
+    Pair,
+    changed,
+    hello,
+    lengths,
+    outcome,
+    promise,
+    records,
+    resume,
+    start,
+    suspended,
+)
+
+import bridge.session
+from bridge.framing import HEADER_BYTES, MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, frame
+from bridge.messages import (
+    Cancel,
+    Failed,
+    Message,
+    Quit,
+    Refused,
+    Role,
+    Welcome,
+    decode,
+    encode,
+    sender_of,
+)
+from bridge.session import (
+    CONNECTION_TABLE,
+    JOB_TABLE,
+    NEED_DATA,
+    ConnectionClosed,
+    ConnectionEvent,
+    ConnectionState,
+    JobEvent,
+    JobState,
+    LocalProtocolError,
+    ProtocolError,
+    Refusal,
+    Session,
+)
+
+# Every row of the tables, and every pair that is no row
+
+
+def pair_in(state: JobState, event: JobEvent) -> tuple[Pair, Message]:
+    """Two ends that agree on the job's state, and a message for the event that is faultless by itself."""
+    reports = state is JobState.REPORTING or event is JobEvent.RECORDS
+    drawn = event is JobEvent.START and state is not JobState.LOADING
+    pair = Pair("recipe" if drawn else "lengths")
+    if state is not JobState.ABSENT:
+        until = 200 if state is JobState.SUSPENDED or event is JobEvent.SUSPENDED else None
+        pair.say(start("recipe" if drawn else "lengths", records=reports, until_ns=until))
+        if state is not JobState.LOADING and not drawn:
+            pair.say(lengths())
+    if state is JobState.SUSPENDED:
+        pair.say(suspended(200, 250))
+    if state is JobState.REPORTING:
+        pair.say(records(count=2 if event is JobEvent.RECORDS else 3))
+    if state is JobState.CANCELLED:
+        pair.say(Cancel(job=JOB))
+    messages = {
+        JobEvent.START: start("recipe"),
+        JobEvent.START_LENGTHS: start(),
+        JobEvent.LENGTHS: lengths(count=2),
+        JobEvent.LAST_LENGTHS: lengths(),
+        JobEvent.PROMISE: promise(150),
+        JobEvent.SUSPENDED: suspended(200, 250),
+        JobEvent.RESUME: resume(),
+        JobEvent.RECORDS: records(first=2 if state is JobState.REPORTING else 0, count=1),
+        JobEvent.OUTCOME: outcome(),
+        JobEvent.FAILED: Failed(job=JOB, reason="no", blame="application"),
+        JobEvent.CANCEL: Cancel(job=JOB),
+    }
+    assert pair.bridge.job_state(JOB) is pair.application.job_state(JOB) is state
+    return pair, messages[event]
+
+
+@pytest.mark.parametrize(("state", "event"), list(JOB_TABLE), ids=str)
+def test_what_the_job_table_allows(state: JobState, event: JobEvent) -> None:
+    pair, message = pair_in(state, event)
+    sender, receiver = pair.ends[sender_of(message)], pair.receiver_of(message)
+    after = JOB_TABLE[state, event]
+    sent = sender.send(message)
+    receiver.receive_data(sent or frame(encode(message)))
+    heard = receiver.next_event()
+    if state is JobState.CANCELLED:
+        assert sent == b""
+        assert heard is NEED_DATA
+    else:
+        assert heard == message
+    for end in pair.ends.values():
+        assert end.job_state(JOB) is after
+        assert end.open_jobs() == ([JOB] if after not in (JobState.ABSENT, JobState.CANCELLED) else [])
+        assert end.story(JOB)[-1] == (JOB, event, state, after)
+        end.validate()
+
+
+@pytest.mark.parametrize(
+    ("state", "event"), [row for row in product(JobState, JobEvent) if row not in JOB_TABLE], ids=str
+)
+def test_what_the_job_table_forbids(state: JobState, event: JobEvent) -> None:
+    pair, message = pair_in(state, event)
+    role = sender_of(message)
+    story = pair.ends[role].story(JOB)
+    with pytest.raises(LocalProtocolError, match=rf"job 7: .* is not allowed while the job is {state}"):
+        pair.ends[role].send(message)
+    assert pair.ends[role].job_state(JOB) is state
+    assert pair.ends[role].story(JOB) == story
+    pair.ends[role].validate()
+    receiver = pair.forge(message)
+    with pytest.raises(ProtocolError, match=f"the {role} broke the protocol: job 7: ") as caught:
+        receiver.next_event()
+    assert (caught.value.blame, caught.value.job) == (role, JOB)
+    assert receiver.state is ConnectionState.ERROR
+    receiver.validate()
+
+
+def connection_in(state: ConnectionState) -> Pair:
+    pair = Pair(welcomed=False)
+    steps: dict[ConnectionState, list[Message]] = {
+        ConnectionState.AWAIT_HELLO: [],
+        ConnectionState.AWAIT_WELCOME: [hello()],
+        ConnectionState.READY: [hello(), Welcome(version=1, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=1, run="r"), start(), lengths(), Quit()],
+        ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
+    }
+    for step in steps[state]:
+        receiver = pair.receiver_of(step)
+        receiver.receive_data(pair.ends[sender_of(step)].send(step))
+        assert receiver.next_event() == step
+    assert pair.bridge.state is pair.application.state is state
+    return pair
+
+
+CONNECTION_MESSAGES: dict[ConnectionEvent, Message] = {
+    ConnectionEvent.HELLO: hello(),
+    ConnectionEvent.WELCOME: Welcome(version=1, run="r"),
+    ConnectionEvent.REFUSED: Refused(reason="no", blame="bridge"),
+    ConnectionEvent.ORDER: Cancel(job=JOB),
+    ConnectionEvent.ANSWER: promise(200),
+    ConnectionEvent.QUIT: Quit(),
+}
+LIVE_STATES = [state for state in ConnectionState if state is not ConnectionState.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("state", "event"), [row for row in CONNECTION_TABLE if row[1] in CONNECTION_MESSAGES], ids=str
+)
+def test_what_the_connection_table_allows(state: ConnectionState, event: ConnectionEvent) -> None:
+    pair, message = connection_in(state), CONNECTION_MESSAGES[event]
+    sent = pair.ends[sender_of(message)].send(message)
+    receiver = pair.receiver_of(message)
+    receiver.receive_data(sent or frame(encode(message)))
+    heard = receiver.next_event()
+    if state is ConnectionState.CLOSING:
+        assert sent == b""
+        assert heard is NEED_DATA
+    else:
+        assert heard == message
+    assert pair.bridge.state is pair.application.state is CONNECTION_TABLE[state, event]
+    pair.bridge.validate()
+    pair.application.validate()
+
+
+@pytest.mark.parametrize(
+    ("state", "event"),
+    [row for row in product(LIVE_STATES, CONNECTION_MESSAGES) if row not in CONNECTION_TABLE],
+    ids=str,
+)
+def test_what_the_connection_table_forbids(state: ConnectionState, event: ConnectionEvent) -> None:
+    pair, message = connection_in(state), CONNECTION_MESSAGES[event]
+    with pytest.raises(LocalProtocolError, match="is not allowed while the connection is in the state"):
+        pair.ends[sender_of(message)].send(message)
+    receiver = pair.forge(message)
+    if state is ConnectionState.CLOSED:
+        assert receiver.next_event() == ConnectionClosed()
+        return
+    with pytest.raises(ProtocolError) as caught:
+        receiver.next_event()
+    stranger = state is ConnectionState.AWAIT_HELLO and sender_of(message) is Role.APPLICATION
+    assert caught.value.blame == ("stranger" if stranger else sender_of(message))
+    assert pair.ends[sender_of(message)].state is state
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("state", LIVE_STATES, ids=str)
+def test_the_end_of_the_stream(state: ConnectionState, role: Role) -> None:
+    pair = connection_in(state)
+    if state is ConnectionState.READY:
+        pair.say(outcome())
+    end = pair.ends[role]
+    end.receive_eof()
+    assert end.next_event() == ConnectionClosed()
+    assert end.state is ConnectionState.CLOSED
+    assert end.next_event() == ConnectionClosed()
+    end.validate()
+
+
+def test_every_state_and_event_is_in_a_table_and_nothing_else() -> None:
+    assert {state for state, _ in JOB_TABLE} | set(JOB_TABLE.values()) == set(JobState)
+    assert {event for _, event in JOB_TABLE} == set(JobEvent)
+    left = {state for state, _ in CONNECTION_TABLE} | set(CONNECTION_TABLE.values())
+    assert set(ConnectionState) - left == {ConnectionState.ERROR}
+    assert {event for _, event in CONNECTION_TABLE} == set(ConnectionEvent)
+
+
+def test_a_cancel_that_crosses_the_last_answer_harms_nobody() -> None:
+    pair = Pair()
+    pair.say(start(), lengths())
+    answer, order = pair.application.send(outcome()), pair.bridge.send(Cancel(job=JOB))
+    pair.bridge.receive_data(answer)
+    assert pair.bridge.next_event() is NEED_DATA
+    pair.application.receive_data(order)
+    assert pair.application.next_event() == Cancel(job=JOB)
+    assert pair.bridge.job_state(JOB) is pair.application.job_state(JOB) is JobState.CANCELLED
+    pair.say(changed(start(), job=8))
+
+
+def test_answers_that_cross_a_quit_are_dropped() -> None:
+    pair = Pair()
+    pair.say(start(), lengths())
+    answer = pair.application.send(outcome())
+    pair.say(Quit())
+    pair.bridge.receive_data(answer)
+    assert pair.bridge.next_event() is NEED_DATA
+    pair.bridge.receive_eof()
+    assert pair.bridge.next_event() == ConnectionClosed()
+
+
+def test_an_ended_or_failed_job_may_be_started_again() -> None:
+    pair = Pair()
+    for attempt in range(3):
+        pair.say(start(attempt=attempt), lengths())
+        if attempt % 2:
+            pair.say(Failed(job=JOB, reason="", blame="application"))
+        else:
+            pair.say(outcome(attempt=attempt))
+
+
+def test_the_story_of_a_job() -> None:
+    pair = Pair()
+    pair.say(start(), changed(start(), job=8), lengths(0, 2), lengths(2, 1), outcome())
+    steps = [(line.event, line.before.name, line.after.name) for line in pair.bridge.story(JOB)]
+    assert steps == [
+        ("start with tasks", "ABSENT", "LOADING"),
+        ("lengths, more to come", "LOADING", "LOADING"),
+        ("lengths, the last", "LOADING", "RUNNING"),
+        ("outcome", "RUNNING", "ABSENT"),
+    ]
+    assert pair.application.story(JOB) == pair.bridge.story(JOB)
+
+
+def test_the_story_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge.session, "STORY_LINES", 5)
+    pair = Pair()
+    pair.say(start(), lengths(), *[promise(100 + k) for k in range(20)])
+    assert [line.event for line in pair.bridge.story(JOB)] == [JobEvent.PROMISE] * 5
+
+
+# Strangers, other versions, broken streams
+
+
+def greeted(payload: bytes) -> tuple[Session, Any]:
+    session = Session(Role.BRIDGE, TOKEN)
+    session.receive_data(frame(payload))
+    return session, session.next_event()
+
+
+@pytest.mark.parametrize("version", [1, 99])
+def test_a_wrong_token_is_refused_and_told_nothing_more(version: int) -> None:
+    session, refusal = greeted(encode(hello(token="S3cret", version=version)))
+    assert isinstance(refusal, Refusal)
+    assert (refusal.reason, refusal.blame) == ("wrong token", "stranger")
+    told = decode(refusal.farewell[HEADER_BYTES:], Role.BRIDGE)
+    assert told == Refused(reason="wrong token", blame="stranger")
+    session.receive_data(b"x" * 100_000)
+    assert session.next_event() == ConnectionClosed()
+    session.validate()
+
+
+def test_a_version_from_the_future_is_refused_whatever_else_its_hello_holds() -> None:
+    future = {"type": "hello", "version": 2, "token": TOKEN, "slots": 8}
+    _, refusal = greeted(msgspec.msgpack.encode(future))
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "protocol version 2 is not spoken here; spoken: 1"
+    session = Session(Role.APPLICATION)
+    session.send(hello())
+    session.receive_data(refusal.farewell)
+    assert session.next_event() == Refused(reason=refusal.reason, blame="application")
+    assert session.state is ConnectionState.CLOSED
+
+
+@pytest.mark.parametrize(
+    ("stream", "blame"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "stranger"),
+        (b"\0\0\0\0", "stranger"),
+        ((MAX_FRAME_BEFORE_HELLO + 1).to_bytes(4, "big"), "stranger"),
+        (frame(b"\xc1"), "stranger"),
+        (frame(encode(promise(1))), "stranger"),
+        (frame(encode(hello())) * 60, "stranger"),
+        (bytes(MAX_FRAME_BEFORE_HELLO + HEADER_BYTES + 1), "stranger"),
+        (frame(msgspec.msgpack.encode({"type": "hello", "version": 1, "token": TOKEN})), "application"),
+    ],
+)
+def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:
+    session = Session(Role.BRIDGE, TOKEN)
+    session.receive_data(stream)
+    session.validate()
+    for _ in range(2):
+        with pytest.raises(ProtocolError) as caught:
+            session.next_event()
+        assert caught.value.blame == blame
+        assert bool(caught.value.farewell) == (blame == "application")
+        session.receive_data(stream)
+    assert session.state is ConnectionState.ERROR
+    session.validate()
+
+
+def test_a_stranger_that_drips_is_held_to_one_small_frame() -> None:
+    session = Session(Role.BRIDGE, TOKEN)
+    session.receive_data(MAX_FRAME_BEFORE_HELLO.to_bytes(4, "big"))
+    for _ in range(MAX_FRAME_BEFORE_HELLO - 1):
+        session.receive_data(b"x")
+        assert session.next_event() is NEED_DATA
+    session.receive_data(b"xy")
+    with pytest.raises(ProtocolError, match="4101 bytes are waiting; allowed: 4100"):
+        session.next_event()
+
+
+def test_nothing_may_follow_a_hello_before_its_welcome() -> None:
+    session = Session(Role.BRIDGE, TOKEN)
+    session.receive_data(frame(encode(hello())) + frame(encode(promise(1))))
+    assert session.next_event() == hello()
+    with pytest.raises(ProtocolError, match=r"promise is not allowed .* await welcome") as caught:
+        session.next_event()
+    assert caught.value.blame == "application"
+
+
+def test_an_application_is_told_what_it_did_wrong() -> None:
+    pair = Pair()
+    pair.say(start(), lengths())
+    with pytest.raises(ProtocolError) as caught:
+        pair.forge(outcome(finish_ns=bytes(24))).next_event()
+    pair.application.receive_data(caught.value.farewell)
+    words = "job 7: finish_ns has 24 bytes; 2 cores need 16"
+    assert pair.application.next_event() == Refused(reason=words, blame="application")
+    assert pair.application.next_event() == ConnectionClosed()
+    assert pair.bridge.open_jobs() == [JOB]
+
+
+def test_a_bridge_at_fault_is_told_nothing() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        Pair().forge(lengths()).next_event()
+    assert (caught.value.blame, caught.value.farewell) == ("bridge", b"")
+
+
+def test_a_welcome_of_another_version_is_an_error() -> None:
+    pair = Pair(welcomed=False)
+    pair.say(hello())
+    with pytest.raises(LocalProtocolError, match="welcome has version 2"):
+        pair.bridge.send(Welcome(version=2, run="r"))
+    with pytest.raises(ProtocolError, match="the bridge broke the protocol: welcome has version 2"):
+        pair.forge(Welcome(version=2, run="r")).next_event()
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_connection_that_ends_amid_a_frame_or_a_job_is_at_fault(role: Role) -> None:
+    blame = "bridge" if role is Role.APPLICATION else "application"
+    pair = Pair()
+    pair.ends[role].receive_data(b"\0\0")
+    pair.ends[role].receive_eof()
+    with pytest.raises(ProtocolError, match=f"the {blame} .* in the middle of a frame"):
+        pair.ends[role].next_event()
+    pair = Pair()
+    pair.say(start(), changed(start(), job=8))
+    pair.ends[role].receive_eof()
+    with pytest.raises(ProtocolError, match="with job 7 and 1 more open") as caught:
+        pair.ends[role].next_event()
+    assert (caught.value.blame, caught.value.job) == (blame, 7)
+    assert pair.ends[role].open_jobs() == [7, 8]
+
+
+def test_what_came_before_the_end_of_the_stream_is_still_heard() -> None:
+    pair = Pair()
+    pair.say(start(), lengths())
+    pair.bridge.receive_data(pair.application.send(outcome()))
+    pair.bridge.receive_eof()
+    assert pair.bridge.next_event() == outcome()
+    assert pair.bridge.next_event() == ConnectionClosed()
+
+
+def test_misuse_of_the_session_itself() -> None:
+    with pytest.raises(LocalProtocolError, match="needs a token"):
+        Session(Role.BRIDGE)
+    pair = Pair()
+    for _ in range(MAX_FRAME // READ_AT_MOST + 1):
+        pair.bridge.receive_data(bytes(READ_AT_MOST))
+    with pytest.raises(LocalProtocolError, match="take the events first"):
+        pair.bridge.receive_data(bytes(READ_AT_MOST))
+    pair.bridge.validate()
+    pair.application.receive_eof()
+    with pytest.raises(LocalProtocolError, match="bytes after the end"):
+        pair.application.receive_data(b"x")

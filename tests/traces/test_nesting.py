@@ -1,0 +1,146 @@
+"""The invariants: sound records pass, and each kind of planted fault is found and named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import otf2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledgers import Job, ledger, ledgers, machine
+
+from traces.ledger import JobRecords, Ledger, TaskRecords
+from traces.nesting import InvariantError, check_ledger, check_nesting, core_bars
+
+SOUND = [
+    Job(11, 0, 0, 10, [(0, 2)], [(0, 0, 0, 4), (1, 1, 0, 10), (0, 2, 5, 9)]),
+    Job(22, 3, 10, 12, [(1, 3)], [(1, 0, 10, 12), (2, 1, 10, 11)]),
+]
+
+
+def with_job(row: int, **changes: object) -> Ledger:
+    jobs = list(SOUND)
+    jobs[row] = replace(jobs[row], **changes)  # type: ignore[arg-type]
+    return ledger(machine(2, 2), jobs)
+
+
+def with_columns(jobs: dict[str, object] | None = None, tasks: dict[str, object] | None = None) -> Ledger:
+    of = ledger(machine(2, 2), SOUND)
+    assert of.tasks is not None
+    changed_jobs: JobRecords = replace(of.jobs, **(jobs or {}))  # type: ignore[arg-type]
+    changed_tasks: TaskRecords = replace(of.tasks, **(tasks or {}))  # type: ignore[arg-type]
+    return Ledger(of.machine, changed_jobs, changed_tasks)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ledgers())
+def test_sound_ledgers_pass(of: Ledger) -> None:
+    check_ledger(of)
+
+
+def test_a_job_of_no_length_before_another_at_one_instant_is_sound() -> None:
+    """The later row ran first: it came and went at the instant at which the other started."""
+    of = ledger(machine(1), [Job(1, 0, 5, 9, [(0, 1)]), Job(2, 0, 5, 5, [(0, 1)])])
+    check_ledger(of)
+    assert core_bars(of).job.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (lambda: with_job(1, submit=11), "job 22 starts before its submission: submitted 11, started 10"),
+        (lambda: with_job(1, end=9), "job 22 ends before it starts"),
+        (lambda: with_job(1, start=9, end=12), r"core 1 is held by jobs 11 and 22 at 9 ns"),
+        (lambda: with_job(1, held=[(2, 3), (1, 2)]), "job 22: its intervals of cores are not ascending"),
+        (lambda: with_job(1, held=[(1, 3), (2, 3)]), "job 22: its intervals of cores are not ascending"),
+        (lambda: with_job(1, held=[(1, 5)]), r"job 22 holds cores \[1, 5\); the machine has cores 0 to 3"),
+        (lambda: with_columns({"cores": np.array([2, 3])}), "job 22 holds 2 cores; it says 3"),
+        (lambda: with_columns({"tasks": np.array([3, 4])}), "job 22 has 2 task rows; it computed 4 tasks"),
+        (lambda: with_columns({"allocation_first": np.array([0, 2, 1])}), "jobs.allocation: the bounds"),
+        (lambda: with_columns(None, {"first": np.array([0, 3, 4])}), "tasks: the bounds"),
+        (
+            lambda: with_job(1, tasks=[(1, 0, 10, 12), (9, 1, 10, 11)]),
+            "job 22, task 1: core 9; the machine has cores 0 to 3",
+        ),
+        (
+            lambda: with_job(1, tasks=[(1, 0, 10, 12), (3, 1, 10, 11)]),
+            "job 22, task 1 runs on a core that its job does not hold: core 3",
+        ),
+        (
+            lambda: with_job(1, tasks=[(1, 0, 9, 12), (2, 1, 10, 11)]),
+            "job 22, task 0 starts before its job: core 1, 9 to 12 ns",
+        ),
+        (lambda: with_job(1, tasks=[(1, 0, 10, 13)]), "job 22, task 0 ends after its job"),
+        (lambda: with_job(1, tasks=[(1, 0, 12, 10)]), "job 22, task 0 ends before it starts"),
+        (
+            lambda: with_job(1, tasks=[(1, 0, 10, 12), (1, 1, 11, 12)]),
+            "core 1 does two things at 11 ns: job 22 task 0 and job 22 task 1",
+        ),
+    ],
+)
+def test_planted_faults_are_named(fault: Callable[[], Ledger], message: str) -> None:
+    with pytest.raises(InvariantError, match=message):
+        check_ledger(fault())
+
+
+@settings(max_examples=100, deadline=None)
+@given(ledgers(), st.data())
+def test_a_core_held_twice_is_found_wherever_it_is(of: Ledger, data: st.DataObject) -> None:
+    """Move one job over another's time and cores."""
+    lasting = np.flatnonzero(of.jobs.end_ns - of.jobs.start_ns >= 2).tolist()
+    if len(lasting) < 2:
+        return
+    victim, other = data.draw(st.permutations(lasting))[:2]
+    start = of.jobs.start_ns.copy()
+    end, submit = of.jobs.end_ns.copy(), of.jobs.submit_ns.copy()
+    start[victim], end[victim], submit[victim] = start[other] + 1, end[other] + 1, 0
+    owner = np.repeat(np.arange(len(of.jobs)), np.diff(of.jobs.allocation_first))
+    cores = [set(), set()]  # type: list[set[int]]
+    for k, row in enumerate((victim, other)):
+        for lo, hi in zip(
+            of.jobs.allocation_lo[owner == row].tolist(),
+            of.jobs.allocation_hi[owner == row].tolist(),
+            strict=True,
+        ):
+            cores[k] |= set(range(lo, hi))
+    moved = Ledger(of.machine, replace(of.jobs, start_ns=start, end_ns=end, submit_ns=submit), None)
+    if cores[0] & cores[1]:
+        with pytest.raises(InvariantError, match="is held by jobs"):
+            check_ledger(moved)
+        with pytest.raises(InvariantError, match="does two things at"):
+            core_bars(moved)
+
+
+def archive(path: Path, events: list[tuple[str, int, str]]) -> Path:
+    """A trace of one location, by the binding's own writer."""
+    with otf2.writer.open(str(path), timer_resolution=10**9) as trace:
+        tree = trace.definitions.system_tree_node("node")
+        group = trace.definitions.location_group("host", system_tree_parent=tree)
+        writer = trace.event_writer("core 0", group=group)
+        for kind, time, name in events:
+            region = trace.definitions.region(name)
+            (writer.enter if kind == "enter" else writer.leave)(time, region)
+    return path / "traces.otf2"
+
+
+def test_nesting_of_a_sound_trace(tmp_path: Path) -> None:
+    events = [("enter", 0, "a"), ("leave", 3, "a"), ("enter", 3, "b"), ("leave", 3, "b")]
+    assert check_nesting(archive(tmp_path / "t", events)) == 2
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ([("enter", 0, "a"), ("enter", 1, "b")], "core 0: b is entered at 1 ns inside a"),
+        ([("enter", 0, "a"), ("leave", 2, "b")], "core 0: b is left at 2 ns, but was not entered"),
+        ([("leave", 2, "a")], "core 0: a is left at 2 ns, but was not entered"),
+        ([("enter", 0, "a"), ("leave", 2, "a"), ("enter", 2, "b")], "core 0: b is never left"),
+    ],
+)
+def test_faults_of_nesting_are_named(tmp_path: Path, events: list[tuple[str, int, str]], message: str) -> None:
+    with pytest.raises(InvariantError, match=message):
+        check_nesting(archive(tmp_path / "t", events))

@@ -1,0 +1,51 @@
+"""Queue length and busy cores over time."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from ledgers import Job, ledger, ledgers, machine
+
+from traces.ledger import Ledger
+from traces.series import load_series
+
+
+def test_a_small_case_by_hand() -> None:
+    jobs = [
+        Job(1, 0, 0, 10, [(0, 2)]),  # starts at once: never in the queue
+        Job(2, 0, 10, 15, [(0, 3)]),  # waits for the first, and starts when it ends
+        Job(3, 4, 15, 15, [(0, 1)]),  # lasts no time
+    ]
+    found = load_series(ledger(machine(4), jobs).jobs)
+    assert found.instant_ns.tolist() == [0, 4, 10, 15]
+    assert found.queue_length.tolist() == [1, 2, 1, 0]
+    assert found.busy_cores.tolist() == [2, 2, 3, 0]
+
+
+def test_no_jobs() -> None:
+    assert len(load_series(ledger(machine(1), []).jobs)) == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(ledgers())
+def test_it_counts_what_holds_after_each_instant(of: Ledger) -> None:
+    jobs, found = of.jobs, load_series(of.jobs)
+    rows = list(
+        zip(
+            jobs.submit_ns.tolist(),
+            jobs.start_ns.tolist(),
+            jobs.end_ns.tolist(),
+            jobs.cores.tolist(),
+            strict=True,
+        )
+    )
+    expected, last = [], (0, 0)
+    for instant in sorted({moment for row in rows for moment in row[:3]}):
+        state = (
+            sum(submit <= instant < start for submit, start, _, _ in rows),
+            sum(cores for _, start, end, cores in rows if start <= instant < end),
+        )
+        if state != last:
+            expected.append((instant, *state))
+        last = state
+    columns = (found.instant_ns.tolist(), found.queue_length.tolist(), found.busy_cores.tolist())
+    assert list(zip(*columns, strict=True)) == expected

@@ -1,0 +1,129 @@
+"""Write the generated parts of ``bridge/PROTOCOL.md``: the state pictures and tables, and the limits.
+
+    python -m tools.protocol_picture            # rewrite the parts
+    python -m tools.protocol_picture --check    # exit 1 if they are out of date
+
+The tables in :mod:`bridge.session` and the constants are the only source.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, get_args
+
+from bridge import framing, messages
+from bridge.session import CONNECTION_EVENTS, CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, JobEvent
+from traces.time import MAX_NS
+
+PROTOCOL = Path(__file__).resolve().parent.parent / "bridge" / "PROTOCOL.md"
+
+LIMITS = (
+    ("MAX_FRAME_BEFORE_HELLO", framing.MAX_FRAME_BEFORE_HELLO, "bytes of a payload until the `welcome`"),
+    ("MAX_FRAME", framing.MAX_FRAME, "bytes of a payload afterwards"),
+    ("MAX_CORES", messages.MAX_CORES, "cores of one job"),
+    ("MAX_TASKS", messages.MAX_TASKS, "tasks of one job"),
+    ("MAX_CHANGES", messages.MAX_CHANGES, "changes in one message"),
+    ("LENGTHS_PER_FRAME", messages.LENGTHS_PER_FRAME, "tasks in one `lengths`"),
+    ("RECORDS_PER_FRAME", messages.RECORDS_PER_FRAME, "tasks in one `records`"),
+    ("MAX_NS", MAX_NS, "latest instant and longest duration, ns (146 years)"),
+)
+
+
+def _messages_of(event: StrEnum) -> list[str]:
+    if isinstance(event, ConnectionEvent):
+        return [name for name, its in CONNECTION_EVENTS.items() if its is event]
+    # A job event is a message's type, or begins with it.
+    return [event.value.replace(",", "").split()[0]]
+
+
+def _sender(event: StrEnum) -> str:
+    names = _messages_of(event)
+    if not names:
+        return "either"
+    applications = {messages.MESSAGES[name] in get_args(messages.FromApplication) for name in names}
+    (application,) = applications
+    return "application" if application else "bridge"
+
+
+def _table(table: Mapping[tuple[Any, Any], StrEnum]) -> list[str]:
+    lines = ["| state | event | sent by | new state |", "|---|---|---|---|"]
+    lines += [
+        f"| `{before.name}` | {event.value} | {_sender(event)} | `{after.name}` |"
+        for (before, event), after in table.items()
+    ]
+    return lines
+
+
+def _picture(table: Mapping[tuple[Any, Any], StrEnum], first: str) -> list[str]:
+    """A mermaid state diagram; events that lead the same way share an arrow."""
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for (before, event), after in table.items():
+        arrows.setdefault((before.name, after.name), []).append(event.value)
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {first}"]
+    lines += [f"    {a} --> {b}: {' / '.join(events)}" for (a, b), events in arrows.items()]
+    return [*lines, "```"]
+
+
+def states() -> str:
+    """The two pictures and tables."""
+    lump = [
+        f"*{event.value}* is any of {', '.join(f'`{name}`' for name in _messages_of(event))}."
+        for event in (ConnectionEvent.ORDER, ConnectionEvent.ANSWER)
+    ]
+    split = [f"“{event.value}”" for event in JobEvent if " " in event.value]
+    lines = [
+        "**The connection.** " + " ".join(lump),
+        "",
+        *_picture(CONNECTION_TABLE, "AWAIT_HELLO"),
+        "",
+        *_table(CONNECTION_TABLE),
+        "",
+        f"**A job**, on a connection that is `READY`. Two messages are split by what they contain: {', '.join(split)}.",
+        "",
+        *_picture(JOB_TABLE, "ABSENT"),
+        "",
+        *_table(JOB_TABLE),
+    ]
+    return "\n".join(lines)
+
+
+def limits() -> str:
+    """The table of limits."""
+    lines = ["| name | at most | of what |", "|---|---|---|"]
+    lines += [f"| `{name}` | {value:,} | {what} |" for name, value, what in LIMITS]
+    return "\n".join(lines)
+
+
+def updated(text: str) -> str:
+    """``text`` with what lies between the markers made anew.
+
+    Raises
+    ------
+    ValueError
+        If a pair of markers is missing.
+    """
+    for name, make in (("states", states), ("limits", limits)):
+        begin, end = f"<!-- generated: {name} -->\n", f"\n<!-- end of {name} -->"
+        before, found_begin, rest = text.partition(begin)
+        _, found_end, after = rest.partition(end)
+        if not (found_begin and found_end):
+            raise ValueError(f"the markers of {name!r} are missing")
+        text = before + begin + make() + end + after
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Rewrite the file, or with ``--check`` say whether it is up to date."""
+    text = PROTOCOL.read_text(encoding="utf-8")
+    new = updated(text)
+    if arguments == ["--check"]:
+        return int(new != text)
+    PROTOCOL.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
