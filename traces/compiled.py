@@ -4,8 +4,8 @@ Kernels are plain Python functions over numpy arrays; ``NUMBA_DISABLE_JIT=1`` ru
 
 numba's own cache is kept beside each source file and is renewed only when *that* file changes, so a caller would keep
 an old copy of a callee that it inlined from another file, and an upgrade that leaves the caller alone would leave it so
-for good. Ours is kept in one folder named by a digest of every source file of the four packages: a change anywhere is a
-fresh cache.
+for good. Ours is kept in one folder named by a digest of every file of the four packages that holds a kernel: a change to
+any of them is a fresh cache.
 """
 
 from __future__ import annotations
@@ -49,6 +49,9 @@ def own(values: Any, dtype: Any) -> Array:
 
 _PACKAGES = ("als", "bls", "bridge", "traces")
 
+# How a file that holds a kernel is told: one of the decorators that make them.
+_KERNEL_MARKS = (b"@compiled(", b"@technique_kernel", b"@allocator_kernel")
+
 
 def jit_enabled() -> bool:
     """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
@@ -60,8 +63,10 @@ def _source_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
+            source = path.read_bytes()
+            if any(mark in source for mark in _KERNEL_MARKS):
+                digest.update(str(path.relative_to(root)).encode())
+                digest.update(source)
     return digest.hexdigest()[:16]
 
 
