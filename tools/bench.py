@@ -1,0 +1,333 @@
+"""The benchmark: what a run costs, case by case, as a table, a JSON file and a figure.
+
+    python -m tools.bench                    # every case, medians
+    python -m tools.bench --case otf2 --case help
+    TWOLEVEL_SHARED=/data python -m tools.bench
+
+Real logs are looked for in ``traces/`` of the folder ``TWOLEVEL_SHARED`` (default: ``shared`` beside the project); a case
+whose log is not there says so. Every case asserts what it computed. Times are of this machine, on this day: compare
+within one run. The numba cache is warm: every case runs once before it counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from als import engine as application
+from als.tasks import drawn_lengths
+from als.techniques import NEXT_CHUNK, technique
+from bls import engine as batch
+from bls.platform import HostGroup, Platform
+from bls.simulator import BatchSimulator
+from bls.workload import Workload
+from bls.workloads import read_workload
+from bridge.couplings import PeerOptions
+from bridge.doctor import versions
+from bridge.scenario import Options, Scenario, load_workload
+from bridge.simulation import run
+from traces.compiled import as_value
+from traces.exporters.otf2 import write_otf2
+from traces.ledger import Ledger
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = Path(os.environ.get("TWOLEVEL_SHARED", ROOT.parent / "shared")) / "traces"
+CURIE, HPC2N = "CEA-Curie-2011-2.1-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz"
+PAPER = Platform()
+
+
+@dataclass
+class Row:
+    """One line of the table: a measured figure beside the one that must be reached."""
+
+    case: str
+    figure: float
+    unit: str
+    must: str
+    low: float
+    high: float
+    runs: int
+    note: str = ""
+
+
+def log(name: str) -> Path:
+    """A real log's path."""
+    path = LOGS / name
+    if not path.is_file():
+        raise FileNotFoundError(f"{name} is not in {LOGS}")
+    return path
+
+
+def timed(work: Callable[[], float | None], runs: int) -> list[float]:
+    """Seconds of each of ``runs`` calls after one that does not count; a call may return its own seconds."""
+    seconds = []
+    for at in range(runs + 1):
+        began = time.perf_counter()
+        own = work()
+        took = time.perf_counter() - began if own is None else own
+        if at:
+            seconds.append(took)
+    return seconds
+
+
+def row(
+    case: str, must: str, seconds: list[float], *, per: float | None = None, unit: str = "s", note: str = ""
+) -> Row:
+    """The row of these seconds; with ``per`` as a rate, so many things a second."""
+    figures = [per / s for s in seconds] if per else seconds
+    return Row(case, statistics.median(figures), unit, must, min(figures), max(figures), len(figures), note)
+
+
+def _two_level(workload: Workload, coupling: str, als: str = "static") -> tuple[float, Any]:
+    scenario = Scenario.of(workload, PAPER, Options(bls="fcfs", als=als, variation=0.25, seed=1))
+    result = run(scenario, coupling_name=coupling, keep_tasks=False, peers=PeerOptions(workers=2))
+    return result.coupling["simulation_s"], result
+
+
+def couplings() -> list[Row]:
+    """First 10,000 valid jobs, FCFS-STATIC, Υ = 0.25, in every coupling."""
+    workload = load_workload(log(CURIE), PAPER, selection="first:10000")
+    rows, ends = [], []
+    for coupling, must, runs in (("inline", "≤ 0.5 s", 7), ("pool", "≤ 6 s", 3), ("process", "≤ 60 s", 1)):
+        results = [_two_level(workload, coupling) for _ in range(runs + 1 if coupling != "process" else 1)]
+        ends.append(results[-1][1].ledger.jobs.end_ns)
+        seconds = [s for s, _ in results[-runs:]]
+        rows.append(row(f"10,000 jobs, fcfs-static, Υ=.25, {coupling}", must, seconds, note="simulation time"))
+    assert all(np.array_equal(ends[0], other) for other in ends[1:])
+    return rows
+
+
+def _command(*words: str, folder: Path) -> tuple[float, float]:
+    # Wall seconds and MiB of a whole command.
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridge.cli", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder
+    )
+    assert process.stderr is not None
+    said = process.stderr.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, said
+    return time.perf_counter() - began, usage.ru_maxrss / 1024
+
+
+def _whole(case: str, must: str, runs: int, *words: str) -> list[Row]:
+    seconds, memory = [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for at in range(runs + 1):
+            out = Path(scratch) / f"r{at}"
+            took, mib = _command(*words, "--out", str(out), folder=Path(scratch))
+            record = json.loads((out / "run.json").read_text())
+            assert (record["workload"]["jobs"], record["workload"]["lines"]) == (241_794, 312_826)
+            assert record["metrics"]["tasks"] > 12_900_000
+            shutil.rmtree(out)
+            if at:
+                seconds.append(took)
+                memory.append(mib)
+    return [row(case, must, seconds, note=f"whole command; {statistics.median(memory):.0f} MiB")]
+
+
+def whole_log() -> list[Row]:
+    """All of CEA-Curie, fcfs-gss, Υ = 0.25, whole command, without and with the trace of every task."""
+    words = ("run", str(log(CURIE)), "--bls", "fcfs", "--als", "gss", "--variation", "0.25", "--seed", "1")
+    return [
+        *_whole("CEA-Curie whole, fcfs-gss, no trace", "≤ 10 s, ≤ 2048 MiB", 3, *words, "--no-trace"),
+        *_whole("CEA-Curie whole, fcfs-gss, OTF2 trace", "≤ 20 s", 3, *words),
+    ]
+
+
+def batch_engine() -> list[Row]:
+    """The batch engine alone on HPC2N with recorded run times."""
+    machine = Platform(hosts=(HostGroup(count=1, cores=240, speed_gflops=240.0),))
+    workload = load_workload(log(HPC2N), machine)
+    scenario = Scenario.of(workload, machine, Options(bls="fcfs", als="recorded"))
+
+    def work() -> float:
+        simulator = BatchSimulator(workload, 240, scenario.policy, scenario.allocator, recorded=True)
+        began = time.perf_counter()
+        assert simulator.advance(2**40) == batch.DONE
+        took = time.perf_counter() - began
+        assert simulator.ended == len(workload) == 202_871
+        return took
+
+    note = "AccaSim 113 CPU s, Batsim 45, Alea 34, pyss 6.6 for the whole log"
+    return [
+        row("HPC2N, recorded, fcfs, engine", "≥ 1 M jobs/s", timed(work, 9), per=0.202871, unit="M jobs/s", note=note)
+    ]
+
+
+def application_engine() -> list[Row]:
+    """The application engine alone: SS, a million tasks on 256 cores."""
+    lengths = drawn_lengths(1, 1, 1_000_000, 1.0, 0.25, 1_000_000.0)
+    rows = []
+    for name in ("ss", "gss", "fac", "static"):
+        rule = technique(name)
+        next_chunk = as_value(rule.next_chunk, NEXT_CHUNK)
+
+        def work(rule: Any = rule, next_chunk: Any = next_chunk) -> float:
+            state = application.new_state(
+                lengths, np.full(256, 46.875), np.arange(256), rule.memo_size, keep_tasks=True
+            )
+            began = time.perf_counter()
+            application.begin(state, 0, 0)
+            status = application.advance(state, next_chunk, application.NEVER)
+            took = time.perf_counter() - began
+            assert status == application.FINISHED
+            assert (state.end_ns > state.start_ns).all()
+            return took
+
+        rows.append(
+            row(f"application engine, {name}, 1 M tasks, 256 cores", "≥ 10 M tasks/s" if name == "ss" else "",
+                timed(work, 9), per=len(lengths) / 1e6, unit="M tasks/s")
+        )  # fmt: skip
+    return rows
+
+
+def _ledger(tasks: int) -> Ledger:
+    jobs = 400
+    workload = Workload.from_jobs([(i + 1, i, 60, 256, 60) for i in range(jobs)])
+    scenario = Scenario.of(
+        workload, PAPER, Options(als="ss", variation=0.25, tasks_per_core=max(1, tasks // (256 * jobs)), seed=1)
+    )
+    return run(scenario).ledger
+
+
+def otf2_writer() -> list[Row]:
+    """Two million tasks with attributes on 256 cores, against the binding's own calls."""
+    ledger = _ledger(2_000_000)
+    assert ledger.tasks is not None
+    events = 2 * len(ledger.tasks)
+
+    def work() -> float:
+        with tempfile.TemporaryDirectory() as scratch:
+            began = time.perf_counter()
+            write_otf2(ledger, Path(scratch) / "trace")
+            return time.perf_counter() - began
+
+    ours = row("OTF2, 2 M tasks, 256 cores, attributes", "≥ 5 M events/s", timed(work, 5), per=events / 1e6,
+               unit="M events/s")  # fmt: skip
+    theirs = row(
+        "the same through the binding's calls (50,000 tasks)", "", timed(_binding, 3), per=0.1, unit="M events/s"
+    )
+    ours.note = f"{ours.figure / theirs.figure:.0f} × the binding"
+    return [ours, theirs]
+
+
+def _binding() -> float:
+    import otf2
+    from otf2.enums import Type
+
+    with tempfile.TemporaryDirectory() as scratch, otf2.writer.open(f"{scratch}/t", timer_resolution=10**9) as trace:
+        node = trace.definitions.system_tree_node("n", parent=None)
+        group = trace.definitions.location_group("g", system_tree_parent=node)
+        region = trace.definitions.region("job")
+        task = trace.definitions.attribute("task", "", Type.UINT64)
+        chunk = trace.definitions.attribute("chunk", "", Type.UINT64)
+        writer = trace.event_writer("core", group=group)
+        began = time.perf_counter()
+        for k in range(50_000):
+            writer.enter(2 * k, region, {task: k, chunk: k})
+            writer.leave(2 * k + 1, region)
+        return time.perf_counter() - began
+
+
+def start_up() -> list[Row]:
+    """``twolevel --help``."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return [row("twolevel --help", "≤ 0.4 s", timed(lambda: _command("--help", folder=Path(scratch))[0], 7))]
+
+
+def grid() -> list[Row]:
+    """Twelve cells × five variations on the busiest day of CEA-Curie, two workers."""
+    words = ("grid", str(log(CURIE)), "--select", "busiest:24h", "--workers", "2", "--seed", "1")
+
+    def work() -> float:
+        with tempfile.TemporaryDirectory() as scratch:
+            took, _ = _command(*words, "--out", str(Path(scratch) / "g"), folder=Path(scratch))
+            assert len(json.loads((Path(scratch) / "g" / "grid.json").read_text())["cells"]) == 60
+            return took
+
+    return [row("60-cell grid, busiest day of CEA-Curie, 2 workers", "≤ 30 s", timed(work, 2), note="whole command")]
+
+
+def scaling(figure: Path) -> list[Row]:
+    """Cost against jobs and against cores, with its figure."""
+    whole = read_workload(log(CURIE))
+    rows, by_jobs, by_cores = [], [], []
+    for n in (1_000, 10_000, 100_000):
+        workload = load_workload(whole, PAPER, selection=f"first:{n}")
+        seconds = timed(lambda workload=workload: _two_level(workload, "inline")[0], 3)
+        rows.append(row(f"{n:,} jobs, fcfs-static, inline", "linear in jobs", seconds,
+                        note=f"{1e6 * statistics.median(seconds) / n:.2f} µs a job"))  # fmt: skip
+        by_jobs.append((n, seconds))
+    for cores in (256, 4_096, 65_536):
+        machine = Platform(hosts=(HostGroup(count=cores // 64, cores=64, speed_gflops=3000.0),))
+        # The same 10,000 jobs, widened so that they fill the machine as much.
+        base = load_workload(whole, PAPER, selection="first:10000")
+        workload = base.take(np.arange(len(base)), cores=base.cores * (cores // 256))
+        scenario = Scenario.of(workload, machine, Options(als="static", variation=0.25, seed=1))
+        seconds = timed(lambda scenario=scenario: run(scenario, keep_tasks=False).coupling["simulation_s"], 3)
+        tasks = int(workload.cores.sum())
+        rows.append(row(f"10,000 jobs on {cores:,} cores", "", seconds,
+                        note=f"{1e9 * statistics.median(seconds) / tasks:.0f} ns a task"))  # fmt: skip
+        by_cores.append((cores, seconds))
+    from tools.bench_figure import draw
+
+    draw(by_jobs, by_cores, figure)
+    return rows
+
+
+def main() -> None:
+    """Run the cases named on the command line, or all."""
+    parser = argparse.ArgumentParser(description="Benchmarks of twolevel.")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench", help="folder for bench.json and scaling.png")
+    cases: dict[str, Callable[[], list[Row]]] = {
+        "couplings": couplings,
+        "whole": whole_log,
+        "batch": batch_engine,
+        "application": application_engine,
+        "otf2": otf2_writer,
+        "help": start_up,
+        "grid": grid,
+    }
+    parser.add_argument("--case", action="append", choices=[*cases, "scaling"], help="only this one; may be repeated")
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    cases["scaling"] = lambda: scaling(chosen.out / "scaling.png")
+    rows: list[Row] = []
+    print(f"{'case':58} {'median':>22}  {'must reach':18} {'min … max':>19}  note")
+    for name in chosen.case or cases:
+        try:
+            found = cases[name]()
+        except FileNotFoundError as error:
+            print(f"{name:58} not run: {error}")
+            continue
+        for one in found:
+            span = f"{one.low:.3g} … {one.high:.3g}"
+            print(f"{one.case:58} {one.figure:>9.3g} {one.unit:12}  {one.must:18} {span:>19}  {one.note}", flush=True)
+        rows += found
+    record = {
+        "versions": versions(),
+        "processors": len(os.sched_getaffinity(0)),
+        "max_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "rows": [asdict(one) for one in rows],
+    }
+    (chosen.out / "bench.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    print(f"written: {chosen.out / 'bench.json'}")
+
+
+if __name__ == "__main__":
+    main()
