@@ -108,11 +108,26 @@ def rows_frame(columns: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def _arrow(column: Any) -> Any:
+    # Straight from memory: pyarrow's own conversion would import pandas first, which takes as long as a small run.
+    import pyarrow as pa
+
+    if isinstance(column, np.ndarray):
+        values = np.ascontiguousarray(column)
+        return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+    if column and isinstance(column[0], str):
+        encoded = [text.encode() for text in column]
+        offsets = np.zeros(len(encoded) + 1, np.int32)
+        np.cumsum([len(text) for text in encoded], out=offsets[1:])
+        return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+    return pa.array(column)
+
+
 def _write(columns: Mapping[str, Any], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    table = pa.table({name: _arrow(column) for name, column in columns.items()})
     pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=["allocation"])
 
 
