@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from bls.given_file import read_given
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
 from traces.ledger import Machine
@@ -222,15 +223,7 @@ def load_platform(path: str | os.PathLike[str]) -> Platform:
         or a value is of the wrong type or out of range.
     """
     source = os.fspath(path)
-    try:
-        with open(source, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        raise InputError(f"{source}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{source}: is a directory, not a platform file") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    data = read_given(path, "platform file")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -25,9 +25,28 @@ __all__ = ["run", "simulate"]
 #: Jobs between two looks at the clock where there is no application level.
 _PAUSE_JOBS = 100_000
 
+#: Memory of one task's record while it is made.
+_RECORD_BYTES = 36
+
 
 def _unwatched(ended: int, now_ns: int) -> None:
     pass
+
+
+def _check_memory(scenario: Scenario) -> None:
+    # Better one line now than to be killed for want of memory after an hour.
+    tasks = int(scenario.workload.cores.sum()) * scenario.model.tasks_per_core
+    needed = tasks * _RECORD_BYTES
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return  # a system that does not say
+    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), needed)
+    if needed > free:
+        raise InputError(
+            f"the records of about {tasks} tasks need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
+            "run without them (--no-trace, and no --tasks)"
+        )
 
 
 def _run_recorded(scenario: Scenario, simulator: BatchSimulator, watch: Watch) -> Applications:
@@ -92,6 +111,8 @@ def run(
     couple = coupling(coupling_name)
     if peers.command is not None and coupling_name == "inline":
         raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
+    if keep_tasks and scenario.technique is not None:
+        _check_memory(scenario)
     began = time.perf_counter()
     simulator = BatchSimulator(
         scenario.workload,

@@ -12,6 +12,20 @@ __all__ = ["heap_drop_top", "heap_push", "heap_replace_top", "heap_settle"]
 
 
 @compiled()
+def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:
+    # Move the hole up, past larger parents and no higher than ``top``, and fill it.
+    while hole > top:
+        parent = (hole - 1) >> 1
+        if time[parent] < t or (time[parent] == t and key[parent] < k):
+            break
+        time[hole] = time[parent]
+        key[hole] = key[parent]
+        hole = parent
+    time[hole] = t
+    key[hole] = k
+
+
+@compiled()
 def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) -> None:
     # Move the hole to the bottom along the smaller children, then let the pair rise: a pair that is put in at the top
     # nearly always belongs near the bottom, so this takes about half the comparisons of the textbook loop.
@@ -29,30 +43,13 @@ def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) ->
         time[hole] = time[child]
         key[hole] = key[child]
         hole = child
-    while hole > top:
-        parent = (hole - 1) >> 1
-        if time[parent] < t or (time[parent] == t and key[parent] < k):
-            break
-        time[hole] = time[parent]
-        key[hole] = key[parent]
-        hole = parent
-    time[hole] = t
-    key[hole] = k
+    _rise(time, key, top, hole, t, k)
 
 
 @compiled()
 def heap_push(time: Array, key: Array, size: int, t: int, k: int) -> int:
     """Add the pair ``(t, k)`` to the first ``size`` entries; returns the new size."""
-    hole = size
-    while hole > 0:
-        parent = (hole - 1) >> 1
-        if time[parent] < t or (time[parent] == t and key[parent] < k):
-            break
-        time[hole] = time[parent]
-        key[hole] = key[parent]
-        hole = parent
-    time[hole] = t
-    key[hole] = k
+    _rise(time, key, 0, size, t, k)
     return size + 1
 
 
@@ -75,12 +72,6 @@ def heap_replace_top(time: Array, key: Array, size: int, t: int, k: int) -> None
 def heap_settle(time: Array, key: Array, size: int, at: int, t: int) -> None:
     """Give the entry at position ``at`` the new time ``t`` and restore the order."""
     k = key[at]
-    hole = at
-    while hole > 0:
-        parent = (hole - 1) >> 1
-        if time[parent] < t or (time[parent] == t and key[parent] < k):
-            break
-        time[hole] = time[parent]
-        key[hole] = key[parent]
-        hole = parent
-    _sift_down(time, key, size, hole, t, k)
+    _rise(time, key, 0, at, t, k)
+    if key[at] == k:  # it did not rise
+        _sift_down(time, key, size, at, t, k)

@@ -80,8 +80,6 @@ def resolve(
         if not hasattr(module, attribute):
             raise InputError(f"{where}: {file} has no {shown(attribute)}")
         found: object = getattr(module, attribute)
-        if isinstance(found, type) and issubclass(found, expected):
-            found = found()
     else:
         points = {point.name: point for point in entry_points(group=group)}
         if name not in points:
@@ -90,6 +88,11 @@ def resolve(
             found = points[name].load()
         except Exception as error:
             raise PluginError(f"{where}: plug-in {name} cannot be loaded: {type(error).__name__}: {error}") from error
+    if isinstance(found, type):  # a class stands for what it makes without arguments
+        try:
+            found = found()
+        except Exception as error:
+            raise PluginError(f"{where}: {name}() cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(found, expected):
         raise PluginError(f"{where}: {name} is a {type(found).__name__}; allowed: a {expected.__name__}")
     return found

@@ -39,6 +39,7 @@ import zlib
 
 import numpy as np
 
+from bls.given_file import read_given
 from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.compiled import Array, compiled
 from traces.errors import InputError
@@ -73,15 +74,7 @@ def read_swf(path: str | os.PathLike[str]) -> Workload:
         or holds no valid job.
     """
     source = os.fspath(path)
-    try:
-        with open(source, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        raise InputError(f"{source}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{source}: is a directory, not a workload file") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    data = read_given(path, "workload file")
     if data.startswith(_GZIP_MAGIC):
         try:
             data = gzip.decompress(data)
