@@ -144,4 +144,4 @@ def application_fault(status: int, technique: Technique, job: str = "") -> Excep
         return PluginError(f"{job}application technique {technique.name} gave a chunk outside 0 to the remaining tasks")
     if status == engine.TASKS_LEFT:
         return PluginError(f"{job}application technique {technique.name} sent every core away with tasks left")
-    return InputError(f"{job}the application would end beyond the last simulated instant, {MAX_NS} ns")
+    return InputError(f"{job}the application would not end before the last simulated instant, {MAX_NS} ns")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from traces.compiled import Array
+from traces.time import MAX_NS
 
 __all__ = ["earliest_end_ns"]
 
@@ -26,10 +27,10 @@ def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_
     Returns
     -------
     int
-        ns. Each task's duration is rounded by up to half a nanosecond, so the bound gives way by a thousandth, which
-        covers 2,000 times the expected number of tasks as long as a task takes a microsecond; for shorter tasks nothing
-        is promised, and the start is returned.
+        ns, at most ``traces.time.MAX_NS``. Each task's duration is rounded by up to half a nanosecond, so the bound gives
+        way by a thousandth, which covers 2,000 times the expected number of tasks as long as a task takes a
+        millisecond; for shorter tasks nothing is promised, and the start is returned.
     """
-    if mean_gflop / float(speed_gflops.max()) < 1e-6:
+    if mean_gflop / float(speed_gflops.max()) < 1e-3:
         return start_ns
-    return start_ns + math.floor(0.999e9 * total_gflop / float(speed_gflops.sum()))
+    return min(start_ns + math.floor(0.999e9 * total_gflop / float(speed_gflops.sum())), MAX_NS)

@@ -55,11 +55,12 @@ FINISHED = 1
 STOPPED = 2
 ANSWER_OUT_OF_RANGE = 3  # the technique's answer was not in 0..remaining
 TASKS_LEFT = 4  # every core was sent away while tasks were left
-OVERFLOW = 5  # an instant beyond traces.time.MAX_NS
+OVERFLOW = 5  # an end at traces.time.MAX_NS or beyond
 
 #: A limit that no instant reaches: advance to the end.
 NEVER = 2**63 - 1
 
+#: Ends from here on are refused: a duration saturates at it, and below it the sum of an instant and a duration fits int64.
 _MAX_NS = 2**62
 
 
@@ -165,6 +166,9 @@ def advance(state: ApplicationState, next_chunk: Callable[..., int], until_ns: i
             finish_ns[c] = t
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
+        if t >= _MAX_NS - overhead:
+            status = OVERFLOW
+            break
         t += overhead
         state.held_first[c] = task
         state.held_stop[c] = task + size
@@ -179,14 +183,14 @@ def advance(state: ApplicationState, next_chunk: Callable[..., int], until_ns: i
                 state.end_ns[k] = t
                 state.core[k] = number
                 state.chunk[k] = chunks
-                if t > _MAX_NS:
+                if t >= _MAX_NS:
                     break
         else:
             for k in range(task, task + size):
                 t += duration_ns(lengths[k], gflops)
-                if t > _MAX_NS:
+                if t >= _MAX_NS:
                     break
-        if t > _MAX_NS:
+        if t >= _MAX_NS:
             status = OVERFLOW
             break
         task += size
@@ -266,7 +270,7 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
         if keep and (task > k or t > now):
             state.start_ns[task] = t
         t += duration_ns(work, speed_gflops)
-        if t > _MAX_NS:
+        if t >= _MAX_NS:
             state.counters[STATUS] = OVERFLOW
             return OVERFLOW
         if keep:

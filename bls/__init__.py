@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from traces.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from bls.allocators import Allocator, allocator
+    from bls.allocators import Allocator, allocator, allocator_kernel
     from bls.description import describe
     from bls.metrics import batch_metrics
     from bls.platform import HostGroup, Network, Platform, load_platform
@@ -27,6 +27,7 @@ __all__ = [
     "Policy",
     "Workload",
     "allocator",
+    "allocator_kernel",
     "batch_metrics",
     "describe",
     "fit",
@@ -49,6 +50,7 @@ __getattr__, __dir__ = lazy_names(
         "Policy": "bls.policies",
         "Workload": "bls.workload",
         "allocator": "bls.allocators",
+        "allocator_kernel": "bls.allocators",
         "batch_metrics": "bls.metrics",
         "describe": "bls.description",
         "fit": "bls.selection",

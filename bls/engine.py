@@ -246,10 +246,10 @@ def advance(state: BatchState, place: Callable[..., int], max_ends: int) -> int:
             queue_remove(words, starts, head)
             start_ns[job] = now
             if run_ns[job] >= 0:
-                end = now + run_ns[job]
-                if end > _MAX_NS:
+                if run_ns[job] > _MAX_NS - now:
                     status = OVERFLOW
                     break
+                end = now + run_ns[job]
                 end_ns[job] = end
                 n_running = heap_push(running_ns, running_job, n_running, end, job)
             else:

@@ -36,7 +36,7 @@ def deadlines_ns(workload: Workload, slack: float) -> Array:
         slack_ns = workload.estimate_ns * int(slack)  # exact
     else:
         slack_ns = np.minimum(np.rint(workload.estimate_ns * slack), 2.0**62).astype(np.int64)
-    return np.asarray(np.minimum(workload.submit_ns + slack_ns, MAX_NS))
+    return np.asarray(workload.submit_ns + np.minimum(slack_ns, MAX_NS - workload.submit_ns))
 
 
 def _wanted(

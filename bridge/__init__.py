@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from traces.lazy import lazy_names
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bridge.couplings import PeerOptions
@@ -28,16 +26,24 @@ __all__ = [
     "simulate",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Grid": "bridge.grid",
-        "Options": "bridge.scenario",
-        "PeerOptions": "bridge.couplings",
-        "Result": "bridge.result",
-        "Scenario": "bridge.scenario",
-        "run": "bridge.simulation",
-        "run_grid": "bridge.grid",
-        "simulate": "bridge.simulation",
-    },
-)
+_HOMES = {
+    "Grid": "bridge.grid",
+    "Options": "bridge.scenario",
+    "PeerOptions": "bridge.couplings",
+    "Result": "bridge.result",
+    "Scenario": "bridge.scenario",
+    "run": "bridge.simulation",
+    "run_grid": "bridge.grid",
+    "simulate": "bridge.simulation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported here: where another package is called ``traces``, ``twolevel doctor`` must still be able to say so.
+    from traces.lazy import lazy_names
+
+    return lazy_names(__name__, _HOMES)[0](name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from traces.errors import InputError, shown
 
@@ -23,8 +24,15 @@ async def connect(address: str) -> Streams:
     """
     scheme, _, rest = address.partition(":")
     if scheme == "unix" and rest:
-        return await asyncio.open_unix_connection(rest)
+        # Blocking, since there is nothing else to do yet: asyncio takes a full queue at the other end for a success.
+        plug = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            plug.connect(rest)
+            return await asyncio.open_unix_connection(sock=plug)
+        except BaseException:
+            plug.close()
+            raise
     host, _, port = rest.rpartition(":")
-    if scheme == "tcp" and host and port.isdigit():
-        return await asyncio.open_connection(host, int(port))
+    if scheme == "tcp" and host and port.isdigit() and int(port) < 65536:
+        return await asyncio.open_connection(host.removeprefix("[").removesuffix("]"), int(port))
     raise InputError(f"bridge address {shown(address)}; allowed: unix:/path or tcp:host:port")

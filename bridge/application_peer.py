@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from als.application import Application
+from als.engine import ASKING
 from als.tasks import drawn_lengths
 from als.techniques import technique
 from bridge.messages import (
@@ -48,21 +50,25 @@ class ApplicationPeer:
 
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
-        if isinstance(order, Start):
-            try:
-                job = self._begun(order)
-                yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
-            except (InputError, PluginError) as error:
-                self._jobs.pop(order.job, None)
-                yield Failed(job=order.job, reason=str(error)[:500], blame="user")
-        elif isinstance(order, Resume):
-            try:
-                yield from self._run(self._jobs[order.job], list(order.changes), order.until_ns, order.stop_ns)
-            except (InputError, PluginError) as error:
-                self._jobs.pop(order.job, None)
-                yield Failed(job=order.job, reason=str(error)[:500], blame="user")
+        if isinstance(order, Start | Resume):
+            yield from self._answers(order)
         elif isinstance(order, Cancel):
             self._jobs.pop(order.job, None)
+
+    def _answers(self, order: Start | Resume) -> Iterator[Message]:
+        try:
+            job = self._begun(order) if isinstance(order, Start) else self._jobs[order.job]
+            yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
+        except InputError as error:
+            yield self._failed(order.job, str(error), "user")
+        except PluginError as error:
+            yield self._failed(order.job, str(error), "application")
+        except Exception as error:  # a plug-in's own, or no memory: another process would fare no better
+            yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
+
+    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> Failed:
+        self._jobs.pop(job, None)
+        return Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
 
     def _begun(self, start: Start) -> _Job:
         recipe = start.recipe
@@ -94,7 +100,7 @@ class ApplicationPeer:
         if not application.advance(last):
             assert last is not None
             if not stopping:
-                yield Suspended(job=job.start.job, now_ns=last, not_before_ns=last)
+                yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
                 return
             application.stop()
         yield from self._report(job)
@@ -124,3 +130,11 @@ class ApplicationPeer:
             length_gflop=job.application.length_gflop,
             finish_ns=pack_int64(state.finish_ns),
         )
+
+
+def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
+    """What a suspended job can promise: the last of its cores to ask ends it, unless something is changed before."""
+    state = job.application.state
+    asking = state.ask_ns[: state.counters[ASKING]]
+    told = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
+    return max(now_ns, min([int(asking.max()), *told]))

@@ -30,8 +30,10 @@ def versions() -> dict[str, str]:
 
 
 def _cache() -> Finding:
-    from traces.compiled import cache_directory, jit_enabled
-
+    try:
+        from traces.compiled import cache_directory, jit_enabled
+    except ImportError as error:
+        return "kernel cache", f"cannot be looked at: {error}", False
     if not jit_enabled():
         return "kernel cache", "not used: NUMBA_DISABLE_JIT is set, kernels run as plain Python (slow)", True
     folder = cache_directory()
@@ -41,7 +43,7 @@ def _cache() -> Finding:
     if not os.access(existing, os.W_OK):
         return "kernel cache", f"{folder}: cannot be written to; set NUMBA_CACHE_DIR to a folder that can", False
     files = list(folder.rglob("*.nbc")) if folder.exists() else []
-    state = f"{len(files)} kernels" if files else "empty: the first run compiles for about half a minute"
+    state = f"{len(files)} kernels" if files else "empty: the first run compiles, which takes a while"
     return "kernel cache", f"{folder}: {state}", True
 
 
@@ -62,9 +64,10 @@ def _shadows() -> list[Finding]:
     owners = packages_distributions()
     for name in _PACKAGES:
         spec = importlib.util.find_spec(name)
-        place = Path(spec.origin).resolve().parent if spec and spec.origin else None
+        places = list(spec.submodule_search_locations or [spec.origin or "a built-in"]) if spec else ["nothing"]
+        place = Path(places[0]).resolve()
         others = [other for other in owners.get(name, []) if other != "twolevel"]
-        if place is None or place.parent != ours:
+        if place != ours / name:
             findings.append((f"package {name}", f"{place} shadows ours in {ours}", False))
         elif others:
             findings.append((f"package {name}", f"also installed by {', '.join(others)}: uninstall one of them", False))
@@ -85,5 +88,4 @@ def examine() -> list[Finding]:
     """Look at everything; the third of each finding is False where something is wrong."""
     findings = [_installation()]
     findings += [(name, text, text != "not installed") for name, text in versions().items() if name != "twolevel"]
-    findings += [_cache(), _otf2_library(), *_shadows()]
-    return findings
+    return [*findings, *_shadows(), _cache(), _otf2_library()]

@@ -11,20 +11,16 @@ import asyncio
 import contextlib
 import heapq
 import logging
-import os
+import resource
 import secrets
-import shutil
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from bridge.framing import READ_AT_MOST
-from bridge.launchers import CommandLauncher, ForkServerLauncher, Launcher
+import numpy as np
+
+from bridge.connection import Connection
+from bridge.launchers import Launcher
 from bridge.messages import (
     LENGTHS_PER_FRAME,
-    PROTOCOL_VERSION,
     Failed,
     Hello,
     Lengths,
@@ -33,14 +29,11 @@ from bridge.messages import (
     Promise,
     Quit,
     Records,
-    Refused,
-    Role,
-    Start,
-    Welcome,
     pack_float64,
 )
-from bridge.session import NEED_DATA, ConnectionClosed, ProtocolError, Refusal, Session
-from traces.compiled import Array
+from bridge.reception import STRANGERS, Reception
+from bridge.roster import Order, Report, Roster, Worker, changed
+from bridge.session import ConnectionClosed, ConnectionState, ProtocolError
 from traces.errors import InputError, PeerError
 
 __all__ = ["RETRIES", "Fleet", "Order", "Report"]
@@ -48,60 +41,28 @@ __all__ = ["RETRIES", "Fleet", "Order", "Report"]
 log = logging.getLogger("twolevel.bridge")
 
 #: How often a job is simulated again after its process died or hung.
-RETRIES = 3
+RETRIES: Final = 3
 
-#: How many processes may end in a row without ever having said hello.
-_STILLBORN = 5
+#: How long a process may take to connect, s. Not the user's timeout: loading a simulator can take longer than a job.
+CONNECT_S = 30.0
 
-#: How long somebody who has connected may take to say hello, s.
-_HELLO_S = 10.0
+#: How many processes may end in a row without having been let in.
+_STILLBORN: Final = 5
 
-#: How many may be connected without having said hello.
-_STRANGERS = 64
+#: How many jobs a persistent worker may hold, so that it need not wait for the bridge between them.
+_DEPTH: Final = 4
 
-#: Longest path of a Unix socket on Linux, in bytes.
-_UNIX_PATH = 107
+#: How long to wait for the news of how a process ended once its connection has, s.
+_NEWS_S: Final = 1.0
 
+#: How long a process that was told to quit may take, s.
+_PARTING_S: Final = 5.0
 
-@dataclass(frozen=True)
-class Order:
-    """One job to simulate.
+#: How long to wait before another process is tried where none could be started, s.
+PAUSE_S: Final = 0.2
 
-    Attributes
-    ----------
-    start : Start
-        What the worker is told, with a recipe; ``job`` is the row in the workload.
-    bound_ns : int
-        An instant before which a worker that conserves work cannot end it.
-    job_number : int
-        The workload's number, for messages.
-    lengths : callable
-        Draws the task lengths, for a worker that asks for them.
-    """
-
-    start: Start
-    bound_ns: int
-    job_number: int
-    lengths: Callable[[], Array]
-
-
-@dataclass
-class Report:
-    """What a worker reported of one job."""
-
-    outcome: Outcome
-    records: list[Records]
-
-
-@dataclass
-class _Worker:
-    name: str
-    session: Session | None = None  # None until it has connected
-    writer: asyncio.StreamWriter | None = None
-    orders: dict[int, Order] = field(default_factory=dict)  # in the order in which they were sent
-    records: dict[int, list[Records]] = field(default_factory=dict)
-    since: float = 0.0  # when it was last heard of, or was given work while it had none
-    served: int = 0
+#: Open files for other things than connections.
+_OTHER_FILES: Final = 64
 
 
 class Fleet:
@@ -110,7 +71,7 @@ class Fleet:
     Parameters
     ----------
     workers : int
-        How many run at once.
+        How many simulate at once.
     jobs_per_worker : int or None
         After so many jobs a process is replaced; None is never.
     timeout_s : float
@@ -132,65 +93,64 @@ class Fleet:
         socket: str,
         technique: str,
     ) -> None:
-        self._limit = workers
         self._jobs_per_worker = jobs_per_worker
         self._timeout_s = timeout_s
         self._command = command
         self._socket = socket
         self._technique = technique
-        # With one job in hand and one to come a worker need not wait for the bridge between jobs.
-        self._depth = 2 if jobs_per_worker is None else 1
         # A process per job is started before there is a job for it.
-        self._alive = workers if jobs_per_worker is None else 2 * workers
-        self._token = secrets.token_hex(16)
-        self._workers: dict[str, _Worker] = {}
+        self._alive = _room_for(workers if jobs_per_worker is None else 2 * workers)
+        self._workers: dict[str, Worker] = {}
+        self._parting: dict[str, float] = {}  # told to quit, and since when
+        self._roster = Roster(workers, _DEPTH if jobs_per_worker is None else 1)
         self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
         self._orders: dict[int, Order] = {}  # not yet reported
-        self._retries: dict[int, int] = {}
+        self._failures: dict[int, int] = {}
         self._expected = 0
+        self._launched = 0
+        self._retries = 0
         self._stillborn = 0
-        self._strangers = 0
-        self._failure: PeerError | InputError | None = None
+        self._failure: Exception | None = None
         self._closing = False
         self._arrived = asyncio.Event()
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._server: asyncio.Server | None = None
-        self._folder: Path | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._token = secrets.token_hex(16)
+        self._reception = Reception(self._token, self._admit, self._serve)
         self._launcher: Launcher | None = None
         #: Reports that nobody has taken yet, by row.
         self.reports: dict[int, Report] = {}
         #: Later promises that nobody has taken yet, by row.
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
-        self.conserves_work = command is None
-        #: What it all cost, by name.
-        self.cost: dict[str, float | int] = dict.fromkeys(
-            ("processes", "retries", "refused", "messages", "bytes_sent", "bytes_received"), 0
-        )
+        self.conserves_work = self._known = command is None
+
+    @property
+    def cost(self) -> dict[str, float | int]:
+        """What it all cost, by name; complete once closed."""
+        reception = self._reception
+        return {
+            "processes": self._launched,
+            "retries": self._retries,
+            "refused": reception.refused,
+            "messages": reception.messages,
+            "bytes_sent": reception.bytes_sent,
+            "bytes_received": reception.bytes_received,
+        }
 
     async def open(self, expected_jobs: int) -> None:
-        """Listen, and start processes for ``expected_jobs`` jobs."""
+        """Listen, and start processes for ``expected_jobs`` jobs.
+
+        Raises
+        ------
+        InputError, PeerError
+            If there can be none.
+        """
         self._expected = expected_jobs
-        address = await self._listen()
-        if self._command is None:
-            self._launcher = ForkServerLauncher(address, self._token, self._technique, self._gone, self._fail)
-        else:
-            self._launcher = CommandLauncher(self._command, address, self._token, self._gone)
+        address = await self._reception.open(self._socket)
+        self._launcher = Launcher(self, address, self._token, self._technique, self._command)
         await self._launcher.open()
         self._spawn(self._watch_time())
         self._recruit()
-
-    async def _listen(self) -> str:
-        if self._socket == "tcp":
-            self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=READ_AT_MOST)
-            port = self._server.sockets[0].getsockname()[1]
-            return f"tcp:127.0.0.1:{port}"
-        self._folder = Path(tempfile.mkdtemp(prefix="twolevel-"))  # only its owner may enter it
-        path = str(self._folder / "bridge")
-        if len(os.fsencode(path)) > _UNIX_PATH:
-            raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
-        self._server = await asyncio.start_unix_server(self._connected, path, limit=READ_AT_MOST)
-        return f"unix:{path}"
 
     def submit(self, order: Order) -> None:
         """Have a job simulated."""
@@ -207,87 +167,148 @@ class Fleet:
         PeerError, InputError
             If the run cannot go on; the message names the job where there is one.
         """
-        while not (self.reports or self.promises):
-            if self._failure:
+        while True:
+            if self._failure is not None:
                 raise self._failure
+            if self.reports or self.promises:
+                return
             self._arrived.clear()
             await self._arrived.wait()
 
-    async def close(self) -> None:
-        """Leave nothing behind: no process, no socket, no file."""
+    async def close(self, *, patient: bool) -> None:
+        """Leave nothing behind: no process, no socket, no file.
+
+        Parameters
+        ----------
+        patient : bool
+            Whether workers may end by themselves, which none that is still busy would do soon.
+        """
         self._closing = True
         for worker in self._workers.values():
-            self._send_quit(worker)
-        if self._launcher is not None:
-            await self._launcher.close()
-        if self._server is not None:
-            self._server.close()
+            connection = worker.connection
+            if patient and connection is not None and connection.session.state is ConnectionState.READY:
+                connection.say(Quit())
+            elif self._launcher is not None:
+                self._launcher.kill(worker.name)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._server is not None:
-            await self._server.wait_closed()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            if self._launcher is not None:
+                await self._launcher.close(patient=patient)
+        finally:
+            await self._reception.close()
 
     # Processes
 
     def _spawn(self, coroutine: Any) -> None:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
 
-    def _fail(self, error: PeerError | InputError) -> None:
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self.fail(error)  # nobody waits for it; the run must not wait for what it will not do
+
+    def fail(self, error: Exception) -> None:
+        """The run cannot go on: :meth:`arrival` will raise this."""
         self._failure = self._failure or error
         self._arrived.set()
 
     def _recruit(self) -> None:
         # As many processes as may run at once, but no more than there are jobs left for them.
         while len(self._workers) < min(self._alive, self._expected) and not (self._closing or self._failure):
-            worker = _Worker(f"w{self.cost['processes']}", since=self._now())
-            self.cost["processes"] += 1
+            worker = Worker(f"w{self._launched}", self._now())
+            self._launched += 1
             self._workers[worker.name] = worker
             assert self._launcher is not None
             self._launcher.launch(worker.name)
 
-    def _gone(self, name: str) -> None:
-        # A process has ended; if it was ever connected, the end of its stream says the same.
-        worker = self._workers.get(name)
-        if worker is None or worker.session is not None or self._closing:
-            return
-        self._stillborn += 1
-        if self._stillborn >= _STILLBORN:
-            what = self._command or "the application simulator"
-            self._fail(PeerError(f"{what}: {self._stillborn} processes in a row ended without having connected"))
-            return
-        self._lose(worker, "ended before it had connected")
+    def unborn(self, worker: str, why: str) -> None:
+        """A process could not be started; do with fewer, if there are any."""
+        self._workers.pop(worker, None)
+        if not self._workers:
+            self._stillborn += 1
+            if self._stillborn >= _STILLBORN:
+                self.fail(PeerError(f"no application process can be started: {why}"))
+            else:
+                asyncio.get_running_loop().call_later(PAUSE_S, self._recruit)
+        elif len(self._workers) < self._alive:
+            self._alive = len(self._workers)
+            log.warning("no more than %d application processes can be started: %s", self._alive, why)
 
-    def _lose(self, worker: _Worker, why: str) -> None:
+    def gone(self, worker: str, how: str, *, blameless: bool) -> None:
+        """A process has ended. If it was ever connected, the end of its stream says the same, less exactly."""
+        self._parting.pop(worker, None)
+        lost = self._workers.get(worker)
+        if lost is None:
+            return
+        lost.how, lost.blameless = how, blameless
+        lost.ended.set()
+        if lost.connection is None:
+            self._lose(lost)
+
+    def _lose(self, worker: Worker) -> None:
         """A worker is of no more use: have its jobs simulated again, and another process in its place."""
         if self._workers.pop(worker.name, None) is None or self._closing:
             return
         assert self._launcher is not None
         self._launcher.kill(worker.name)
-        if worker.orders:
-            log.warning("application process %s %s; %d jobs are simulated again", worker.name, why, len(worker.orders))
-        # Only the job it was at can be to blame; those behind it had not begun.
-        for at, order in enumerate(worker.orders.values()):
-            row = order.start.job
-            if at == 0:
-                tries = self._retries[row] = self._retries.get(row, 0) + 1
-                if tries > RETRIES:
-                    self._fail(
-                        PeerError(
-                            f"job {order.job_number}: its application process failed {tries} times; the last one {why}"
-                        )
-                    )
-                    return
-                self.cost["retries"] += 1
-            again = replace(order, start=_next_attempt(order.start))
-            self._orders[row] = again
-            heapq.heappush(self._queue, (again.bound_ns, row))
+        if worker.connection is None:
+            self._stillborn += not worker.blameless
+            if self._stillborn >= _STILLBORN:
+                what = self._command or "the application simulator"
+                times = f"{self._stillborn} processes in a row did not say hello"
+                self.fail(PeerError(f"{what}: {times}; the last one {worker.how}"))
+                return
+        else:
+            self._roster.drop(worker)
+            worker.connection.abort()
+        self._repeat(worker)
         self._recruit()
         self._dispatch()
+
+    def _repeat(self, worker: Worker) -> None:
+        if worker.orders:
+            numbers = ", ".join(str(order.job_number) for order in worker.orders.values())
+            log.warning("application process %s %s; simulated again: job %s", worker.name, worker.how, numbers)
+        for at, order in enumerate(worker.orders.values()):
+            row = order.start.job
+            # Only the job it was at can be to blame; those behind it had not begun.
+            if at == 0 and not worker.blameless:
+                failures = self._failures[row] = self._failures.get(row, 0) + 1
+                if failures > RETRIES:
+                    what = f"job {order.job_number}: its application process failed {failures} times"
+                    self.fail(PeerError(f"{what}; the last one {worker.how}"))
+                    return
+            self._retries += 1
+            self._orders[row] = order.again()
+            heapq.heappush(self._queue, (order.bound_ns, row))
+
+    async def _watch_time(self) -> None:
+        # Kill who holds a job, or has still to connect, and has not been heard of for too long.
+        period = min(1.0, self._timeout_s / 4)
+        before = self._now()
+        while True:
+            await asyncio.sleep(period)
+            now = self._now()
+            if now - before > max(1.0, 4 * period):  # we were stopped ourselves; the others may have been, too
+                for worker in self._workers.values():
+                    worker.since = now
+            before = now
+            for worker in list(self._workers.values()):
+                allowed = CONNECT_S if worker.connection is None else self._timeout_s
+                if now - worker.since > allowed and (worker.orders or worker.connection is None):
+                    what = "connect within" if worker.connection is None else "answer for"
+                    worker.how = f"did not {what} {allowed:g} s"
+                    self._lose(worker)
+            for name, since in list(self._parting.items()):
+                if now - since > _PARTING_S:
+                    del self._parting[name]
+                    assert self._launcher is not None
+                    self._launcher.kill(name)
 
     # Jobs
 
@@ -296,190 +317,161 @@ class Fleet:
 
     def _dispatch(self) -> None:
         while self._queue and not self._failure:
-            able = [
-                worker
-                for worker in self._workers.values()
-                if worker.session is not None
-                and len(worker.orders) < self._depth
-                and (self._jobs_per_worker is None or worker.served + len(worker.orders) < self._jobs_per_worker)
-            ]
-            if not able or self._busy() >= self._limit * self._depth:
+            _, row = self._queue[0]
+            worker = self._roster.able(self._orders[row])
+            if worker is None:
                 return
-            worker = min(able, key=lambda one: len(one.orders))
-            _, row = heapq.heappop(self._queue)
+            heapq.heappop(self._queue)
             self._give(worker, self._orders[row])
 
-    def _busy(self) -> int:
-        return sum(len(worker.orders) for worker in self._workers.values())
-
-    def _give(self, worker: _Worker, order: Order) -> None:
-        assert worker.session is not None
-        hello = worker.session.hello
+    def _give(self, worker: Worker, order: Order) -> None:
+        hello, connection = worker.hello, worker.connection
         assert hello is not None
+        assert connection is not None
         if not worker.orders:
             worker.since = self._now()
-        worker.orders[order.start.job] = order
+        self._roster.give(worker, order)
         if hello.tasks == "recipe":
-            self._send(worker, order.start)
+            connection.say(order.start)
+            self._hold_to(worker, order)
         else:
-            lengths = order.lengths()
-            self._send(worker, _with_lengths(order.start, len(lengths)))
+            worker.pouring.append(order)
+            if len(worker.pouring) == 1:
+                self._spawn(self._pour(worker, connection))
+
+    @staticmethod
+    def _hold_to(worker: Worker, order: Order) -> None:
+        assert worker.hello is not None
+        assert worker.connection is not None
+        if worker.hello.conserves_work:
+            worker.connection.session.hold_to(order.start.job, order.bound_ns)
+
+    async def _pour(self, worker: Worker, connection: Connection) -> None:
+        # No faster than the worker takes them: a stopped one must not fill our memory.
+        while worker.pouring and not connection.ended:
+            order = worker.pouring[0]
+            row = order.start.job
+            lengths = worker.lengths[row] = order.lengths()
+            connection.say(changed(order.start, recipe=None, tasks=len(lengths)))
+            self._hold_to(worker, order)
             for first in range(0, len(lengths), LENGTHS_PER_FRAME):
                 part = pack_float64(lengths[first : first + LENGTHS_PER_FRAME])
-                self._send(worker, Lengths(job=order.start.job, first=first, length_gflop=part))
-        if hello.conserves_work:
-            worker.session.hold_to(order.start.job, order.bound_ns)
+                connection.say(Lengths(job=row, first=first, length_gflop=part))
+                await connection.drain()
+                if connection.ended or worker.name not in self._workers:
+                    return
+                worker.since = self._now()
+            worker.pouring.pop(0)
 
-    def _send(self, worker: _Worker, message: Message) -> None:
-        assert worker.session is not None
-        assert worker.writer is not None
-        data = worker.session.send(message)
-        self.cost["messages"] += 1
-        self.cost["bytes_sent"] += len(data)
-        worker.writer.write(data)
-
-    def _send_quit(self, worker: _Worker) -> None:
-        if worker.session is not None:
-            with contextlib.suppress(Exception):
-                self._send(worker, Quit())
-
-    def _take(self, worker: _Worker, message: Message) -> None:
-        self.cost["messages"] += 1
+    def _take(self, worker: Worker, message: Message) -> None:
         worker.since = self._now()
         if isinstance(message, Records):
+            self._check_lengths(worker, message)
             worker.records.setdefault(message.job, []).append(message)
         elif isinstance(message, Promise):
             self.promises[message.job] = message.not_before_ns
             self._arrived.set()
         elif isinstance(message, Outcome):
-            del worker.orders[message.job], self._orders[message.job]
-            worker.served += 1
-            self._expected -= 1
-            self.promises.pop(message.job, None)
-            self.reports[message.job] = Report(message, worker.records.pop(message.job, []))
-            self._arrived.set()
-            if worker.served == self._jobs_per_worker:
-                self._send_quit(worker)
-                del self._workers[worker.name]
-                self._recruit()
-            self._dispatch()
+            self._finish(worker, message)
         elif isinstance(message, Failed):
             number = worker.orders[message.job].job_number
             kind = InputError if message.blame == "user" else PeerError
-            self._fail(kind(f"job {number}: the application simulator says: {message.reason}"))
+            self.fail(kind(f"job {number}: the application simulator says: {message.reason}"))
+
+    @staticmethod
+    def _check_lengths(worker: Worker, message: Records) -> None:
+        told = worker.lengths.get(message.job)
+        if told is None:
+            return
+        last = message.first + len(message.length_gflop) // 8
+        if pack_float64(told[message.first : last]) != message.length_gflop:
+            reason = f"job {message.job}: records of tasks with other lengths than it was told"
+            raise ProtocolError(reason, blame="application", job=message.job)
+
+    def _finish(self, worker: Worker, outcome: Outcome) -> None:
+        row = outcome.job
+        self._roster.take(worker, row)
+        del self._orders[row]
+        worker.served += 1
+        self._expected -= 1
+        self.promises.pop(row, None)
+        told = worker.lengths.pop(row, None)
+        # One after the other, as the application engine adds them: another order would be another sum.
+        total = outcome.length_gflop if told is None else float(np.cumsum(told)[-1])
+        self.reports[row] = Report(outcome, worker.records.pop(row, []), total)
+        self._arrived.set()
+        if worker.served == self._jobs_per_worker:
+            self._dismiss(worker)
+        self._dispatch()
+
+    def _dismiss(self, worker: Worker) -> None:
+        assert worker.connection is not None
+        self._roster.drop(worker)
+        del self._workers[worker.name]
+        worker.connection.say(Quit())
+        self._parting[worker.name] = self._now()
+        self._recruit()
 
     # Connections
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._strangers >= _STRANGERS:
-            self._refuse("too many have connected without a hello")
-            writer.close()
-            return
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        session = Session(Role.BRIDGE, self._token)
-        worker: _Worker | None = None
-        try:
-            self._strangers += 1
-            try:
-                async with asyncio.timeout(_HELLO_S):
-                    worker = await self._greet(session, reader, writer)
-            finally:
-                self._strangers -= 1
-            if worker is not None:
-                self._dispatch()
-                await self._hear(worker, session, reader)
-                self._lose(worker, "closed its connection")
-        except ProtocolError as error:
-            self._part(writer, error.farewell)
-            if worker is None:
-                self._refuse(str(error))
-            else:
-                log.warning("application process %s: %s", worker.name, error)
-                self._lose(worker, str(error))
-        except TimeoutError:
-            self._refuse(f"no hello within {_HELLO_S:g} s")
-        except ConnectionError:
-            if worker is not None:
-                self._lose(worker, "died")
-        finally:
-            with contextlib.suppress(ConnectionError):
-                writer.close()
+    def _admit(self, hello: Hello) -> str | None:
+        worker = self._workers.get(hello.worker)
+        if worker is None or worker.connection is not None:
+            return f"no worker {hello.worker!r} is expected"
+        if self._known and hello.conserves_work != self.conserves_work:
+            return f"conserves_work is {hello.conserves_work}; it was {self.conserves_work} in an earlier hello"
+        return None
 
-    def _refuse(self, why: str) -> None:
-        self.cost["refused"] += 1
-        log.warning("a connection was refused: %s", why)
-
-    def _part(self, writer: asyncio.StreamWriter, farewell: bytes) -> None:
-        with contextlib.suppress(ConnectionError):
-            writer.write(farewell)
-
-    async def _next(self, session: Session, reader: asyncio.StreamReader) -> Message | Refusal | ConnectionClosed:
-        while True:
-            event = session.next_event()
-            if event is not NEED_DATA:
-                return event
-            data = await reader.read(READ_AT_MOST)
-            self.cost["bytes_received"] += len(data)
-            if data:
-                session.receive_data(data)
-            else:
-                session.receive_eof()
-
-    async def _greet(
-        self, session: Session, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> _Worker | None:
-        """The worker that has said a proper hello, or None."""
-        event = await self._next(session, reader)
-        if isinstance(event, Refusal):
-            self._part(writer, event.farewell)
-            self._refuse(f"{event.reason} (to blame: the {event.blame})")
-            return None
-        if not isinstance(event, Hello):
-            self._refuse("it was closed before a hello")
-            return None
-        worker = self._workers.get(event.worker)
-        if worker is None or worker.session is not None:
-            reason = f"no worker {event.worker!r} is expected"
-            writer.write(session.send(Refused(reason=reason[:500], blame="application")))
-            self._refuse(reason)
-            return None
-        writer.write(session.send(Welcome(version=PROTOCOL_VERSION, run="twolevel")))
-        worker.session, worker.writer, worker.since = session, writer, self._now()
-        self.conserves_work = event.conserves_work
+    async def _serve(self, hello: Hello, connection: Connection) -> None:
+        worker = self._workers[hello.worker]
+        worker.hello, worker.connection, worker.since = hello, connection, self._now()
         self._stillborn = 0
-        return worker
+        self._roster.add(worker)
+        self._learn(hello)
+        try:
+            self._dispatch()
+            while not isinstance(event := await connection.hear(), ConnectionClosed):
+                assert isinstance(event, Message)  # a refusal answers only a hello
+                self._take(worker, event)
+        except ProtocolError as error:
+            if not connection.ended:
+                connection.say_bytes(error.farewell)
+                connection.flush()
+                # What the protocol calls a job is its row here; the job's own number is said elsewhere.
+                worker.how = str(error).removeprefix("the application ").replace(f"job {error.job}: ", "", 1)
+                self._lose(worker)
+        except Exception as error:
+            self.fail(error)
+        await self._part(worker)
 
-    async def _hear(self, worker: _Worker, session: Session, reader: asyncio.StreamReader) -> None:
-        while True:
-            event = await self._next(session, reader)
-            if isinstance(event, ConnectionClosed):
-                return
-            assert not isinstance(event, Refusal)
-            self._take(worker, event)
+    def _learn(self, hello: Hello) -> None:
+        # The first hello says what the bounds are worth of the orders that were given before it.
+        if not self._known:
+            self._known, self.conserves_work = True, hello.conserves_work
+            if hello.conserves_work:
+                self.promises.update((row, order.bound_ns) for row, order in self._orders.items())
+                self._arrived.set()
 
-    async def _watch_time(self) -> None:
-        # Kill who holds a job, or has still to connect, and has not been heard of for too long.
-        while True:
-            await asyncio.sleep(min(1.0, self._timeout_s / 4))
-            late = self._now() - self._timeout_s
-            for worker in list(self._workers.values()):
-                if worker.since < late and (worker.orders or worker.session is None):
-                    if worker.session is None:
-                        self._stillborn += 1
-                    if self._stillborn >= _STILLBORN:
-                        self._fail(PeerError(f"{self._stillborn} application processes in a row did not connect"))
-                        return
-                    self._lose(worker, f"did not answer for {self._timeout_s:g} s")
+    async def _part(self, worker: Worker) -> None:
+        """The connection of a worker has ended."""
+        self._roster.drop(worker)
+        if worker.name not in self._workers or self._closing:
+            return
+        # Its process will have ended as well; how is worth a moment's waiting.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_NEWS_S):
+                await worker.ended.wait()
+        self._lose(worker)
 
 
-def _next_attempt(start: Start) -> Start:
-    fields = {name: getattr(start, name) for name in start.__struct_fields__}
-    return Start(**(fields | {"attempt": start.attempt + 1}))
-
-
-def _with_lengths(start: Start, tasks: int) -> Start:
-    fields = {name: getattr(start, name) for name in start.__struct_fields__}
-    return Start(**(fields | {"recipe": None, "tasks": tasks}))
+def _room_for(processes: int) -> int:
+    """How many of so many processes can be connected at once; raises the limit on open files where it may."""
+    others = STRANGERS + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < processes + others:
+        soft = min(processes + others, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    room = max(1, soft - others)
+    if room < processes:
+        log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, soft)
+    return min(room, processes)

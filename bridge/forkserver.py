@@ -1,62 +1,71 @@
-"""The fork server: a small process that has loaded the application simulator once and forks it for every worker.
+"""The fork server: a small process from which application processes are started, and with which they end.
 
-It reads one command a line and writes one report a line; the bridge is at the other end of both pipes.
+It reads one command a line and writes one report a line; the bridge is at the other end of both pipes. Words are
+quoted as in JSON.
 
-======================================  =============================================================
-``warm TECHNIQUE``                      load what a run with this technique needs; answered by ``ready``
-``fork WORKER ADDRESS TOKEN``           fork a worker; answered by ``born WORKER PID``
-``kill WORKER``                         kill it, if it is still there
-end of the commands                     kill every worker and exit: the bridge is gone
-======================================  =============================================================
+=====================================  ============================================================================
+``warm TECHNIQUE``                     load our own application simulator and what it needs for this technique;
+                                       answered by ``ready``
+``fork WORKER ADDRESS TOKEN``          fork a worker with what was loaded
+``start WORKER ADDRESS TOKEN WORD …``  start a command line of the user's as a worker
+``kill WORKER``                        kill it, if it is still there
+end of the commands                    kill every worker and exit: the bridge is gone
+=====================================  ============================================================================
 
-When a worker has ended, ``gone WORKER`` is reported. Words are quoted as in JSON.
+When a worker has ended, ``gone WORKER HOW`` is reported; when none could be started, ``unborn WORKER WHY``.
 """
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import gc
 import json
 import os
 import select
 import signal
 import sys
+from typing import NoReturn
 
-from als.application import Application
-from als.tasks import drawn_lengths
-from als.techniques import technique
-from bridge.worker import PROCESS_NAME, die_with_parent, name_process, serve
-from traces.errors import TwolevelError
+from bridge.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
 __all__ = ["main"]
 
-#: What ``ps`` shows for the server itself.
-SERVER_NAME = "twolevel-fork"
+#: Exit status of a command that cannot be executed, as in a shell.
+_NOT_EXECUTED = 127
 
 
-def _warm(name: str) -> None:
-    # Once through everything that an order needs, so that no worker loads it again.
-    try:
-        application = Application(drawn_lengths(0, 0, 8, 1.0, 0.1, 8.0), [1.0] * 4, technique(name))
-    except TwolevelError:
-        return  # each order will be answered with the reason
-    application.advance(1)
-    application.set_speed(2.0)
-    application.advance()
+def _report(*words: str) -> None:
+    data = (json.dumps(words) + "\n").encode()
+    while data:
+        data = data[os.write(1, data) :]
 
 
-def _be_worker(address: str, token: str, worker: str, server: int) -> None:
-    code = 1
+def _step_aside() -> None:
+    """In a new process: give up what is the server's alone."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+
+
+def _be_worker(server: int, address: str, token: str, worker: str) -> NoReturn:
+    import asyncio
+
+    from bridge.address import connect
+    from bridge.worker import serve
+    from traces.errors import TwolevelError
+
+    async def work() -> NoReturn:
+        await serve(await connect(address), token, worker)
+        os._exit(0)  # at once: nothing here is worth taking down in order
+
     try:
         die_with_parent(server)
         name_process(PROCESS_NAME)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)
-        os.dup2(nothing, 1)
-        asyncio.run(serve(address, token, worker))
-        code = 0
+        _step_aside()
+        asyncio.run(work())
     except OSError:
         pass  # the bridge is gone
     except TwolevelError as error:
@@ -64,80 +73,122 @@ def _be_worker(address: str, token: str, worker: str, server: int) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
         sys.stderr.flush()
-    finally:
-        # Not sys.exit: what the server has registered for its own exit is not ours to run.
-        os._exit(code)
+    # Not sys.exit: what the server has registered for its own exit is not ours to run.
+    os._exit(1)
 
 
-def _report(*words: object) -> None:
-    os.write(1, (json.dumps(words) + "\n").encode())
+def _be_command(server: int, address: str, token: str, worker: str, *words: str) -> NoReturn:
+    from bridge.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE
+
+    try:
+        os.setsid()  # a group of its own, to be killed with all that it starts
+        die_with_parent(server)
+        _step_aside()
+        environment = {ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token, WORKER_VARIABLE: worker}
+        os.execvpe(words[0], words, {**os.environ, **environment})
+    except OSError as error:
+        print(f"{words[0]}: {error.strerror}", file=sys.stderr, flush=True)
+    os._exit(_NOT_EXECUTED)
 
 
 class _Server:
     def __init__(self) -> None:
-        self.workers: dict[str, int] = {}
+        self._workers: dict[str, int] = {}
+        self._names: dict[int, str] = {}
 
     def obey(self, command: str, *words: str) -> None:
         if command == "warm":
-            _warm(*words)
+            from bridge.large_pages import use_large_pages
+            from bridge.rehearsal import rehearse
+
+            gc.disable()
+            rehearse(*words)
+            gc.enable()
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
+            use_large_pages()
             _report("ready")
-        elif command == "fork":
-            worker, address, token = words
-            server = os.getpid()
-            pid = os.fork()
-            if pid == 0:
-                _be_worker(address, token, worker, server)
-            self.workers[worker] = pid
-            _report("born", worker, pid)
-        elif command == "kill" and words[0] in self.workers:
-            os.kill(self.workers[words[0]], signal.SIGKILL)
+        elif command in ("fork", "start"):
+            self._launch(command, *words)
+        elif command == "kill":
+            self._kill(words[0])
 
-    def reap(self) -> None:
-        while self.workers:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
+    def _launch(self, command: str, worker: str, address: str, token: str, *words: str) -> None:
+        server = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            _report("unborn", worker, str(error.strerror))
+            return
+        if pid == 0:
+            if command == "fork":
+                _be_worker(server, address, token, worker)
+            _be_command(server, address, token, worker, *words)
+        self._workers[worker], self._names[pid] = pid, worker
+
+    def _kill(self, worker: str) -> None:
+        pid = self._workers.get(worker)
+        if pid is not None:  # not reaped yet, so that the number is still its own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            self._kill_group(pid)
+
+    @staticmethod
+    def _kill_group(pid: int) -> None:
+        # What a command has started; our own workers have no group of their own.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
+    def reap(self, *, wait: bool = False) -> None:
+        """Report the workers that have ended, or wait for all."""
+        while self._workers:
+            flags = os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)
+            ended = os.waitid(os.P_ALL, 0, flags)
+            if ended is None:
                 return
-            for worker in [name for name, of in self.workers.items() if of == pid]:
-                del self.workers[worker]
-                _report("gone", worker)
+            self._kill_group(ended.si_pid)  # while the number is still taken
+            pid, status = os.waitpid(ended.si_pid, 0)
+            worker = self._names.pop(pid, None)
+            if worker is not None:
+                del self._workers[worker]
+                if not wait:
+                    _report("gone", worker, how_ended(os.waitstatus_to_exitcode(status)))
 
     def end(self) -> None:
-        for pid in self.workers.values():
-            os.kill(pid, signal.SIGKILL)
+        """Kill every worker and leave no trace of it."""
+        for worker in list(self._workers):
+            self._kill(worker)
+        self.reap(wait=True)
 
 
-def main() -> None:
-    """Serve until the commands end."""
-    name_process(SERVER_NAME)
-    # An interrupt at the terminal reaches the whole process group; the bridge decides what becomes of us.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _serve(server: _Server) -> None:
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    server = _Server()
     waiting = b""
+    while True:
+        ready, _, _ = select.select([0, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            server.reap()
+        if 0 in ready:
+            data = os.read(0, 65536)
+            if not data:
+                return
+            *lines, waiting = (waiting + data).split(b"\n")
+            for line in lines:
+                server.obey(*json.loads(line))
+
+
+def main() -> None:
+    """Serve until the commands end."""
+    name_process(SERVER_NAME)
+    server = _Server()
     try:
-        while True:
-            ready, _, _ = select.select([0, woken], [], [])
-            if woken in ready:
-                os.read(woken, 4096)
-                server.reap()
-            if 0 in ready:
-                data = os.read(0, 65536)
-                if not data:
-                    return
-                *lines, waiting = (waiting + data).split(b"\n")
-                for line in lines:
-                    server.obey(*json.loads(line))
+        _serve(server)
     except BrokenPipeError:
-        return  # the bridge is gone
+        pass  # the bridge is gone
     finally:
         server.end()
-
-
-if __name__ == "__main__":
-    main()

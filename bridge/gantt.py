@@ -34,19 +34,27 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     InputError
         If the folder is no such result, or nothing is left to draw.
     """
+    from traces.figures.canvas import figure_format
+
+    figure_format(output)  # before millions of tasks are read
     job_intervals = None if jobs is None else parse_intervals(jobs, "--jobs")
     core_intervals = None if cores is None else parse_intervals(cores, "--cores")
-    record = read_record(folder)
+    first_core, host_names = _hosts(folder)
     if not (folder / "tasks.parquet").is_file():
         raise InputError(f"{folder} has no tasks.parquet; simulate again with --tasks to keep a row a task")
     tasks = read_tasks(folder / "tasks.parquet")
     columns = [tasks[name].to_numpy() for name in ("job_id", "core", "start_ns", "end_ns")]
     bars = select_bars(*columns, jobs=job_intervals, cores=core_intervals)
     return draw_gantt(
-        *bars,
-        first_core=np.array(record["machine"]["first_core"]),
-        host_names=record["machine"]["host_names"],
-        path=output,
-        title=title,
-        cores=core_intervals,
+        *bars, first_core=first_core, host_names=host_names, path=output, title=title, cores=core_intervals
     )
+
+
+def _hosts(folder: Path) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[str]]:
+    # First core of each host, and one beyond the last; and the hosts' names.
+    record = read_record(folder)
+    try:
+        machine = record["machine"]
+        return np.array(machine["first_core"], np.int64), [str(name) for name in machine["host_names"]]
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had") from None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 from bls.platform import Platform
 from bls.workload import Workload
 from bridge.couplings import PeerOptions
+from bridge.process_names import die_with_parent
 from bridge.scenario import Options, Scenario
 from bridge.simulation import run
 from traces.errors import InputError, PeerError, shown
@@ -90,22 +93,36 @@ def _run_cell(workload: Workload, platform: Platform, options: Options, target: 
 
 
 def _cell_name(options: Options) -> str:
-    # A folder's name: a plug-in FILE.py:NAME is known by its NAME.
-    return f"{str(options.bls).rpartition(':')[2]}-{str(options.als).rpartition(':')[2]}-{options.variation:g}"
+    # A folder's name: a plug-in FILE.py:NAME is known by its NAME, and 0.0 as 0.
+    variation = f"{options.variation:g}"
+    if float(variation) != options.variation:
+        variation = repr(options.variation)
+    return f"{str(options.bls).rpartition(':')[2]}-{str(options.als).rpartition(':')[2]}-{variation}"
 
 
 _shared: tuple[Workload, Platform] | None = None
 
 
-def _share(workload: Workload, platform: Platform) -> None:
+def _share(workload: Workload, platform: Platform, parent: int) -> None:
     # Sent to a worker once, not with every cell.
     global _shared
+    die_with_parent(parent)
     _shared = (workload, platform)
 
 
 def _run_shared_cell(options: Options, target: Path | None) -> Cell:
     assert _shared is not None
     return _run_cell(*_shared, options, target)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    # Processes that are started in here never hear an interrupt at the terminal: what becomes of them is for us to say.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run_grid(
@@ -158,22 +175,28 @@ def run_grid(
         return rows
     # The first cell runs here: it fills the kernel cache that the workers then load from.
     rows.append(_run_cell(workload, platform, cells[0], targets[0]))
+    watch(1, -1)
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(
-        min(workers, len(cells) - 1), context, initializer=_share, initargs=(workload, platform)
+        min(workers, len(cells) - 1), context, initializer=_share, initargs=(workload, platform, os.getpid())
     ) as pool:
-        futures = [pool.submit(_run_shared_cell, *cell) for cell in zip(cells[1:], targets[1:], strict=True)]
         try:
+            with _deaf_children():
+                futures = [pool.submit(_run_shared_cell, *cell) for cell in zip(cells[1:], targets[1:], strict=True)]
             left = set(futures)
             while left:
                 done, left = wait(left, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
                 watch(len(cells) - len(left), -1)
-        except BrokenProcessPool:
-            raise PeerError("a process that ran cells of the grid was killed; nothing was written") from None
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        except BaseException as error:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - others:
+                child.kill()  # nobody waits for the cells it is at
+            if isinstance(error, BrokenProcessPool):
+                raise PeerError("a process that ran cells of the grid was killed; nothing was written") from None
+            raise
     return rows + [future.result() for future in futures]
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from traces.errors import InputError
+from traces.errors import InputError, shown
 
 __all__ = ["check_target", "fresh_directory", "read_record", "write_record"]
 
@@ -29,22 +29,32 @@ def check_target(target: Path, force: bool) -> None:
         If it exists and ``force`` is off; if it exists and is no result of ours, whatever ``force`` is; or if it cannot
         be made.
     """
-    if target.exists() or target.is_symlink():
-        if not force:
-            raise InputError(f"--out: {target} exists; choose another folder, or replace it with --force")
-        empty = target.is_dir() and not any(target.iterdir())
-        if target.is_symlink() or not (empty or any((target / name).is_file() for name in RECORDS)):
-            raise InputError(f"--out: {target} is not a result of twolevel, so --force does not replace it")
-    parent = target.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    try:
+        if target.exists() or target.is_symlink():
+            if not force:
+                raise InputError(f"--out: {target} exists; choose another folder, or replace it with --force")
+            empty = target.is_dir() and not any(target.iterdir())
+            if target.is_symlink() or not (empty or any((target / name).is_file() for name in RECORDS)):
+                raise InputError(f"--out: {target} is not a result of twolevel, so --force does not replace it")
+        parent = target.absolute().parent
+        while not parent.exists():
+            parent = parent.parent
+        usable = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+    except OSError as error:
+        raise _unusable(target, error) from None
+    if not usable:
         raise InputError(f"--out: {target} cannot be made: {parent} is not a folder that can be written to")
+
+
+def _unusable(target: Path, error: OSError) -> InputError:
+    return InputError(f"--out: {shown(str(target))} cannot be made: {error.strerror}")
 
 
 @contextmanager
 def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
     """A new folder beside ``target`` that takes its name at the end, if all went well, and is removed if not.
+
+    Its name begins with a dot and says ``partial``, so that what a killed run leaves behind does not look like a result.
 
     Raises
     ------
@@ -53,21 +63,36 @@ def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
     """
     check_target(target, force)
     target = target.absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+    except OSError as error:
+        raise _unusable(target, error) from None
     try:
         yield partial
         partial.chmod(0o777 & ~_umask())
-        replaced = None
-        if target.exists():
-            replaced = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
-            target.rename(replaced / "old")
-        partial.rename(target)
-        if replaced is not None:
-            shutil.rmtree(replaced)
+        _put(partial, target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def _put(partial: Path, target: Path) -> None:
+    """Give ``partial`` the name ``target``; what had it is removed when that has been done, and only then."""
+    if not target.exists():
+        partial.rename(target)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
+    try:
+        target.rename(aside / "old")
+        partial.rename(target)
+    except BaseException:
+        if not target.exists():
+            (aside / "old").rename(target)
+        raise
+    finally:
+        if target.exists():
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def _umask() -> int:
@@ -102,9 +127,12 @@ def read_record(folder: Path) -> dict[str, Any]:
     """
     path = folder / "run.json"
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        missing = "it has no run.json" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} is not a result of twolevel run: {missing}") from None
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"{folder}: no readable run.json; allowed: a folder that twolevel run has written ({error})"
-        ) from None
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: is not a record of twolevel run")
     return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,10 @@ def write_run(result: Result, folder: Path, arguments: Mapping[str, Any], *, tas
     write_record(folder / "run.json", record)
 
 
+def _filled(column: list[Any]) -> list[Any]:
+    return [math.nan if value is None else value for value in column]
+
+
 def write_grid(
     rows: Sequence[Cell],
     grid: Grid,
@@ -63,7 +68,8 @@ def write_grid(
     from traces.figures.makespans import draw_makespan_ratios, draw_makespans
 
     columns = {name: [row[name] for row in rows] for name in rows[0]}
-    write_rows(columns, folder / "grid.parquet")
+    # What a cell does not have (imbalance without tasks) is NaN in the table, so that a column has one type.
+    write_rows({name: _filled(column) for name, column in columns.items()}, folder / "grid.parquet")
     axes = (
         [str(v) for v in columns["bls"]],
         [str(v) for v in columns["als"]],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -20,8 +22,9 @@ T = TypeVar("T")
 def _load_file(path: Path, where: str) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{where}: no file {shown(str(path))}; allowed: a name, or FILE.py:NAME")
-    # The name is made from the whole path, so that two files of one name do not replace each other.
-    name = f"twolevel_plugin_{abs(hash(str(path.resolve()))):x}"
+    # The name is made from the whole path, so that two files of one name do not replace each other, and is the same in
+    # every process, since a compiled kernel from the cache looks for its module by name.
+    name = f"twolevel_plugin_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

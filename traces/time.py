@@ -5,7 +5,6 @@ Work is float64 GFLOP. Where work meets speed, a duration is rounded to a nanose
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal, InvalidOperation
 
@@ -74,9 +73,9 @@ def format_ns(ns: int) -> str:
         return f"{seconds:.3g} s"
     if seconds < 120:
         return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
-    minutes = math.floor(seconds / 60)
+    minutes, left = divmod(round(seconds), 60)
     if minutes < 120:
-        return f"{minutes} min {seconds - 60 * minutes:02.0f} s"
+        return f"{minutes} min {left:02d} s"
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
         return f"{hours} h {minutes:02d} min"

@@ -17,8 +17,8 @@ from traces.ledger import TaskRecords
 
 __all__ = ["run_inline"]
 
-#: Jobs between two looks at the clock.
-_PAUSE_JOBS = 2000
+#: Jobs between two looks at the clock, and tasks, where jobs have so many that these are fewer jobs.
+_PAUSE_JOBS, _PAUSE_TASKS = 2000, 2_000_000
 
 
 def run_inline(
@@ -42,6 +42,8 @@ def run_inline(
     except TypeError as error:
         raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
     seed = np.uint64(model.seed)
+    tasks = int(workload.cores.sum()) * model.tasks_per_core
+    pause = max(1, min(_PAUSE_JOBS, _PAUSE_TASKS * len(workload) // tasks))
     while True:
         status = kernel.drive(
             simulator.state,
@@ -53,7 +55,7 @@ def run_inline(
             model.tasks_per_core,
             model.variation,
             scenario.options.overhead_ns,
-            _PAUSE_JOBS,
+            pause,
         )
         watch(simulator.ended, simulator.now_ns)
         if status == kernel.LENGTHS_FULL:

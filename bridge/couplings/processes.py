@@ -6,7 +6,11 @@ They differ by a number: how many jobs a process serves before another takes its
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -27,7 +31,7 @@ from bridge.messages import (
 )
 from bridge.scenario import Scenario
 from traces.compiled import Array
-from traces.errors import InputError
+from traces.errors import InputError, PeerError
 from traces.ledger import TaskRecords
 
 __all__ = ["run_pool", "run_process"]
@@ -51,26 +55,73 @@ def run_process(
 
 
 def _run(drive: _Drive) -> Applications:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(drive.run())
+    if not _within_a_loop():
+        return _run_loop(drive)
     # Called from within a loop, as in a notebook: ours runs in a thread of its own.
-    outcome: list[Any] = []
+    outcome: Future[Applications] = Future()
 
     def target() -> None:
         try:
-            outcome.append(asyncio.run(drive.run()))
+            outcome.set_result(_run_loop(drive))
         except BaseException as error:
-            outcome.append(error)
+            outcome.set_exception(error)
 
     thread = threading.Thread(target=target, name="twolevel-bridge")
     thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    applications: Applications = outcome[0]
-    return applications
+    try:
+        return outcome.result()
+    except BaseException:  # the loop's, or an interrupt of this thread
+        drive.interrupt()
+        raise
+    finally:
+        thread.join()
+
+
+def _within_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run_loop(drive: _Drive) -> Applications:
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        task = drive.begin(loop)
+        interrupted = False
+
+        def interrupt() -> None:
+            nonlocal interrupted
+            if not interrupted:  # once: a second one must not keep the fleet from being closed
+                interrupted = True
+                task.cancel()
+
+        with _interrupts(loop, interrupt):
+            try:
+                applications = loop.run_until_complete(task)
+            except asyncio.CancelledError:
+                if not interrupted:
+                    raise
+        if interrupted:
+            raise KeyboardInterrupt
+        return applications
+
+
+@contextlib.contextmanager
+def _interrupts(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> Iterator[None]:
+    # Interrupts come to the loop as events, and break into nothing that it is doing.
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if main else {}
+    heard = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in heard:
+        loop.add_signal_handler(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in heard.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
 
 class _Drive:
@@ -97,6 +148,19 @@ class _Drive:
         self._length = np.zeros(n)
         self._imbalance, self._cov = np.full(n, np.nan), np.full(n, np.nan)
         self._records: list[list[tuple[Array, ...]]] = [[] for _ in range(n)]
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Applications] | None = None
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> asyncio.Task[Applications]:
+        """The task that runs it all, in a loop that does not run yet."""
+        self._loop, self._task = loop, loop.create_task(self.run())
+        return self._task
+
+    def interrupt(self) -> None:
+        """From another thread: stop, and leave nothing behind."""
+        if self._loop is not None and self._task is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._task.cancel)
 
     async def run(self) -> Applications:
         """Open the fleet, run to the end, close the fleet whatever happens."""
@@ -104,11 +168,13 @@ class _Drive:
         fleet = Fleet(
             peers.how_many(), self._jobs_per_worker, peers.timeout_s, peers.command, peers.socket, self._technique
         )
+        done = False
         try:
             await fleet.open(len(self._scenario.workload))
             await self._drive(fleet)
+            done = True
         finally:
-            await fleet.close()
+            await _to_its_end(fleet.close(patient=done))
         return Applications(
             self._tasks,
             self._chunks,
@@ -188,7 +254,7 @@ class _Drive:
         start_ns = int(self._simulator.state.start_ns[row])
         finish_ns = np.array(unpack_int64(outcome.finish_ns))
         self._tasks[row], self._chunks[row] = outcome.tasks, outcome.chunks
-        self._length[row] = outcome.length_gflop
+        self._length[row] = report.length_gflop
         self._imbalance[row] = finish_imbalance(finish_ns, start_ns)
         self._cov[row] = finish_cov(finish_ns, start_ns)
         if self._keep_tasks:
@@ -203,14 +269,26 @@ class _Drive:
                 )
                 for part in report.records
             ]
-        injected = self._simulator.outcome(row, outcome.end_ns)
-        assert injected, f"row {row}: the session lets no outcome before the promise through"
+        if not self._simulator.outcome(row, outcome.end_ns):
+            # One process has promised, died, and another has broken the promise; the session knows only the latter.
+            job, end_ns = int(self._scenario.workload.job_id[row]), outcome.end_ns
+            raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
 
     def _task_records(self) -> TaskRecords:
         first = np.zeros(len(self._tasks) + 1, np.int64)
         np.cumsum(self._tasks, out=first[1:])
         parts = [part for row in self._records for part in row]
         return TaskRecords(first, *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Await what must not be left half done, even when cancelled."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _technique_name(scenario: Scenario) -> str:

@@ -1,0 +1,54 @@
+# make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace
+# make test    every check and test
+# make bench   the benchmark (tools/bench.py)
+# make clean   remove what the others made
+#
+# All that is needed is Python 3.11 or newer; another one than python3 is chosen by  make PYTHON=python3.12 …
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed
+	@mkdir -p demo
+	$(BIN)/twolevel grid sample --variation 0,0.25 --tasks-per-core 8 --out demo/grid --force
+	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --out demo/run --force
+	$(BIN)/twolevel gantt demo/run --jobs 97-104 -o demo/gantt.png
+	@echo
+	@echo "twelve combinations   demo/grid/grid.parquet, makespan.png, ratio.png"
+	@echo "one run in full       demo/run/run.json, jobs.parquet, tasks.parquet"
+	@echo "its cores over time   demo/gantt.png"
+	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
+
+test: $(VENV)/installed-dev
+	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q
+
+bench: $(VENV)/installed
+	$(BIN)/python -m tools.bench
+
+clean:
+	rm -rf $(VENV) demo bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "twolevel needs Python 3.11 or newer, and $(PYTHON) is not; try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || tools/install_system_packages.sh python3-venv
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(BIN)/python
+	$(PIP) install --editable '.[dev]'
+	@touch $@ $(VENV)/installed

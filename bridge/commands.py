@@ -1,0 +1,290 @@
+"""The commands of ``twolevel``: each takes what the user typed, has it done, and says where the results are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.cli_options import (
+    AllocatorOption,
+    ForceOption,
+    OutOption,
+    OverheadOption,
+    OversizeOption,
+    PlatformOption,
+    SeedOption,
+    SelectOption,
+    SlackOption,
+    TasksPerCoreOption,
+    WorkersOption,
+    WorkloadArgument,
+)
+
+__all__ = ["app", "say"]
+
+app = typer.Typer(
+    name="twolevel",
+    help="Simulate batch-level and application-level scheduling of an HPC cluster on one clock.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+workload_app = typer.Typer(help="Look at workloads.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(workload_app, name="workload")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"twolevel {version('twolevel')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
+
+
+def _load(workload: str, platform: Any, select: str, oversize: str) -> Any:
+    from bls.workloads import sample_path
+    from bridge.scenario import load_workload
+
+    return load_workload(
+        sample_path() if workload == "sample" else workload, platform, selection=select, oversize=oversize
+    )
+
+
+def say(text: str) -> None:
+    """Words for a person: to stderr, so that they do not mix with data."""
+    print(text, file=sys.stderr)
+
+
+def _say_jobs(jobs: Any) -> None:
+    # Every line of the file is accounted for, and so that nobody overlooks it, said.
+    from bls.workload import rejects_text
+
+    rejected = "rejected: " if any(jobs.rejects.values()) else ""
+    say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+
+
+def _say_compiling() -> None:
+    from traces.compiled import cache_directory, jit_enabled
+
+    if jit_enabled() and sys.stderr.isatty() and not cache_directory().exists():
+        say("compiling the kernels for this machine, once; this takes a while")
+
+
+def _table(pairs: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in pairs)
+
+
+def _target(out: str, force: bool) -> Path:
+    from bridge.results_directory import check_target
+    from traces.errors import InputError
+
+    if not out:
+        raise InputError("--out: empty; allowed: the name of a folder")
+    check_target(Path(out), force)
+    return Path(out)
+
+
+@app.command(
+    "run",
+    short_help="Simulate a workload.",
+    epilog="Example: twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
+)
+def run_command(
+    workload: WorkloadArgument,
+    out: OutOption,
+    bls: Annotated[str, typer.Option(help="Batch policy by name (fcfs, edf, sjf …), or FILE.py:NAME.")] = "fcfs",
+    als: Annotated[
+        str,
+        typer.Option(help="Application technique by name (static, ss, gss, fac …), FILE.py:NAME, or recorded: none."),
+    ] = "static",
+    variation: Annotated[float, typer.Option(help="Task variation factor: σ over µ of task lengths.")] = 0.0,
+    seed: SeedOption = 0,
+    select: SelectOption = "all",
+    oversize: OversizeOption = "reject",
+    platform: PlatformOption = None,
+    tasks_per_core: TasksPerCoreOption = 1,
+    overhead: OverheadOption = 0,
+    slack: SlackOption = 2.0,
+    allocator: AllocatorOption = "lowest",
+    coupling: Annotated[str, typer.Option(help="How applications are run: inline, pool or process.")] = "inline",
+    workers: WorkersOption = None,
+    als_command: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="An application simulator of your own (bridge/PROTOCOL.md).")
+    ] = None,
+    als_timeout: Annotated[
+        float, typer.Option(metavar="S", help="A process silent for so long is killed, its job run again.")
+    ] = 300.0,
+    socket: Annotated[str, typer.Option(help="Between bridge and processes: unix, or tcp on the loopback.")] = "unix",
+    tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, a row a task.")] = False,
+    trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
+    force: ForceOption = False,
+) -> None:
+    """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
+    from bridge.couplings import PeerOptions
+    from bridge.couplings import coupling as known_coupling
+    from bridge.progress import Progress
+    from bridge.results_directory import fresh_directory
+    from bridge.run_record import write_run
+    from bridge.scenario import RECORDED, Options, Scenario, platform_of
+    from bridge.simulation import run
+    from traces.errors import InputError
+
+    target = _target(out, force)
+    options = Options(bls, als, variation, tasks_per_core, seed, slack, overhead, allocator)
+    known_coupling(coupling)
+    peers = PeerOptions(workers, als_timeout, als_command, socket)
+    if tasks and als == RECORDED:
+        raise InputError("--tasks: with --als recorded there are no tasks")
+    machine = platform_of(platform)
+    _say_compiling()
+    jobs = _load(workload, machine, select, oversize)
+    scenario = Scenario.of(jobs, machine, options)
+    with fresh_directory(target, force) as folder, Progress(len(jobs)) as watch:
+        result = run(scenario, coupling_name=coupling, keep_tasks=tasks or trace, peers=peers, watch=watch)
+        arguments = {
+            "workload": workload,
+            "select": select,
+            "oversize": oversize,
+            "platform": platform,
+            "coupling": coupling,
+            "workers": workers,
+            "als_command": als_command,
+            "als_timeout_s": als_timeout,
+            "socket": socket,
+            "tasks_table": tasks,
+            "trace": trace,
+        }
+        write_run(result, folder, arguments, tasks=tasks, trace=trace)
+    _say_jobs(jobs)
+    print(_table(result.summary()))
+    say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
+
+
+@app.command(
+    "grid",
+    short_help="Simulate every combination of both levels.",
+    epilog="Example: twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --out study",
+)
+def grid_command(
+    workload: WorkloadArgument,
+    out: OutOption,
+    bls: Annotated[str, typer.Option(help="Batch policies, separated by commas.")] = "fcfs,edf,sjf",
+    als: Annotated[str, typer.Option(help="Application techniques, separated by commas.")] = "static,ss,gss,fac",
+    variation: Annotated[
+        str, typer.Option(help="Task variation factors, separated by commas.")
+    ] = "0,0.1,0.15,0.2,0.25",
+    seed: SeedOption = 0,
+    select: SelectOption = "all",
+    oversize: OversizeOption = "reject",
+    platform: PlatformOption = None,
+    tasks_per_core: TasksPerCoreOption = 1,
+    overhead: OverheadOption = 0,
+    slack: SlackOption = 2.0,
+    allocator: AllocatorOption = "lowest",
+    workers: WorkersOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Run every combination of policies, techniques and variations; write their table and figures."""
+    from bridge.grid import Grid, makespan_table, run_grid
+    from bridge.progress import Progress
+    from bridge.results_directory import fresh_directory
+    from bridge.run_record import write_grid
+    from bridge.scenario import Options, platform_of
+    from traces.errors import InputError, shown
+
+    target = _target(out, force)
+    try:
+        variations = tuple(float(text) for text in _words(variation))
+    except ValueError:
+        raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
+    options = Options("fcfs", "static", 0.0, tasks_per_core, seed, slack, overhead, allocator)
+    grid = Grid(_words(bls), _words(als), variations, options)
+    machine = platform_of(platform)
+    _say_compiling()
+    jobs = _load(workload, machine, select, oversize)
+    with fresh_directory(target, force) as folder, Progress(len(grid), "cells") as watch:
+        rows = run_grid(jobs, machine, grid, workers=workers, folder=folder / "cells", watch=watch)
+        arguments = {"workload": workload, "select": select, "oversize": oversize, "platform": platform}
+        write_grid(rows, grid, jobs, machine, folder, arguments)
+    _say_jobs(jobs)
+    say(f"makespan of {len(jobs)} jobs on {machine.n_cores} cores, seed {seed}")
+    print(makespan_table(rows, grid))
+    say(f"results: {target / 'grid.parquet'}; figures: {target / 'makespan.png'}, {target / 'ratio.png'}")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+@workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
+def workload_info(
+    workload: WorkloadArgument,
+    platform: PlatformOption = None,
+    oversize: OversizeOption = "reject",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Describe a workload: jobs, span, widths, rejects by reason, busiest day, load on the platform."""
+    from bls.description import describe
+    from bridge.scenario import platform_of
+
+    machine = platform_of(platform)
+    described = describe(_load(workload, machine, "all", oversize), machine)
+    print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else described)
+
+
+@app.command(
+    "platform", short_help="Print the default platform as TOML.", epilog="Example: twolevel platform > my.toml"
+)
+def platform_command() -> None:
+    """Print the default platform as TOML, to start one's own from."""
+    from bls.platform import Platform
+
+    print(Platform().to_toml(), end="")
+
+
+@app.command(
+    "gantt",
+    short_help="Draw the tasks of a run.",
+    epilog="Example: twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
+)
+def gantt_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run --tasks has written.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
+    jobs: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Job numbers, as 1542-1546; default: all.")
+    ] = None,
+    cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Cores, as 64-127; default: all.")] = None,
+    title: Annotated[str, typer.Option(help="Shown above the chart.")] = "",
+) -> None:
+    """Draw the tasks of a run: cores as rows, jobs as colours, idle white."""
+    from bridge.gantt import draw_results
+
+    print(draw_results(Path(results), Path(output), jobs, cores, title))
+
+
+@app.command("doctor", short_help="Look at the installation.", epilog="Example: twolevel doctor")
+def doctor_command() -> None:
+    """Look at the installation: versions, kernel cache, OTF2 library, other packages of our names."""
+    from bridge.doctor import examine
+
+    findings = examine()
+    print(_table([(name, text if well else f"PROBLEM: {text}") for name, text, well in findings]))
+    if not all(well for _, _, well in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,46 @@
+"""Names and ends of processes: what ``ps`` shows, dying with one's parent, and how one ended. Linux."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from typing import Final
+
+__all__ = ["PROCESS_NAME", "SERVER_NAME", "die_with_parent", "how_ended", "name_process"]
+
+#: What ``ps`` shows for an application process of ours, and for the server that forks them; at most 15 bytes.
+PROCESS_NAME: Final = "twolevel-als"
+SERVER_NAME: Final = "twolevel-fork"
+
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_prctl = ctypes.CDLL(None).prctl
+_prctl.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong)
+
+
+def name_process(name: str) -> None:
+    """Set the name that ``ps`` shows for this process."""
+    _prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have this process killed when its parent dies, however that comes about."""
+    _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:  # it died before we asked
+        os._exit(1)
+
+
+def how_ended(code: int) -> str:
+    """How a process ended, as "was killed by SIGKILL".
+
+    Parameters
+    ----------
+    code : int
+        Exit status, or the negative number of the signal that killed it.
+    """
+    if code >= 0:
+        return f"exited with status {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:  # a real-time signal has no name
+        return f"was killed by signal {-code}"

@@ -1,0 +1,82 @@
+"""The toy simulator gone wrong: once, or always, it spoils an answer. ``rogue_peer.py HOW [MARK]``.
+
+With a file to mark that it has happened, it happens once in a run; whoever comes later behaves.
+"""
+
+import os
+import runpy
+import signal
+import socket
+import struct
+import sys
+from pathlib import Path
+
+from msgspec import msgpack
+
+HOW, MARK = sys.argv[1], sys.argv[2:]
+WHERE = "records" if HOW in ("other-lengths", "broken-promise") else "outcome"
+
+
+def is_first():
+    try:
+        for mark in MARK:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+def framed(message):
+    payload = msgpack.encode(message)
+    return struct.pack(">I", len(payload)) + payload
+
+
+def spoiled(message):
+    """What is sent instead of an outcome, or of records."""
+    if HOW == "other-lengths":
+        lengths = struct.unpack(f"<{len(message['length_gflop']) // 8}d", message["length_gflop"])
+        return framed(message | {"length_gflop": struct.pack(f"<{len(lengths)}d", *reversed(lengths))})
+    if HOW == "broken-promise":
+        return framed({"type": "promise", "job": message["job"], "not_before_ns": 2**61}) + framed(message)
+    if HOW == "garbage":
+        return struct.pack(">I", 5) + b"\xc1tea\xc1"
+    if HOW == "oversized":
+        return struct.pack(">I", 2**31) + b"and so on"
+    if HOW == "another-job":
+        return framed(message | {"job": message["job"] + 1000})
+    if HOW == "another-attempt":
+        return framed(message | {"attempt": message["attempt"] + 1})
+    if HOW == "too-early":  # before all of its work can be done
+        early = struct.pack("<q", message["end_ns"] // 2) * (len(message["finish_ns"]) // 8)
+        return framed(message | {"end_ns": message["end_ns"] // 2, "finish_ns": early})
+    if HOW == "twice":
+        return framed(message) * 2
+    if HOW == "unknown-message":
+        return framed({"type": "coffee", "job": message["job"]})
+    if HOW == "failed":
+        return framed({"type": "failed", "job": message["job"], "reason": "out of luck", "blame": "application"})
+    if HOW == "other-sum":
+        return framed(message | {"length_gflop": message["length_gflop"] * (1 + 2**-50)})
+    if HOW == "half-a-frame":
+        return framed(message)[:-5]
+    raise SystemExit(f"no {HOW}")
+
+
+class Rogue(socket.socket):
+    def sendall(self, data):
+        message = msgpack.decode(data[4:])
+        if message["type"] == "hello" and HOW == "future":
+            data = framed(message | {"version": 7, "wishes": ["tea"]})
+        elif HOW != "future" and message["type"] == WHERE and is_first():
+            data = spoiled(message)
+        super().sendall(data)
+        if len(data) != 4 + int.from_bytes(data[:4], "big") and HOW == "half-a-frame":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+if HOW == "exits":
+    raise SystemExit(3)
+if HOW == "never-connects":
+    signal.pause()
+socket.socket = Rogue
+runpy.run_path(str(Path(__file__).with_name("toy_peer.py")))

@@ -1,0 +1,259 @@
+"""Our application simulator behind the protocol, without a network: suspended, changed, stopped, resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from conversation import Pair, changed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from als.application import Application
+from als.tasks import drawn_lengths
+from als.techniques import technique
+from bridge import application_peer
+from bridge.application_peer import ApplicationPeer
+from bridge.messages import (
+    ALL_CORES,
+    Cancel,
+    Change,
+    Failed,
+    Message,
+    Outcome,
+    Recipe,
+    Records,
+    Resume,
+    Start,
+    Suspended,
+    pack_float64,
+    pack_int32,
+    pack_int64,
+    unpack_float64,
+)
+from bridge.session import JobState
+
+START_NS, S = 5 * 10**9, 10**9
+
+
+def start(seed: int = 1, how: str = "ss", records: bool = True, overhead_ns: int = 0, **fields: Any) -> Start:
+    """About twelve tasks of 1 GFLOP on three cores of 1, 2 and 1 GFLOP/s."""
+    recipe = Recipe(seed=seed, job_number=9, n=12, mean_gflop=1.0, variation=0.5, total_gflop=12.0)
+    defaults: dict[str, Any] = {
+        "job": 4,
+        "attempt": 2,
+        "start_ns": START_NS,
+        "core_speed_gflops": pack_float64([1.0, 2.0, 1.0]),
+        "technique": how,
+        "overhead_ns": overhead_ns,
+        "records": records,
+        "recipe": recipe,
+        "tasks": None,
+        "until_ns": None,
+        "changes": (),
+        "stop_ns": None,
+    }
+    return Start(**{**defaults, **fields})
+
+
+class Played:
+    """A bridge and an application that hear each other; both sessions judge every message."""
+
+    def __init__(self) -> None:
+        self.pair, self.peer = Pair("recipe"), ApplicationPeer()
+
+    def answers(self, order: Message) -> list[Message]:
+        """What the peer answers to an order."""
+        self.pair.say(order)
+        answers = []
+        for answer in self.peer.answers(order):
+            self.pair.say(answer)
+            answers.append(answer)
+        return answers
+
+    def run(self, order: Start, resumes: Iterable[Resume] = ()) -> list[Message]:
+        """The answers after the last suspension, if there are any suspensions at all."""
+        answers = self.answers(order)
+        for resume in resumes:
+            if not isinstance(answers[-1], Suspended):
+                break
+            answers = self.answers(resume)
+        return answers
+
+
+def resume(**fields: Any) -> Resume:
+    return Resume(**{"job": 4, "until_ns": None, "changes": (), "stop_ns": None, **fields})
+
+
+def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list[Message]:
+    """What the engine itself gives, driven by hand, as the peer should report it."""
+    recipe = order.recipe
+    assert recipe is not None
+    lengths = drawn_lengths(recipe.seed, 9, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop)
+    speeds = unpack_float64(order.core_speed_gflops)
+    how = technique(order.technique)
+    application = Application(lengths, speeds, how, start_ns=START_NS, overhead_ns=order.overhead_ns)
+    for change in changes:
+        if stop_ns is None or change.at_ns < stop_ns:
+            application.advance(change.at_ns)
+            application.set_speed(change.speed_gflops, None if change.core == ALL_CORES else change.core)
+    if not application.advance(stop_ns):
+        application.stop()
+    state = application.state
+    return [
+        Records(
+            job=4,
+            first=0,
+            start_ns=pack_int64(state.start_ns),
+            end_ns=pack_int64(state.end_ns),
+            core=pack_int32(state.core),
+            chunk=pack_int32(state.chunk),
+            length_gflop=pack_float64(lengths),
+        ),
+        Outcome(
+            job=4,
+            attempt=order.attempt,
+            end_ns=application.end_ns,
+            tasks=len(lengths),
+            chunks=application.chunks,
+            length_gflop=application.length_gflop,
+            finish_ns=pack_int64(state.finish_ns),
+        ),
+    ]
+
+
+INSTANTS = st.integers(0, 6 * S).map(lambda after: START_NS + after)
+CHANGES = st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, 2), speed_gflops=st.sampled_from([0.5, 1.0, 3.0]))
+STARTS = st.builds(
+    start,
+    seed=st.integers(0, 50),
+    how=st.sampled_from(["static", "ss", "gss", "fac"]),
+    overhead_ns=st.sampled_from([0, 1, S // 7]),
+)
+
+
+def in_order(changes: Iterable[Change]) -> tuple[Change, ...]:
+    return tuple(sorted(changes, key=lambda change: change.at_ns))
+
+
+@given(order=STARTS, changes=st.lists(CHANGES, max_size=5).map(in_order), stop_ns=st.none() | INSTANTS)
+def test_changes_and_a_stop_told_at_the_start(order: Start, changes: tuple[Change, ...], stop_ns: int | None) -> None:
+    told = changed(order, changes=changes, stop_ns=stop_ns)
+    assert Played().run(told) == driven(order, changes, stop_ns)
+
+
+@given(
+    order=STARTS,
+    changes=st.lists(CHANGES, max_size=5).map(in_order),
+    stop_ns=st.none() | INSTANTS,
+    pauses=st.lists(INSTANTS, min_size=1, max_size=6).map(sorted),
+    late=st.booleans(),
+)
+def test_suspending_at_any_instants_changes_nothing(
+    order: Start, changes: tuple[Change, ...], stop_ns: int | None, pauses: list[int], late: bool
+) -> None:
+    def known(now_ns: int, before_ns: int | None) -> tuple[Change, ...]:
+        """What is told at an instant: late, what comes into force before the next; early, all at once."""
+        if not late:
+            return changes if now_ns == -1 else ()
+        return tuple(c for c in changes if now_ns <= c.at_ns and (before_ns is None or c.at_ns < before_ns))
+
+    first = changed(order, until_ns=pauses[0], changes=known(-1, pauses[0]), stop_ns=stop_ns)
+    resumes = [
+        resume(
+            until_ns=until_ns,
+            changes=known(now_ns, until_ns),
+            stop_ns=stop_ns,
+        )
+        for now_ns, until_ns in pairwise([*pauses, None])
+    ]
+    if stop_ns is not None and stop_ns < pauses[0]:
+        resumes = []
+    resumes = [one for one, now_ns in zip(resumes, pauses, strict=False) if stop_ns is None or stop_ns >= now_ns]
+    assert Played().run(first, resumes) == driven(order, changes, stop_ns)
+
+
+def test_several_jobs_suspended_at_once() -> None:
+    played = Played()
+    orders = [changed(start(seed), job=seed, until_ns=START_NS + S) for seed in range(3)]
+    for order in orders:
+        assert isinstance(played.answers(order)[-1], Suspended)
+    assert played.pair.bridge.open_jobs() == [0, 1, 2]
+    for seed in (2, 0, 1):
+        ended = played.answers(changed(resume(), job=seed))
+        alone = Played().answers(changed(start(seed), job=seed))
+        assert ended == alone
+
+
+def test_a_suspended_job_promises_what_its_cores_hold() -> None:
+    # One chunk a core: the last to be through ends the job, and that is known at once.
+    order = start(how="static", until_ns=START_NS + 1)
+    played = Played()
+    (suspended,) = played.answers(order)
+    assert isinstance(suspended, Suspended)
+    *_, outcome = played.answers(resume())
+    assert isinstance(outcome, Outcome)
+    assert suspended.now_ns == START_NS + 1
+    assert suspended.not_before_ns == outcome.end_ns
+
+
+@pytest.mark.parametrize("field", ["changes", "stop_ns"])
+def test_a_promise_counts_on_what_was_told(field: str) -> None:
+    at_ns = START_NS + 2 * S
+    told = (Change(at_ns=at_ns, core=ALL_CORES, speed_gflops=9.0),) if field == "changes" else at_ns
+    (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **{field: told}))
+    assert isinstance(suspended, Suspended)
+    assert suspended.not_before_ns == at_ns
+
+
+def test_without_records_the_outcome_is_the_same() -> None:
+    assert Played().run(start(records=False)) == Played().run(start())[-1:]
+
+
+def test_a_stop_is_taken_back_by_a_resume_without_one() -> None:
+    stopped = start(until_ns=START_NS + S, stop_ns=START_NS + 2 * S)
+    assert Played().run(stopped, [resume()]) == Played().run(start())
+
+
+def test_a_cancelled_job_is_forgotten() -> None:
+    played = Played()
+    played.answers(start(until_ns=START_NS + S))
+    assert played.answers(Cancel(job=4)) == []
+    assert played.answers(Cancel(job=5)) == []  # one that it never knew
+    assert played.pair.bridge.job_state(4) is JobState.CANCELLED
+
+
+def test_an_unknown_technique() -> None:
+    (failed,) = Played().answers(start(how="sss"))
+    assert isinstance(failed, Failed)
+    assert failed.blame == "user"
+    assert failed.reason.startswith("technique: unknown application technique 'sss'; known: ss, ")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(MemoryError(), "MemoryError: "), (ZeroDivisionError("a\nbug"), "ZeroDivisionError: a bug")]
+)
+def test_what_cannot_be_simulated_is_answered(monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str) -> None:
+    def broken(*arguments: Any, **options: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(application_peer, "Application", broken)
+    (failed,) = Played().answers(start())
+    assert isinstance(failed, Failed)
+    assert failed.blame == "application"
+    assert failed.reason == " ".join(reason.split())
+
+
+def test_a_technique_that_answers_nonsense(tmp_path: Any) -> None:
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(
+        "from als.techniques import Technique, technique_kernel\n\n"
+        "@technique_kernel\ndef chunk(n_tasks, n_cores, core, request, remaining, memo):\n    return remaining + 1\n\n"
+        'GREEDY = Technique("greedy", chunk)\n'
+    )
+    (failed,) = Played().answers(start(how=f"{plugin}:GREEDY"))
+    assert isinstance(failed, Failed)
+    assert failed.blame == "application"
+    assert failed.reason == "application technique greedy gave a chunk outside 0 to the remaining tasks"

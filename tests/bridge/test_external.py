@@ -1,0 +1,157 @@
+"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faulty_runs import assert_same, descendants, expected, simulated
+
+from bridge import fleet
+from bridge.launchers import Launcher
+from traces.errors import InputError, PeerError, TwolevelError
+
+HERE = Path(__file__).parent
+TOY = shlex.join([sys.executable, str(HERE / "toy_peer.py")])
+COUPLINGS = ("pool", "process")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert descendants() == {}
+    assert list(tmp_path.glob("twolevel-*")) == []
+
+
+def rogue(how: str, mark: Path | None = None) -> str:
+    """The command of a simulator that misbehaves; once, if there is a mark to leave."""
+    return shlex.join([sys.executable, str(HERE / "rogue_peer.py"), how, *([str(mark)] if mark else [])])
+
+
+@pytest.mark.parametrize("technique", ["ss", "static"])
+@pytest.mark.parametrize(
+    ("coupling", "socket", "jobs"), [("pool", "unix", 40), ("pool", "tcp", 40), ("process", "unix", 12)]
+)
+def test_the_toy_gives_what_inline_gives(technique: str, coupling: str, socket: str, jobs: int) -> None:
+    result = simulated(coupling, jobs, als=technique, als_command=TOY, socket=socket)
+    assert_same(result, expected(jobs, als=technique))
+    assert result.coupling["retries"] == result.coupling["refused"] == 0
+
+
+def test_a_technique_that_the_simulator_does_not_know() -> None:
+    message = r"^job 1\d\d: the application simulator says: unknown technique gss: ss, static$"
+    with pytest.raises(InputError, match=message):
+        simulated("pool", als="gss", als_command=TOY)
+
+
+def test_a_simulator_that_gives_up() -> None:
+    with pytest.raises(PeerError, match=r"^job 1\d\d: the application simulator says: out of luck$"):
+        simulated("pool", als_command=rogue("failed"))
+
+
+RECOVERABLE = {
+    "garbage": "not a message",
+    "oversized": "a frame of 2147483648 bytes",
+    "another-job": "outcome is not allowed while the job is absent",
+    "another-attempt": "attempt is 1; expected: 0",
+    "too-early": "from the promise,",
+    "twice": "outcome is not allowed while the job is absent",
+    "unknown-message": "not a message",
+    "other-lengths": "records of tasks with other lengths than it was told",
+    "half-a-frame": "was killed by SIGKILL",
+}
+
+
+@pytest.mark.parametrize("how", RECOVERABLE)
+def test_one_that_misbehaves_once(how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    mark = tmp_path / "mark"
+    result = simulated("pool", 8, als_command=rogue(how, mark), workers=1)
+    assert_same(result, expected(8))
+    assert mark.exists()
+    assert RECOVERABLE[how] in caplog.text
+    assert result.coupling["retries"] >= (0 if how == "twice" else 1)
+
+
+def test_one_that_always_misbehaves() -> None:
+    message = r"^job 1\d\d: its application process failed 4 times; the last one .*attempt is 4; expected: 3"
+    with pytest.raises(PeerError, match=message):
+        simulated("pool", 8, als_command=rogue("another-attempt"))
+
+
+def test_a_broken_promise_cannot_be_mended(tmp_path: Path) -> None:
+    # The batch level may have run on meanwhile.
+    message = r"^job 100: its end at \d+ ns is before what was promised by an earlier process$"
+    with pytest.raises(PeerError, match=message):
+        simulated("pool", 8, als_command=rogue("broken-promise", tmp_path / "mark"), workers=1)
+
+
+def test_a_sum_that_was_added_otherwise_does_not_show() -> None:
+    assert_same(simulated("pool", 8, als_command=rogue("other-sum")), expected(8))
+
+
+def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(PeerError, match=r"processes in a row did not say hello; the last one exited with status 1$"):
+        simulated("pool", 8, als_command=rogue("future"))
+    assert "protocol version 7 is not spoken here; spoken: 1" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "message"),
+    [
+        ("no-such-program --fast", InputError, "^--als-command: 'no-such-program' is not a program that can be run$"),
+        (rogue("exits"), PeerError, "5 processes in a row did not say hello; the last one exited with status 3$"),
+        (rogue("never-connects"), PeerError, r"did not say hello; the last one did not connect within 0\.4 s$"),
+    ],
+)
+def test_one_that_never_comes(
+    command: str, kind: type[TwolevelError], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "CONNECT_S", 0.4 if "never" in command else 30.0)
+    with pytest.raises(kind, match=message):
+        simulated("pool", 8, als_command=command, workers=5, als_timeout_s=0.4)
+
+
+def test_one_that_cannot_be_executed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    with pytest.raises(PeerError, match=r"the last one exited with status 127$"):
+        simulated("pool", 8, als_command=str(broken))
+    assert f"{broken}: No such file or directory" in capfd.readouterr().err
+
+
+def test_what_a_command_starts_ends_with_it(tmp_path: Path) -> None:
+    # A shell that waits for the simulator that it has started, and another child that waits for ever.
+    script = tmp_path / "wrapped.sh"
+    script.write_text(f"#!/bin/sh\nsleep 1000000 &\n{TOY}\n")
+    script.chmod(0o755)
+    assert_same(simulated("pool", 8, als_command=str(script)), expected(8))
+
+
+def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(self: Launcher, worker: str) -> None:
+        self._owner.unborn(worker, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(Launcher, "launch", launch)
+    monkeypatch.setattr(fleet, "PAUSE_S", 0.0)
+    with pytest.raises(PeerError, match=r"^no application process can be started: Resource temporarily unavailable$"):
+        simulated("pool", 8)
+
+
+def test_fewer_processes_than_wanted(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    real = Launcher.launch
+
+    def launch(self: Launcher, worker: str) -> None:
+        if worker == "w0":
+            real(self, worker)
+        else:
+            self._owner.unborn(worker, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(Launcher, "launch", launch)
+    assert_same(simulated("pool", 8, workers=3), expected(8))
+    assert "no more than 1 application processes can be started: Resource temporarily unavailable" in caplog.text

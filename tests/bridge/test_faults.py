@@ -1,0 +1,229 @@
+"""Application processes that are killed, stopped or never come: the same result, or one clear error, and nothing left."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_runs import (
+    PATIENCE_S,
+    PLATFORM,
+    Once,
+    assert_same,
+    await_end,
+    await_that,
+    descendants,
+    expected,
+    servers,
+    simulated,
+    strike,
+    workers,
+    workload,
+)
+
+import bridge
+from bridge import fleet
+from bridge.couplings import PeerOptions
+from bridge.fleet import RETRIES, Fleet
+from bridge.launchers import Launcher
+from bridge.roster import Order, Roster, Worker
+from bridge.scenario import Options, Scenario
+from bridge.simulation import run
+from traces.errors import PeerError
+
+COUPLINGS = ("pool", "process")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert descendants() == {}
+    assert list(tmp_path.glob("twolevel-*")) == []
+
+
+def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], what: Callable[[], Any]) -> list[Order]:
+    """Do something when a worker is given a job that is wanted, before the worker knows; returns those jobs."""
+    met: list[Order] = []
+    give = Roster.give
+
+    def given(self: Roster, worker: Worker, order: Order) -> None:
+        give(self, worker, order)
+        if wanted(order):
+            met.append(order)
+            what()
+
+    monkeypatch.setattr(Roster, "give", given)
+    return met
+
+
+def watched(coupling: str, watch: Any, cores: int | None = None, **peers: Any) -> bridge.Result:
+    """The run of ``faulty_runs`` under a watch."""
+    scenario = Scenario.of(workload(cores=cores), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+    return run(scenario, coupling_name=coupling, peers=PeerOptions(workers=2, **peers), watch=watch)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_killed_while_it_holds_a_job(
+    coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    met = at_order(
+        monkeypatch,
+        lambda order: order.start.job in (5, 17) and order.start.attempt == 0,
+        lambda: strike(workers()),
+    )
+    with caplog.at_level(logging.WARNING, "twolevel.bridge"):
+        result = simulated(coupling)
+    assert_same(result, expected())
+    assert len(met) == 2
+    assert result.coupling["retries"] >= 2
+    assert "was killed by SIGKILL; simulated again: job " in caplog.text
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_killed_while_idle(coupling: str) -> None:
+    # One job at a time; when the watch looks, it has just ended.
+    kill = Once(7, lambda: strike(workers()))
+    assert_same(watched(coupling, kill, cores=12), expected(cores=12))
+    assert kill.done
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_killed_before_its_hello(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = Launcher.launch
+
+    def stillborn(self: Launcher, worker: str) -> None:
+        launch(self, worker)
+        if worker in ("w0", "w1", "w3"):
+            self.kill(worker)
+
+    monkeypatch.setattr(Launcher, "launch", stillborn)
+    result = simulated(coupling)
+    assert_same(result, expected())
+    assert result.coupling["retries"] == 0
+    assert result.coupling["processes"] == (40 if coupling == "process" else 2) + 3
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_the_fork_server_is_killed(coupling: str) -> None:
+    seen: list[int] = []
+
+    def kill() -> None:
+        seen.extend(descendants())
+        strike(servers())
+
+    assert_same(watched(coupling, Once(9, kill)), expected())
+    assert len(seen) >= 2
+    await_end(seen)  # the workers died with it
+
+
+def test_no_fork_server_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = Launcher.launch
+
+    def fatal(self: Launcher, worker: str) -> None:
+        launch(self, worker)
+        strike(descendants())  # the server may not have got its name yet
+
+    monkeypatch.setattr(Launcher, "launch", fatal)
+    with pytest.raises(PeerError, match=r"^twolevel-fork, .* was killed by SIGKILL for the 4th time$"):
+        simulated("pool", jobs=3)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_stopped_while_it_holds_a_job(
+    coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    at_order(
+        monkeypatch,
+        lambda order: order.start.job == 8 and order.start.attempt == 0,
+        lambda: strike(workers(), signal.SIGSTOP),
+    )
+    monkeypatch.setattr(fleet, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
+    assert_same(simulated(coupling, workers=1, als_timeout_s=1.0), expected())
+    assert "did not answer for 1 s" in caplog.text
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_the_same_job_is_lost_again_and_again(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    met = at_order(monkeypatch, lambda order: order.start.job == 8, lambda: strike(workers()))
+    message = rf"^job 108: its application process failed {RETRIES + 1} times; the last one was killed by SIGKILL$"
+    with pytest.raises(PeerError, match=message):
+        simulated(coupling)
+    assert [order.start.attempt for order in met] == list(range(RETRIES + 1))
+
+
+def test_the_job_behind_is_not_to_blame(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Job 8 kills its worker, whichever else that one holds; only job 8 may be named.
+    at_order(monkeypatch, lambda order: order.start.job == 8, lambda: strike(workers()))
+    with pytest.raises(PeerError, match=r"^job 108: "):
+        simulated("pool", workers=1)
+
+
+def test_a_fault_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Fleet, worker: Worker, message: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Fleet, "_take", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        simulated("pool", jobs=3)
+
+
+@contextmanager
+def started(tmp_path: Path, coupling: str) -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
+    """A ``twolevel run`` of many jobs whose workers have been stopped, so that it waits; and all of its processes."""
+    log, out = tmp_path / "log.swf", tmp_path / "out"
+    lines = [f"{k} {k} -1 50 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1" for k in range(1, 5001)]
+    log.write_text("\n".join(lines) + "\n")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "bridge.cli", "run", str(log), "--out", str(out), "--coupling", coupling]
+    with subprocess.Popen(
+        [*command, "--workers", "2", "--no-trace"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    ) as process:
+        await_that(lambda: workers(process.pid) or process.poll() is not None)
+        # More may come while these are stopped; and then there are none that work.
+        stopped: set[int] = set()
+        while new := set(workers(process.pid)) - stopped:
+            strike(new, signal.SIGSTOP)
+            stopped |= new
+        try:
+            yield process, out, list(descendants(process.pid))
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(tmp_path: Path, coupling: str, number: signal.Signals) -> None:
+    with started(tmp_path, coupling) as (process, _, others):
+        assert len(others) >= 2
+        process.send_signal(number)
+        error = process.communicate(timeout=PATIENCE_S)[1]
+        assert process.returncode == 130
+        assert "Traceback" not in error
+        await_end(others)
+    assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == []
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_the_bridge_itself_is_killed(tmp_path: Path, coupling: str) -> None:
+    with started(tmp_path, coupling) as (process, out, others):
+        assert len(others) >= 2
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+        await_end(others)
+    assert not out.exists()

@@ -1,0 +1,140 @@
+"""The fork server by itself: commands in, reports out, and nobody left when the commands end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faulty_runs import PATIENCE_S, await_end, await_that, descendants, strike
+
+from bridge.large_pages import use_large_pages
+from bridge.process_names import SERVER_NAME, how_ended
+
+
+class Server:
+    """A fork server and both of its pipes."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from bridge.forkserver import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def tell(self, *words: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(words) + "\n")
+
+    def report(self) -> list[str]:
+        assert self.process.stdout is not None
+        words: list[str] = json.loads(self.process.stdout.readline())
+        return words
+
+    def start(self, worker: str, *command: str) -> None:
+        self.tell("start", worker, "unix:/nowhere", "token", *command)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    with server.process:
+        yield server
+    assert server.process.wait(PATIENCE_S) == 0
+    assert descendants() == {}
+
+
+def test_how_commands_end(server: Server) -> None:
+    for command, how in (
+        ("exit 0", "exited with status 0"),
+        ("exit 7", "exited with status 7"),
+        ("kill -9 $$", "was killed by SIGKILL"),
+        ("kill -SEGV $$", "was killed by SIGSEGV"),
+    ):
+        server.start("w", "/bin/sh", "-c", command)
+        assert server.report() == ["gone", "w", how]
+
+
+def test_a_command_is_told_where_to_connect(server: Server, tmp_path: Path) -> None:
+    shown = tmp_path / "shown"
+    server.start("w7", "/bin/sh", "-c", f'echo "$TWOLEVEL_ADDRESS $TWOLEVEL_TOKEN $TWOLEVEL_WORKER" > {shown}')
+    assert server.report() == ["gone", "w7", "exited with status 0"]
+    assert shown.read_text() == "unix:/nowhere token w7\n"
+
+
+def test_a_command_that_is_none(server: Server) -> None:
+    server.start("w", "/no/such/program")
+    assert server.report() == ["gone", "w", "exited with status 127"]
+
+
+def test_it_is_named(server: Server) -> None:
+    comm = Path(f"/proc/{server.process.pid}/comm")
+    assert await_that(lambda: comm.read_text().strip() == SERVER_NAME)
+
+
+def waiting(server: Server) -> list[int]:
+    """A command that waits for ever, and a child of its own that does."""
+    server.start("w", "/bin/sh", "-c", "sleep 1000000 & sleep 1000000; true")
+    return await_that(lambda: len(found := descendants(server.process.pid)) == 3 and list(found))
+
+
+def test_killing_a_command_kills_what_it_has_started(server: Server) -> None:
+    pids = waiting(server)
+    server.tell("kill", "w")
+    server.tell("kill", "nobody")
+    assert server.report() == ["gone", "w", "was killed by SIGKILL"]
+    await_end(pids)
+
+
+def test_what_a_command_leaves_behind_is_killed(server: Server) -> None:
+    pids = waiting(server)
+    leader = next(pid for pid in pids if os.getpgid(pid) == pid)
+    strike([leader], signal.SIGTERM)
+    assert server.report() == ["gone", "w", "was killed by SIGTERM"]
+    await_end(pids)
+
+
+def test_all_end_with_the_commands(server: Server) -> None:
+    pids = waiting(server)
+    assert server.process.stdin is not None
+    server.process.stdin.close()
+    await_end(pids)
+
+
+def test_workers_end_with_a_server_that_is_killed() -> None:
+    server = Server()
+    with server.process:
+        server.start("w", "/bin/sleep", "1000000")
+        pids = await_that(lambda: list(descendants(server.process.pid)))
+        server.process.kill()
+    await_end(pids)
+
+
+def test_a_worker_whose_bridge_is_not_there_ends_quietly(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    server.tell("warm", "no-such-technique")  # which is for its orders to be answered with
+    assert server.report() == ["ready"]
+    server.tell("fork", "w", "unix:/nowhere", "token")
+    assert server.report() == ["gone", "w", "exited with status 1"]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [(0, "exited with status 0"), (-9, "was killed by SIGKILL"), (-signal.SIGRTMIN - 3, "was killed by signal 37")],
+)
+def test_how_a_process_ended(code: int, how: str) -> None:
+    assert how_ended(code) == how
+
+
+def test_large_pages_hold_what_the_small_ones_held() -> None:
+    data = bytearray(os.urandom(1 << 20) * 8)
+    copy = bytes(data)
+    assert use_large_pages() >= 0
+    assert data == copy

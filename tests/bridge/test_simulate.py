@@ -1,0 +1,337 @@
+"""Both levels together, inline: the slow reference, the literature's examples, and what must hold of every run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd, done
+
+import bls.policies
+import bridge
+from als.application import Application
+from als.techniques import TECHNIQUES as REGISTERED
+from als.techniques import Technique, technique_kernel
+from bls import engine
+from bls.allocators import ALLOCATORS
+from bls.platform import HostGroup, Platform
+from bls.simulator import BatchSimulator
+from bls.workload import Workload
+from bridge.couplings import inline
+from traces.errors import InputError, PluginError
+from traces.tables import write_jobs, write_tasks
+
+S = 10**9
+
+
+@settings(max_examples=1500)
+@given(case=cases())
+def test_both_levels_as_the_slow_reference(case: Case) -> None:
+    assert_as_expected(case.simulated(), case.expected())
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_hundreds_of_jobs_as_the_slow_reference(policy: str, technique: str) -> None:
+    case = crowd(11, 250, policy=policy, technique=technique, variation=0.25, tasks_per_core=3, overhead=40)
+    result = case.simulated()
+    assert_as_expected(result, case.expected())
+    waited = int((result.jobs.start_ns > result.jobs.submit_ns).sum())
+    assert waited > 100, "hardly a job had to wait"
+
+
+# The two-level paper's section 4.2: four jobs of three tasks on five resources. In each job the first two tasks
+# together are as long as the third: here 1, 2 and 3 s of work on resources of 1 GFLOP/s. J0 and J1 arrive at 0, J2 at
+# 1 s and J3 at 2 s. They ask for {R0, R1}, {R2, R3}, {R2, R4} and {R0, R4}.
+PAPER_JOBS = Workload.from_jobs([(0, 0, 3, 2, 3), (1, 0, 3, 2, 3), (2, 1, 3, 2, 3), (3, 2, 3, 2, 3)])
+PAPER_CORES = {0: "0-1", 1: "2-3", 2: "2 4", 3: "0 4"}
+PAPER_TASKS = [1.0, 2.0, 3.0]
+
+
+def paper_log(technique: str) -> list[str]:
+    """What happens, in seconds: the bridge by hand, one application for each job that the batch engine starts."""
+    simulator = BatchSimulator(PAPER_JOBS, 5, bls.policies.POLICIES["fcfs"], ALLOCATORS["given"], requested=PAPER_CORES)
+    log = []
+    while simulator.advance(100) == engine.STARTED:
+        for row in simulator.started():
+            cores = [core for lo, hi in simulator.allocation(row) for core in range(lo, hi)]
+            application = Application(
+                PAPER_TASKS, [1.0, 1.0], REGISTERED[technique], start_ns=simulator.now_ns, core_number=np.array(cores)
+            )
+            assert application.advance()
+            assert simulator.outcome(row, application.end_ns)
+            state = application.state
+            for task in range(3):
+                start, end = state.start_ns[task] // S, state.end_ns[task] // S
+                log.append(f"J{row} T{task} on R{state.core[task]} {start}-{end}")
+    return log
+
+
+def test_the_papers_four_jobs_under_static() -> None:
+    """STATIC gives a job's first two tasks to one core and the third to the other: they are even. J2 waits for R2, which
+    J1 holds; J3 waits for R4, which J2 holds, though R0 is free from 3 s on."""
+    assert paper_log("static") == [
+        "J0 T0 on R0 0-1",
+        "J0 T1 on R0 1-3",
+        "J0 T2 on R1 0-3",
+        "J1 T0 on R2 0-1",
+        "J1 T1 on R2 1-3",
+        "J1 T2 on R3 0-3",
+        "J2 T0 on R2 3-4",
+        "J2 T1 on R2 4-6",
+        "J2 T2 on R4 3-6",
+        "J3 T0 on R0 6-7",
+        "J3 T1 on R0 7-9",
+        "J3 T2 on R4 6-9",
+    ]
+
+
+def test_the_papers_four_jobs_under_ss() -> None:
+    """SS gives the longest task last, to the first core that is free: each job ends a second later, and J3 starts two later
+    than under STATIC. What the application level does, the batch level feels."""
+    assert paper_log("ss") == [
+        "J0 T0 on R0 0-1",
+        "J0 T1 on R1 0-2",
+        "J0 T2 on R0 1-4",
+        "J1 T0 on R2 0-1",
+        "J1 T1 on R3 0-2",
+        "J1 T2 on R2 1-4",
+        "J2 T0 on R2 4-5",
+        "J2 T1 on R4 4-6",
+        "J2 T2 on R2 5-8",
+        "J3 T0 on R0 8-9",
+        "J3 T1 on R4 8-10",
+        "J3 T2 on R0 9-12",
+    ]
+
+
+def test_the_papers_four_jobs_through_the_front_door() -> None:
+    result = bridge.simulate(
+        PAPER_JOBS,
+        Platform((HostGroup(5, 1, 1.0),)),
+        bls="fcfs",
+        als="static",
+        allocator="given",
+        requested=PAPER_CORES,
+    )
+    table = result.jobs
+    assert (table.start_ns // S).tolist() == [0, 0, 3, 6]
+    assert (table.end_ns // S).tolist() == [3, 3, 6, 9]
+    assert table.allocation.tolist() == ["0-1", "2-3", "2 4", "0 4"]
+
+
+@settings(max_examples=400)
+@given(case=cases(max_jobs=12))
+def test_what_holds_of_every_run(case: Case) -> None:
+    result = case.simulated()  # with check_ledger: no core does two things, tasks lie in their jobs
+    jobs, tasks = result.ledger.jobs, result.ledger.tasks
+    assert tasks is not None
+    ends = set(jobs.end_ns.tolist())
+    for row in range(len(jobs)):
+        mine = slice(tasks.first[row], tasks.first[row + 1])
+        lengths = tasks.length_gflop[mine].tolist()
+        # Every task once, and every one of a sum of lengths that makes up the job; the last one is not too many.
+        assert len(lengths) == jobs.tasks[row]
+        nominal = jobs.cores[row] * min(case.core_speeds) * (result.scenario.workload.run_ns[row] / 1e9)
+        assert sum(lengths) >= nominal * (1 - 1e-12)
+        assert case.variation == 0 or sum(lengths[:-1]) < nominal * (1 + 1e-12)
+        assert tasks.end_ns[mine].max() == jobs.end_ns[row]
+        # Each task takes as long as its core needs for it.
+        speeds = np.array(case.core_speeds)[tasks.core[mine]]
+        took = (tasks.end_ns - tasks.start_ns)[mine]
+        assert np.abs(took - np.array(lengths) / speeds * 1e9).max() <= 1
+        # Chunks are consecutive tasks of one core, numbered in order.
+        chunk = tasks.chunk[mine]
+        assert chunk[0] == 0
+        assert set(np.diff(chunk).tolist()) <= {0, 1}
+        assert chunk[-1] == jobs.chunks[row] - 1
+        same = np.flatnonzero(np.diff(chunk) == 0)
+        assert (tasks.core[mine][same] == tasks.core[mine][same + 1]).all()
+        assert (tasks.end_ns[mine][same] == tasks.start_ns[mine][same + 1]).all()
+        # Who waited, waited for an end.
+        assert jobs.start_ns[row] == jobs.submit_ns[row] or int(jobs.start_ns[row]) in ends
+
+
+@settings(max_examples=150)
+@given(case=cases(max_jobs=5))
+def test_a_job_has_the_same_tasks_in_every_cell(case: Case) -> None:
+    """They depend on the seed and the job's number; not on policy, technique, overhead, or the other jobs."""
+    lengths = {job.number: [task.length for task in job.tasks] for job in done(case.simulated())}
+    elsewhere = replace(
+        case,
+        policy=POLICIES[(POLICIES.index(case.policy) + 1) % 3],
+        technique=TECHNIQUES[(TECHNIQUES.index(case.technique) + 1) % 4],
+        overhead=case.overhead + 5,
+        jobs=tuple(reversed(case.jobs)),
+    )
+    assert {job.number: [task.length for task in job.tasks] for job in done(elsewhere.simulated())} == lengths
+    alone = replace(case, jobs=case.jobs[:1])
+    number = case.jobs[0].number
+    assert [task.length for task in done(alone.simulated())[0].tasks] == lengths[number]
+
+
+@settings(max_examples=300)
+@given(
+    runs_ns=st.lists(
+        st.integers(1, 2 * 10**6).map(lambda seconds: seconds * S) | st.integers(1, 2 * 10**15), min_size=1, max_size=4
+    ),
+    cores=st.integers(1, 6),
+    speed=st.sampled_from((46.875, 3.3)) | st.floats(1e-3, 1e6),
+)
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_without_variation_a_job_lasts_its_recorded_run_time(
+    technique: str, runs_ns: list[int], cores: int, speed: float
+) -> None:
+    """To the nanosecond, at any speed, up to run times of two million seconds."""
+    n = len(runs_ns)
+    columns = [
+        np.arange(n),
+        np.zeros(n, int),
+        np.array(runs_ns),
+        np.full(n, cores),
+        np.array(runs_ns),
+        np.arange(n) + 1,
+    ]
+    workload = Workload.from_lines(columns, header=(), rejects={}, source="w", n_lines=n)
+    platform = Platform((HostGroup(1, 6, speed * 6),))
+    jobs = bridge.simulate(workload, platform, als=technique, keep_tasks=False).ledger.jobs
+    assert (jobs.end_ns - jobs.start_ns).tolist() == runs_ns
+    assert (jobs.tasks == cores).all()
+    recorded = bridge.simulate(workload, platform, als="recorded").ledger.jobs
+    assert jobs.start_ns.tolist() == recorded.start_ns.tolist()
+
+
+def test_without_task_records_the_jobs_are_the_same() -> None:
+    case = crowd(5, 60, technique="fac", variation=0.25)
+    with_tasks, without = case.simulated(), case.simulated(keep_tasks=False)
+    assert without.jobs.equals(with_tasks.jobs)
+    assert without.metrics == with_tasks.metrics
+    with pytest.raises(InputError, match="this result has no tasks"):
+        _ = without.tasks
+
+
+def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = crowd(6, 60, technique="gss", variation=0.5, tasks_per_core=3)
+    expected = case.simulated()
+    made = inline.kernel.new_inline_state
+    grown: list[int] = []
+
+    def small(*arguments: Any, **keywords: Any) -> Any:
+        state, _ = made(*arguments, **keywords)
+        records = {
+            name: getattr(state.application, name)[:1].copy() for name in ("start_ns", "end_ns", "core", "chunk")
+        }
+        tight = state.application._replace(lengths=np.empty(1), **records)
+        grown.append(len(tight.lengths))
+        return state._replace(application=tight), np.empty(1)
+
+    monkeypatch.setattr(inline.kernel, "new_inline_state", small)
+    result = case.simulated()
+    assert grown == [1]
+    assert done(result) == done(expected)
+
+
+@technique_kernel
+def _greedy(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    return remaining + (1 if n_tasks == 3 else 0)
+
+
+def test_a_technique_at_fault_is_named_with_the_job() -> None:
+    workload = Workload.from_jobs([(4, 0, 1, 2, 1), (17, 0, 1, 3, 1)])
+    with pytest.raises(PluginError) as caught:
+        bridge.simulate(workload, als=Technique("greedy", _greedy))
+    assert str(caught.value) == ("job 17: application technique greedy gave a chunk outside 0 to the remaining tasks")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bls": "fcsf"}, "--bls: unknown batch policy 'fcsf'; known: fcfs, "),
+        ({"als": "recordd"}, "--als: unknown application technique 'recordd'; known: recorded, "),
+        ({"allocator": "low"}, "--allocator: unknown allocator 'low'; known: lowest, "),
+        ({"coupling": "inlin"}, "--coupling: unknown coupling 'inlin'; known: inline, "),
+        ({"als_command": "true"}, "--als-command needs --coupling pool or process: inline runs no other program"),
+        ({"overhead_ns": -1}, "--overhead: -1; allowed: 0 to 3600000000000 ns (an hour)"),
+        ({"slack": float("nan")}, "--slack: nan; allowed: a finite number"),
+        ({"variation": 11}, "--variation: 11; allowed: 0 to 10"),
+        ({"workers": 0}, "--workers: 0; allowed: 1 to 1024"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        bridge.simulate(PAPER_JOBS, **options)
+    assert str(caught.value).startswith(message)
+
+
+TINY = """
+import sys
+from pathlib import Path
+
+import bridge
+from bls.platform import HostGroup, Platform
+from bls.workload import Workload
+from traces.compiled import jit_enabled
+from traces.tables import write_jobs, write_tasks
+
+
+def main(folder):
+    jobs = [(5, 0, 3, 2, 4), (6, 0, 2, 3, 2), (7, 1, 1e-6, 1, 9), (8, 2.5, 4, 4, 4), (9, 2.5, 1, 1, 1)]
+    platform = Platform((HostGroup(1, 2, 4.0), HostGroup(2, 1, 3.0)))
+    for als in ("static", "ss", "gss", "fac"):
+        result = bridge.simulate(
+            Workload.from_jobs(jobs), platform, bls="sjf", als=als, variation=0.5, seed=2**64 - 3, tasks_per_core=3,
+            overhead_ns=7,
+        )
+        place = Path(folder) / als
+        place.mkdir(parents=True)
+        write_jobs(result.ledger, place / "jobs.parquet")
+        write_tasks(result.ledger, place / "tasks.parquet")
+        result.write_trace(place / "trace")
+
+
+if __name__ == "__main__":
+    assert not jit_enabled()
+    main(sys.argv[1])
+"""
+
+
+def test_uncompiled_the_same_code_gives_the_same_bytes(tmp_path: Path) -> None:
+    script = tmp_path / "tiny.py"
+    script.write_text(TINY, encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "tiny"}
+    exec(compile(TINY, "tiny.py", "exec"), names)
+    names["main"](tmp_path / "compiled")
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    # A warning, as of an integer that overflows, is an error there too.
+    subprocess.run([sys.executable, "-W", "error", script, tmp_path / "plain"], env=plain, check=True, timeout=120)
+    files = written(tmp_path / "compiled")
+    assert len(files) == 4 * (2 + 5), "two tables and an event file for each core and for the batch scheduler"
+    assert written(tmp_path / "plain") == files
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """The files that depend on what was simulated alone: tables, and the events of a trace."""
+    kinds = (".parquet", ".evt")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.suffix in kinds}
+
+
+def test_the_same_seed_gives_the_same_bytes_again(tmp_path: Path) -> None:
+    case = crowd(8, 80, technique="ss", variation=0.25)
+    for again in ("first", "second"):
+        result = case.simulated()
+        (tmp_path / again).mkdir()
+        write_jobs(result.ledger, tmp_path / again / "jobs.parquet")
+        write_tasks(result.ledger, tmp_path / again / "tasks.parquet")
+        result.write_trace(tmp_path / again / "trace")
+    assert len(written(tmp_path / "first")) > 2
+    assert written(tmp_path / "first") == written(tmp_path / "second")
+    other = replace(case, seed=case.seed + 1).simulated()
+    assert other.jobs.length_gflop.tolist() != case.simulated().jobs.length_gflop.tolist()

@@ -1,0 +1,178 @@
+"""Who should not be there: refused, logged, counted, and the run goes on to the same result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from conversation import TOKEN
+from faulty_runs import PATIENCE_S, PLATFORM, Once, assert_same, descendants, expected, workload
+
+import bridge
+from bridge import reception
+from bridge.address import connect
+from bridge.connection import Connection
+from bridge.couplings import PeerOptions
+from bridge.framing import frame
+from bridge.messages import Hello, encode
+from bridge.reception import STRANGERS, Reception
+from bridge.scenario import Options, Scenario
+from bridge.simulation import run
+from traces.errors import InputError
+
+HELLO = {"version": 1, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
+
+
+def hello(**fields: object) -> bytes:
+    return frame(encode(Hello(**{**HELLO, **fields})))
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[bridge.Result, list[bytes]]]]:
+    """Run while strangers come, each with something to say; returns the result and what each was told."""
+    addresses: list[str] = []
+    listen = Reception.open
+
+    async def listened(self: Reception, kind: str) -> str:
+        addresses.append(await listen(self, kind))
+        return addresses[-1]
+
+    monkeypatch.setattr(Reception, "open", listened)
+    monkeypatch.setattr(secrets, "token_hex", lambda count: TOKEN)
+    guests: list[socket.socket] = []
+
+    def come_in(words: bytes) -> None:
+        kind, _, place = addresses[-1].partition(":")
+        guest = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
+        guests.append(guest)
+        host, _, port = place.rpartition(":")
+        guest.connect(place if kind == "unix" else (host, int(port)))
+        guest.sendall(words)
+
+    def told(guest: socket.socket) -> bytes:
+        data = b""
+        try:
+            while part := guest.recv(4096):
+                data += part
+        except ConnectionResetError:
+            pass  # it was thrown out with something left to say
+        return data
+
+    def visited(words: list[bytes], coupling: str = "pool", socket: str = "unix") -> tuple[bridge.Result, list[bytes]]:
+        come = Once(3, lambda: [come_in(each) for each in words])
+        scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+        result = run(scenario, coupling_name=coupling, peers=PeerOptions(2, socket=socket), watch=come)
+        assert come.done
+        return result, [told(guest) for guest in guests]
+
+    with ExitStack() as stack:
+        yield visited
+        for guest in guests:
+            stack.enter_context(guest)
+    assert descendants() == {}
+
+
+NOBODY = "no worker 'nobody' is expected"
+
+STRANGE = {
+    "silence": (b"", "it ended before a hello", b""),
+    "garbage": (b"\x00\x00\x00\x05\xc1\xc1\xc1\xc1\xc1", "not a message", b""),
+    "http": (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "a frame of 1195725856 bytes; allowed: 1 to 4096", b""),
+    "oversized": (struct.pack(">I", 4097), "a frame of 4097 bytes; allowed: 1 to 4096", b""),
+    "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
+    "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
+    "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
+    "future": (hello(version=2), "protocol version 2 is not spoken here; spoken: 1", b"protocol version 2"),
+    "unknown": (hello(), NOBODY, NOBODY.encode()),
+    "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
+}
+
+
+@pytest.mark.parametrize("socket", ["unix", "tcp"])
+def test_strangers_are_refused(
+    visit: Callable[..., tuple[bridge.Result, list[bytes]]], socket: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "twolevel.bridge"):
+        result, told = visit([words for words, _, _ in STRANGE.values()], socket=socket)
+    assert_same(result, expected())
+    assert result.coupling["refused"] == len(STRANGE)
+    assert result.coupling["retries"] == 0
+    assert TOKEN not in caplog.text
+    for (_, logged, answer), heard in zip(STRANGE.values(), told, strict=True):
+        assert logged in caplog.text
+        assert answer in heard
+        assert bool(answer) == bool(heard)
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_a_crowd(visit: Callable[..., tuple[bridge.Result, list[bytes]]], coupling: str) -> None:
+    # More than may wait: those that have been silent longest go, and no worker of ours is turned away.
+    assert STRANGERS < 100
+    result, told = visit([b""] * 100, coupling)
+    assert_same(result, expected())
+    assert result.coupling["refused"] == 100
+    assert result.coupling["retries"] == 0
+    assert told == [b""] * 100
+
+
+def test_silence_is_not_borne_for_long(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(reception, "HELLO_S", 0.0)
+
+    async def nobody(hello: Hello, connection: Connection) -> None:
+        raise AssertionError("nobody has said hello")
+
+    async def silent() -> int:
+        door = Reception(TOKEN, lambda hello: None, nobody)
+        reader, writer = await connect(await door.open("unix"))
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        writer.close()
+        await door.close()
+        return door.refused
+
+    assert asyncio.run(silent()) == 1
+    assert "a connection was refused: no hello within 0 s" in caplog.text
+
+
+def test_a_fault_that_a_stranger_finds_does_not_end_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(hello: Hello) -> str | None:
+        raise ZeroDivisionError("a bug")
+
+    async def nobody(hello: Hello, connection: Connection) -> None:
+        raise AssertionError("nobody was let in")
+
+    async def visit() -> int:
+        door = Reception(TOKEN, broken, nobody)
+        reader, writer = await connect(await door.open("tcp"))
+        writer.write(hello())
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        writer.close()
+        await door.close()
+        return door.refused
+
+    assert asyncio.run(visit()) == 1
+    assert "ZeroDivisionError: 'a bug'" in caplog.text
+
+
+def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss"))
+    with pytest.raises(InputError, match=r"too long for a Unix socket; set TMPDIR to a shorter path"):
+        run(scenario, coupling_name="pool", peers=PeerOptions(2))
+    assert list(deep.iterdir()) == []
+    assert_same(run(scenario, coupling_name="pool", peers=PeerOptions(2, socket="tcp")), run(scenario))
+
+
+@pytest.mark.parametrize("address", ["", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "ftp:here:1"])
+def test_addresses_that_are_none(address: str) -> None:
+    with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
+        asyncio.run(connect(address))

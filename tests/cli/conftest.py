@@ -1,0 +1,27 @@
+"""What the tests of the command line share: a folder to work in, and one result to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import twolevel
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``twolevel run`` wrote of twenty jobs, with their tasks and without a trace."""
+    folder = tmp_path_factory.mktemp("result") / "r"
+    ran = twolevel(
+        *("run", "sample", "--als", "gss", "--variation", 0.25, "--select", "first:20"),
+        *("--tasks", "--no-trace", "--out", folder),
+    )
+    assert ran.code == 0, ran.err
+    return folder

@@ -1,0 +1,164 @@
+"""The commands at their best: what each prints, where, and that the same comes out of Python."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import twolevel
+
+import bridge
+import traces
+from bls import Platform, sample_path
+from bls.platform import parse_platform
+from bridge.cli import _show_warnings
+
+COMMANDS = ("run", "grid", "workload info", "platform", "gantt", "doctor")
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, "workload"])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help(here: Path, command: str, option: str) -> None:
+    ran = twolevel(*command.split(), option)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("Usage: ")
+    assert re.search(r"-h, --help +\S", ran.out)
+    if command in COMMANDS:
+        assert f"Example: twolevel {command}" in " ".join(ran.out.split())
+
+
+def test_every_command_is_tested_here(here: Path) -> None:
+    listed = twolevel("--help").out.partition("Commands:")[2]
+    found = re.findall(r"^  (\w+)  ", listed, re.MULTILINE)
+    assert set(found) == {command.split()[0] for command in COMMANDS}
+    assert "..." not in listed  # a summary that was cut says nothing
+
+
+def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, bridge.cli; print([name for name in ('numpy', 'numba', 'pandas', 'rich') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_version(here: Path) -> None:
+    from importlib.metadata import version
+
+    ran = twolevel("--version")
+    assert (ran.code, ran.out, ran.err) == (0, f"twolevel {version('twolevel')}\n", "")
+
+
+def test_the_command_is_installed() -> None:
+    script = Path(sys.executable).parent / "twolevel"
+    assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith(
+        "twolevel "
+    )
+
+
+def test_the_platform_is_the_default_one(here: Path) -> None:
+    ran = twolevel("platform")
+    assert (ran.code, ran.err) == (0, "")
+    assert parse_platform(ran.out) == Platform()
+
+
+def test_workload_info_as_text_and_as_json(here: Path) -> None:
+    text = twolevel("workload", "info", "sample")
+    assert (text.code, text.err) == (0, "")
+    assert re.search(r"^jobs +320$", text.out, re.MULTILINE)
+    assert "busiest day" in text.out
+    ran = twolevel("workload", "info", sample_path(), "--json")
+    assert (ran.code, ran.err) == (0, "")
+    described = json.loads(ran.out)
+    assert (described["jobs"], described["lines"], described["platform_cores"]) == (320, 320, 256)
+    assert described["rejects"]["wider than the platform"] == 0
+
+
+def test_what_does_not_fit_is_counted(here: Path) -> None:
+    (here / "small.toml").write_text("[[hosts]]\ncount = 1\ncores = 100\nspeed_gflops = 100\n")
+    words = ("workload", "info", "sample", "--platform", "small.toml", "--json")
+    rejected = json.loads(twolevel(*words).out)
+    clamped = json.loads(twolevel(*words, "--oversize", "clamp").out)
+    wide = rejected["rejects"]["wider than the platform"]
+    assert 0 < wide == clamped["clamped"]
+    assert (rejected["jobs"], clamped["jobs"]) == (320 - wide, 320)
+
+
+def test_data_on_stdout_words_on_stderr_and_the_seed_always(here: Path) -> None:
+    ran = twolevel("run", "sample", "--select", "first:30", "--seed", 41, "--no-trace", "--out", "r")
+    assert ran.code == 0
+    assert re.search(r"^variation, seed +0, 41$", ran.out, re.MULTILINE)
+    assert re.search(r"^makespan +\d", ran.out, re.MULTILINE)
+    assert ran.err == "workload: 30 jobs selected; 320 lines, no rejects\nresults: r\n"
+    ran = twolevel("grid", "sample", "--select", "first:30", "--seed", 41, "--workers", 1, "--out", "g")
+    assert ran.code == 0
+    assert len(ran.out.splitlines()) == 13  # a head and twelve combinations
+    assert ran.out.splitlines()[1].startswith("fcfs × static")
+    assert "seed 41" in ran.err
+    assert "g/grid.parquet" in ran.err
+
+
+def test_rejects_are_said(here: Path) -> None:
+    (here / "w.swf").write_bytes(sample_path().read_bytes() + b"1 2 3\n 999 0 -1 0 1 -1 -1 1 1 -1 1 1 1 -1 1 1 -1 -1\n")
+    ran = twolevel("run", "w.swf", "--no-trace", "--out", "r")
+    assert ran.err.startswith("workload: 320 jobs selected; 322 lines, rejected: malformed 1, no run time 1\n")
+    assert json.loads((here / "r" / "run.json").read_text())["rejects"]["malformed"] == 1
+
+
+def test_the_same_from_python(here: Path) -> None:
+    words = ("--bls", "sjf", "--als", "gss", "--variation", 0.25, "--seed", 3, "--select", "first:60")
+    assert twolevel("run", "sample", *words, "--overhead", 10**9, "--tasks", "--out", "r").code == 0
+    result = bridge.simulate(
+        sample_path(), bls="sjf", als="gss", variation=0.25, seed=3, select="first:60", overhead_ns=10**9
+    )
+    pd.testing.assert_frame_equal(pd.read_parquet("r/jobs.parquet"), result.jobs)
+    pd.testing.assert_frame_equal(pd.read_parquet("r/tasks.parquet"), result.tasks)
+    record = json.loads((here / "r" / "run.json").read_text())
+    assert record["metrics"] == json.loads(json.dumps(dict(result.metrics)))
+    traces.check_ledger(result.ledger)
+
+
+def test_a_result_shows_itself(here: Path) -> None:
+    result = bridge.simulate(sample_path(), als="ss", variation=0.1, seed=77, select="first:5")
+    text, table = repr(result), result._repr_html_()
+    assert text.startswith("<twolevel result: batch × application fcfs × ss, variation, seed 0.1, 77, ")
+    assert table.startswith("<table>")
+    assert table.count("<tr>") == len(result.summary())
+    for _, value in result.summary():
+        assert value in text
+        assert value in table
+    recorded = bridge.simulate(sample_path(), als="recorded", select="first:5")
+    assert "mean imbalance –" in repr(recorded)
+
+
+def test_warnings_of_the_bridge_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("twolevel")
+    before = list(log.handlers)
+    try:
+        _show_warnings()
+        _show_warnings()  # a second call changes nothing
+        logging.getLogger("twolevel.bridge").warning("a connection was refused: %s", "two\nlines")
+        logging.getLogger("twolevel.bridge").info("not shown")
+    finally:
+        log.handlers[:] = before
+    assert capsys.readouterr().err == "twolevel: a connection was refused: two lines\n"
+
+
+def test_nobody_reads_stdout() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as nobody:
+        ran = subprocess.run(
+            [sys.executable, "-m", "bridge.cli", "workload", "info", "sample"],
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (1, "")

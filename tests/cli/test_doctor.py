@@ -1,0 +1,72 @@
+"""``twolevel doctor``: what is installed, and who else has our package names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import twolevel
+
+from bridge import doctor
+
+ROOT = Path(doctor.__file__).resolve().parents[1]
+
+
+def test_a_sound_installation(here: Path) -> None:
+    ran = twolevel("doctor")
+    assert (ran.code, ran.err) == (0, "")
+    lines = dict(
+        line.split(maxsplit=1) for line in ran.out.replace("package ", "").splitlines() if " c" not in line[:9]
+    )
+    for name in ("bls", "als", "bridge", "traces"):
+        assert lines[name] == str(ROOT / name)
+    assert set(doctor.versions()) >= {"twolevel", "python", "numba", "otf2", "pandas", "pyarrow"}
+    assert "not installed" not in doctor.versions().values()
+    assert "C functions found" in ran.out
+    assert "PROBLEM" not in ran.out
+
+
+@pytest.mark.parametrize("name", ["bls", "als", "traces"])
+@pytest.mark.parametrize("kind", ["package", "module", "folder"])
+def test_another_package_of_our_name_is_noticed(tmp_path: Path, name: str, kind: str) -> None:
+    if kind == "module":
+        (tmp_path / f"{name}.py").write_text("")
+    else:
+        (tmp_path / name).mkdir()
+        if kind == "package":
+            (tmp_path / name / "__init__.py").write_text("")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", "bridge.cli", "doctor"]
+    ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = next(line for line in ran.stdout.splitlines() if line.startswith(f"package {name} "))
+    if kind == "folder":  # a folder without code gives way to a real package, wherever it is
+        assert (ran.returncode, str(ROOT / name) in found) == (0, True), ran
+    else:
+        assert (ran.returncode, "shadows ours" in found, str(tmp_path) in found) == (1, True, True), ran
+        assert ran.stderr == ""
+
+
+def test_a_shadowed_package_is_one_line_in_other_commands(tmp_path: Path) -> None:
+    (tmp_path / "bls.py").write_text("")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", "bridge.cli", "workload", "info", "sample"]
+    ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
+    assert "twolevel doctor" in ran.stderr
+
+
+def test_another_distribution_with_our_package_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "packages_distributions", lambda: {"bridge": ["twolevel", "bridge-builder"]})
+    found = {name: (text, well) for name, text, well in doctor.examine()}
+    assert found["package bridge"] == ("also installed by bridge-builder: uninstall one of them", False)
+    assert found["package bls"][1]
+
+
+def test_a_cache_that_cannot_be_written_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    found = {name: (text, well) for name, text, well in doctor.examine()}
+    assert not found["kernel cache"][1]
+    assert "NUMBA_CACHE_DIR" in found["kernel cache"][0]

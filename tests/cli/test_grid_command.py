@@ -1,0 +1,119 @@
+"""``twolevel grid``: the cells, whoever runs them, and what is written of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import everything_in, twolevel
+
+import bridge
+from bls import Platform, Workload
+from bridge.grid import METRICS
+from traces.errors import InputError
+
+GRID = ("grid", "sample", "--select", "first:40", "--tasks-per-core", 4)
+
+
+def test_two_workers_write_what_one_writes(here: Path) -> None:
+    words = (*GRID, "--bls", "fcfs,sjf", "--als", "static,fac", "--variation", "0,0.25")
+    shown = [twolevel(*words, "--workers", n, "--out", f"g{n}") for n in (1, 2)]
+    assert [ran.code for ran in shown] == [0, 0], shown
+    assert shown[0].out == shown[1].out
+    for name in everything_in(here / "g1"):
+        if (here / "g1" / name).is_file():
+            assert (here / "g1" / name).read_bytes() == (here / "g2" / name).read_bytes(), name
+    cells = {f"{b}-{a}-{v}" for b, a, v in product(("fcfs", "sjf"), ("static", "fac"), ("0", "0.25"))}
+    assert set(os.listdir(here / "g1")) == {"cells", "grid.json", "grid.parquet", "makespan.png", "ratio.png"}
+    assert set(os.listdir(here / "g1" / "cells")) == cells
+
+
+def test_a_cell_is_a_run(here: Path) -> None:
+    assert twolevel(*GRID, "--bls", "edf", "--als", "gss", "--variation", "0.2", "--seed", 5, "--out", "g").code == 0
+    words = ("--bls", "edf", "--als", "gss", "--variation", "0.2", "--seed", 5, "--no-trace")
+    assert twolevel("run", *GRID[1:], *words, "--out", "r").code == 0
+    assert (here / "g/cells/edf-gss-0.2/jobs.parquet").read_bytes() == (here / "r/jobs.parquet").read_bytes()
+    row = pd.read_parquet(here / "g/grid.parquet").iloc[0]
+    metrics = json.loads((here / "r/run.json").read_text())["metrics"]
+    assert [row[name] for name in METRICS] == [metrics[name] for name in METRICS]
+    assert json.loads((here / "g/grid.json").read_text())["cells"][0]["makespan_ns"] == metrics["makespan_ns"]
+
+
+def test_without_an_application_level_there_is_no_imbalance(here: Path) -> None:
+    assert twolevel(*GRID, "--bls", "fcfs", "--als", "recorded,ss", "--variation", "0.1", "--out", "g").code == 0
+    table = pd.read_parquet(here / "g/grid.parquet").set_index("als")
+    assert math.isnan(table.mean_imbalance["recorded"])
+    assert table.mean_imbalance["ss"] > 0
+    assert json.loads((here / "g/grid.json").read_text())["cells"][0]["mean_imbalance"] is None
+
+
+def test_variations_that_are_nearly_equal_have_cells_of_their_own(here: Path) -> None:
+    words = (*GRID, "--bls", "fcfs", "--als", "ss", "--variation", "0.1,0.1000000000000002", "--workers", 1)
+    assert twolevel(*words, "--out", "g").code == 0
+    assert set(os.listdir(here / "g/cells")) == {"fcfs-ss-0.1", "fcfs-ss-0.1000000000000002"}
+
+
+PLUG_INS = """
+import multiprocessing, os, signal
+from bls.policies.fcfs import Fcfs
+class Then:
+    name = "then"
+    def keys(self, jobs):
+        if multiprocessing.parent_process() is not None:  # not in the first cell, which is run by the command itself
+            {what}
+        return jobs.submit_ns
+class Twin(Fcfs): pass
+"""
+
+
+def test_plug_ins_are_cells_too(here: Path) -> None:
+    (here / "mine.py").write_text(PLUG_INS.format(what="pass"))
+    words = (*GRID, "--bls", "fcfs,mine.py:Then", "--als", "ss", "--variation", "0")
+    assert twolevel(*words, "--workers", 2, "--out", "g").code == 0
+    table = pd.read_parquet(here / "g/grid.parquet").set_index("bls")
+    assert table.makespan_ns["fcfs"] == table.makespan_ns["mine.py:Then"]
+    assert set(os.listdir(here / "g/cells")) == {"fcfs-ss-0", "Then-ss-0"}
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", 1, "was killed"),
+        ("return [float('nan')] * len(jobs.job_id)", 1, "batch policy then: keys() gave NaN"),
+        ("os.kill(os.getppid(), signal.SIGINT); signal.pause()", 130, "interrupted; nothing was written"),
+    ],
+    ids=["killed", "fault", "interrupted"],
+)
+def test_a_worker_that_fails_leaves_nothing(here: Path, what: str, code: int, said: str) -> None:
+    (here / "mine.py").write_text(PLUG_INS.format(what=what))
+    words = (*GRID, "--bls", "mine.py:Then", "--als", "ss,gss,fac", "--variation", "0")
+    ran = twolevel(*words, "--workers", 2, "--out", "g")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1), ran
+    assert said in ran.err
+    assert [name for name in os.listdir(here) if name not in ("mine.py", "__pycache__")] == []
+
+
+def test_two_plug_ins_of_one_name_are_refused(here: Path) -> None:
+    for folder in ("a", "b"):
+        (here / folder).mkdir()
+        (here / folder / "mine.py").write_text(PLUG_INS.format(what="pass"))
+    ran = twolevel(*GRID, "--bls", "a/mine.py:Twin,b/mine.py:Twin", "--als", "ss", "--variation", "0", "--out", "g")
+    assert (ran.code, "same name" in ran.err) == (2, True)
+
+
+def test_a_grid_from_python_writes_nothing() -> None:
+    workload = Workload.from_jobs([(1, 0, 60, 2, 60), (2, 1, 30, 1, 60), (3, 2, 5, 2, 9)])
+    grid = bridge.Grid(("fcfs", "sjf"), ("ss",), (0.0, 0.1), bridge.Options(seed=9))
+    seen: list[tuple[int, int]] = []
+    rows = bridge.run_grid(
+        workload, Platform(), grid, workers=1, watch=lambda done, now_ns: seen.append((done, now_ns))
+    )
+    assert [(row["bls"], row["variation"]) for row in rows] == list(product(grid.bls, grid.variation))
+    assert seen == [(n, -1) for n in (1, 2, 3, 4)]
+    with pytest.raises(InputError, match="empty"):
+        bridge.Grid((), ("ss",), (0.0,), bridge.Options())

@@ -1,0 +1,98 @@
+"""The progress bar: after a second, on a terminal, and nowhere else. The clock is the test's."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import pytest
+
+from bridge.progress import Progress
+
+
+class Clock:
+    """Shows what the test says."""
+
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[TextIO, int]]:
+    """A text stream to a terminal, and the file descriptor that reads what is shown there."""
+    master, slave = pty.openpty()
+    try:
+        with os.fdopen(slave, "w", encoding="utf-8") as stream:
+            yield stream, master
+    finally:
+        os.close(master)
+
+
+def shown(stream: TextIO, master: int) -> str:
+    stream.flush()
+    os.set_blocking(master, False)
+    seen = b""
+    try:
+        while part := os.read(master, 65536):
+            seen += part
+    except BlockingIOError:
+        pass
+    return seen.decode()
+
+
+@pytest.fixture(autouse=True)
+def a_capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def test_nothing_for_a_second_then_jobs_simulated_time_and_rate() -> None:
+    clock = Clock()
+    with terminal() as (stream, master):
+        with Progress(2000, stream=stream, clock=clock) as watch:
+            clock.now_s += 0.99
+            watch(500, 3600 * 10**9)
+            assert shown(stream, master) == ""
+            clock.now_s += 1.01
+            watch(1000, 7200 * 10**9 + 5 * 60 * 10**9)
+            assert "1,000 of 2,000 jobs  simulated 2 h 05 min  500 jobs/s" in shown(stream, master)
+            clock.now_s += 0.05  # too soon to draw again
+            watch(1100, 0)
+            assert "1,100" not in shown(stream, master)
+            clock.now_s += 0.95
+            watch(1200, 8000 * 10**9)
+            assert "1,200 of 2,000 jobs" in shown(stream, master)
+        assert shown(stream, master).endswith("\x1b[2K")  # the line is cleared at the end
+
+
+def test_cells_have_no_simulated_time_and_a_slow_rate_has_digits() -> None:
+    clock = Clock()
+    with terminal() as (stream, master), Progress(60, "cells", stream=stream, clock=clock) as watch:
+        clock.now_s += 8
+        watch(2, -1)
+        text = shown(stream, master)
+        assert "2 of 60 cells  0.25 cells/s" in text
+        assert "simulated" not in text
+
+
+def test_nothing_in_a_pipe() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with Progress(10, stream=stream, clock=clock) as watch:
+        clock.now_s += 100
+        watch(5, 10**9)
+    assert stream.getvalue() == ""
+
+
+def test_a_short_run_shows_nothing_on_a_terminal() -> None:
+    clock = Clock()
+    with terminal() as (stream, master):
+        with Progress(10, stream=stream, clock=clock) as watch:
+            clock.now_s += 0.5
+            watch(10, 10**9)
+        assert shown(stream, master) == ""

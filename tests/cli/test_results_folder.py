@@ -1,0 +1,195 @@
+"""The folder of a result: whole or not there, never written over by mistake, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from command_line import everything_in, twolevel
+
+from bridge.results_directory import fresh_directory, read_record, write_record
+from traces.errors import InputError
+from traces.tables import JOB_COLUMNS, TASK_COLUMNS
+
+RUN = ("run", "sample", "--select", "first:5", "--variation", "0.1")
+
+
+def test_what_a_run_writes(here: Path) -> None:
+    ran = twolevel(*RUN, "--als", "ss", "--seed", 7, "--tasks", "--out", "deep/er/r")
+    assert ran.code == 0, ran.err
+    folder = here / "deep" / "er" / "r"
+    assert sorted(path.name for path in folder.iterdir()) == ["jobs.parquet", "run.json", "tasks.parquet", "trace"]
+    assert (folder / "trace" / "traces.otf2").is_file()
+    assert tuple(pd.read_parquet(folder / "jobs.parquet").columns) == JOB_COLUMNS
+    assert tuple(pd.read_parquet(folder / "tasks.parquet").columns) == TASK_COLUMNS
+    record = json.loads((folder / "run.json").read_text())
+    assert record["seed"] == record["arguments"]["seed"] == 7
+    assert record["workload"]["jobs"] == record["metrics"]["jobs"] == 5
+    assert record["arguments"]["coupling"] == record["coupling"]["name"] == "inline"
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["r"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert folder.stat().st_mode & 0o777 == 0o777 & ~mask
+
+
+def test_a_run_writes_no_more_than_it_was_asked_for(here: Path) -> None:
+    assert twolevel(*RUN, "--no-trace", "--out", "r").code == 0
+    assert sorted(path.name for path in (here / "r").iterdir()) == ["jobs.parquet", "run.json"]
+
+
+@pytest.mark.parametrize("words", [RUN, ("grid", *RUN[1:4], "--bls", "fcfs", "--als", "ss", "--variation", "0")])
+def test_a_result_is_replaced_with_force_only(here: Path, words: tuple[str, ...]) -> None:
+    (here / "r").mkdir()  # an empty folder is nobody's result, but nothing is lost with it
+    assert twolevel(*words, "--out", "r").code == 2
+    assert twolevel(*words, "--out", "r", "--force").code == 0
+    (here / "r" / "old").write_text("of the first run")
+    before = everything_in(here)
+    ran = twolevel(*words, "--out", "r")
+    assert (ran.code, everything_in(here)) == (2, before)
+    assert "--force" in ran.err
+    assert twolevel(*words, "--out", "r/", "--force").code == 0
+    assert not (here / "r" / "old").exists()
+    assert os.listdir(here) == ["r"]
+
+
+def test_force_does_not_follow_links(here: Path) -> None:
+    assert twolevel(*RUN, "--no-trace", "--out", "r").code == 0
+    (here / "link").symlink_to("r")
+    before = everything_in(here)
+    assert twolevel(*RUN, "--out", "link", "--force").code == 2
+    assert everything_in(here) == before
+
+
+def test_a_fault_leaves_nothing_and_keeps_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "r"
+
+    def fail(force: bool) -> None:
+        with fresh_directory(target, force) as folder:
+            (folder / "jobs.parquet").write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail(force=False)
+    assert list(tmp_path.iterdir()) == []
+    target.mkdir()
+    write_record(target / "run.json", {"a": float("nan"), "b": (1, [2.5])})
+    with pytest.raises(ZeroDivisionError):
+        fail(force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+    assert read_record(target) == {"a": None, "b": [1, [2.5]]}
+
+
+def test_a_target_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "r"
+    target.mkdir()
+    (target / "run.json").write_text("{}")
+    rename = Path.rename
+
+    def refuse(self: Path, to: Path) -> Path:
+        if ".partial-" in self.name:
+            raise PermissionError(13, "no")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(PermissionError), fresh_directory(target, True):
+        pass
+    # The old result was already moved aside, and was put back.
+    assert everything_in(tmp_path).keys() == {"r", "r/run.json"}
+
+
+def test_no_folder_is_made_where_none_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name in ("file", "file/r", "x" * 300):
+        with pytest.raises(InputError, match="--out"), fresh_directory(tmp_path / name, False):
+            pytest.fail("there is no folder")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+# A policy is asked within the run, after the folder has been begun: here something happens at that moment.
+POLICY = """
+import os, signal
+class Then:
+    name = "then"
+    def keys(self, jobs):
+        assert any(".partial-" in name for name in os.listdir("."))
+        {what}
+        return jobs.submit_ns
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        ("os.kill(os.getpid(), signal.SIGINT)", 130),
+        ("os.kill(os.getpid(), signal.SIGTERM)", 130),
+        ("return [float('nan')] * len(jobs.job_id)", 1),
+    ],
+    ids=["interrupted", "terminated", "fault"],
+)
+def test_an_interrupted_run_leaves_nothing(here: Path, what: str, code: int) -> None:
+    (here / "then.py").write_text(POLICY.format(what=what))
+    before = everything_in(here)
+    ran = twolevel(*RUN, "--bls", "then.py:Then", "--out", "r")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1), ran.err
+    assert ran.err.startswith("twolevel: ")
+    assert {name for name in everything_in(here) if "__pycache__" not in name} == before.keys()
+
+
+def test_a_second_interrupt_does_not_stop_the_clearing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "then.py").write_text(POLICY.format(what="os.kill(os.getpid(), signal.SIGINT)"))
+    remove = shutil.rmtree
+
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        remove(*arguments, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    ran = twolevel(*RUN, "--bls", "then.py:Then", "--out", "r")
+    assert (ran.code, ran.err) == (130, "twolevel: interrupted; nothing was written\n")
+    assert {name for name in os.listdir(here) if name != "__pycache__"} == {"then.py"}
+
+
+def test_a_killed_run_leaves_nothing_that_looks_whole(here: Path) -> None:
+    (here / "then.py").write_text(POLICY.format(what="os.kill(os.getpid(), signal.SIGKILL)"))
+    command = [sys.executable, "-m", "bridge.cli", *RUN, "--bls", "then.py:Then", "--out", "r"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    left = [name for name in os.listdir(here) if name not in ("then.py", "__pycache__")]
+    assert len(left) == 1
+    assert left[0].startswith(".r.partial-")
+
+
+def test_an_interrupt_while_applications_run_leaves_no_process_and_no_socket(here: Path) -> None:
+    # An "application simulator" that interrupts the bridge, and then does not go by itself.
+    (here / "peer.py").write_text(
+        "import os, signal\n"
+        "open(f'pid-{os.getpid()}', 'w').close()\n"
+        "os.kill(int(os.environ['BRIDGE']), signal.SIGINT)\n"
+        "signal.pause()\n"
+    )
+    (here / "tmp").mkdir()
+    ran = subprocess.run(
+        [
+            *("sh", "-c", 'BRIDGE=$$ exec "$@"', "sh"),
+            *(sys.executable, "-m", "bridge.cli", *RUN, "--coupling", "pool", "--workers", "1"),
+            *("--als-command", f"{sys.executable} peer.py", "--out", "r"),
+        ],
+        env={**os.environ, "TMPDIR": str(here / "tmp")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "twolevel: interrupted; nothing was written\n")
+    pids = [int(path.name.removeprefix("pid-")) for path in here.glob("pid-*")]
+    assert len(pids) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+    assert os.listdir(here / "tmp") == []
+    assert not [name for name in os.listdir(here) if "partial" in name or name == "r"]

@@ -1,0 +1,63 @@
+"""The command ``twolevel``, called within the test's own process: what it wrote where, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from bridge.cli import main
+
+__all__ = ["Ran", "everything_in", "twolevel"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@contextlib.contextmanager
+def _untouched() -> Iterator[None]:
+    # main() is made to have a process of its own: it takes over signals and logging.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    log = logging.getLogger("twolevel")
+    before = list(log.handlers)
+    try:
+        yield
+    finally:
+        log.handlers[:] = before
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def twolevel(*words: object) -> Ran:
+    """Run ``twolevel WORDS…`` in the current folder."""
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with (
+        _untouched(),
+        patch.object(sys, "argv", ["twolevel", *map(str, words)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def everything_in(folder: Path) -> dict[str, int]:
+    """Every file and folder below a folder, hidden ones too, with the time of its last change (ns)."""
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*")}

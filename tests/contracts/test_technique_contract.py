@@ -1,0 +1,77 @@
+"""What every loop-scheduling technique keeps: these tests run over the registry, so a new one is tested by its line there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scenarios import crowd
+
+from als.application import Application
+from als.techniques import TECHNIQUES, technique
+from traces.time import NS_PER_S
+
+lengths = st.lists(st.integers(1, 9).map(lambda work: work * 1e-8), min_size=1, max_size=60)
+speeds = st.lists(st.sampled_from((0.5, 1.0, 3.0)), min_size=1, max_size=9)
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_it_is_found_under_its_own_name_and_says_where_it_comes_from(name: str) -> None:
+    assert technique(name).name == name == name.lower()
+    assert TECHNIQUES[name].source
+
+
+@settings(max_examples=60)
+@given(works=lengths, core_speeds=speeds, overhead=st.sampled_from((0, 7)))
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_it_gives_every_task_once_in_chunks(
+    name: str, works: list[float], core_speeds: list[float], overhead: int
+) -> None:
+    application = Application(works, core_speeds, TECHNIQUES[name], overhead_ns=overhead)
+    assert application.advance()
+    state = application.state
+    assert (state.start_ns >= overhead).all()
+    assert (state.end_ns > state.start_ns).all()
+    assert set(np.diff(state.chunk).tolist()) <= {0, 1}
+    assert (state.chunk[0], state.chunk[-1]) == (0, application.chunks - 1)
+    for core in range(len(core_speeds)):
+        mine = np.flatnonzero(state.core == core)
+        assert (state.start_ns[mine][1:] >= state.end_ns[mine][:-1]).all(), "one task at a time"
+        assert state.finish_ns[core] == (state.end_ns[mine].max() if len(mine) else 0)
+    # No job is faster than all of its work at all of its cores' speed, but for the rounding of each task.
+    assert application.end_ns >= sum(works) / sum(core_speeds) * NS_PER_S - len(works)
+
+
+@settings(max_examples=40)
+@given(works=lengths, core_speeds=speeds, pauses=st.lists(st.integers(0, 400), max_size=6))
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_it_depends_on_nothing_but_what_it_is_told(
+    name: str, works: list[float], core_speeds: list[float], pauses: list[int]
+) -> None:
+    """Suspended at any instants, and with another job of the same technique in between, it answers the same."""
+    alone, paused = (Application(works, core_speeds, TECHNIQUES[name]) for _ in range(2))
+    other = Application([1e-8] * 50, [1.0, 2.0, 1.0], TECHNIQUES[name])
+    assert alone.advance()
+    for pause in sorted(pauses):
+        paused.advance(pause)
+        other.advance(pause)
+    assert paused.advance()
+    for column in ("start_ns", "end_ns", "core", "chunk", "finish_ns"):
+        assert np.array_equal(getattr(alone.state, column), getattr(paused.state, column))
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+@pytest.mark.parametrize("cores", [1, 2, 7, 64])
+def test_with_equal_tasks_a_core_each_it_is_perfect(name: str, cores: int) -> None:
+    application = Application([46.875 * 3600] * cores, [46.875] * cores, TECHNIQUES[name])
+    assert application.advance()
+    assert (application.state.finish_ns == 3600 * NS_PER_S).all()
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_a_whole_run_with_it_is_sound(name: str) -> None:
+    case = crowd(3, 60, variation=0.5, tasks_per_core=3)
+    result = case.simulated(als=name)  # with check_ledger
+    assert result.metrics["tasks"] == sum(len(result.tasks[result.tasks.job_id == job.number]) for job in case.jobs)
+    assert case.simulated(als=name).tasks.equals(result.tasks)

@@ -1,0 +1,155 @@
+"""Every command and every piece of Python in the documentation runs as it stands, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import twolevel
+from pages import PAGES, ROOT, blocks
+
+import traces
+from als import Technique
+from als.application import Application
+from bls import Allocator, KnownJobs, Policy, Workload
+from bls.policies import ranks
+
+README = ROOT / "README.md"
+
+
+def commands(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("twolevel ")]
+
+
+EXAMPLES = {
+    page.relative_to(ROOT).as_posix(): lines
+    for page in PAGES
+    if (lines := [line for block in blocks(page, "bash") for line in commands(block)])
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder but for a view of ``tests``, where ``python`` is the one that runs the tests."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    return tmp_path
+
+
+def perform(line: str) -> None:
+    """A line of a shell: a command, maybe with its output sent to a file."""
+    words = shlex.split(line)
+    target = None
+    if ">" in words:
+        at = words.index(">")
+        words, target = words[:at], words[at + 1]
+    ran = twolevel(*words[1:])
+    assert ran.code == 0, f"{line}: {ran.err}"
+    assert "PROBLEM" not in ran.out
+    if target:
+        Path(target).write_text(ran.out, encoding="utf-8")
+
+
+def python_of_the_readme() -> tuple[str, str]:
+    tour, plug_ins = blocks(README, "python")
+    return tour, plug_ins
+
+
+def test_every_page_with_examples_is_known() -> None:
+    assert set(EXAMPLES) == {"README.md", "docs/cli.md", "docs/couplings.md"}
+    assert sum(len(lines) for lines in EXAMPLES.values()) >= 15
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_the_commands_of_a_page(desk: Path, page: str) -> None:
+    if page == "README.md":
+        (desk / "my.py").write_text(python_of_the_readme()[1], encoding="utf-8")
+    for line in EXAMPLES[page]:
+        perform(line)
+
+
+@pytest.mark.parametrize("command", ["run", "grid", "workload info", "platform", "gantt", "doctor"])
+def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
+    text = " ".join(twolevel(*command.split(), "--help").out.split())
+    example = re.search(r"Example: (twolevel .*)$", text)
+    assert example
+    assert example[1].startswith(f"twolevel {command}")
+    if command == "gantt":
+        perform("twolevel run sample --variation 0.25 --tasks --no-trace --out results")
+    perform(example[1])
+
+
+def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
+    demo = re.search(r"/(twolevel grid .*?) --force", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert demo
+    ran = twolevel(*shlex.split(demo[1])[1:])
+    assert ran.code == 0, ran.err
+    assert blocks(README, "text")[0] == ran.out
+
+
+def test_the_python_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "tour.py").write_text(python_of_the_readme()[0], encoding="utf-8")
+    names = runpy.run_path("tour.py")
+    shown = capsys.readouterr().out
+    assert repr(names["result"]) in shown
+    assert "hours" in shown
+    assert (desk / "tour-trace" / "traces.otf2").is_file()
+    traces.check_ledger(names["result"].ledger)
+
+
+def test_the_plug_ins_of_the_readme_do_what_they_say(desk: Path) -> None:
+    (desk / "my.py").write_text(python_of_the_readme()[1], encoding="utf-8")
+    names = runpy.run_path("my.py")
+    workload = Workload.from_jobs([(1, 0, 9, 4, 100), (2, 0, 9, 1, 300), (3, 0, 9, 2, 100)])
+    known = KnownJobs(workload.job_id, workload.submit_ns, workload.estimate_ns, workload.estimate_ns, workload.cores)
+    assert ranks(names["SmallestArea"](), known).tolist() == [2, 1, 0]
+    application = Application([1.0] * 16, [1.0, 1.0], names["HALF_OF_GSS"])
+    application.advance()
+    assert application.state.chunk.tolist() == [0] * 4 + [1] * 3 + [2] * 3 + [3] * 2 + [4, 5, 6, 7]
+
+
+def test_the_plug_ins_of_the_contributing_page(desk: Path) -> None:
+    kinds: dict[type, object] = {}
+    for block in blocks(ROOT / "CONTRIBUTING.md", "python"):
+        (desk / "plugin.py").write_text(block, encoding="utf-8")
+        for name, found in runpy.run_path("plugin.py").items():
+            if isinstance(found, type) and name == "Ljf":
+                kinds[Policy] = found()
+            for kind in (Technique, Allocator):
+                if isinstance(found, kind):
+                    kinds[kind] = found
+            if name in ("read_csv", "write_csv"):
+                kinds[type(name, (), {})] = found
+    assert isinstance(kinds[Policy], Policy)
+    policy, technique, allocator, reader, writer = kinds.values()
+    assert isinstance(technique, Technique)
+    assert isinstance(allocator, Allocator)
+    (desk / "w.csv").write_text("1,0,60,3\n2,5,30,1\n3,6,30,4\n")
+    workload = reader("w.csv")  # type: ignore[operator]
+    import bridge
+    from bls import HostGroup, Platform
+
+    machine = Platform((HostGroup(1, 4, 4.0),))
+    result = bridge.simulate(
+        workload, machine, bls=policy, als=technique, allocator=allocator, variation=0.2, tasks_per_core=9
+    )
+    traces.check_ledger(result.ledger)
+    assert [len(list(result.ledger.jobs.allocation(row))) for row in range(3)] == [1, 1, 1]
+    path = writer(result.ledger, desk / "csv")  # type: ignore[operator]
+    assert path.read_text().splitlines()[1].startswith("1,0,")
+
+
+def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
+    block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "trapezoid" in text)
+    (desk / "plugin.py").write_text(block, encoding="utf-8")
+    application = Application([1.0] * 1000, [1.0] * 4, runpy.run_path("plugin.py")["TSS"])
+    application.advance()
+    sizes = [int((application.state.chunk == chunk).sum()) for chunk in range(application.chunks)]
+    # Tzen and Ni: first chunk N/(2P) = 125, last 1, 16 chunks, so steps of 8.
+    assert sizes == [*(125 - 8 * i for i in range(12)), 28]  # the last takes what is left

@@ -1,0 +1,185 @@
+"""The pages say what the code says: names, columns, metrics, options, files, links."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from command_line import twolevel
+from pages import PAGES, ROOT, anchors, blocks, links, section, table
+
+import bridge
+from als.metrics import application_metrics
+from als.techniques import TECHNIQUES
+from bls import Platform, sample_path
+from bls.allocators import ALLOCATORS
+from bls.metrics import batch_metrics
+from bls.policies import POLICIES
+from bls.workload import REASONS
+from bridge.couplings import COUPLINGS
+from bridge.grid import METRICS
+from traces.tables import JOB_COLUMNS, TASK_COLUMNS
+
+DOCS = ROOT / "docs"
+RESULTS = DOCS / "results.md"
+COMMANDS = ("run", "grid", "workload info", "platform", "gantt", "doctor")
+
+
+def unquoted(cell: str) -> str:
+    return cell.strip("`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_resolve(page: Path) -> None:
+    for target in links(page):
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), f"{page.name}: {target}"
+        assert file.is_relative_to(ROOT)
+        if anchor:
+            assert anchor in anchors(file), f"{page.name}: {target}"
+
+
+def test_the_index_names_every_page() -> None:
+    named = {(DOCS / target).resolve() for target in links(DOCS / "index.md")}
+    assert {page for page in PAGES if page.name != "index.md"} <= named
+
+
+@pytest.mark.parametrize("package", ["traces", "bls", "als", "bridge"])
+def test_the_public_names_are_those_of_the_page(package: str) -> None:
+    module = importlib.import_module(package)
+    listed = [unquoted(row[0]) for row in table(section(DOCS / "api.md", package))]
+    assert sorted(listed) == sorted(module.__all__)
+    assert len(set(listed)) == len(listed)
+    for name in listed:
+        assert getattr(module, name).__doc__
+    assert set(module.__all__) <= set(dir(module))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        module.no_such_name  # noqa: B018
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result with everything that a run can write."""
+    folder = tmp_path_factory.mktemp("result") / "r"
+    words = ("--select", "first:10", "--coupling", "pool", "--workers", 1, "--tasks", "--out", folder)
+    ran = twolevel("run", "sample", *words)
+    assert ran.code == 0, ran.err
+    return folder
+
+
+@pytest.mark.parametrize(("name", "columns"), [("jobs", JOB_COLUMNS), ("tasks", TASK_COLUMNS)])
+def test_the_columns_are_those_of_the_page(result: Path, name: str, columns: tuple[str, ...]) -> None:
+    rows = table(section(RESULTS, f"{name}.parquet"))
+    schema = pq.read_schema(result / f"{name}.parquet")
+    assert [unquoted(row[0]) for row in rows] == list(columns) == schema.names
+    assert [row[1] for row in rows] == [str(schema.field(column).type) for column in columns]
+    for row in rows:
+        assert (row[2] == "ns") == row[0].endswith("_ns`"), row
+        assert row[3]
+
+
+def test_the_metrics_are_those_of_the_page() -> None:
+    jobs = bridge.simulate(sample_path(), select="first:5").ledger.jobs
+    batch = batch_metrics(jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores, 256)
+    rows = table(section(RESULTS, "Metrics"))
+    expected = [*batch, *application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov)]
+    assert [unquoted(row[0]) for row in rows] == expected
+    for row in rows:
+        assert (row[1] == "ns") == row[0].endswith("_ns`"), row
+    named = re.findall(r"`(\w+)`", section(RESULTS, "A grid").partition("grid.parquet")[2].partition("|\n")[0])
+    assert tuple(named) == ("bls", "als", "variation", *METRICS)
+
+
+def test_the_records_keys_are_those_of_the_page(result: Path) -> None:
+    record = json.loads((result / "run.json").read_text())
+    rows = {unquoted(row[0]): set(re.findall(r"`(\w+)`", row[1])) for row in table(section(RESULTS, "run.json"))}
+    assert list(rows) == list(record)
+    assert rows["arguments"] == set(record["arguments"])
+    for key in ("machine", "workload", "coupling"):
+        assert rows[key] == set(record[key]), key
+    options = bridge.Options().names()
+    assert set(options) < rows["arguments"]
+
+
+def test_every_option_is_on_the_page_of_the_command_line() -> None:
+    page = DOCS / "cli.md"
+    headings = re.findall(r"^## twolevel ?(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == ["", *COMMANDS]
+    for command in headings:
+        text = section(page, f"twolevel {command}".strip())
+        described = set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
+        shown = re.findall(r"^  (-.*?)(?:  |$)", twolevel(*command.split(), "--help").out, re.MULTILINE)
+        options = {option for line in shown for option in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)}
+        if command:
+            options -= {"-h", "--help"}  # said once, for all
+        assert options - described == set(), command
+        # What else is named there is an option of some other command.
+        assert described - options <= {"--tasks", "--help"}, command
+
+
+def test_defaults_on_the_page_are_the_defaults() -> None:
+    for command in ("run", "grid"):
+        text = " ".join(twolevel(command, "--help").out.split())
+        shown = dict(re.findall(r"(--[a-z-]+) (?:<\w+>|[A-Z]+) (?:(?! --[a-z]).)*?\[default: ([^\]]+)\]", text))
+        rows = table(section(DOCS / "cli.md", f"twolevel {command}"))
+        described = {re.match(r"`(?:-o FILE`, `)?(--[\w-]+)", row[0])[1]: row[1] for row in rows}  # type: ignore[index]
+        for option, default in shown.items():
+            if option in described:
+                said = unquoted(described[option]).removeprefix("--")
+                assert said == default or float(said) == float(default), (command, option)
+        assert len(shown) > 5
+
+
+def test_what_the_model_page_lists_is_what_there_is() -> None:
+    page = DOCS / "model.md"
+    batch = section(page, "Batch level")
+    policies, allocators = (table(batch[at:]) for at in (batch.index("| policy"), batch.index("| allocator")))
+    assert {unquoted(row[0]) for row in policies} == set(POLICIES)
+    assert {unquoted(row[0]) for row in allocators} == set(ALLOCATORS)
+    assert {unquoted(row[0]) for row in table(section(page, "Application level"))} == set(TECHNIQUES)
+    workload = section(page, "Workload")
+    assert tuple(row[0] for row in table(workload[workload.index("| reason") :])) == REASONS
+    platform = blocks(page, "toml")[0]
+    assert tomllib.loads(platform) == Platform().as_dict()
+    assert platform == "\n".join(Platform().to_toml().splitlines()[1:]) + "\n"
+    for name in ("couplings.md", "../README.md"):
+        rows = re.findall(r"^\| `(\w+)`(?: \(default\))? \|", (DOCS / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert rows == list(COUPLINGS)
+
+
+def test_the_files_of_the_contributing_page_exist() -> None:
+    rows = table(section(ROOT / "CONTRIBUTING.md", "How to add …"))
+    assert len(rows) == 6
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for kind, file, line, _, group in rows:
+        registry, place = re.findall(r"`([^`]+)`", line)
+        module = importlib.import_module(str(Path(place).parent).replace("/", "."))
+        assert getattr(module, registry), kind
+        assert (ROOT / unquoted(file)).parent == (ROOT / place).parent
+        assert not group or unquoted(group) in project
+
+
+def test_no_page_names_a_machine() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"/(home|root|tmp|work)/", text), page.name
+
+
+def test_the_citation_names_the_paper() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for words in ("Eleliemy", "Mohammed", "Ciorba", "Two Levels of Scheduling Using a Novel", "2017"):
+        assert words in text.replace("\n", " ")
+        assert words in readme.replace("\n", " ")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"version: {version}\n" in text
+    assert version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")

@@ -1,0 +1,109 @@
+"""Time: one rounding where work meets speed, exact reading of seconds, words for people."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from traces.errors import InputError
+from traces.time import MAX_NS, duration_ns, format_ns, parse_duration_ns, seconds_to_ns
+
+
+@pytest.mark.parametrize(
+    ("work", "speed", "expected"),
+    [
+        (1.0, 1.0, 10**9),
+        (46.875, 46.875, 10**9),
+        (0.5e-9, 1.0, 1),  # never nothing, though half rounds to even
+        (1e-300, 1e300, 1),
+        (1.5e-9, 1.0, 2),
+        (2.5e-9, 1.0, 2),
+        (3.5e-9, 1.0, 4),
+        (4.0, 2.0**-30, 4 * 2**30 * 10**9),
+        (4.7, 1e-9, MAX_NS),
+        (1e300, 1e-300, MAX_NS),
+    ],
+)
+def test_durations(work: float, speed: float, expected: int) -> None:
+    assert duration_ns(work, speed) == expected
+
+
+@settings(max_examples=500)
+@given(work=st.floats(1e-12, 1e9), speed=st.floats(1e-3, 1e6))
+def test_a_duration_is_the_exact_one_within_a_rounding(work: float, speed: float) -> None:
+    exact = Fraction(work) / Fraction(speed) * 10**9
+    got = duration_ns(work, speed)
+    if got < MAX_NS:
+        assert abs(got - exact) <= Fraction(1, 2) + exact / 2**51 or (got == 1 and exact < 1)
+    else:
+        assert exact > MAX_NS * Fraction(2**51 - 1, 2**51)
+
+
+@settings(max_examples=300)
+@given(seconds=st.integers(1, 2 * 10**6), speed=st.floats(1e-3, 1e6))
+def test_the_work_of_a_recorded_run_time_takes_that_time_again(seconds: int, speed: float) -> None:
+    assert duration_ns(speed * (seconds * 10**9 / 1e9), speed) == seconds * 10**9
+
+
+@given(whole=st.integers(-(2**62 // 10**9), 2**62 // 10**9 - 1), nanos=st.integers(0, 10**9 - 1))
+def test_seconds_are_read_exactly(whole: int, nanos: int) -> None:
+    value = whole * 10**9 + nanos
+    assert seconds_to_ns(str(Decimal(value) / 10**9)) == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "-inf", "1e400", "4611686018.427387905", "1 2", "0x10"])
+def test_what_is_no_number_of_seconds(text: str) -> None:
+    assert seconds_to_ns(text) is None
+
+
+def test_the_ends_of_time_can_be_read() -> None:
+    assert seconds_to_ns("4611686018.427387904") == MAX_NS
+    assert seconds_to_ns("-4611686018.427387904") == -MAX_NS
+    assert seconds_to_ns("0.0000000005") == 0  # half to even
+    assert seconds_to_ns("0.0000000015") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("24h", 86_400 * 10**9),
+        ("90m", 5400 * 10**9),
+        ("90min", 5400 * 10**9),
+        (" 1.5 D ", 129_600 * 10**9),
+        ("3600", 3600 * 10**9),
+        ("1w", 604_800 * 10**9),
+        ("0.000000001s", 1),
+    ],
+)
+def test_durations_that_people_write(text: str, ns: int) -> None:
+    assert parse_duration_ns(text, "--select") == ns
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1h", "1y", "h", "1e3", "1h30m", "99999999w", "nan", "٣h"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(
+        InputError, match=r"--select: .* is not a duration; allowed: a positive number and s, m, h, d or w"
+    ):
+        parse_duration_ns(text, "--select")
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 s"),
+        (1_500_000, "0.0015 s"),
+        (93_000_000_000, "93 s"),
+        (100_500_000_000, "100 s"),
+        (7_500 * 10**9, "2 h 05 min"),
+        (100 * 3600 * 10**9, "4 d 04 h"),
+        (3_599_400_000_000, "59 min 59 s"),
+        (3_599_600_000_000, "60 min 00 s"),
+        (7_199_600_000_000, "2 h 00 min"),
+    ],
+)
+def test_words_for_people(ns: int, text: str) -> None:
+    assert format_ns(ns) == text
