@@ -14,7 +14,8 @@ import numpy as np
 
 from als.streams import TASK_LENGTHS, fill_round_keys, fill_words, normal_from_word
 from traces.compiled import Array, compiled
-from traces.errors import InputError, shown
+from traces.errors import InputError
+from traces.ranges import real, whole
 
 __all__ = ["MAX_TASKS_PER_JOB", "MAX_VARIATION", "TaskModel", "draw_lengths", "drawn_lengths", "expected_tasks"]
 
@@ -44,12 +45,9 @@ class TaskModel:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.variation) and 0 <= self.variation <= MAX_VARIATION):
-            raise InputError(f"--variation: {shown(self.variation)}; allowed: 0 to {MAX_VARIATION:g}")
-        if not 1 <= self.tasks_per_core <= MAX_TASKS_PER_JOB:
-            raise InputError(f"--tasks-per-core: {shown(self.tasks_per_core)}; allowed: 1 to {MAX_TASKS_PER_JOB}")
-        if not 0 <= self.seed < 2**64:
-            raise InputError(f"--seed: {shown(self.seed)}; allowed: 0 to 2**64 - 1")
+        object.__setattr__(self, "variation", real("--variation", self.variation, 0.0, MAX_VARIATION))
+        object.__setattr__(self, "tasks_per_core", whole("--tasks-per-core", self.tasks_per_core, 1, MAX_TASKS_PER_JOB))
+        object.__setattr__(self, "seed", whole("--seed", self.seed, 0, 2**64 - 1))
 
     def check(self, cores: Array, job_id: Array) -> None:
         """Refuse a workload in which one job would have more than ``MAX_TASKS_PER_JOB`` tasks."""

@@ -17,6 +17,7 @@ from bls.given_file import read_given
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
 from traces.ledger import Machine
+from traces.ranges import real, whole
 
 __all__ = ["MAX_CORES", "TOPOLOGIES", "HostGroup", "Network", "Platform", "load_platform", "parse_platform"]
 
@@ -31,21 +32,6 @@ _MAX_GBPS = 1e9
 _MAX_LATENCY_NS = 10**12
 # Wide enough for any machine; beyond it, work = cores × speed × run time would leave float64.
 _MIN_GFLOPS, _MAX_GFLOPS = 1e-9, 1e15
-
-
-def _check_whole(name: str, value: object, lowest: int, highest: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"{name}: {shown(value)} is not a whole number; allowed: {lowest} to {highest}")
-    if not lowest <= value <= highest:
-        raise InputError(f"{name}: {shown(value)} is out of range; allowed: {lowest} to {highest}")
-
-
-def _checked_real(name: str, value: object, lowest: float, highest: float) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise InputError(f"{name}: {shown(value)} is not a number; allowed: {lowest:g} to {highest:g}")
-    if not lowest <= value <= highest:  # NaN is not
-        raise InputError(f"{name}: {shown(value)} is out of range; allowed: {lowest:g} to {highest:g}")
-    return float(value)
 
 
 @dataclass(frozen=True)
@@ -72,11 +58,9 @@ class HostGroup:
     speed_gflops: float
 
     def __post_init__(self) -> None:
-        _check_whole("count", self.count, 1, MAX_CORES)
-        _check_whole("cores", self.cores, 1, MAX_CORES)
-        object.__setattr__(
-            self, "speed_gflops", _checked_real("speed_gflops", self.speed_gflops, _MIN_GFLOPS, _MAX_GFLOPS)
-        )
+        whole("count", self.count, 1, MAX_CORES)
+        whole("cores", self.cores, 1, MAX_CORES)
+        object.__setattr__(self, "speed_gflops", real("speed_gflops", self.speed_gflops, _MIN_GFLOPS, _MAX_GFLOPS))
 
 
 @dataclass(frozen=True)
@@ -107,10 +91,8 @@ class Network:
             raise InputError(f"topology: {shown(self.topology)} is not a string; known: {', '.join(TOPOLOGIES)}")
         if self.topology not in TOPOLOGIES:
             raise one_of("topology", self.topology, TOPOLOGIES, "topology")
-        object.__setattr__(
-            self, "bandwidth_gbps", _checked_real("bandwidth_gbps", self.bandwidth_gbps, 1e-9, _MAX_GBPS)
-        )
-        _check_whole("latency_ns", self.latency_ns, 0, _MAX_LATENCY_NS)
+        object.__setattr__(self, "bandwidth_gbps", real("bandwidth_gbps", self.bandwidth_gbps, 1e-9, _MAX_GBPS))
+        whole("latency_ns", self.latency_ns, 0, _MAX_LATENCY_NS)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from traces.time import format_ns, parse_duration_ns
 
 __all__ = ["OVERSIZE", "busiest_window", "fit", "select"]
 
-#: What to do with a job that is wider than the platform: count it as a reject, or narrow it to the platform.
-#: What may become of jobs wider than the platform.
+#: What may become of a job that is wider than the platform: it is counted as a reject, or narrowed to the platform.
 OVERSIZE = ("reject", "clamp")
 
 _FORMS = "all, first:N, busiest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h or window:7d+24h"
@@ -62,7 +61,7 @@ def fit(workload: Workload, n_cores: int, oversize: str = "reject", *, where: st
     return workload.take(~wide, rejects=counted)
 
 
-def select(workload: Workload, spec: str, *, where: str = "--select") -> Workload:
+def select(workload: Workload, spec: object, *, where: str = "--select") -> Workload:
     """The jobs that a specification names. What is known of the file (header, rejects) is kept.
 
     Parameters
@@ -90,6 +89,8 @@ def select(workload: Workload, spec: str, *, where: str = "--select") -> Workloa
     InputError
         If the specification is none of these, or selects no job.
     """
+    if not isinstance(spec, str):
+        raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")
     kind, colon, value = spec.strip().partition(":")
     if kind == "all" and not colon:
         return workload

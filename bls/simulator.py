@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -14,6 +13,7 @@ from bls.workload import Workload
 from traces.compiled import Array, as_value
 from traces.errors import InputError, PluginError, shown
 from traces.intervals import parse_intervals
+from traces.ranges import real
 from traces.time import MAX_NS
 
 __all__ = ["MAX_SLACK", "BatchSimulator", "deadlines_ns"]
@@ -23,16 +23,17 @@ MAX_SLACK = 1e6
 
 
 def deadlines_ns(workload: Workload, slack: float) -> Array:
-    """submit + slack × estimate of each job, rounded to ns, at most ``traces.time.MAX_NS``.
+    """submit + slack × estimate of each job, at most ``traces.time.MAX_NS``.
+
+    A whole slack gives exact deadlines; for another one the product is that of float64, rounded half to even to ns.
 
     Raises
     ------
     InputError
         If slack is not 0 to ``MAX_SLACK``.
     """
-    if not (math.isfinite(slack) and 0 <= slack <= MAX_SLACK):
-        raise InputError(f"--slack: {shown(slack)}; allowed: 0 to {MAX_SLACK:g}")
-    if float(slack).is_integer() and int(workload.estimate_ns.max()) <= MAX_NS // max(1, int(slack)):
+    slack = real("--slack", slack, 0.0, MAX_SLACK)
+    if slack.is_integer() and int(workload.estimate_ns.max()) <= MAX_NS // max(1, int(slack)):
         slack_ns = workload.estimate_ns * int(slack)  # exact
     else:
         slack_ns = np.minimum(np.rint(workload.estimate_ns * slack), 2.0**62).astype(np.int64)
@@ -114,6 +115,7 @@ class BatchSimulator:
             raise InputError(
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
+        self.deadline_ns.flags.writeable = False  # policies are given it to look at
         known = KnownJobs(workload.job_id, workload.submit_ns, workload.estimate_ns, self.deadline_ns, workload.cores)
         self.state = engine.new_state(
             workload.submit_ns,

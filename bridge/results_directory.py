@@ -71,6 +71,7 @@ def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
     try:
         yield partial
         partial.chmod(0o777 & ~_umask())
+        check_target(target, force)  # somebody else may have used the name meanwhile
         _put(partial, target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from als.tasks import TaskModel
 from als.techniques import Technique, technique
@@ -13,12 +13,16 @@ from bls.allocators import Allocator, allocator
 from bls.platform import Platform, load_platform
 from bls.policies import Policy, policy
 from bls.selection import fit, select
+from bls.simulator import MAX_SLACK
 from bls.workload import Workload
 from bls.workloads import read_workload
 from traces.errors import InputError, shown
+from traces.ranges import real, whole
 from traces.time import NS_PER_S
 
 __all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_of"]
+
+T = TypeVar("T")
 
 #: The name that skips the application level.
 RECORDED = "recorded"
@@ -58,10 +62,8 @@ class Options:
     allocator: str | Allocator = "lowest"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.overhead_ns, int) and 0 <= self.overhead_ns <= 3600 * NS_PER_S):
-            raise InputError(f"--overhead: {shown(self.overhead_ns)}; allowed: 0 to {3600 * NS_PER_S} ns (an hour)")
-        if not (isinstance(self.slack, int | float) and math.isfinite(self.slack)):
-            raise InputError(f"--slack: {shown(self.slack)}; allowed: a finite number")
+        object.__setattr__(self, "overhead_ns", whole("--overhead", self.overhead_ns, 0, 3600 * NS_PER_S))
+        object.__setattr__(self, "slack", real("--slack", self.slack, 0.0, MAX_SLACK))
 
     def names(self) -> dict[str, object]:
         """The options as plain values, for a record of the run."""
@@ -120,11 +122,9 @@ class Scenario:
         InputError, PluginError
             If something is unknown or out of range.
         """
-        chosen = options.als
-        if isinstance(chosen, str):
-            known = None if chosen == RECORDED else technique(chosen, also=(RECORDED,))
-        else:
-            known = chosen
+        known: Technique | None = None
+        if options.als != RECORDED:
+            known = _found("als", options.als, Technique, lambda name: technique(name, also=(RECORDED,)))
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         if known is not None:
             model.check(workload.cores, workload.job_id)
@@ -132,12 +132,21 @@ class Scenario:
             workload,
             platform,
             options,
-            policy(options.bls) if isinstance(options.bls, str) else options.bls,
-            allocator(options.allocator) if isinstance(options.allocator, str) else options.allocator,
+            _found("bls", options.bls, Policy, policy),
+            _found("allocator", options.allocator, Allocator, allocator),
             known,
             model,
             requested,
         )
+
+
+def _found(where: str, given: object, kind: type[T], find: Callable[[str], T]) -> T:
+    # A plug-in from what a user gives: its name, or itself.
+    if isinstance(given, str):
+        return find(given)
+    if isinstance(given, kind):
+        return given
+    raise InputError(f"{where}: {shown(given)}; allowed: a name or a {kind.__name__}")
 
 
 def platform_of(platform: Platform | str | Path | None) -> Platform:

@@ -15,6 +15,7 @@ from bls.simulator import BatchSimulator
 from bls.workload import Workload
 from bridge.couplings import Applications, PeerOptions, Watch, coupling
 from bridge.couplings.contract import nothing_done
+from bridge.memory import free_memory_bytes
 from bridge.result import Result
 from bridge.scenario import Options, Scenario, load_workload, platform_of
 from traces.errors import InputError
@@ -37,12 +38,8 @@ def _check_memory(scenario: Scenario) -> None:
     # Better one line now than to be killed for want of memory after an hour.
     tasks = int(scenario.workload.cores.sum()) * scenario.model.tasks_per_core
     needed = tasks * _RECORD_BYTES
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return  # a system that does not say
-    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), needed)
-    if needed > free:
+    free = free_memory_bytes()
+    if free is not None and needed > free:
         raise InputError(
             f"the records of about {tasks} tasks need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
             "run without them (--no-trace, and no --tasks)"

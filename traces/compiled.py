@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -79,6 +80,27 @@ def _cache_root() -> Path:
 
 _CACHE_DIRECTORY = _cache_root() / f"kernels-{_source_digest()}"
 
+#: How many caches of other versions are kept when a new one is made.
+_OLD_CACHES = 3
+
+
+def _make_cache() -> bool:
+    # Whether there is a folder for the cache. Without one nothing is cached: numba would turn to the source folders,
+    # where a kernel can outlive what it was made of.
+    if _CACHE_DIRECTORY.is_dir():
+        return os.access(_CACHE_DIRECTORY, os.W_OK)
+    try:
+        _CACHE_DIRECTORY.mkdir(parents=True, exist_ok=True)
+        old = sorted(_CACHE_DIRECTORY.parent.glob("kernels-*"), key=lambda folder: folder.stat().st_mtime)
+    except OSError:
+        return False
+    for folder in old[: -1 - _OLD_CACHES]:
+        shutil.rmtree(folder, ignore_errors=True)
+    return True
+
+
+_CACHED = jit_enabled() and _make_cache()
+
 
 def cache_directory() -> Path:
     """The folder that holds this version's compiled kernels."""
@@ -105,7 +127,7 @@ def compiled(signature: Any = None) -> Callable[[F], F]:
         numba.config.CACHE_DIR = str(_CACHE_DIRECTORY)
         try:
             arguments = () if signature is None else (signature,)
-            result: F = numba.njit(*arguments, cache=True, nogil=True, error_model="numpy")(function)
+            result: F = numba.njit(*arguments, cache=_CACHED, nogil=True, error_model="numpy")(function)
             return result
         finally:
             numba.config.CACHE_DIR = before

@@ -41,15 +41,15 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def one_of(kind: str, value: str, known: Iterable[str], where: str = "") -> InputError:
+def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
     """The error for an unknown name: the known ones, nearest first.
 
     Parameters
     ----------
     kind : str
         What was to be named, as ``"batch policy"``.
-    value : str
-        What was given.
+    value : object
+        What was given; a string, unless it comes from a program.
     known : iterable of str
         What is allowed.
     where : str
@@ -61,7 +61,7 @@ def one_of(kind: str, value: str, known: Iterable[str], where: str = "") -> Inpu
         To be raised by the caller.
     """
     names = list(known)
-    near = difflib.get_close_matches(value.lower(), names, n=len(names), cutoff=0.0)
+    near = difflib.get_close_matches(str(value).lower(), names, n=len(names), cutoff=0.0)
     ordered = near + [name for name in names if name not in near]
     place = f"{where}: " if where else ""
     return InputError(f"{place}unknown {kind} {shown(value)}; known: {', '.join(ordered)}")

@@ -59,7 +59,7 @@ def parse_duration_ns(text: str, where: str) -> int:
     match = _DURATION.fullmatch(text.strip().lower())
     if match and match[2] in _UNITS_S:
         exact = Decimal(match[1]) * _UNITS_S[match[2]] * NS_PER_S
-        if 0 < exact <= MAX_NS:
+        if 0 < round(exact) <= MAX_NS:
             return round(exact)
     raise InputError(
         f"{where}: {shown(text)} is not a duration; allowed: a positive number and s, m, h, d or w, as 24h"

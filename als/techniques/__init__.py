@@ -6,14 +6,14 @@ To add one: a file here, a line in :data:`TECHNIQUES`. Outside packages add thei
 
 from __future__ import annotations
 
-from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FUNCTION, Technique, technique_kernel
+from als.techniques.contract import NEXT_CHUNK, Technique, technique_kernel
 from als.techniques.fac import FAC
 from als.techniques.gss import GSS
 from als.techniques.ss import SS
 from als.techniques.static import STATIC
 from traces.plugins import resolve
 
-__all__ = ["NEXT_CHUNK", "NEXT_CHUNK_FUNCTION", "TECHNIQUES", "Technique", "technique", "technique_kernel"]
+__all__ = ["NEXT_CHUNK", "TECHNIQUES", "Technique", "technique", "technique_kernel"]
 
 TECHNIQUES: dict[str, Technique] = {
     "static": STATIC,

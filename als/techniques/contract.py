@@ -19,7 +19,8 @@ A technique is a compiled function of this signature (see :data:`NEXT_CHUNK`)::
     the only thing a technique may keep from one request to the next.
 
 It returns the size of the chunk, 1 … R, or 0 to say that this core gets nothing more. The engine checks the answer and
-names the technique if it is out of range, or if every core was sent away with tasks left.
+names the technique if it is out of range, or if every core was sent away with tasks left. It must not raise: compiled
+code has nobody to catch it, and the engine sees only a 0.
 """
 
 from __future__ import annotations
@@ -28,18 +29,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from traces.compiled import compiled, function_type, types
+from traces.compiled import compiled, types
 from traces.errors import InputError, shown
 
-__all__ = ["NEXT_CHUNK", "NEXT_CHUNK_FUNCTION", "Technique", "technique_kernel"]
+__all__ = ["NEXT_CHUNK", "Technique", "technique_kernel"]
 
 #: The numba signature of a technique.
 NEXT_CHUNK = types.int64(
     types.int64, types.int64, types.int64, types.int64, types.int64, types.Array(types.float64, 1, "C")
 )
-
-#: The type by which the engine takes it as an argument.
-NEXT_CHUNK_FUNCTION = function_type(NEXT_CHUNK)
 
 
 @dataclass(frozen=True)

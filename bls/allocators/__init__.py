@@ -6,12 +6,12 @@ To add one: a file here, a line in :data:`ALLOCATORS`. Outside packages add thei
 
 from __future__ import annotations
 
-from bls.allocators.contract import PLACE, PLACE_FUNCTION, Allocator, allocator_kernel
+from bls.allocators.contract import PLACE, Allocator, allocator_kernel
 from bls.allocators.given import GIVEN
 from bls.allocators.lowest import LOWEST
 from traces.plugins import resolve
 
-__all__ = ["ALLOCATORS", "PLACE", "PLACE_FUNCTION", "Allocator", "allocator", "allocator_kernel"]
+__all__ = ["ALLOCATORS", "PLACE", "Allocator", "allocator", "allocator_kernel"]
 
 ALLOCATORS: dict[str, Allocator] = {
     "lowest": LOWEST,

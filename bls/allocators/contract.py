@@ -24,17 +24,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from traces.compiled import compiled, function_type, types
+from traces.compiled import compiled, types
 
-__all__ = ["PLACE", "PLACE_FUNCTION", "Allocator", "allocator_kernel"]
+__all__ = ["PLACE", "Allocator", "allocator_kernel"]
 
 _ROW = types.Array(types.int64, 1, "C")
 
 #: The numba signature of an allocator.
 PLACE = types.int64(_ROW, _ROW, types.int64, types.int64, _ROW, _ROW, _ROW, _ROW)
-
-#: The type by which the engine takes it as an argument.
-PLACE_FUNCTION = function_type(PLACE)
 
 
 @dataclass(frozen=True)

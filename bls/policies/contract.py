@@ -74,7 +74,10 @@ def ranks(policy: Policy, jobs: KnownJobs) -> Array:
         If the policy's keys have another shape, are no numbers or contain NaN.
     """
     n = len(jobs.submit_ns)
-    keys = np.asarray(policy.keys(jobs))
+    try:
+        keys = np.asarray(policy.keys(jobs))
+    except Exception as error:  # whatever it is, it is the policy's
+        raise PluginError(f"batch policy {policy.name}: keys() failed: {type(error).__name__}: {error}") from error
     if keys.shape != (n,) or keys.dtype.kind not in "iuf":
         raise PluginError(
             f"batch policy {policy.name}: keys() gave {keys.dtype} of shape {keys.shape}; allowed: numbers of shape ({n},)"

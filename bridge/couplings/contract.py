@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from bridge.scenario import Scenario
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
 from traces.ledger import TaskRecords
+from traces.ranges import real, whole
 
 __all__ = ["Applications", "Coupling", "PeerOptions", "Watch", "core_gflop", "nothing_done"]
 
@@ -36,7 +36,7 @@ class PeerOptions:
     workers : int or None
         How many run at once, 1 to 1024; None is one a processor.
     timeout_s : float
-        A process that has not answered for so long is killed, and its job simulated again; above 0.
+        A process that has not answered for so long is killed, and its job simulated again; 0.001 to 1,000,000.
     command : str or None
         A command line that starts an application simulator of the user's own; None is ours.
     socket : str
@@ -49,10 +49,9 @@ class PeerOptions:
     socket: str = "unix"
 
     def __post_init__(self) -> None:
-        if self.workers is not None and not 1 <= self.workers <= 1024:
-            raise InputError(f"--workers: {shown(self.workers)}; allowed: 1 to 1024")
-        if not (math.isfinite(self.timeout_s) and 0 < self.timeout_s <= 1e6):
-            raise InputError(f"--als-timeout: {shown(self.timeout_s)}; allowed: above 0, up to 1000000 seconds")
+        if self.workers is not None:
+            object.__setattr__(self, "workers", whole("--workers", self.workers, 1, 1024))
+        object.__setattr__(self, "timeout_s", real("--als-timeout", self.timeout_s, 1e-3, 1e6))
         if self.command is not None:
             try:
                 words = shlex.split(self.command)

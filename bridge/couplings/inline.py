@@ -103,7 +103,6 @@ def _records(inline: kernel.InlineState, lengths: Array) -> TaskRecords:
     np.cumsum(n_tasks, out=first[1:])
     columns = (work.start_ns, work.end_ns, work.core, work.chunk, lengths)
     if np.array_equal(inline.first, first[:-1]):
-        # A copy where much of the room was not used, so that it can be freed.
         ordered = [column[:used] for column in columns]
     else:
         ordered = [np.empty(used, column.dtype) for column in columns]

@@ -1,16 +1,18 @@
 """OTF2, the trace format of Score-P and Vampir: the whole run from the cluster down to the core.
 
-==================== =========================================================================================
-the machine          system tree: cluster (domain machine) → hosts (domain shared memory)
-a host               location group of its name a core               CPU-thread location ``<host> core <n>``,
-n from 0 in each host; reference: the global number a job                region ``job <job number>``;
-reference: the job's row a task               Enter and Leave of its job's region on its core; uint64
-attributes ``task`` and ``chunk`` on
-                     Enter
-the batch scheduler  metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores)
-at
-                     every change, valid until the next
-==================== =========================================================================================
+The machine
+    System tree: cluster (domain machine) → hosts (domain shared memory).
+A host
+    Location group of its name.
+A core
+    CPU-thread location ``<host> core <n>``, n from 0 in each host; reference: the global core number.
+A job
+    Region ``job <job number>``; reference: the job's row.
+A task
+    Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
+The batch scheduler
+    Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores) at every change, valid until
+    the next.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without
 attributes, on each of its cores.

@@ -21,8 +21,9 @@ __all__ = [
     "write_local_definitions",
     "write_locations",
     "write_metrics",
+    "write_regions",
+    "write_strings",
 ]
-__all__ += ["write_regions", "write_strings"]
 
 # Returned where OTF2 gave no writer; it has no code for it.
 _NO_WRITER = -100
