@@ -17,7 +17,7 @@ import numpy as np
 
 from traces.compiled import Array, compiled, own
 from traces.event_heap import heap_drop_top, heap_replace_top, heap_settle
-from traces.time import duration_ns
+from traces.time import MAX_NS, duration_ns
 
 __all__ = [
     "ANSWER_OUT_OF_RANGE",
@@ -55,13 +55,10 @@ FINISHED = 1
 STOPPED = 2
 ANSWER_OUT_OF_RANGE = 3  # the technique's answer was not in 0..remaining
 TASKS_LEFT = 4  # every core was sent away while tasks were left
-OVERFLOW = 5  # an end at traces.time.MAX_NS or beyond
+OVERFLOW = 5  # an end at traces.time.MAX_NS, where durations saturate, or beyond
 
 #: A limit that no instant reaches: advance to the end.
 NEVER = 2**63 - 1
-
-#: Ends from here on are refused: a duration saturates at it, and below it the sum of an instant and a duration fits int64.
-_MAX_NS = 2**62
 
 
 class ApplicationState(NamedTuple):
@@ -166,7 +163,7 @@ def advance(state: ApplicationState, next_chunk: Callable[..., int], until_ns: i
             finish_ns[c] = t
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
-        if t >= _MAX_NS - overhead:
+        if t >= MAX_NS - overhead:
             status = OVERFLOW
             break
         t += overhead
@@ -183,14 +180,14 @@ def advance(state: ApplicationState, next_chunk: Callable[..., int], until_ns: i
                 state.end_ns[k] = t
                 state.core[k] = number
                 state.chunk[k] = chunks
-                if t >= _MAX_NS:
+                if t >= MAX_NS:
                     break
         else:
             for k in range(task, task + size):
                 t += duration_ns(lengths[k], gflops)
-                if t >= _MAX_NS:
+                if t >= MAX_NS:
                     break
-        if t >= _MAX_NS:
+        if t >= MAX_NS:
             status = OVERFLOW
             break
         task += size
@@ -270,7 +267,7 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
         if keep and (task > k or t > now):
             state.start_ns[task] = t
         t += duration_ns(work, speed_gflops)
-        if t >= _MAX_NS:
+        if t >= MAX_NS:
             state.counters[STATUS] = OVERFLOW
             return OVERFLOW
         if keep:
@@ -302,6 +299,8 @@ def stop(state: ApplicationState) -> int:
                 else:
                     state.start_ns[task] = -1
                     state.end_ns[task] = -1
+                    state.core[task] = -1
+                    state.chunk[task] = -1
     if keep:
         for task in range(counters[NEXT], state.lengths.size):
             state.start_ns[task] = -1

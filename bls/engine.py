@@ -20,6 +20,7 @@ from bls.free_cores import give_back, take
 from bls.rank_queue import new_queue, queue_add, queue_next, queue_remove
 from traces.compiled import Array, compiled, own
 from traces.event_heap import heap_drop_top, heap_push, heap_replace_top
+from traces.time import MAX_NS
 
 __all__ = [
     "ALLOCATOR_FAULT",
@@ -68,7 +69,6 @@ OVERFLOW = 7  # an end beyond traces.time.MAX_NS
 
 _RUNNING = -1
 _NEVER = 2**63 - 1
-_MAX_NS = 2**62
 
 
 class BatchState(NamedTuple):
@@ -246,7 +246,7 @@ def advance(state: BatchState, place: Callable[..., int], max_ends: int) -> int:
             queue_remove(words, starts, head)
             start_ns[job] = now
             if run_ns[job] >= 0:
-                if run_ns[job] > _MAX_NS - now:
+                if run_ns[job] > MAX_NS - now:
                     status = OVERFLOW
                     break
                 end = now + run_ns[job]
@@ -276,7 +276,7 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     if state.start_ns[job] < 0 or state.end_ns[job] >= 0 or not_before_ns < state.counters[NOW]:
         return False
     before = state.promise_ns[job]
-    if before > not_before_ns or not_before_ns > _MAX_NS:
+    if before > not_before_ns or not_before_ns > MAX_NS:
         return False
     state.promise_ns[job] = not_before_ns
     if before < 0:
@@ -292,7 +292,7 @@ def outcome(state: BatchState, job: int, end_ns: int) -> bool:
     if state.start_ns[job] < 0 or state.end_ns[job] >= 0:
         return False
     before = state.promise_ns[job]
-    if end_ns < state.counters[NOW] or end_ns < before or end_ns > _MAX_NS:
+    if end_ns < state.counters[NOW] or end_ns < before or end_ns > MAX_NS:
         return False
     state.end_ns[job] = end_ns
     if before < 0:

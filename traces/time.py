@@ -32,8 +32,8 @@ def duration_ns(work_gflop: float, speed_gflops: float) -> int:
     saturates at ``MAX_NS`` (2**62), which every caller treats as an overflow.
     """
     exact = work_gflop / speed_gflops * 1e9
-    if not exact < 4.611686018427388e18:
-        return 4611686018427387904
+    if not exact < MAX_NS:
+        return MAX_NS
     return max(1, int(np.rint(exact)))
 
 

@@ -43,6 +43,7 @@ from bls.given_file import read_given
 from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.compiled import Array, compiled
 from traces.errors import InputError
+from traces.time import MAX_NS
 
 __all__ = ["parse_swf", "read_swf"]
 
@@ -53,7 +54,7 @@ _FIELDS = 18
 # What a line is; the kernel's codes.
 _JOB, _MALFORMED, _NO_RUN_TIME, _NO_PROCESSORS = 0, 1, 2, 3
 
-_MAX = 2**62  # traces.time.MAX_NS, and the limit of job numbers and processor counts
+_MAX = MAX_NS  # the limit of job numbers and processor counts too
 _NS_PER_S = 1_000_000_000
 _MAX_WHOLE_S = _MAX // _NS_PER_S
 
