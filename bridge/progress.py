@@ -13,7 +13,7 @@ from traces.time import format_ns
 __all__ = ["Progress"]
 
 #: A run shorter than this shows no bar, s.
-QUIET_S = 0.4
+QUIET_S = 1.0
 
 #: The bar is drawn again after so long, s.
 _REDRAW_S = 0.1

@@ -16,6 +16,7 @@ from bls.workload import Workload
 from bridge.couplings import Applications, PeerOptions, Watch, coupling
 from bridge.couplings.contract import nothing_done
 from bridge.memory import free_memory_bytes
+from bridge.messages import MAX_CORES
 from bridge.result import Result
 from bridge.scenario import Options, Scenario, load_workload, platform_of
 from traces.errors import InputError
@@ -110,6 +111,11 @@ def run(
         raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
     if keep_tasks and scenario.technique is not None:
         _check_memory(scenario)
+    if coupling_name != "inline" and (widest := int(scenario.workload.cores.max())) > MAX_CORES:
+        raise InputError(
+            f"--coupling {coupling_name}: a job asks for {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
+            "use --coupling inline"
+        )
     began = time.perf_counter()
     simulator = BatchSimulator(
         scenario.workload,

@@ -240,6 +240,20 @@ def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @technique_kernel
+def _one_more_each_time(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[0] += 1.0
+    return min(int(memo[0]), remaining)
+
+
+def test_every_job_begins_with_an_empty_memo() -> None:
+    growing = Technique("growing", _one_more_each_time, memo_size=1)
+    jobs = [(number, 0, 1, 2, 1) for number in range(5)]
+    result = bridge.simulate(Workload.from_jobs(jobs), als=growing, tasks_per_core=5)
+    sizes = [np.bincount(part.chunk).tolist() for _, part in result.tasks.groupby("job_id")]
+    assert sizes == [[1, 2, 3, 4]] * 5
+
+
+@technique_kernel
 def _greedy(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
     return remaining + (1 if n_tasks == 3 else 0)
 

@@ -85,7 +85,11 @@ def test_plug_ins_are_cells_too(here: Path) -> None:
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", 1, "was killed"),
         ("return [float('nan')] * len(jobs.job_id)", 1, "batch policy then: keys() gave NaN"),
-        ("os.kill(os.getppid(), signal.SIGINT); signal.pause()", 130, "interrupted; nothing was written"),
+        (
+            "os.kill(os.getppid(), signal.SIGINT); signal.alarm(60); signal.pause()",
+            130,
+            "interrupted; nothing was written",
+        ),
     ],
     ids=["killed", "fault", "interrupted"],
 )

@@ -172,6 +172,7 @@ def test_an_interrupt_while_applications_run_leaves_no_process_and_no_socket(her
         "import os, signal\n"
         "open(f'pid-{os.getpid()}', 'w').close()\n"
         "os.kill(int(os.environ['BRIDGE']), signal.SIGINT)\n"
+        "signal.alarm(60)\n"
         "signal.pause()\n"
     )
     (here / "tmp").mkdir()
