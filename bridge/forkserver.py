@@ -185,6 +185,8 @@ def _serve(server: _Server) -> None:
 def main() -> None:
     """Serve until the commands end."""
     name_process(SERVER_NAME)
+    # Even one that was stopped is to find that its commands have ended, and to take the workers along.
+    die_with_parent(os.getppid(), signal.SIGCONT)
     server = _Server()
     try:
         _serve(server)

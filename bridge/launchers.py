@@ -26,7 +26,7 @@ _SERVER_DEATHS = 3
 _READY_S = 600.0
 
 #: How long processes that were asked to quit may take before they are killed, s.
-_PARTING_S = 2.0
+PARTING_S = 2.0
 
 #: What starts the threads that a fork would only copy; none of them does anything for us.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -189,11 +189,11 @@ class Launcher:
             return
         if patient and self._workers:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._all_gone.wait(), _PARTING_S)
+                await asyncio.wait_for(self._all_gone.wait(), PARTING_S)
         assert self._server.stdin is not None
         self._server.stdin.close()
         try:
-            await asyncio.wait_for(self._server.wait(), _PARTING_S)
+            await asyncio.wait_for(self._server.wait(), PARTING_S)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 self._server.kill()

@@ -23,9 +23,9 @@ def name_process(name: str) -> None:
     _prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
-def die_with_parent(parent: int) -> None:
-    """Have this process killed when its parent dies, however that comes about."""
-    _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
+    """Have this process sent a signal when its parent dies, however that comes about."""
+    _prctl(_PR_SET_PDEATHSIG, int(by), 0, 0, 0)
     if os.getppid() != parent:  # it died before we asked
         os._exit(1)
 

@@ -89,11 +89,12 @@ class Reception:
         """Let nobody in any more, and part with everybody."""
         if self._server is not None:
             self._server.close()
-        tasks = list(self._connections)
-        for connection in self._connections.values():
-            connection.abort()
-        # Each finds the end of its stream. One that finds something else is of no interest any more.
-        await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0)  # who was let in by the kernel just now still comes
+        while tasks := list(self._connections):
+            for connection in self._connections.values():
+                connection.abort()
+            # Each finds the end of its stream. One that finds something else is of no interest any more.
+            await asyncio.gather(*tasks, return_exceptions=True)
         if self._server is not None:
             await self._server.wait_closed()
         if self._folder is not None:

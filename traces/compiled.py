@@ -11,6 +11,7 @@ any of them is a fresh cache.
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import os
 import shutil
@@ -140,6 +141,7 @@ def function_type(signature: Any) -> Any:
     return types.FunctionType(signature)
 
 
+@functools.cache
 def as_value(kernel: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     """A kernel as a value that other kernels take as an argument and call through a pointer.
 
@@ -192,6 +194,7 @@ class CFunction(types.WrapperAddressProtocol):  # type: ignore[misc]
         self._function = function
         self._address = ctypes.cast(function, ctypes.c_void_p).value if address is None else address
         self._signature = signature
+        self._numba_type_ = function_type(signature)  # numba asks for it at every call; to find it out is slow
 
     def __wrapper_address__(self) -> int:
         return int(self._address or 0)

@@ -14,7 +14,7 @@ from typing import Any
 import bridge
 from bls.platform import HostGroup, Platform
 from bls.workload import Workload
-from bridge.process_names import PROCESS_NAME, SERVER_NAME
+from bridge.process_names import PROCESS_NAME
 from traces.nesting import check_ledger
 
 #: Longest that anything is waited for, s; far longer than it takes, so that only a fault reaches it.
@@ -50,9 +50,9 @@ def assert_same(result: bridge.Result, reference: bridge.Result) -> None:
     assert result.tasks.equals(reference.tasks)
 
 
-def descendants(ancestor: int | None = None) -> dict[int, str]:
-    """The processes that come from this one, or another, with their names."""
-    parents, names = {}, {}
+def _living() -> dict[int, tuple[int, str]]:
+    # Parent and name by process id.
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -60,11 +60,17 @@ def descendants(ancestor: int | None = None) -> dict[int, str]:
             except OSError:  # it has just ended
                 continue
             if tail.split()[0] != "Z":
-                names[int(entry.name)], parents[int(entry.name)] = head.partition("(")[2], int(tail.split()[1])
-    found = {ancestor or os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+                found[int(entry.name)] = int(tail.split()[1]), head.partition("(")[2]
+    return found
+
+
+def descendants(ancestor: int | None = None) -> dict[int, str]:
+    """The processes that come from this one, or another, with their names."""
+    living, top = _living(), ancestor or os.getpid()
+    found = {top}
+    while more := {pid for pid, (parent, _) in living.items() if parent in found} - found:
         found |= more
-    return {pid: names[pid] for pid in found - {ancestor or os.getpid()} if pid in names}
+    return {pid: living[pid][1] for pid in found - {top}}
 
 
 def workers(ancestor: int | None = None) -> list[int]:
@@ -73,8 +79,8 @@ def workers(ancestor: int | None = None) -> list[int]:
 
 
 def servers(ancestor: int | None = None) -> list[int]:
-    """The fork servers."""
-    return [pid for pid, name in descendants(ancestor).items() if name == SERVER_NAME]
+    """The fork servers: what was started directly, whether or not it has got its name yet."""
+    return [pid for pid, (parent, _) in _living().items() if parent == (ancestor or os.getpid())]
 
 
 def strike(pids: Iterable[int], number: signal.Signals = signal.SIGKILL) -> None:

@@ -31,7 +31,7 @@ from faulty_runs import (
 )
 
 import bridge
-from bridge import fleet
+from bridge import fleet, launchers
 from bridge.couplings import PeerOptions
 from bridge.fleet import RETRIES, Fleet
 from bridge.launchers import Launcher
@@ -126,12 +126,39 @@ def test_the_fork_server_is_killed(coupling: str) -> None:
     await_end(seen)  # the workers died with it
 
 
+def test_the_fork_server_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launchers, "PARTING_S", 0.1)
+    seen: list[int] = []
+
+    def stop() -> None:
+        seen.extend(descendants())
+        strike(servers(), signal.SIGSTOP)
+
+    assert_same(watched("pool", Once(9, stop)), expected())
+    await_end(seen)
+
+
+def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launchers, "PARTING_S", 0.1)
+    monkeypatch.setattr(fleet, "CONNECT_S", 0.5)
+    seen: list[int] = []
+
+    def stop() -> None:
+        seen.extend(descendants())
+        strike(servers(), signal.SIGSTOP)
+
+    message = r"processes in a row did not say hello; the last one did not connect within 0\.5 s$"
+    with pytest.raises(PeerError, match=message):
+        watched("process", Once(9, stop))
+    await_end(seen)
+
+
 def test_no_fork_server_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     launch = Launcher.launch
 
     def fatal(self: Launcher, worker: str) -> None:
         launch(self, worker)
-        strike(descendants())  # the server may not have got its name yet
+        strike(servers())
 
     monkeypatch.setattr(Launcher, "launch", fatal)
     with pytest.raises(PeerError, match=r"^twolevel-fork, .* was killed by SIGKILL for the 4th time$"):
@@ -223,6 +250,7 @@ def test_interrupted(tmp_path: Path, coupling: str, number: signal.Signals) -> N
 def test_the_bridge_itself_is_killed(tmp_path: Path, coupling: str) -> None:
     with started(tmp_path, coupling) as (process, out, others):
         assert len(others) >= 2
+        strike(servers(process.pid), signal.SIGSTOP)  # so that it cannot see the end come
         process.kill()
         process.communicate(timeout=PATIENCE_S)
         await_end(others)
