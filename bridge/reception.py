@@ -38,6 +38,15 @@ _BACKLOG: Final = 4096
 _UNIX_PATH: Final = 107
 
 
+#: Turns of the loop in which asyncio makes a connection of what the kernel has accepted, or lets go of one; ample.
+_TURNS = 10
+
+
+async def _settle() -> None:
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
+
 class Reception:
     """Where application processes connect.
 
@@ -89,12 +98,13 @@ class Reception:
         """Let nobody in any more, and part with everybody."""
         if self._server is not None:
             self._server.close()
-            await asyncio.sleep(0)  # who was let in by the kernel just now still comes
+            await _settle()  # who was let in by the kernel just now still comes
         while tasks := list(self._connections):
             for connection in self._connections.values():
                 connection.abort()
             # Each finds the end of its stream. One that finds something else is of no interest any more.
             await asyncio.gather(*tasks, return_exceptions=True)
+        await _settle()  # and the last transports close their sockets
         if self._server is not None:
             await self._server.wait_closed()
         if self._folder is not None:

@@ -16,7 +16,8 @@ from als.techniques import TECHNIQUES
 from traces.errors import InputError
 from traces.time import MAX_NS
 
-Change = tuple[int, int, float]
+#: An instant, a core (or all of them) and its speed from then on.
+Change = tuple[int, int | None, float]
 
 
 def inject(
@@ -42,7 +43,7 @@ def inject(
 def changed(draw: st.DrawFn) -> tuple[Case, list[Change], int | None]:
     case = draw(cases())
     instants = st.integers(0, 120).map(lambda later: case.start + later)
-    cores = st.integers(0, len(case.speeds) - 1)
+    cores = st.none() | st.integers(0, len(case.speeds) - 1)
     changes = draw(st.lists(st.tuples(instants, cores, st.sampled_from((0.1, 0.5, 1.0, 2.0, 3.3))), max_size=10))
     return case, sorted(changes, key=lambda change: change[0]), draw(st.none() | instants)
 
@@ -53,7 +54,12 @@ def test_changes_and_stops_as_the_slow_reference(
     scenario: tuple[Case, list[Change], int | None], pauses: list[int]
 ) -> None:
     case, changes, stop = scenario
-    expected = case.expected(changes, stop)
+    one_by_one = [
+        (at, each, speed)
+        for at, core, speed in changes
+        for each in (range(len(case.speeds)) if core is None else [core])
+    ]
+    expected = case.expected(one_by_one, stop)
     application = case.application()
     inject(application, changes, stop, pauses, case.start)
     assert ran(application).finish == expected.finish
