@@ -348,7 +348,7 @@ class Fleet:
 
     async def _pour(self, worker: Worker, connection: Connection) -> None:
         # No faster than the worker takes them: a stopped one must not fill our memory.
-        while worker.pouring and not connection.ended:
+        while worker.pouring and worker.name in self._workers and not connection.ended:
             order = worker.pouring[0]
             row = order.start.job
             lengths = worker.lengths[row] = order.lengths()

@@ -24,7 +24,7 @@ import os
 import select
 import signal
 import sys
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from bridge.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
@@ -34,23 +34,42 @@ __all__ = ["main"]
 _NOT_EXECUTED = 127
 
 
-def _report(*words: str) -> None:
-    data = (json.dumps(words) + "\n").encode()
-    while data:
-        data = data[os.write(1, data) :]
+class _Pipes(NamedTuple):
+    """The two ends to the bridge, on descriptors that no plug-in's input or output is on."""
+
+    commands: int
+    reports: int
+
+    @classmethod
+    def taken(cls) -> _Pipes:
+        """From stdin and stdout; what a plug-in prints then goes to stderr, and there is nothing for it to read."""
+        pipes = cls(os.dup(0), os.dup(1))
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        return pipes
+
+    def report(self, *words: str) -> None:
+        """Write one report."""
+        data = (json.dumps(words) + "\n").encode()
+        while data:
+            data = data[os.write(self.reports, data) :]
 
 
-def _step_aside() -> None:
+def _step_aside(pipes: _Pipes) -> None:
     """In a new process: give up what is the server's alone."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.close(pipes.commands)
+    os.close(pipes.reports)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     os.close(nothing)
 
 
-def _be_worker(server: int, address: str, token: str, worker: str) -> NoReturn:
+def _be_worker(server: int, pipes: _Pipes, address: str, token: str, worker: str) -> NoReturn:
     import asyncio
 
     from bridge.address import connect
@@ -64,7 +83,7 @@ def _be_worker(server: int, address: str, token: str, worker: str) -> NoReturn:
     try:
         die_with_parent(server)
         name_process(PROCESS_NAME)
-        _step_aside()
+        _step_aside(pipes)
         asyncio.run(work())
     except OSError:
         pass  # the bridge is gone
@@ -77,13 +96,13 @@ def _be_worker(server: int, address: str, token: str, worker: str) -> NoReturn:
     os._exit(1)
 
 
-def _be_command(server: int, address: str, token: str, worker: str, *words: str) -> NoReturn:
+def _be_command(server: int, pipes: _Pipes, address: str, token: str, worker: str, *words: str) -> NoReturn:
     from bridge.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE
 
     try:
         os.setsid()  # a group of its own, to be killed with all that it starts
         die_with_parent(server)
-        _step_aside()
+        _step_aside(pipes)
         environment = {ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token, WORKER_VARIABLE: worker}
         os.execvpe(words[0], words, {**os.environ, **environment})
     except OSError as error:
@@ -92,7 +111,8 @@ def _be_command(server: int, address: str, token: str, worker: str, *words: str)
 
 
 class _Server:
-    def __init__(self) -> None:
+    def __init__(self, pipes: _Pipes) -> None:
+        self._pipes = pipes
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
 
@@ -107,7 +127,7 @@ class _Server:
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
             use_large_pages()
-            _report("ready")
+            self._pipes.report("ready")
         elif command in ("fork", "start"):
             self._launch(command, *words)
         elif command == "kill":
@@ -118,12 +138,12 @@ class _Server:
         try:
             pid = os.fork()
         except OSError as error:
-            _report("unborn", worker, str(error.strerror))
+            self._pipes.report("unborn", worker, str(error.strerror))
             return
         if pid == 0:
             if command == "fork":
-                _be_worker(server, address, token, worker)
-            _be_command(server, address, token, worker, *words)
+                _be_worker(server, self._pipes, address, token, worker)
+            _be_command(server, self._pipes, address, token, worker, *words)
         self._workers[worker], self._names[pid] = pid, worker
 
     def _kill(self, worker: str) -> None:
@@ -152,7 +172,7 @@ class _Server:
             if worker is not None:
                 del self._workers[worker]
                 if not wait:
-                    _report("gone", worker, how_ended(os.waitstatus_to_exitcode(status)))
+                    self._pipes.report("gone", worker, how_ended(os.waitstatus_to_exitcode(status)))
 
     def end(self) -> None:
         """Kill every worker and leave no trace of it."""
@@ -161,7 +181,7 @@ class _Server:
         self.reap(wait=True)
 
 
-def _serve(server: _Server) -> None:
+def _serve(server: _Server, commands: int) -> None:
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(woken, False)
@@ -169,12 +189,12 @@ def _serve(server: _Server) -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     waiting = b""
     while True:
-        ready, _, _ = select.select([0, woken], [], [])
+        ready, _, _ = select.select([commands, woken], [], [])
         if woken in ready:
             os.read(woken, 4096)
             server.reap()
-        if 0 in ready:
-            data = os.read(0, 65536)
+        if commands in ready:
+            data = os.read(commands, 65536)
             if not data:
                 return
             *lines, waiting = (waiting + data).split(b"\n")
@@ -187,9 +207,10 @@ def main() -> None:
     name_process(SERVER_NAME)
     # Even one that was stopped is to find that its commands have ended, and to take the workers along.
     die_with_parent(os.getppid(), signal.SIGCONT)
-    server = _Server()
+    pipes = _Pipes.taken()
+    server = _Server(pipes)
     try:
-        _serve(server)
+        _serve(server, pipes.commands)
     except BrokenPipeError:
         pass  # the bridge is gone
     finally:

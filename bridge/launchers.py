@@ -138,6 +138,7 @@ class Launcher:
                         + (f" for the {self._deaths}th time" if self._deaths > 1 else "")
                     )
                 await self._start_server()
+                self._dismiss_if_closing()
                 for worker in list(self._workers):  # they died with it
                     self._drop(worker)
                     self._owner.gone(worker, f"ended with {SERVER_NAME}", blameless=True)
@@ -148,6 +149,11 @@ class Launcher:
         finally:
             self._ready.set()
             self._all_gone.set()
+
+    def _dismiss_if_closing(self) -> None:
+        # A server that was started while we were closing: nobody else knows of it.
+        if self._closing and self._server is not None and self._server.stdin is not None:
+            self._server.stdin.close()
 
     def _heed(self, word: str, *details: str) -> None:
         if word == "ready":

@@ -109,6 +109,8 @@ def run(
     couple = coupling(coupling_name)
     if peers.command is not None and coupling_name == "inline":
         raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
+    if peers.command is not None and scenario.technique is None:
+        raise InputError("--als-command: with --als recorded no application is simulated")
     if keep_tasks and scenario.technique is not None:
         _check_memory(scenario)
     if coupling_name != "inline" and (widest := int(scenario.workload.cores.max())) > MAX_CORES:

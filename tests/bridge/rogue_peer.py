@@ -51,6 +51,8 @@ def spoiled(message):
         return framed(message | {"end_ns": message["end_ns"] // 2, "finish_ns": early})
     if HOW == "twice":
         return framed(message) * 2
+    if HOW == "outcome-then-junk":
+        return framed(message) + struct.pack(">I", 4) + b"junk"
     if HOW == "unknown-message":
         return framed({"type": "coffee", "job": message["job"]})
     if HOW == "failed":

