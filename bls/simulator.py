@@ -158,7 +158,17 @@ class BatchSimulator:
             yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
 
     def advance(self, max_ends: int) -> int:
-        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``, and raises on a fault."""
+        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``, and raises on a fault.
+
+        Raises
+        ------
+        RuntimeError
+            If a job that has started has been told neither an outcome nor a promise: it would never end.
+        PluginError, InputError
+            As :meth:`settle`.
+        """
+        if unanswered := self.started():
+            raise RuntimeError(f"rows {unanswered} have started and await an outcome or a promise")
         while True:
             status = engine.advance(self.state, self.place, max_ends)
             if self.settle(status):

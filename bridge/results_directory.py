@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -63,6 +64,7 @@ def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
     """
     check_target(target, force)
     target = target.absolute()
+    missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
@@ -75,6 +77,9 @@ def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
         _put(partial, target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError):  # somebody else may have put something there
+            for parent in missing:
+                parent.rmdir()
         raise
 
 

@@ -275,3 +275,13 @@ def test_room_runs_out_within_a_pass_that_waits_for_answers() -> None:
             assert simulator.outcome(row, NS_PER_S)
     assert started == list(range(8))
     assert schedule(simulator) == [(0, NS_PER_S, [(core, core + 1)]) for core in range(8)]
+
+
+def test_a_started_job_that_is_told_nothing_is_not_forgotten() -> None:
+    workload = Workload.from_jobs([(1, 0, 5, 1, 5)])
+    simulator = BatchSimulator(workload, 4, POLICIES["fcfs"], ALLOCATORS["lowest"])
+    assert simulator.advance(1) == engine.STARTED
+    with pytest.raises(RuntimeError, match="await an outcome or a promise"):
+        simulator.advance(1)
+    assert simulator.outcome(0, 5 * NS_PER_S)
+    assert simulator.advance(10) == engine.DONE

@@ -194,3 +194,13 @@ def test_an_interrupt_while_applications_run_leaves_no_process_and_no_socket(her
         os.kill(pids[0], 0)
     assert os.listdir(here / "tmp") == []
     assert not [name for name in os.listdir(here) if "partial" in name or name == "r"]
+
+
+def test_folders_made_for_a_result_that_never_came_are_removed(tmp_path: Path) -> None:
+    def fail() -> None:
+        with fresh_directory(tmp_path / "a" / "b" / "r", False):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
