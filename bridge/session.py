@@ -1,7 +1,8 @@
 """One connection of the bridge protocol, seen from either end, without any I/O: bytes in, messages out.
 
 The order rules are two tables, :data:`CONNECTION_TABLE` and :data:`JOB_TABLE`; what is not in them is
-forbidden. Both ends hold the same tables and judge every message, sent or received, by the same code.
+forbidden. Both ends hold the same tables and judge every message, sent or received, by the same code; that code and the tables
+are one file on purpose, longer than most: a rule of order that stood elsewhere would be a second table.
 ``PROTOCOL.md`` says what the messages mean; its tables and picture are made from the ones here.
 """
 
