@@ -23,7 +23,7 @@ import numpy as np
 
 from traces.compiled import Array, compiled
 
-__all__ = ["TASK_LENGTHS", "fill_words", "normal_from_word", "round_keys"]
+__all__ = ["TASK_LENGTHS", "fill_round_keys", "fill_words", "normal_from_word"]
 
 #: The purpose of the stream that task lengths are drawn from.
 TASK_LENGTHS = 1
@@ -36,13 +36,6 @@ _LOW = np.uint64(0xFFFFFFFF)
 # The two multipliers in halves: their products with 32-bit halves never overflow 64 bits.
 _M0_HI, _M0_LO = np.uint64(0xD2E7470E), np.uint64(0xE14C6C93)
 _M1_HI, _M1_LO = np.uint64(0xCA5A8263), np.uint64(0x95121157)
-
-
-def round_keys(seed: int, job: int) -> Array:
-    """The ten round keys of the stream's key, uint64 of shape (20,): for many draws of one job number."""
-    keys = np.empty(2 * _ROUNDS, np.uint64)
-    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    return keys
 
 
 _BUMP0_HI, _BUMP0_LO = np.uint64(_BUMPS[0] >> 32), np.uint64(_BUMPS[0] & 0xFFFFFFFF)

@@ -23,7 +23,6 @@ __all__ = [
     "JOB_COLUMNS",
     "TASK_COLUMNS",
     "jobs_frame",
-    "read_jobs",
     "read_tasks",
     "rows_frame",
     "tasks_frame",
@@ -160,17 +159,6 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     if missing:
         raise InputError(f"{path}: no column {missing[0]}; this is not a table of twolevel")
     return frame
-
-
-def read_jobs(path: Path) -> pd.DataFrame:
-    """Read a jobs.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
-    return _read(path, JOB_COLUMNS)
 
 
 def read_tasks(path: Path) -> pd.DataFrame:

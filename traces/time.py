@@ -6,14 +6,14 @@ Work is float64 GFLOP. Where work meets speed, a duration is rounded to a nanose
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 import numpy as np
 
 from traces.compiled import compiled
 from traces.errors import InputError, shown
 
-__all__ = ["MAX_NS", "NS_PER_S", "duration_ns", "format_ns", "parse_duration_ns", "seconds_to_ns"]
+__all__ = ["MAX_NS", "NS_PER_S", "duration_ns", "format_ns", "parse_duration_ns"]
 
 NS_PER_S = 1_000_000_000
 
@@ -35,17 +35,6 @@ def duration_ns(work_gflop: float, speed_gflops: float) -> int:
     if not exact < MAX_NS:
         return MAX_NS
     return max(1, int(np.rint(exact)))
-
-
-def seconds_to_ns(text: str) -> int | None:
-    """Exact nanoseconds of a decimal number of seconds, or None if it is no such number or beyond ±``MAX_NS``."""
-    try:
-        exact = Decimal(text) * NS_PER_S
-    except InvalidOperation:
-        return None
-    if not exact.is_finite() or abs(exact) > MAX_NS:
-        return None
-    return round(exact)
 
 
 def parse_duration_ns(text: str, where: str) -> int:

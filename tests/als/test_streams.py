@@ -10,13 +10,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference import drawing
 
-from als.streams import fill_words, normal_from_word, round_keys
+from als.streams import fill_round_keys, fill_words, normal_from_word
 
 keys_64 = st.sampled_from((0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1)) | st.integers(0, 2**64 - 1)
 
 
 def stream(seed: int, job: int, purpose: int, blocks: int) -> list[int]:
-    keys, words, found = round_keys(seed, job), np.empty(4, np.uint64), []
+    keys, words, found = np.empty(20, np.uint64), np.empty(4, np.uint64), []
+    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     for block in range(blocks):
         fill_words(words, keys, block, purpose)
         found += words.tolist()

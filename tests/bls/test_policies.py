@@ -121,3 +121,18 @@ def test_a_deadline_beyond_the_end_of_time_is_there(slack: float) -> None:
 def test_a_slack_that_cannot_be(slack: float) -> None:
     with pytest.raises(InputError, match=r"--slack: .*; allowed: 0 to 1e\+06"):
         deadlines_ns(workload((0, 1)), slack)
+
+
+@dataclass(frozen=True)
+class Confused:
+    name: str = "confused"
+
+    def keys(self, jobs: KnownJobs) -> Any:
+        return {"submit": jobs.submit_ns}["estimate"]
+
+
+def test_a_policy_that_raises_is_named() -> None:
+    jobs = Workload.from_jobs([(1, 0, 1, 1, 1)])
+    known = KnownJobs(jobs.job_id, jobs.submit_ns, jobs.estimate_ns, jobs.submit_ns, jobs.cores)
+    with pytest.raises(PluginError, match="batch policy confused: keys\\(\\) failed: KeyError: 'estimate'"):
+        ranks(Confused(), known)

@@ -188,3 +188,12 @@ def test_what_a_plug_in_prints_is_no_report(tmp_path: Path, coupling: str, capfd
     inline = bridge.simulate(jobs, als=name, variation=0.2)
     assert bridge.simulate(jobs, als=name, variation=0.2, coupling=coupling, workers=2).jobs.equals(inline.jobs)
     assert "a technique that talks" in capfd.readouterr().err
+
+
+def test_junk_behind_an_outcome_while_more_jobs_wait(tmp_path: Path) -> None:
+    # The next job's lengths are about to be sent when the connection turns out to be of no more use.
+    jobs = Workload.from_jobs([(i, 0, 5, 4, 5) for i in range(1, 31)])
+    spoiler = rogue("outcome-then-junk", tmp_path / "mark")
+    result = bridge.simulate(jobs, als="ss", variation=0.2, coupling="pool", workers=1, als_command=spoiler)
+    assert result.jobs.equals(bridge.simulate(jobs, als="ss", variation=0.2).jobs)
+    assert (tmp_path / "mark").exists()

@@ -355,3 +355,16 @@ def test_the_same_seed_gives_the_same_bytes_again(tmp_path: Path) -> None:
     assert written(tmp_path / "first") == written(tmp_path / "second")
     other = replace(case, seed=case.seed + 1).simulated()
     assert other.jobs.length_gflop.tolist() != case.simulated().jobs.length_gflop.tolist()
+
+
+def test_a_job_wider_than_a_message_is_refused() -> None:
+    jobs, platform = Workload.from_jobs([(1, 0, 5, 2**20 + 1, 5)]), Platform((HostGroup(2, 2**20, 1e6),))
+    with pytest.raises(InputError, match="--coupling pool: a job asks for 1048577 cores"):
+        bridge.simulate(jobs, platform, coupling="pool", keep_tasks=False)
+
+
+def test_records_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.simulation.free_memory_bytes", lambda: 100)
+    with pytest.raises(InputError, match="the records of about 4 tasks need"):
+        bridge.simulate(Workload.from_jobs([(1, 0, 1, 4, 1)]))
+    assert len(bridge.simulate(Workload.from_jobs([(1, 0, 1, 4, 1)]), keep_tasks=False).jobs) == 1

@@ -204,3 +204,15 @@ def test_folders_made_for_a_result_that_never_came_are_removed(tmp_path: Path) -
     with pytest.raises(ZeroDivisionError):
         fail()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_took_the_name_meanwhile_is_kept(tmp_path: Path) -> None:
+    def overtaken() -> None:
+        with fresh_directory(tmp_path / "r", False) as folder:
+            (folder / "run.json").write_text("{}")
+            (tmp_path / "r").mkdir()
+            (tmp_path / "r" / "precious.txt").write_text("kept")
+
+    with pytest.raises(InputError, match="exists"):
+        overtaken()
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["r", "r/precious.txt"]

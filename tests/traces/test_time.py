@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traces.errors import InputError
-from traces.time import MAX_NS, duration_ns, format_ns, parse_duration_ns, seconds_to_ns
+from traces.time import MAX_NS, duration_ns, format_ns, parse_duration_ns
 
 
 @pytest.mark.parametrize(
@@ -47,24 +46,6 @@ def test_a_duration_is_the_exact_one_within_a_rounding(work: float, speed: float
 @given(seconds=st.integers(1, 2 * 10**6), speed=st.floats(1e-3, 1e6))
 def test_the_work_of_a_recorded_run_time_takes_that_time_again(seconds: int, speed: float) -> None:
     assert duration_ns(speed * (seconds * 10**9 / 1e9), speed) == seconds * 10**9
-
-
-@given(whole=st.integers(-(2**62 // 10**9), 2**62 // 10**9 - 1), nanos=st.integers(0, 10**9 - 1))
-def test_seconds_are_read_exactly(whole: int, nanos: int) -> None:
-    value = whole * 10**9 + nanos
-    assert seconds_to_ns(str(Decimal(value) / 10**9)) == value
-
-
-@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "-inf", "1e400", "4611686018.427387905", "1 2", "0x10"])
-def test_what_is_no_number_of_seconds(text: str) -> None:
-    assert seconds_to_ns(text) is None
-
-
-def test_the_ends_of_time_can_be_read() -> None:
-    assert seconds_to_ns("4611686018.427387904") == MAX_NS
-    assert seconds_to_ns("-4611686018.427387904") == -MAX_NS
-    assert seconds_to_ns("0.0000000005") == 0  # half to even
-    assert seconds_to_ns("0.0000000015") == 2
 
 
 @pytest.mark.parametrize(
