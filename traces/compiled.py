@@ -15,7 +15,8 @@ import functools
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -51,8 +52,16 @@ def own(values: Any, dtype: Any) -> Array:
 
 _PACKAGES = ("als", "bls", "bridge", "traces")
 
-# How a file that holds a kernel is told: one of the decorators that make them.
-_KERNEL_MARKS = (b"@compiled(", b"@technique_kernel", b"@allocator_kernel")
+# How a file that holds a kernel is told: one of the decorators that make them. Files of states hold what kernels are made
+# with, the numbers of columns.
+_KERNEL_MARKS = (
+    b"NamedTuple",
+    b"@compiled(",
+    b"@technique_kernel",
+    b"@allocator_kernel",
+    b"@score_kernel",
+    b"@account_kernel",
+)
 
 
 def jit_enabled() -> bool:
@@ -108,14 +117,24 @@ def cache_directory() -> Path:
     return _CACHE_DIRECTORY
 
 
-def compiled(signature: Any = None) -> Callable[[F], F]:
+def compiled(
+    signature: Any = None, *, borrows: bool = False, inner: bool = False, merged: bool = False
+) -> Callable[[F], F]:
     """Compile a function with numba, keeping the machine code in :func:`cache_directory`.
 
     Parameters
     ----------
     signature : numba signature, optional
-        Given for functions that are passed to other kernels as values (techniques, allocators); those are
-        compiled where they are defined. Without it a kernel is compiled at its first call.
+        Given for functions that are passed to other kernels as values (techniques, allocators); :func:`as_value`
+        compiles them for it. Other kernels are compiled at their first call.
+    borrows : bool
+        Whether it leaves it to its caller to keep its arrays alive, and makes none. It then counts no references, which
+        costs more than the work of a short function that is given a state of many arrays.
+    inner : bool
+        Whether only other kernels call it (and it borrows): what Python would need to call it is not compiled.
+    merged : bool
+        Whether it is inner and becomes part of the code of every kernel that calls it: to hand on a state of many arrays
+        costs as much as a short function does.
 
     Returns
     -------
@@ -127,13 +146,26 @@ def compiled(signature: Any = None) -> Callable[[F], F]:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(_CACHE_DIRECTORY)
         try:
-            arguments = () if signature is None else (signature,)
-            result: F = numba.njit(*arguments, cache=_CACHED, nogil=True, error_model="numpy")(function)
+            result: F = numba.njit(
+                cache=_CACHED,
+                nogil=True,
+                error_model="numpy",
+                _nrt=not (borrows or inner or merged),
+                no_cpython_wrapper=inner or merged,
+                no_cfunc_wrapper=(borrows and signature is None) or inner or merged,
+                forceinline=merged,
+            )(function)
+            if signature is not None:
+                _SIGNATURES[result] = signature
             return result
         finally:
             numba.config.CACHE_DIR = before
 
     return decorate
+
+
+#: What the kernels that are passed as values were declared for.
+_SIGNATURES: weakref.WeakKeyDictionary[Callable[..., Any], Any] = weakref.WeakKeyDictionary()
 
 
 def function_type(signature: Any) -> Any:
@@ -163,13 +195,18 @@ def as_value(kernel: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     Raises
     ------
     TypeError
-        If ``kernel`` was not compiled for ``signature``.
+        If ``kernel`` was not declared for ``signature``, or cannot be compiled for it.
     """
     if not jit_enabled():
         return kernel
-    result = getattr(kernel, "overloads", {}).get(signature.args)
-    if result is None or result.signature.return_type != signature.return_type:
+    if not isinstance(kernel, Hashable) or _SIGNATURES.get(kernel) != signature:
         raise TypeError(f"{kernel} is not compiled for {signature}")
+    dispatcher: Any = kernel
+    try:
+        dispatcher.compile(signature)
+    except numba.core.errors.NumbaError as error:
+        raise TypeError(f"{kernel} cannot be compiled: {str(error).strip().splitlines()[-1]}") from error
+    result = dispatcher.overloads[signature.args]
     address = result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
     return CFunction(kernel, signature, address)
 

@@ -61,7 +61,7 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> I
         To be raised by the caller.
     """
     names = list(known)
-    near = difflib.get_close_matches(str(value).lower(), names, n=len(names), cutoff=0.0)
+    near = difflib.get_close_matches(str(value).lower(), names, n=max(1, len(names)), cutoff=0.0)
     ordered = near + [name for name in names if name not in near]
     place = f"{where}: " if where else ""
-    return InputError(f"{place}unknown {kind} {shown(value)}; known: {', '.join(ordered)}")
+    return InputError(f"{place}unknown {kind} {shown(value)}; known: {', '.join(ordered) or 'none'}")

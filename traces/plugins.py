@@ -97,5 +97,5 @@ def resolve(
         except Exception as error:
             raise PluginError(f"{where}: {name}() cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(found, expected):
-        raise PluginError(f"{where}: {name} is a {type(found).__name__}; allowed: a {expected.__name__}")
+        raise PluginError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
     return found

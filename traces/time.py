@@ -21,6 +21,7 @@ NS_PER_S = 1_000_000_000
 MAX_NS = 2**62
 
 _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000} | {unit: seconds * NS_PER_S for unit, seconds in _UNITS_S.items()}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 
@@ -43,15 +44,15 @@ def parse_duration_ns(text: str, where: str) -> int:
     Raises
     ------
     InputError
-        If it is not a positive number followed by s, m (min), h, d, w or nothing.
+        If it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing.
     """
     match = _DURATION.fullmatch(text.strip().lower())
-    if match and match[2] in _UNITS_S:
-        exact = Decimal(match[1]) * _UNITS_S[match[2]] * NS_PER_S
+    if match and match[2] in _UNITS_NS:
+        exact = Decimal(match[1]) * _UNITS_NS[match[2]]
         if 0 < round(exact) <= MAX_NS:
             return round(exact)
     raise InputError(
-        f"{where}: {shown(text)} is not a duration; allowed: a positive number and s, m, h, d or w, as 24h"
+        f"{where}: {shown(text)} is not a duration; allowed: a positive number and ns, us, ms, s, m, h, d or w, as 24h"
     )
 
 

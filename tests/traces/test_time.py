@@ -58,6 +58,9 @@ def test_the_work_of_a_recorded_run_time_takes_that_time_again(seconds: int, spe
         ("3600", 3600 * 10**9),
         ("1w", 604_800 * 10**9),
         ("0.000000001s", 1),
+        ("50ms", 50_000_000),
+        ("2.5 us", 2500),
+        ("7ns", 7),
     ],
 )
 def test_durations_that_people_write(text: str, ns: int) -> None:
@@ -67,7 +70,7 @@ def test_durations_that_people_write(text: str, ns: int) -> None:
 @pytest.mark.parametrize("text", ["", "0", "-1h", "1y", "h", "1e3", "1h30m", "99999999w", "nan", "٣h"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(
-        InputError, match=r"--select: .* is not a duration; allowed: a positive number and s, m, h, d or w"
+        InputError, match=r"--select: .* is not a duration; allowed: a positive number and ns, us, ms, s, m, h, d or w"
     ):
         parse_duration_ns(text, "--select")
 
