@@ -97,6 +97,16 @@ class Application:
         return int(engine.end_ns(self.state))
 
     @property
+    def stopped(self) -> bool:
+        """Whether a stop has cut the application short."""
+        return int(self.state.counters[engine.STATUS]) == engine.STOPPED
+
+    @property
+    def ran(self) -> int:
+        """Tasks that ran, at least in part; once :attr:`finished`."""
+        return int(self.state.counters[engine.RAN])
+
+    @property
     def length_gflop(self) -> float:
         """Sum of the task lengths, in task order."""
         return float(engine.total_gflop(self.state))
@@ -129,8 +139,24 @@ class Application:
             self._settle(engine.set_speed(self.state, c, speed_gflops))
 
     def stop(self) -> None:
-        """End the application now: running tasks are cut, the others never run (their records hold -1)."""
+        """End the application now: running tasks are cut, the others never run (their records hold -1).
+
+        One whose last task ends at this very instant has completed, and is not :attr:`stopped`.
+        """
         self._settle(engine.stop(self.state))
+
+    def run_to_stop(self, stop_ns: int) -> bool:
+        """Simulate to the end, or up to :meth:`stop` at ``stop_ns``; returns whether the application completed.
+
+        Raises
+        ------
+        InputError
+            If ``stop_ns`` lies before :attr:`now_ns` and the application has not finished.
+        """
+        if stop_ns < self.now_ns and not self.finished:
+            raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
+        self._settle(engine.run_until_stop(self.state, self._next_chunk, stop_ns))
+        return not self.stopped
 
     def _settle(self, status: int) -> bool:
         if status in (engine.SUSPENDED, engine.FINISHED, engine.STOPPED):

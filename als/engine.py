@@ -27,6 +27,7 @@ __all__ = [
     "NEVER",
     "NOW",
     "OVERFLOW",
+    "RAN",
     "STOPPED",
     "SUSPENDED",
     "TASKS_LEFT",
@@ -35,6 +36,7 @@ __all__ = [
     "begin",
     "end_ns",
     "new_state",
+    "run_until_stop",
     "set_speed",
     "stop",
     "total_gflop",
@@ -47,7 +49,8 @@ CHUNKS = 2  # chunks assigned so far
 ASKING = 3  # cores that will ask again: the size of the heap
 STATUS = 4
 OVERHEAD = 5  # ns that a core pays before each chunk
-COUNTERS = 6
+RAN = 6  # once finished or stopped: tasks that ran, at least in part
+COUNTERS = 7
 
 # Why advance() returned.
 SUSPENDED = 0
@@ -81,7 +84,7 @@ class ApplicationState(NamedTuple):
     held_first, held_stop, held_from_ns : int64 (P,)
         The tasks of a core's latest chunk, and the instant from which its first one runs.
     held_work : float64 (P,)
-        Work of that first task from that instant on, GFLOP.
+        Work of that first task from that instant on, GFLOP; negated if the task had begun before that instant.
     memo : float64
         The technique's own.
     start_ns, end_ns : int64 (N,) or (0,)
@@ -125,6 +128,7 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int) -> None:
     state.counters[ASKING] = n_cores
     state.counters[STATUS] = SUSPENDED
     state.counters[OVERHEAD] = overhead_ns
+    state.counters[RAN] = 0
     state.memo[:] = 0.0
 
 
@@ -201,7 +205,22 @@ def advance(state: ApplicationState, next_chunk: Callable[..., int], until_ns: i
         counters[NOW] = max(counters[NOW], until_ns)
     elif status == FINISHED:
         counters[NOW] = max(counters[NOW], end_ns(state))
+        counters[RAN] = n_tasks
     return status
+
+
+@compiled()
+def run_until_stop(state: ApplicationState, next_chunk: Callable[..., int], stop_ns: int) -> int:
+    """Simulate to the end, or to the stop if that comes first; ``stop_ns`` not before now, or ``NEVER``.
+
+    Returns
+    -------
+    int
+        ``FINISHED`` if the last task ended at ``stop_ns`` or before, ``STOPPED`` if the stop cut the job short (its end
+        is ``stop_ns``), or a fault, as from :func:`advance`.
+    """
+    status = advance(state, next_chunk, stop_ns)
+    return stop(state) if status == SUSPENDED else status
 
 
 @compiled()
@@ -227,19 +246,23 @@ def _settle_held(state: ApplicationState, c: int) -> None:
     """Move the start of core ``c``'s held tasks up to now: to the task that runs now, with the work it has left."""
     now = state.counters[NOW]
     k, stop_at = state.held_first[c], state.held_stop[c]
-    t, work = state.held_from_ns[c], state.held_work[c]
+    t, work = state.held_from_ns[c], abs(state.held_work[c])
+    begun = state.held_work[c] < 0.0
     while k < stop_at and t < now:
         after = t + duration_ns(work, state.speed[c])
         if after > now:
             # Never quite nothing: a task that runs now has work left, whatever the rounding.
             work = max(work - (now - t) * 1e-9 * state.speed[c], 1e-300)
             t = now
+            begun = True
         else:
             k += 1
             t = after
+            begun = False
             if k < stop_at:
                 work = state.lengths[k]
-    state.held_first[c], state.held_from_ns[c], state.held_work[c] = k, t, work
+    state.held_first[c], state.held_from_ns[c] = k, t
+    state.held_work[c] = -work if begun else work
 
 
 @compiled()
@@ -260,7 +283,7 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
         return SUSPENDED  # idle: its next request finds the new speed
     keep = state.start_ns.size > 0
     now = state.counters[NOW]
-    work = state.held_work[c]
+    work = abs(state.held_work[c])
     for task in range(k, stop_at):
         if task > k:
             work = state.lengths[task]
@@ -281,35 +304,49 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
 
 @compiled()
 def stop(state: ApplicationState) -> int:
-    """End the application now: running tasks are cut, the others never run. Returns the status."""
+    """End the application now: running tasks are cut, the others never run.
+
+    Returns
+    -------
+    int
+        ``STOPPED``; or ``FINISHED`` if there was nothing to cut: the last task has ended, now or before.
+    """
     counters = state.counters
     if counters[STATUS] != SUSPENDED:
         return int(counters[STATUS])
     now = counters[NOW]
     keep = state.start_ns.size > 0
+    n_tasks = state.lengths.size
+    completed = counters[NEXT] == n_tasks
+    ran = counters[NEXT]
     for at in range(counters[ASKING]):
         c = state.ask_core[at]
         _settle_held(state, c)
         k, stop_at = state.held_first[c], state.held_stop[c]
         state.finish_ns[c] = now
+        if k == stop_at:
+            continue  # it is about to ask
+        completed = False
+        cut = k + 1 if state.held_work[c] < 0.0 else k
+        ran -= stop_at - cut
         if keep:
-            for task in range(k, stop_at):
-                if state.start_ns[task] < now:
-                    state.end_ns[task] = now
-                else:
-                    state.start_ns[task] = -1
-                    state.end_ns[task] = -1
-                    state.core[task] = -1
-                    state.chunk[task] = -1
+            state.end_ns[k:cut] = now
+            _forget(state, cut, stop_at)
     if keep:
-        for task in range(counters[NEXT], state.lengths.size):
-            state.start_ns[task] = -1
-            state.end_ns[task] = -1
-            state.core[task] = -1
-            state.chunk[task] = -1
+        _forget(state, counters[NEXT], n_tasks)
     counters[ASKING] = 0
-    counters[STATUS] = STOPPED
-    return STOPPED
+    counters[RAN] = ran
+    counters[STATUS] = FINISHED if completed else STOPPED
+    return int(counters[STATUS])
+
+
+@compiled()
+def _forget(state: ApplicationState, first: int, stop_at: int) -> None:
+    """The tasks from ``first`` up to ``stop_at`` never ran."""
+    state.start_ns[first:stop_at] = -1
+    state.end_ns[first:stop_at] = -1
+    state.core[first:stop_at] = -1
+    state.chunk[first:stop_at] = -1
 
 
 def new_state(

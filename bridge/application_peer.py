@@ -97,12 +97,13 @@ class ApplicationPeer:
             if application.advance(change.at_ns):
                 break
             application.set_speed(change.speed_gflops, None if change.core == ALL_CORES else change.core)
-        if not application.advance(last):
+        if stopping:
             assert last is not None
-            if not stopping:
-                yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
-                return
-            application.stop()
+            application.run_to_stop(last)
+        elif not application.advance(last):
+            assert last is not None
+            yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
+            return
         yield from self._report(job)
 
     def _report(self, job: _Job) -> Iterator[Message]:
@@ -125,7 +126,9 @@ class ApplicationPeer:
             job=start.job,
             attempt=start.attempt,
             end_ns=job.application.end_ns,
+            stopped=job.application.stopped,
             tasks=n,
+            ran=job.application.ran,
             chunks=job.application.chunks,
             length_gflop=job.application.length_gflop,
             finish_ns=pack_int64(state.finish_ns),

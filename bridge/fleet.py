@@ -152,6 +152,11 @@ class Fleet:
         self._spawn(self._watch_time())
         self._recruit()
 
+    def expect_another(self) -> None:
+        """There is a job more than :meth:`open` was told: one is tried again that was cut."""
+        self._expected += 1
+        self._recruit()
+
     def submit(self, order: Order) -> None:
         """Have a job simulated."""
         row = order.start.job
@@ -184,6 +189,8 @@ class Fleet:
             Whether workers may end by themselves, which none that is still busy would do soon.
         """
         self._closing = True
+        if not patient:
+            self._reception.fall_silent()
         for worker in self._workers.values():
             connection = worker.connection
             if patient and connection is not None and connection.session.state is ConnectionState.READY:

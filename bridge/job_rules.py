@@ -48,7 +48,8 @@ class OpenJob:
     stop_ns: int | None
     held_ns: int = 0  # a bound that the bridge computed; the application does not know it
     lengths: int = 0  # task lengths given so far
-    records: int = 0  # task records reported so far, with the last instant and the largest chunk among them
+    records: int = 0  # task records reported so far, with those of tasks that ran, the last instant, the largest chunk
+    ran: int = 0
     last_ns: int = 0
     last_chunk: int = -1
 
@@ -73,6 +74,11 @@ class OpenJob:
     def not_before_ns(self) -> int:
         """The instant before which the job cannot end."""
         return max(self.promised_ns, self.held_ns)
+
+    def hold(self, instant_ns: int) -> None:
+        """It cannot end before an instant, unless it is stopped."""
+        bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)
+        self.held_ns = max(self.held_ns, bound_ns)
 
     def lower_promise(self, instant_ns: int) -> None:
         """What was known of the job holds only up to an instant."""
@@ -136,8 +142,14 @@ def _resume(message: Resume, job: OpenJob) -> None:
         job.lower_promise(message.stop_ns)
 
 
-def _promise(message: Promise, job: OpenJob) -> None:
+def _check_promise(message: Promise | Suspended, job: OpenJob) -> None:
     _at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
+    if job.stop_ns is not None and message.not_before_ns > job.stop_ns:
+        raise BrokenRule(f"not_before_ns is {message.not_before_ns}; allowed: up to stop_ns, {job.stop_ns}")
+
+
+def _promise(message: Promise, job: OpenJob) -> None:
+    _check_promise(message, job)
     job.promised_ns = message.not_before_ns
 
 
@@ -148,7 +160,7 @@ def _suspended(message: Suspended, job: OpenJob) -> None:
     if message.now_ns > job.until_ns:
         raise BrokenRule(f"now_ns is {message.now_ns}; allowed: up to until_ns, {job.until_ns}")
     _at_least("not_before_ns", message.not_before_ns, message.now_ns, "now_ns,")
-    _at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
+    _check_promise(message, job)
     job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
 
 
@@ -179,6 +191,7 @@ def _records(message: Records, job: OpenJob) -> None:
             f"core 0 to {job.cores - 1}, chunk from 0 on"
         )
     job.records += count
+    job.ran += int(np.count_nonzero(ran))
     job.last_ns = max(job.last_ns, int(end.max()))
     job.last_chunk = max(job.last_chunk, int(chunk.max()))
 
@@ -193,6 +206,9 @@ def _outcome(message: Outcome, job: OpenJob) -> None:
         raise BrokenRule(f"end_ns is {end_ns}; allowed: before until_ns, {job.until_ns}")
     if job.stop_ns is not None and end_ns > job.stop_ns:
         raise BrokenRule(f"end_ns is {end_ns}; allowed: up to stop_ns, {job.stop_ns}")
+    if message.stopped and end_ns != job.stop_ns:
+        expected = "it was told no stop" if job.stop_ns is None else f"expected: at stop_ns, {job.stop_ns}"
+        raise BrokenRule(f"stopped at {end_ns}; {expected}")
     if len(message.finish_ns) != 8 * job.cores:
         held = len(message.finish_ns)
         raise BrokenRule(f"finish_ns has {held} bytes; {job.cores} cores need {8 * job.cores}")
@@ -206,8 +222,13 @@ def _outcome(message: Outcome, job: OpenJob) -> None:
         raise BrokenRule(f"tasks is {message.tasks}; the job has {start.tasks}")
     if message.chunks > message.tasks:
         raise BrokenRule(f"chunks is {message.chunks}; allowed: up to tasks, {message.tasks}")
-    if start.records and job.records != message.tasks:
-        raise BrokenRule(f"tasks is {message.tasks}, but {job.records} were recorded")
+    if message.ran > message.tasks or (message.ran < message.tasks and not message.stopped):
+        allowed = "up to" if message.stopped else "in a job that was not stopped, all"
+        raise BrokenRule(f"ran is {message.ran}; allowed: {allowed} tasks, {message.tasks}")
+    if start.records and (job.records, job.ran) != (message.tasks, message.ran):
+        raise BrokenRule(
+            f"tasks is {message.tasks} and ran is {message.ran}, but {job.records} were recorded and {job.ran} of them ran"
+        )
     if job.records and (job.last_ns > end_ns or job.last_chunk >= message.chunks):
         raise BrokenRule(
             f"the records go to {job.last_ns} ns and chunk {job.last_chunk}; "

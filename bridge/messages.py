@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -181,7 +181,9 @@ class Outcome(Message, frozen=True, kw_only=True):
     job: Key
     attempt: Count
     end_ns: Instant
+    stopped: bool
     tasks: PositiveCount
+    ran: Count
     chunks: Count
     length_gflop: Positive
     finish_ns: CoreColumn

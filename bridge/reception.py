@@ -78,6 +78,7 @@ class Reception:
         self._folder: Path | None = None
         self._strangers: dict[asyncio.Task[None], Connection] = {}  # the longest here first
         self._connections: dict[asyncio.Task[None], Connection] = {}
+        self._quiet = False
         self.refused = self.messages = self.bytes_sent = self.bytes_received = 0
 
     async def open(self, socket: str) -> str:
@@ -93,6 +94,10 @@ class Reception:
             raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
         self._server = await asyncio.start_unix_server(self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG)
         return f"unix:{path}"
+
+    def fall_silent(self) -> None:
+        """The run is given up: who is refused from now on is counted, but most likely one of ours, and not worth a word."""
+        self._quiet = True
 
     async def close(self) -> None:
         """Let nobody in any more, and part with everybody."""
@@ -158,5 +163,6 @@ class Reception:
         except Exception as error:  # a fault of ours that a stranger has found must not end the run
             reason = f"{type(error).__name__}: {shown(str(error), 200)}"
         self.refused += 1
-        log.warning("a connection was refused: %s", reason)
+        if not self._quiet:
+            log.warning("a connection was refused: %s", reason)
         return None

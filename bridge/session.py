@@ -291,7 +291,7 @@ class Session:
         return self._open(job).not_before_ns
 
     def hold_to(self, job: int, not_before_ns: int) -> None:
-        """Hold an application that conserves work to a lower bound that was computed for it.
+        """Hold an application that conserves work to a lower bound that was computed for it, up to the job's stop.
 
         Raises
         ------
@@ -301,7 +301,7 @@ class Session:
         held = self._open(job)
         if self._hello is None or not self._hello.conserves_work:
             raise LocalProtocolError(f"job {job}: the application does not say that it conserves work")
-        held.held_ns = max(held.held_ns, not_before_ns)
+        held.hold(not_before_ns)
 
     def story(self, job: int) -> list[StoryLine]:
         """What happened to a job, oldest first, as far as the latest ``STORY_LINES`` steps of all jobs go."""

@@ -5,14 +5,24 @@ A ledger is frozen: its arrays are read-only, and exporters only look.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["JobRecords", "Ledger", "Machine", "TaskRecords"]
+__all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "TaskRecords"]
+
+#: Why a job started when it did; ``JobRecords.why`` holds the place of one.
+WHY = ("head", "backfill", "reserved", "preset", "never")
+
+#: What became of a job, or of one attempt at it; ``JobRecords.state`` holds the place of one.
+STATES = ("completed", "killed", "cancelled", "failed", "requeued")
+
+#: Of a column that need not be given.
+_BY_DEFAULT: Any = None
 
 
 @dataclass(frozen=True)
@@ -45,15 +55,19 @@ class Machine:
 
 
 def _freeze(record: object) -> None:
-    for field in fields(record):  # type: ignore[arg-type]
-        value = getattr(record, field.name)
+    for column in fields(record):  # type: ignore[arg-type]
+        value = getattr(record, column.name)
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
 
 
 @dataclass(frozen=True)
 class JobRecords:
-    """One row a job, in workload order. Times are ns since the workload's time 0.
+    """One row an attempt at a job. Times are ns since the workload's time 0.
+
+    First come the first attempts of all jobs, in workload order; an attempt at a job that was cut and put back into the
+    queue is a row behind them, in the order in which they were made. A job that never started has -1 as start and end,
+    no cores and no tasks; it was cancelled.
 
     Attributes
     ----------
@@ -62,13 +76,25 @@ class JobRecords:
     submit_ns, start_ns, end_ns, estimate_ns, deadline_ns : ndarray of int64, shape (n,)
         ``estimate_ns`` is a duration, the others instants.
     cores : ndarray of int64, shape (n,)
-        Number of cores the job held.
+        Number of cores the job asked for; it computes on the first so many of its allocation.
     tasks, chunks : ndarray of int64, shape (n,)
-        Number of tasks computed and of chunks assigned; 0 where there was no application level.
+        Number of tasks that ran, at least in part, and of chunks assigned; 0 where there was no application level.
     length_gflop : ndarray of float64, shape (n,)
-        Sum of the job's task lengths, or its nominal length where there was no application level.
+        Sum of the lengths of all the job's tasks, whether they ran or not, or its nominal length where there was no
+        application level.
     imbalance, cov : ndarray of float64, shape (n,)
         ``als.metrics``; NaN where there was no application level.
+    attempt : ndarray of int64, shape (n,)
+        Number of the attempt at this job, from 0; default 0.
+    why : ndarray of int8, shape (n,)
+        Why it started when it did, a place in :data:`WHY`; default ``head``.
+    state : ndarray of int8, shape (n,)
+        What became of it, a place in :data:`STATES`; default ``completed``.
+    eligible_ns : ndarray of int64, shape (n,)
+        Instant at which it could first have started: its submit, or later if it depended on another job; of a later
+        attempt the instant at which the one before was cut. Default ``submit_ns``.
+    held_cores : ndarray of int64, shape (n,)
+        Number of cores of its allocation: ``cores``, or more where whole hosts were given. Default: counted.
     allocation_first : ndarray of int64, shape (n + 1,)
         Job ``i`` held the intervals ``allocation_first[i]:allocation_first[i + 1]`` of the next two.
     allocation_lo, allocation_hi : ndarray of int64
@@ -87,15 +113,38 @@ class JobRecords:
     length_gflop: Array
     imbalance: Array
     cov: Array
+    attempt: Array = field(default=_BY_DEFAULT, kw_only=True)
+    why: Array = field(default=_BY_DEFAULT, kw_only=True)
+    state: Array = field(default=_BY_DEFAULT, kw_only=True)
+    eligible_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
+    held_cores: Array = field(default=_BY_DEFAULT, kw_only=True)
     allocation_first: Array
     allocation_lo: Array
     allocation_hi: Array
 
     def __post_init__(self) -> None:
+        n = len(self.job_id)
+        upto = np.concatenate([[0], np.cumsum(self.allocation_hi - self.allocation_lo)])
+        defaults: dict[str, Callable[[], Array]] = {
+            "attempt": lambda: np.zeros(n, np.int64),
+            "why": lambda: np.zeros(n, np.int8),
+            "state": lambda: np.zeros(n, np.int8),
+            "eligible_ns": lambda: self.submit_ns,
+            "held_cores": lambda: np.diff(upto[self.allocation_first]),
+        }
+        for name, default in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default())
         _freeze(self)
 
     def __len__(self) -> int:
         return len(self.job_id)
+
+    @property
+    def started(self) -> Array:
+        """Which rows started at all, bool (n,)."""
+        started: Array = self.start_ns >= 0
+        return started
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The intervals of one job."""
@@ -106,7 +155,10 @@ class JobRecords:
 
 @dataclass(frozen=True)
 class TaskRecords:
-    """One row a task: jobs in workload order, and a job's tasks in task order.
+    """One row a task: attempts in the order of ``JobRecords``, and an attempt's tasks in task order.
+
+    A task that was cut ends at its job's end. One that never ran, because its job was cut, has -1 as start, end, core and
+    chunk.
 
     Attributes
     ----------

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from traces.compiled import Array
-from traces.errors import TwolevelError
 from traces.exporters.core_bars import count_bars, first_holding_clash, first_task_outside, place_bars
-from traces.ledger import JobRecords, Ledger, TaskRecords
+from traces.job_checks import InvariantError, check_jobs
+from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
 
 __all__ = ["CoreBars", "InvariantError", "check_ledger", "check_nesting", "core_bars"]
 
@@ -25,13 +25,8 @@ _TASK_FAULTS = {
     1: "ends before it starts",
     2: "starts before its job",
     3: "ends after its job",
-    4: "runs on a core that its job does not hold",
+    4: "runs on a core that its job does not hold, or does not use",
 }
-
-
-class InvariantError(TwolevelError):
-    """Ours, or an application simulator's: a record that no correct run can make. The message names the
-    first."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,9 @@ def _checked_tasks(ledger: Ledger) -> TaskRecords:
         raise InvariantError(
             f"job {jobs.job_id[row]} holds cores [{lo[bad[0]]}, {hi[bad[0]]}); the machine has cores 0 to {n_cores - 1}"
         )
-    if len(bad := np.flatnonzero((tasks.core < 0) | (tasks.core >= n_cores))):
+    bad = np.flatnonzero((tasks.core < 0) | (tasks.core >= n_cores))
+    never = (tasks.start_ns[bad] == -1) & (tasks.end_ns[bad] == -1) & (tasks.core[bad] == -1) & (tasks.chunk[bad] == -1)
+    if len(bad := bad[~never]):
         row = int(np.searchsorted(tasks.first, bad[0], side="right")) - 1
         raise InvariantError(
             f"job {jobs.job_id[row]}, task {bad[0] - tasks.first[row]}: core {tasks.core[bad[0]]}; "
@@ -159,10 +156,12 @@ def _bar(ledger: Ledger, bars: CoreBars, k: int) -> str:
 def check_ledger(ledger: Ledger) -> None:
     """Check a run's records: every job and every task at a possible time, on cores of its own.
 
-    Checked are: nothing starts before its submission or ends before it starts; a job's intervals of cores are
-    ascending, disjoint and as many cores as it says; no two jobs hold one core at once; a job has as many
-    task rows as it says, or none; every task lies within its job's time and on its cores; no core runs two
-    tasks at once.
+    Checked are: nothing is eligible before its submission, starts before it is eligible or ends before it starts; a job
+    that never started was cancelled, and has no cores and no tasks; attempts follow each other, each after one that was cut
+    to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
+    no fewer than it asked for; no two jobs hold one core at once; a job has as many task rows that ran as it says, or none,
+    and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
+    as many as it asked for; no core runs two tasks at once.
 
     Raises
     ------
@@ -171,22 +170,9 @@ def check_ledger(ledger: Ledger) -> None:
     """
     jobs = ledger.jobs
     tasks = _checked_tasks(ledger)
-    for wrong, what in (
-        (jobs.start_ns < jobs.submit_ns, "starts before its submission"),
-        (jobs.end_ns < jobs.start_ns, "ends before it starts"),
-    ):
-        if len(bad := np.flatnonzero(wrong)):
-            row = bad[0]
-            raise InvariantError(
-                f"job {jobs.job_id[row]} {what}: submitted {jobs.submit_ns[row]}, "
-                f"started {jobs.start_ns[row]}, ended {jobs.end_ns[row]} ns"
-            )
+    check_jobs(jobs)
     _check_allocations(ledger)
-    rows = np.diff(tasks.first)
-    if len(bad := np.flatnonzero((rows > 0) & (rows != jobs.tasks))):
-        raise InvariantError(
-            f"job {jobs.job_id[bad[0]]} has {rows[bad[0]]} task rows; it computed {jobs.tasks[bad[0]]} tasks"
-        )
+    _check_counts(jobs, tasks)
     allocation = (jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
     row, task, fault = first_task_outside(
         tasks.first,
@@ -195,6 +181,7 @@ def check_ledger(ledger: Ledger) -> None:
         tasks.end_ns,
         jobs.start_ns,
         jobs.end_ns,
+        jobs.cores,
         *allocation,
         np.full(ledger.machine.n_cores, -1, np.int64),
     )
@@ -207,6 +194,19 @@ def check_ledger(ledger: Ledger) -> None:
     core_bars(ledger)
 
 
+def _check_counts(jobs: JobRecords, tasks: TaskRecords) -> None:
+    rows = np.diff(tasks.first)
+    upto = np.zeros(len(tasks) + 1, np.int64)
+    np.cumsum(tasks.core >= 0, out=upto[1:])
+    ran = np.diff(upto[tasks.first])
+    if len(bad := np.flatnonzero((rows > 0) & (ran != jobs.tasks))):
+        raise InvariantError(
+            f"job {jobs.job_id[bad[0]]} has {ran[bad[0]]} rows of tasks that ran; it computed {jobs.tasks[bad[0]]} tasks"
+        )
+    if len(bad := np.flatnonzero((ran < rows) & (jobs.state == STATES.index("completed")))):
+        raise InvariantError(f"job {jobs.job_id[bad[0]]} completed, but {rows[bad[0]] - ran[bad[0]]} tasks never ran")
+
+
 def _check_allocations(ledger: Ledger) -> None:
     jobs, n_cores = ledger.jobs, ledger.machine.n_cores
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
@@ -215,8 +215,10 @@ def _check_allocations(ledger: Ledger) -> None:
         raise InvariantError(f"job {jobs.job_id[owner[bad[0]]]}: its intervals of cores are not ascending and disjoint")
     held = np.zeros(len(jobs), np.int64)
     np.add.at(held, owner, hi - lo)
-    if len(bad := np.flatnonzero(held != jobs.cores)):
-        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.cores[bad[0]]}")
+    if len(bad := np.flatnonzero(held != jobs.held_cores)):
+        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.held_cores[bad[0]]}")
+    if len(bad := np.flatnonzero(jobs.started & (held < jobs.cores))):
+        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it asks for {jobs.cores[bad[0]]}")
     holder = np.full(n_cores, -1, np.int64)
     row, core = first_holding_clash(
         _job_order(jobs),

@@ -14,17 +14,18 @@ __all__ = ["LoadSeries", "load_series"]
 
 @dataclass(frozen=True)
 class LoadSeries:
-    """A step function of time: each row holds from its instant until the next row's; before the first, all is
-    0.
+    """A step function of time: each row holds from its instant until the next row's; before the first, all is 0.
 
     Attributes
     ----------
     instant_ns : ndarray of int64, shape (k,)
         Strictly increasing instants, ns since the workload's time 0.
     queue_length : ndarray of int64, shape (k,)
-        Jobs submitted and not yet started, after everything that happens at the instant.
+        Jobs that wait for their start: submitted, no longer waiting for another job's end, and not yet started, after
+        everything that happens at the instant. One that was cut and is to be tried again waits again. Jobs that never
+        start do not count.
     busy_cores : ndarray of int64, shape (k,)
-        Cores held by jobs, after everything that happens at the instant.
+        Cores allocated to jobs, after everything that happens at the instant.
     """
 
     instant_ns: Array
@@ -41,17 +42,19 @@ def load_series(jobs: JobRecords) -> LoadSeries:
     Parameters
     ----------
     jobs : JobRecords
-        Jobs in any order.
+        Attempts at jobs in any order.
 
     Returns
     -------
     LoadSeries
         One row an instant at which the state after it differs from the state before it.
     """
-    n = len(jobs)
-    instants = np.concatenate([jobs.submit_ns, jobs.start_ns, jobs.end_ns])
+    started = jobs.started
+    n = int(np.count_nonzero(started))
+    held = jobs.held_cores[started]
+    instants = np.concatenate([jobs.eligible_ns[started], jobs.start_ns[started], jobs.end_ns[started]])
     queue_steps = np.repeat(np.array([1, -1, 0], np.int64), n)
-    busy_steps = np.concatenate([np.zeros(n, np.int64), jobs.cores, -jobs.cores])
+    busy_steps = np.concatenate([np.zeros(n, np.int64), held, -held])
     order = np.argsort(instants, kind="stable")
     instants = instants[order]
     queue, busy = np.cumsum(queue_steps[order]), np.cumsum(busy_steps[order])

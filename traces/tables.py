@@ -7,25 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from traces.compiled import Array
 from traces.errors import InputError
 from traces.intervals import intervals_text
-from traces.ledger import Ledger, TaskRecords
+from traces.ledger import STATES, WHY, Ledger, TaskRecords
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "FAIR_START",
     "JOB_COLUMNS",
     "TASK_COLUMNS",
     "jobs_frame",
     "read_tasks",
     "rows_frame",
     "tasks_frame",
+    "write_frame",
     "write_jobs",
     "write_rows",
     "write_tasks",
@@ -45,19 +47,39 @@ JOB_COLUMNS = (
     "length_gflop",
     "imbalance",
     "cov",
+    "attempt",
+    "why",
+    "state",
+    "eligible_ns",
+    "held_cores",
 )
+
+#: The column of ``jobs_frame`` that is there only where it was asked for.
+FAIR_START = "fair_start_ns"
 
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
 
 #: Rows of one Parquet row group: what a reader of tasks.parquet has to hold at once.
 _ROW_GROUP = 1 << 20
 
+#: Columns of text of which many rows are the same.
+_REPEATED = ["allocation", "why", "state"]
 
-def _job_columns(ledger: Ledger) -> dict[str, object]:
+
+class _Words(NamedTuple):
+    """A column of words out of a few: the place of each row's word among them."""
+
+    place: Array
+    words: tuple[str, ...]
+
+
+def _job_columns(ledger: Ledger, fair_start_ns: Array | None) -> dict[str, object]:
     jobs = ledger.jobs
     columns: dict[str, object] = {name: getattr(jobs, name) for name in JOB_COLUMNS if name != "allocation"}
     columns["allocation"] = [intervals_text(jobs.allocation(row)) for row in range(len(jobs))]
-    return {name: columns[name] for name in JOB_COLUMNS}
+    columns["why"], columns["state"] = _Words(jobs.why, WHY), _Words(jobs.state, STATES)
+    asked = {} if fair_start_ns is None else {FAIR_START: fair_start_ns}
+    return {name: columns[name] for name in JOB_COLUMNS} | asked
 
 
 def _tasks(ledger: Ledger) -> TaskRecords:
@@ -79,18 +101,26 @@ def _task_columns(ledger: Ledger) -> dict[str, Array]:
         "length_gflop": tasks.length_gflop,
     }
     ran = tasks.start_ns >= 0
-    if not ran.all():  # tasks of a stopped job that never ran are no rows of the table
+    if not ran.all():  # tasks of a job that was cut that never ran are no rows of the table
         columns = {name: column[ran] for name, column in columns.items()}
     return columns
 
 
-def jobs_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row a job in workload order, columns ``JOB_COLUMNS``; ``allocation`` is text such as ``0-63 128-191``."""
-    return rows_frame(_job_columns(ledger))
+def jobs_frame(ledger: Ledger, fair_start_ns: Array | None = None) -> pd.DataFrame:
+    """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
+
+    ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. With fair
+    start times (int64, one a row, -1 where there is none) there is one more column, ``FAIR_START``.
+    """
+    columns = _job_columns(ledger, fair_start_ns)
+    for name, column in columns.items():
+        if isinstance(column, _Words):
+            columns[name] = np.array(column.words, object)[column.place]
+    return rows_frame(columns)
 
 
 def tasks_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row a task, columns ``TASK_COLUMNS``; jobs in workload order, each job's tasks in task order.
+    """One row a task that ran, columns ``TASK_COLUMNS``; jobs in the order of ``jobs_frame``, their tasks in task order.
 
     Raises
     ------
@@ -114,6 +144,9 @@ def _arrow(column: Any) -> Any:
     if isinstance(column, np.ndarray):
         values = np.ascontiguousarray(column)
         return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+    if isinstance(column, _Words):
+        places = pa.DictionaryArray.from_arrays(_arrow(np.asarray(column.place, np.int8)), _arrow(list(column.words)))
+        return places.dictionary_decode()
     if column and isinstance(column[0], str):
         encoded = [text.encode() for text in column]
         offsets = np.zeros(len(encoded) + 1, np.int32)
@@ -127,12 +160,12 @@ def _write(columns: Mapping[str, Any], path: Path) -> None:
     import pyarrow.parquet as pq
 
     table = pa.table({name: _arrow(column) for name, column in columns.items()})
-    pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=["allocation"])
+    pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=_REPEATED)
 
 
-def write_jobs(ledger: Ledger, path: Path) -> None:
+def write_jobs(ledger: Ledger, path: Path, fair_start_ns: Array | None = None) -> None:
     """Write ``jobs_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_job_columns(ledger), path)
+    _write(_job_columns(ledger, fair_start_ns), path)
 
 
 def write_tasks(ledger: Ledger, path: Path) -> None:
@@ -143,6 +176,11 @@ def write_tasks(ledger: Ledger, path: Path) -> None:
 def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     """Write any table of columns as Parquet."""
     _write(columns, path)
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame as Parquet, its columns with the types that it gives them."""
+    frame.to_parquet(path, index=False, compression="zstd")
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.ledger import JobRecords, Ledger, Machine, TaskRecords
+from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine, TaskRecords
 
 #: (core, chunk, start_ns, end_ns) of one task.
 Task = tuple[int, int, int, int]
 
+#: A task that never ran, since its job was cut.
+NEVER: Task = (-1, -1, -1, -1)
+
 
 @dataclass(frozen=True)
 class Job:
-    """One job to be put into a ledger; ``tasks`` are in task order."""
+    """One attempt at a job to be put into a ledger; ``tasks`` are in task order.
+
+    ``asked`` is how many of the cores it held it asked for, all by default; ``eligible`` is ``submit`` by default.
+    """
 
     number: int
     submit: int
@@ -23,6 +30,21 @@ class Job:
     end: int
     held: list[tuple[int, int]]
     tasks: list[Task] = field(default_factory=list)
+    asked: int | None = None
+    attempt: int = 0
+    why: str = "head"
+    state: str = "completed"
+    eligible: int | None = None
+
+    @property
+    def n_held(self) -> int:
+        """How many cores it held."""
+        return sum(hi - lo for lo, hi in self.held)
+
+
+def never_started(number: int, submit: int, *, asked: int = 1, **fields: Any) -> Job:
+    """A job that was cancelled before it started."""
+    return Job(number, submit, -1, -1, [], asked=asked, why="never", state="cancelled", **fields)
 
 
 def machine(*cores_of_host: int) -> Machine:
@@ -47,12 +69,17 @@ def ledger(of: Machine, jobs: list[Job], *, with_tasks: bool = True) -> Ledger:
         end_ns=column([job.end for job in jobs]),
         estimate_ns=column([job.end - job.start for job in jobs]),
         deadline_ns=column([job.end for job in jobs]),
-        cores=column([sum(hi - lo for lo, hi in job.held) for job in jobs]),
-        tasks=counts,
-        chunks=column([len({chunk for _, chunk, _, _ in job.tasks}) for job in jobs]),
+        cores=column([job.n_held if job.asked is None else job.asked for job in jobs]),
+        tasks=column([sum(task != NEVER for task in job.tasks) for job in jobs]),
+        chunks=column([len({chunk for _, chunk, _, _ in job.tasks if chunk >= 0}) for job in jobs]),
         length_gflop=np.zeros(len(jobs)),
         imbalance=np.full(len(jobs), np.nan),
         cov=np.full(len(jobs), np.nan),
+        attempt=column([job.attempt for job in jobs]),
+        why=np.array([WHY.index(job.why) for job in jobs], np.int8),
+        state=np.array([STATES.index(job.state) for job in jobs], np.int8),
+        eligible_ns=column([job.submit if job.eligible is None else job.eligible for job in jobs]),
+        held_cores=column([job.n_held for job in jobs]),
         allocation_first=np.concatenate([[0], np.cumsum([len(job.held) for job in jobs])]).astype(np.int64),
         allocation_lo=column([lo for lo, _ in held]),
         allocation_hi=column([hi for _, hi in held]),
@@ -72,34 +99,54 @@ def ledger(of: Machine, jobs: list[Job], *, with_tasks: bool = True) -> Ledger:
 def ledgers(draw: st.DrawFn) -> Ledger:
     """Sound ledgers: up to seven jobs on three hosts, with gaps, tasks of no length and jobs without tasks.
 
-    A job starts once every core it takes is free; its tasks are dealt to its cores one by one.
+    A job starts once every core it takes is free; its tasks are dealt one by one to those of its cores that it asked for.
+    Some jobs never start; some are cut, so that some of their tasks never run; some of these are tried again.
     """
     of = machine(*draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
     free_from = [0] * of.n_cores
-    numbers = draw(st.lists(st.integers(0, 10**6), max_size=7, unique=True))
-    jobs = []
-    for number in numbers:
-        cores = sorted(draw(st.sets(st.integers(0, of.n_cores - 1), min_size=1)))
-        held: list[tuple[int, int]] = []
-        for core in cores:
-            if held and held[-1][1] == core:
-                held[-1] = (held[-1][0], core + 1)
-            else:
-                held.append((core, core + 1))
+    first: list[Job] = []
+    later: list[Job] = []
+    for number in draw(st.lists(st.integers(0, 10**6), max_size=7, unique=True)):
         submit = draw(st.integers(0, 50))
-        start = max(submit, *(free_from[core] for core in cores)) + draw(st.integers(0, 3))
-        clock = dict.fromkeys(cores, start)
-        tasks: list[Task] = []
-        for chunk in range(draw(st.integers(0, 4))):
-            core = draw(st.sampled_from(cores))
-            clock[core] += draw(st.integers(0, 2))
-            for _ in range(draw(st.integers(1, 3))):
-                begun = clock[core]
-                clock[core] += draw(st.integers(0, 10))
-                tasks.append((core, chunk, begun, clock[core]))
-        end = max(clock.values()) + (0 if tasks else draw(st.integers(0, 10)))
-        for core in cores:
-            free_from[core] = end
-        jobs.append(Job(number, submit, start, end, held, tasks))
-    shuffled = draw(st.permutations(jobs))
-    return ledger(of, list(shuffled), with_tasks=draw(st.booleans()))
+        if draw(st.integers(0, 5)) == 5:
+            first.append(never_started(number, submit, asked=draw(st.integers(1, 9))))
+            continue
+        job = _attempt(draw, of, free_from, number, submit, submit + draw(st.integers(0, 1)), 0)
+        first.append(job)
+        while job.state == "requeued":
+            job = _attempt(draw, of, free_from, number, submit, job.end, job.attempt + 1)
+            later.append(job)
+    rows = [*draw(st.permutations(first)), *sorted(later, key=lambda job: job.eligible or 0)]
+    return ledger(of, rows, with_tasks=draw(st.booleans()))
+
+
+def _attempt(
+    draw: st.DrawFn, of: Machine, free_from: list[int], number: int, submit: int, eligible: int, attempt: int
+) -> Job:
+    cores = sorted(draw(st.sets(st.integers(0, of.n_cores - 1), min_size=1)))
+    held: list[tuple[int, int]] = []
+    for core in cores:
+        if held and held[-1][1] == core:
+            held[-1] = (held[-1][0], core + 1)
+        else:
+            held.append((core, core + 1))
+    asked = draw(st.just(len(cores)) | st.integers(1, len(cores)))
+    start = max(eligible, *(free_from[core] for core in cores)) + draw(st.integers(0, 3))
+    clock = dict.fromkeys(cores[:asked], start)
+    tasks: list[Task] = []
+    for chunk in range(draw(st.integers(0, 4))):
+        core = draw(st.sampled_from(cores[:asked]))
+        clock[core] += draw(st.integers(0, 2))
+        for _ in range(draw(st.integers(1, 3))):
+            begun = clock[core]
+            clock[core] += draw(st.integers(0, 10))
+            tasks.append((core, chunk, begun, clock[core]))
+    end = max(clock.values()) + (0 if tasks else draw(st.integers(0, 10)))
+    state = draw(st.sampled_from(("completed", "completed", *(STATES if attempt < 2 else STATES[:-1]))))
+    if state != "completed" and tasks:
+        end = draw(st.integers(start, end))
+        tasks = [(c, k, s, min(e, end)) if s < end else NEVER for c, k, s, e in tasks]
+    for core in cores:
+        free_from[core] = end
+    why = draw(st.sampled_from(WHY[:-1]))
+    return Job(number, submit, start, end, held, tasks, asked, attempt, why, state, eligible)

@@ -93,6 +93,17 @@ def test_select_bars() -> None:
     assert chosen(jobs=[]) == []
 
 
+@pytest.mark.parametrize("single_bars", [2, 10])
+def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one by one nor as what it covers."""
+    monkeypatch.setattr(gantt, "SINGLE_BARS", single_bars)
+    rows = np.array([[1, 0, 2 * S, 4 * S], [1, -1, -1, -1], [2, 1, 4 * S, 9 * S], [2, 2, 3 * S, 4 * S]])
+    assert [column.tolist() for column in select_bars(*rows.T)] == rows[[0, 2, 3]].T.tolist()
+    axes = gantt_figure(*rows.T, **HOSTS).axes[0]
+    assert axes.get_xlim() == (2, 9)
+    assert axes.get_title(loc="right") == "3 bars of 2 jobs on 6 cores"
+
+
 def test_more_jobs_than_colours_have_no_legend() -> None:
     n = 40
     k = np.arange(n)

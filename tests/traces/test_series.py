@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from ledgers import Job, ledger, ledgers, machine
+from ledgers import Job, ledger, ledgers, machine, never_started
 
 from traces.ledger import Ledger
 from traces.series import load_series
@@ -21,6 +21,20 @@ def test_a_small_case_by_hand() -> None:
     assert found.busy_cores.tolist() == [2, 2, 3, 0]
 
 
+def test_jobs_that_were_cut_or_never_started_by_hand() -> None:
+    jobs = [
+        never_started(1, 2),  # as if it were not there
+        # Waits for another job's end until 3, and is given all four cores of a host; cut at 9 and tried again at 12.
+        Job(2, 0, 5, 9, [(0, 4)], asked=3, state="requeued", eligible=3),
+        Job(2, 0, 12, 15, [(0, 4)], asked=3, attempt=1, eligible=9),
+    ]
+    found = load_series(ledger(machine(4), jobs).jobs)
+    assert found.instant_ns.tolist() == [3, 5, 9, 12, 15]
+    assert found.queue_length.tolist() == [1, 0, 1, 0, 0]
+    assert found.busy_cores.tolist() == [0, 4, 0, 4, 0]
+    assert len(load_series(ledger(machine(4), jobs[:1]).jobs)) == 0
+
+
 def test_no_jobs() -> None:
     assert len(load_series(ledger(machine(1), []).jobs)) == 0
 
@@ -31,17 +45,18 @@ def test_it_counts_what_holds_after_each_instant(of: Ledger) -> None:
     jobs, found = of.jobs, load_series(of.jobs)
     rows = list(
         zip(
-            jobs.submit_ns.tolist(),
+            jobs.eligible_ns.tolist(),
             jobs.start_ns.tolist(),
             jobs.end_ns.tolist(),
-            jobs.cores.tolist(),
+            jobs.held_cores.tolist(),
             strict=True,
         )
     )
+    rows = [row for row in rows if row[1] != -1]
     expected, last = [], (0, 0)
     for instant in sorted({moment for row in rows for moment in row[:3]}):
         state = (
-            sum(submit <= instant < start for submit, start, _, _ in rows),
+            sum(eligible <= instant < start for eligible, start, _, _ in rows),
             sum(cores for _, start, end, cores in rows if start <= instant < end),
         )
         if state != last:

@@ -1,8 +1,8 @@
 """Kernels that put what every core did into the order of time: a stable counting sort by core.
 
-A *bar* is a task on its core; of a job without task rows, the whole job on each of its cores (task -1). Jobs
-are visited by (start, end, row) and a job's tasks in task order, so that a core's bars come out in the order
-of time unless a job's own tasks are not in it.
+A *bar* is a task on its core; of a job without task rows, the whole job on each of its cores (task -1). A task that never
+ran (its core is -1) is none, and a job that never started has no core to have one on. Jobs are visited by (start, end, row)
+and a job's tasks in task order, so that a core's bars come out in the order of time unless a job's own tasks are not in it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def count_bars(
     for job in range(len(allocation_first) - 1):
         if rows_first[job + 1] > rows_first[job]:
             for row in range(rows_first[job], rows_first[job + 1]):
-                counts[task_core[row]] += 1
+                if task_core[row] >= 0:
+                    counts[task_core[row]] += 1
         else:
             for k in range(allocation_first[job], allocation_first[job + 1]):
                 for core in range(lo[k], hi[k]):
@@ -58,6 +59,8 @@ def place_bars(
         first, stop = rows_first[job], rows_first[job + 1]
         for row in range(first, stop):
             core = task_core[row]
+            if core < 0:
+                continue
             at = cursor[core]
             cursor[core] = at + 1
             bar_job[at] = job
@@ -111,6 +114,7 @@ def first_task_outside(
     task_end: Array,
     job_start: Array,
     job_end: Array,
+    job_cores: Array,
     allocation_first: Array,
     lo: Array,
     hi: Array,
@@ -118,15 +122,20 @@ def first_task_outside(
 ) -> tuple[int, int, int]:
     """The first (job row, task, fault) whose task breaks a rule of its job, or (-1, -1, 0).
 
-    Faults: 1 ends before it starts, 2 starts before the job, 3 ends after the job, 4 is on a core the job
-    does not hold. ``owner`` (int64, shape (n_cores,)) is scratch, to begin with -1.
+    Faults: 1 ends before it starts, 2 starts before the job, 3 ends after the job, 4 is on a core that is not among
+    the first ``job_cores`` that the job holds. Tasks that never ran break none. ``owner`` (int64, shape (n_cores,)) is
+    scratch, to begin with -1.
     """
     for job in range(len(job_start)):
+        left = job_cores[job]
         for k in range(allocation_first[job], allocation_first[job + 1]):
-            for core in range(lo[k], hi[k]):
+            for core in range(lo[k], min(hi[k], lo[k] + left)):
                 owner[core] = job
+            left = max(0, left - (hi[k] - lo[k]))
         for row in range(rows_first[job], rows_first[job + 1]):
             fault = 0
+            if task_core[row] < 0:
+                continue
             if task_end[row] < task_start[row]:
                 fault = 1
             elif task_start[row] < job_start[job]:

@@ -7,15 +7,16 @@ A host
 A core
     CPU-thread location ``<host> core <n>``, n from 0 in each host; reference: the global core number.
 A job
-    Region ``job <job number>``; reference: the job's row.
+    Region ``job <job number>``; reference: the job's row, so one a row also where a job was tried again. The region's
+    description says the attempt, why it started and what became of it: ``attempt 0, backfill, completed``.
 A task
     Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
 The batch scheduler
     Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores) at every change, valid until
     the next.
 
-A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without
-attributes, on each of its cores.
+A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
+each of the cores it holds. A job that never started has a region and no event; a task that never ran has none.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
     Raises
     ------
     InputError
-        If there is a trace already, the folder cannot be made, or a job is submitted before time 0, which a
+        If there is a trace already, the folder cannot be made, or a job that started is submitted before time 0, which a
         tick cannot say.
     InvariantError
         If a core runs two tasks at once.
@@ -92,11 +93,12 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
 def _span(ledger: Ledger) -> tuple[int, int]:
     """First and last instant of the run (ns)."""
     jobs = ledger.jobs
-    if len(jobs) == 0:
+    rows = np.flatnonzero(jobs.started)
+    if len(rows) == 0:
         return 0, 0
-    first, last = int(jobs.submit_ns.min()), int(jobs.end_ns.max())
+    first, last = int(jobs.submit_ns[rows].min()), int(jobs.end_ns[rows].max())
     if first < 0:
-        row = int(jobs.submit_ns.argmin())
+        row = rows[jobs.submit_ns[rows].argmin()]
         raise InputError(
             f"job {jobs.job_id[row]} is submitted at {first} ns; a trace cannot show what is before time 0"
         )

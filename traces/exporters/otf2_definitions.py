@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding
-from traces.ledger import Ledger
+from traces.ledger import STATES, WHY, Ledger
 from traces.nesting import CoreBars
 from traces.time import NS_PER_S
 
@@ -106,11 +107,12 @@ def write_definitions(
         writer, machine.n_cores, scheduler, binding.LocationType.METRIC, n_samples, hosts
     )
     _write_metric_definitions(writer, strings, machine.n_cores)
+    names = [f"job {number}" for number in jobs.job_id.tolist()]
     call(
         kernels.write_regions,
         address_of(writer),
-        len(jobs),
-        strings.add([f"job {number}" for number in jobs.job_id.tolist()]),
+        strings.add(names),
+        _describe(strings, ledger),
         binding.RegionRole.TASK.value,
         binding.Paradigm.USER.value,
         binding.RegionFlag.NONE.value,
@@ -118,6 +120,16 @@ def write_definitions(
         using=["GlobalDefWriter_WriteRegion"],
     )
     binding.Archive_CloseGlobalDefWriter(archive, writer)
+
+
+def _describe(strings: _Strings, ledger: Ledger) -> Array:
+    """The string of each job row that says how its attempt went; every text is defined once."""
+    jobs = ledger.jobs
+    ways, way = np.unique(
+        np.column_stack([jobs.attempt, jobs.why, jobs.state]).astype(np.int64), axis=0, return_inverse=True
+    )
+    texts = [f"attempt {attempt}, {WHY[why]}, {STATES[state]}" for attempt, why, state in ways.tolist()]
+    return np.asarray(strings.add(texts) + way.reshape(-1), np.int64)
 
 
 def _write_attributes(writer: Any, strings: _Strings) -> None:
@@ -155,8 +167,8 @@ def _write_metric_definitions(writer: Any, strings: _Strings, scheduler: int) ->
     """One class of two counters, and its instance that the scheduler records for the whole cluster."""
     for member, (name, description, unit) in enumerate(
         [
-            ("queue length", "jobs submitted and not yet started", "jobs"),
-            ("busy cores", "cores held by jobs", "cores"),
+            ("queue length", "jobs that wait for their start", "jobs"),
+            ("busy cores", "cores allocated to jobs", "cores"),
         ]
     ):
         first = strings.add([name, description, unit])

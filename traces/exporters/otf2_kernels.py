@@ -186,21 +186,21 @@ def write_locations(
     return 0
 
 
-@compiled(_int32(*[_int64, _int64, _int64, _int64, _int64, _int64, _int64], CALLS["GlobalDefWriter_WriteRegion"]))
+@compiled(_int32(_int64, _int64, _column64, *[_int64, _int64, _int64, _int64], CALLS["GlobalDefWriter_WriteRegion"]))
 def write_regions(
     writer: int,
-    n_regions: int,
     first_name: int,
+    descriptions: Array,
     role: int,
     paradigm: int,
     flags: int,
     no_file: int,
     write: CFunction,
 ) -> int:
-    """Define a region a job (reference: the job's row), without description (string 0) and source file."""
-    for k in range(n_regions):
+    """Define a region a job row (reference: the row) with its description (a string), without source file."""
+    for k in range(len(descriptions)):
         name = first_name + k
-        code: int = write(writer, k, name, name, 0, role, paradigm, flags, no_file, 0, 0)
+        code: int = write(writer, k, name, name, descriptions[k], role, paradigm, flags, no_file, 0, 0)
         if code != 0:
             return code
     return 0

@@ -65,7 +65,7 @@ def select_bars(
     Parameters
     ----------
     job_id, core, start_ns, end_ns : ndarray, shape (n,)
-        A bar each.
+        A bar each; what never ran (its core is -1) is none.
     jobs, cores : sequence of (int, int), optional
         Half-open intervals of job numbers and of global core numbers; None is all.
 
@@ -74,7 +74,7 @@ def select_bars(
     tuple of four ndarray
         The four columns, of the chosen bars.
     """
-    chosen = np.ones(len(job_id), bool)
+    chosen = np.asarray(core >= 0)
     if jobs is not None:
         chosen &= _within(job_id, jobs)
     if cores is not None:

@@ -1,0 +1,74 @@
+"""The tables: what pandas is shown and what Parquet holds is what the ledger says."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+from hypothesis import given, settings
+from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
+from pages import ROOT, section, table
+
+from traces.ledger import STATES, WHY, Ledger
+from traces.tables import JOB_COLUMNS, TASK_COLUMNS, jobs_frame, read_tasks, tasks_frame, write_jobs, write_tasks
+
+JOBS = [
+    Job(7, 0, 2, 6, [(0, 2)], [(0, 0, 2, 6), NEVER, (1, 1, 2, 5)], state="requeued"),
+    never_started(8, 3, asked=64),
+    Job(7, 0, 8, 9, [(0, 2), (3, 4)], [(0, 0, 8, 9)], 1, 1, "backfill", "killed", 6),
+]
+
+
+def test_a_row_an_attempt() -> None:
+    frame = jobs_frame(ledger(machine(2, 2), JOBS))
+    assert tuple(frame.columns) == JOB_COLUMNS
+    assert frame.job_id.tolist() == [7, 8, 7]
+    assert frame.attempt.tolist() == [0, 0, 1]
+    assert frame.start_ns.tolist() == [2, -1, 8]
+    assert frame.end_ns.tolist() == [6, -1, 9]
+    assert frame.eligible_ns.tolist() == [0, 3, 6]
+    assert frame.why.tolist() == ["head", "never", "backfill"]
+    assert frame.state.tolist() == ["requeued", "cancelled", "killed"]
+    assert frame.cores.tolist() == [2, 64, 1]
+    assert frame.held_cores.tolist() == [2, 0, 3]
+    assert frame.allocation.tolist() == ["0-1", "", "0-1 3"]
+    assert frame.tasks.tolist() == [2, 0, 1]
+
+
+def test_tasks_that_never_ran_are_no_rows() -> None:
+    frame = tasks_frame(ledger(machine(2, 2), JOBS))
+    assert tuple(frame.columns) == TASK_COLUMNS
+    assert frame.job_id.tolist() == [7, 7, 7]
+    assert frame.task.tolist() == [0, 2, 0]
+    assert frame.core.tolist() == [0, 1, 0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(of=ledgers())
+def test_what_is_read_back_is_what_was_shown(of: Ledger) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "jobs.parquet"
+        write_jobs(of, path)
+        pd.testing.assert_frame_equal(pd.read_parquet(path), jobs_frame(of), check_dtype=len(of.jobs) > 0)
+        assert pd.read_parquet(path).state.tolist() == [STATES[k] for k in of.jobs.state.tolist()]
+        assert pd.read_parquet(path).why.tolist() == [WHY[k] for k in of.jobs.why.tolist()]
+        if of.tasks is not None:
+            write_tasks(of, path)
+            pd.testing.assert_frame_equal(read_tasks(path), tasks_frame(of))
+
+
+def test_words_are_stored_once(tmp_path: Path) -> None:
+    write_jobs(ledger(machine(2, 2), JOBS), tmp_path / "jobs.parquet")
+    group = pq.read_metadata(tmp_path / "jobs.parquet").row_group(0)
+    encoded = {group.column(k).path_in_schema: group.column(k).encodings for k in range(group.num_columns)}
+    for name in JOB_COLUMNS:
+        assert ("RLE_DICTIONARY" in encoded[name]) == (name in ("allocation", "why", "state")), name
+    assert str(pq.read_schema(tmp_path / "jobs.parquet").field("why").type) == "string"
+
+
+def test_the_words_are_those_of_the_page() -> None:
+    text = section(ROOT / "docs" / "results.md", "jobs.parquet")
+    for head, words in (("| `why` | it", WHY), ("| `state` | it", STATES)):
+        assert tuple(row[0].strip("`") for row in table(text[text.index(head) :])) == words
