@@ -13,6 +13,7 @@ from bls.platform import Platform
 from bls.selection import busiest_window
 from bls.workload import Workload
 from traces.compiled import Array
+from traces.errors import InputError
 from traces.time import NS_PER_S, format_ns
 
 __all__ = ["Description", "Spread", "describe", "header_facts"]
@@ -69,6 +70,9 @@ class Description:
         Estimate / run time.
     underestimated : int
         Jobs that ran longer than estimated.
+    cancelled : int
+        Jobs that were cancelled before their start. They have no run time, and no part in what is said of run times,
+        overestimates and work.
     busiest_day_ns, busiest_day_jobs : int
         Start of the 24 hours with most submits (it is a submit), and the number of them.
     work_core_s : float
@@ -95,6 +99,7 @@ class Description:
     estimate_ns: Spread
     overestimate: Spread
     underestimated: int
+    cancelled: int
     busiest_day_ns: int
     busiest_day_jobs: int
     work_core_s: float
@@ -127,6 +132,7 @@ class Description:
             ("estimate", _spread_text(self.estimate_ns)),
             ("overestimate", _spread_text(self.overestimate, "{:.3g}".format)),
             ("underestimated", f"{self.underestimated} jobs ran longer than estimated"),
+            *([("cancelled", f"{self.cancelled} jobs before their start")] if self.cancelled else []),
             ("work", f"{self.work_core_s / 3600:.6g} core-hours"),
             ("offered load", f"{load} on {self.platform} ({self.platform_cores} cores)"),
             ("cores", _spread_text(self.cores, "{:.6g}".format)),
@@ -145,11 +151,21 @@ class Description:
 
 
 def describe(workload: Workload, platform: Platform) -> Description:
-    """The figures of a workload, the jobs of which fit the platform (``bls.selection.fit``)."""
-    submit, run, cores = workload.submit_ns, workload.run_ns, workload.cores
+    """The figures of a workload, the jobs of which fit the platform (``bls.selection.fit``).
+
+    Raises
+    ------
+    InputError
+        If no job has a run time.
+    """
+    submit, cores = workload.submit_ns, workload.cores
+    ran = ~workload.run_unknown
+    if not ran.any():
+        raise InputError(f"{workload.source}: every job was cancelled before its start: no run time is known")
+    run, estimate = workload.run_ns[ran], workload.estimate_ns[ran]
     span_ns = int(submit[-1] - submit[0])
     day_ns, day_jobs = busiest_window(workload, _DAY_NS)
-    work_core_s = float(np.sum(cores.astype(np.float64) * run)) / NS_PER_S
+    work_core_s = float(np.sum(cores[ran].astype(np.float64) * run)) / NS_PER_S
     return Description(
         source=workload.source,
         platform=platform.name,
@@ -165,8 +181,9 @@ def describe(workload: Workload, platform: Platform) -> Description:
         widths=_widths(cores),
         run_ns=_spread(run),
         estimate_ns=_spread(workload.estimate_ns),
-        overestimate=_spread(workload.estimate_ns / run),
-        underestimated=int(np.count_nonzero(workload.estimate_ns < run)),
+        overestimate=_spread(estimate / run),
+        underestimated=int(np.count_nonzero(estimate < run)),
+        cancelled=int(np.count_nonzero(~ran)),
         busiest_day_ns=day_ns,
         busiest_day_jobs=day_jobs,
         work_core_s=work_core_s,

@@ -9,18 +9,18 @@ import re
 
 import numpy as np
 
+from bls.instants import parse_instant_ns
 from bls.workload import TOO_WIDE, Workload
 from traces.errors import InputError, one_of, shown
 from traces.time import format_ns, parse_duration_ns
 
-__all__ = ["OVERSIZE", "busiest_window", "fit", "select"]
+__all__ = ["OVERSIZE", "busiest_window", "check_preset", "fit", "select"]
 
 #: What may become of a job that is wider than the platform: it is counted as a reject, or narrowed to the platform.
 OVERSIZE = ("reject", "clamp")
 
 _FORMS = "all, first:N, busiest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h or window:7d+24h"
 _COUNT = re.compile(r"[0-9]{1,18}")
-_ZERO = re.compile(r"0+(\.0+)?\s*(s|m|min|h|d|w)?")
 
 
 def fit(workload: Workload, n_cores: int, oversize: str = "reject", *, where: str = "--oversize") -> Workload:
@@ -61,7 +61,7 @@ def fit(workload: Workload, n_cores: int, oversize: str = "reject", *, where: st
     return workload.take(~wide, rejects=counted)
 
 
-def select(workload: Workload, spec: object, *, where: str = "--select") -> Workload:
+def select(workload: Workload, spec: object, *, preset: bool = False, where: str = "--select") -> Workload:
     """The jobs that a specification names. What is known of the file (header, rejects) is kept.
 
     Parameters
@@ -81,17 +81,30 @@ def select(workload: Workload, spec: object, *, where: str = "--select") -> Work
             those submitted in [START, START + LENGTH) of the log's time; START becomes time 0.
 
         Lengths and starts are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds).
+    preset : bool
+        Whether the jobs that run at the window's start S are selected as well. Those are the jobs submitted
+        before S that by the log (submit + wait, run time) start at S or before and end after it. They are
+        submitted at time 0 with the run time and the estimate that are left (an estimate of at least 1 ns),
+        and are marked in ``Workload.preset``. Jobs that by the log still wait at S, and those of which no wait
+        is recorded, are not selected.
     where : str
         The option it was given in, for messages.
 
     Raises
     ------
     InputError
-        If the specification is none of these, or selects no job.
+        If the specification is none of these, or selects no job, or ``preset`` is asked for without a window or of a
+        log that records no wait.
     """
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")
     kind, colon, value = spec.strip().partition(":")
+    if preset and kind in ("all", "first"):
+        raise InputError(
+            f"{where}: {shown(spec)} has no start at which jobs could run; --preset needs busiest: or window:"
+        )
+    if preset and not np.any(workload.wait_ns >= 0):
+        raise InputError(f"{where}: --preset needs recorded waits; {workload.source} has none")
     if kind == "all" and not colon:
         return workload
     if kind == "first" and _COUNT.fullmatch(value) and int(value) > 0:
@@ -99,10 +112,10 @@ def select(workload: Workload, spec: object, *, where: str = "--select") -> Work
     if kind == "busiest" and value:
         start_ns, n_jobs = busiest_window(workload, parse_duration_ns(value, where))
         first = int(np.searchsorted(workload.submit_ns, start_ns))
-        return _window(workload, first, first + n_jobs, start_ns)
+        return _window(workload, first, first + n_jobs, start_ns, preset)
     if kind == "window" and "+" in value:
         start, _, length = value.partition("+")
-        start_ns = 0 if _ZERO.fullmatch(start.strip().lower()) else parse_duration_ns(start, where)
+        start_ns = parse_instant_ns(start, where)
         stop_ns = start_ns + parse_duration_ns(length, where)
         # A Python integer: the sum may be one beyond int64, where numpy would compare floats.
         first, stop = np.searchsorted(workload.submit_ns, [start_ns, min(stop_ns, 2**63 - 1)]).tolist()
@@ -112,7 +125,7 @@ def select(workload: Workload, spec: object, *, where: str = "--select") -> Work
                 f"{where}: no job is submitted in {shown(spec)}; the jobs of {workload.source} are submitted "
                 f"from {format_ns(int(workload.submit_ns[0]))} to {format_ns(last_ns)}"
             )
-        return _window(workload, first, stop, start_ns)
+        return _window(workload, first, stop, start_ns, preset)
     raise InputError(f"{where}: {shown(spec)} selects nothing; allowed: {_FORMS}")
 
 
@@ -132,6 +145,45 @@ def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
     return int(submit[best]), int(counts[best])
 
 
-def _window(workload: Workload, first: int, stop: int, start_ns: int) -> Workload:
-    rows = np.arange(first, stop)
-    return workload.take(rows, submit_ns=workload.submit_ns[rows] - start_ns)
+def check_preset(workload: Workload, n_cores: int) -> None:
+    """See that the machine has room for the jobs that run on it at time 0.
+
+    Raises
+    ------
+    InputError
+        If together they are wider than the machine.
+    """
+    held = sum(workload.cores[workload.preset == 1].tolist())  # Python integers: a sum may be beyond int64
+    if held > n_cores:
+        raise InputError(
+            f"{workload.source}: by its recorded waits and run times, {held} cores run jobs at the selection's start; "
+            f"the platform has {n_cores}"
+        )
+
+
+def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bool) -> Workload:
+    submit, wait, cancel = workload.submit_ns, workload.wait_ns, workload.cancel_ns
+    # Never a sum of two such columns: 2**62 + 2**62 is no int64.
+    age = start_ns - submit - np.maximum(wait, 0)
+    left = workload.run_ns - age
+    runs = (submit < start_ns) & (wait >= 0) & (age >= 0) & (left > 0) & preset
+    runs &= ~workload.run_unknown & ((cancel < 0) | (cancel > start_ns))
+    chosen = runs.copy()
+    chosen[first:stop] = True
+    rows = np.flatnonzero(chosen)
+    running = runs[rows]
+    moved = np.where(running, 0, submit[rows] - start_ns)
+    # In the order of (submit, line): jobs that run are now submitted together with those submitted at the start.
+    order = np.lexsort((workload.line[rows], moved))
+    rows, running, moved = rows[order], running[order], moved[order]
+    return workload.take(
+        rows,
+        submit_ns=moved,
+        run_ns=np.where(running, left[rows], workload.run_ns[rows]),
+        estimate_ns=np.where(
+            running, np.maximum(workload.estimate_ns[rows] - age[rows], 1), workload.estimate_ns[rows]
+        ),
+        wait_ns=np.where(running, 0, wait[rows]),
+        cancel_ns=np.where(cancel[rows] < 0, -1, cancel[rows] - start_ns),
+        preset=np.where(running, 1, workload.preset[rows]),
+    )

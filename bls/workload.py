@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array
-from traces.errors import InputError, shown
+from traces.errors import InputError, one_of, shown
 from traces.time import MAX_NS, NS_PER_S
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "MALFORMED",
     "NO_PROCESSORS",
     "NO_RUN_TIME",
+    "OPTIONAL",
     "REASONS",
     "TOO_WIDE",
     "Workload",
@@ -40,6 +42,32 @@ TOO_WIDE = "wider than the platform"
 REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
 
 _COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
+
+#: The columns that a workload may do without, and what then stands in every row.
+OPTIONAL: Mapping[str, int] = MappingProxyType(
+    {
+        "user": -1,
+        "group": -1,
+        "queue": -1,
+        "partition": -1,
+        "qos": -1,
+        "memory_kb": -1,
+        "preceding": -1,
+        "think_ns": 0,
+        "cancel_ns": -1,
+        "wait_ns": -1,
+        "status": -1,
+        "preset": 0,
+    }
+)
+
+# SWF's status of a job that failed and of one that was cancelled: those that may be cancelled before their start.
+_FAILED, _CANCELLED = 0, 5
+
+
+# What stands in every row of an optional column that is not given.
+_unknown = partial(np.array, -1)
+_zero = partial(np.array, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +99,23 @@ class Workload:
         The file's name as it was given, for messages.
     n_lines : int
         Lines of the file that are neither comment nor blank.
+    user, group, queue, partition, qos : ndarray of int64, shape (n,)
+        Numbers that the log gives them, -1 where unknown. These columns and those that follow may be given as
+        one number for all rows, and have the default of :data:`OPTIONAL`.
+    memory_kb : ndarray of int64, shape (n,)
+        Memory per core that the job asks for (else used), in KB; -1 where unknown.
+    preceding : ndarray of int64, shape (n,)
+        Number of the job after whose end this one is submitted; -1 for none. ``bls.dependencies`` reads it.
+    think_ns : ndarray of int64, shape (n,)
+        Time from that end to the submit, from 0.
+    cancel_ns : ndarray of int64, shape (n,)
+        Instant at which the user cancels the job, not before its submit; -1 for never.
+    wait_ns : ndarray of int64, shape (n,)
+        Wait that the log records, -1 where unknown.
+    status : ndarray of int64, shape (n,)
+        SWF's status, -1 where unknown: 0 failed, 1 completed, 5 cancelled (others in the format's definition).
+    preset : ndarray of int64, shape (n,)
+        1 for a job that runs already at time 0 (``bls.selection.select``), else 0; such a job is submitted at 0.
 
     Raises
     ------
@@ -90,10 +135,24 @@ class Workload:
     clamped: int
     source: str
     n_lines: int
+    user: Array = field(default_factory=_unknown)
+    group: Array = field(default_factory=_unknown)
+    queue: Array = field(default_factory=_unknown)
+    partition: Array = field(default_factory=_unknown)
+    qos: Array = field(default_factory=_unknown)
+    memory_kb: Array = field(default_factory=_unknown)
+    preceding: Array = field(default_factory=_unknown)
+    think_ns: Array = field(default_factory=_zero)
+    cancel_ns: Array = field(default_factory=_unknown)
+    wait_ns: Array = field(default_factory=_unknown)
+    status: Array = field(default_factory=_unknown)
+    preset: Array = field(default_factory=_zero)
 
     def __post_init__(self) -> None:
-        for name in _COLUMNS:
+        for name in (*_COLUMNS, *OPTIONAL):
             column = np.array(getattr(self, name), dtype=np.int64)  # a copy: nobody else can write to it
+            if column.shape == () and name in OPTIONAL:
+                column = np.full(len(self.job_id), column)
             if column.shape != (len(self.job_id),):
                 raise InputError(
                     f"{self.source}: column {name} has shape {column.shape}; allowed: ({len(self.job_id)},)"
@@ -102,27 +161,44 @@ class Workload:
             object.__setattr__(self, name, column)
         if len(self) == 0:
             raise InputError(f"{self.source}: a workload needs at least one job")
-        lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1}
-        for name in _COLUMNS:
+        lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
+        for name in (*_COLUMNS, *OPTIONAL):
             column = getattr(self, name)
+            highest = 1 if name == "preset" else MAX_NS
             for value in (int(column.min()), int(column.max())):
-                if not lowest[name] <= value <= MAX_NS:
-                    allowed = f"{lowest[name]} to {MAX_NS}"
+                if not lowest[name] <= value <= highest:
+                    allowed = f"{lowest[name]} to {highest}"
                     raise InputError(f"{self.source}: {name} {value} is out of range; allowed: {allowed}")
         later = np.diff(self.submit_ns)
         if np.any((later < 0) | ((later == 0) & (np.diff(self.line) <= 0))):
             raise InputError(f"{self.source}: jobs are not sorted by (submit, line)")
         if np.any(np.diff(np.sort(self.job_id)) == 0):
             raise InputError(f"{self.source}: two jobs have the same number")
+        early = np.flatnonzero((self.cancel_ns >= 0) & (self.cancel_ns < self.submit_ns))
+        if len(early):
+            raise InputError(f"{self.source}: job {self.job_id[early[0]]} is cancelled before its submit")
+        late = np.flatnonzero((self.preset == 1) & (self.submit_ns > 0))
+        if len(late):
+            raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} is not submitted at time 0")
         counts = dict.fromkeys(REASONS, 0) | dict(self.rejects)
         object.__setattr__(self, "rejects", MappingProxyType(counts))
 
     def __len__(self) -> int:
         return len(self.job_id)
 
+    @property
+    def run_unknown(self) -> Array:
+        """Jobs that the log's user cancelled before their start, so that no run time is known: bool, shape (n,).
+
+        Such a job has a cancel instant, status 5 (or 0) and ``run_ns`` 1, which stands for nothing: if it does
+        start, it runs until it is stopped.
+        """
+        ended = (self.status == _CANCELLED) | (self.status == _FAILED)
+        return np.asarray((self.cancel_ns >= 0) & (self.run_ns == 1) & ended)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt by the constructor: a copy in another process is checked and read-only too.
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return Workload, tuple((values | {"rejects": dict(self.rejects)}).values())
 
     def take(self, rows: Array, **changes: Any) -> Workload:
@@ -135,7 +211,7 @@ class Workload:
         **changes
             Other values for the fields, as ``submit_ns``; columns as long as the rows taken.
         """
-        taken = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        taken = {name: getattr(self, name)[rows] for name in (*_COLUMNS, *OPTIONAL)}
         return replace(self, **(taken | changes))
 
     @classmethod
@@ -147,6 +223,7 @@ class Workload:
         rejects: Mapping[str, int],
         source: str,
         n_lines: int,
+        extra: Mapping[str, Array] | None = None,
     ) -> Workload:
         """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
 
@@ -159,21 +236,29 @@ class Workload:
             ``job_id``, ``submit_ns``, ``run_ns``, ``cores``, ``estimate_ns``, ``line``; lines ascend.
         header, rejects, source, n_lines
             As the attributes; ``rejects`` without the duplicates.
+        extra : mapping of str to ndarray, optional
+            Any of the columns of :data:`OPTIONAL`, as long as the others.
 
         Raises
         ------
         InputError
-            If no job is left.
+            If no job is left, or a column of ``extra`` is unknown.
         """
+        for name in extra or ():
+            if name not in OPTIONAL:
+                raise one_of("column", name, OPTIONAL, source)
         if len(columns[0]) == 0:
             lines = f"{n_lines} line{'s' * (n_lines != 1)}"
             raise InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}")
         kept = np.sort(np.unique(columns[0], return_index=True)[1])
         duplicates = len(columns[0]) - len(kept)
         submit = columns[1][kept]
-        order = np.argsort(submit, kind="stable")
+        named = dict(zip(_COLUMNS, columns, strict=True)) | dict(extra or {})
+        if duplicates or np.any(submit[1:] < submit[:-1]):
+            rows = kept[np.argsort(submit, kind="stable")]
+            named = {name: column[rows] for name, column in named.items()}
         return cls(
-            **dict(zip(_COLUMNS, (column[kept][order] for column in columns), strict=True)),
+            **named,
             header=tuple(header),
             rejects={**rejects, DUPLICATE: rejects.get(DUPLICATE, 0) + duplicates},
             reordered=int(np.count_nonzero(submit < np.maximum.accumulate(submit))),
@@ -183,32 +268,38 @@ class Workload:
         )
 
     @classmethod
-    def from_jobs(cls, jobs: Iterable[Sequence[Any]], source: str = "jobs") -> Workload:
+    def from_jobs(cls, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], source: str = "jobs") -> Workload:
         """A workload of plain Python values. A job that a reader would reject is an error here.
 
         Parameters
         ----------
-        jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s)
+        jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
             Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
+            A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
+            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` (an instant),
+            ``wait_s``, ``status`` and ``preset``. A ``run_s`` of None, with an estimate and ``cancel_s``, is that
+            of a job whose run time nobody knows, as it was cancelled before its start.
         source : str
             A name for messages.
 
         Raises
         ------
         InputError
-            If a value is no number, out of range or of a type that is none, or two jobs have the same number.
+            If a value is no number, out of range or of a type that is none, a key is unknown or missing, or two
+            jobs have the same number.
 
         Examples
         --------
-        >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), (2, 0.5, 30, 2, None)]))
+        >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}]))
         2
         """
         rows = [_job(job, f"{source}[{place}]") for place, job in enumerate(jobs)]
         if not rows:
             raise InputError(f"{source}: a workload needs at least one job")
-        table = np.array(rows, dtype=np.int64).T
-        columns = [*table, np.arange(1, len(rows) + 1)]
-        made = cls.from_lines(columns, header=(), rejects={}, source=source, n_lines=len(rows))
+        table = np.array(rows, dtype=np.int64).T.copy()
+        columns = [*table[:5], np.arange(1, len(rows) + 1)]
+        extra = dict(zip(OPTIONAL, table[5:], strict=True))
+        made = cls.from_lines(columns, header=(), rejects={}, source=source, n_lines=len(rows), extra=extra)
         if made.rejects[DUPLICATE]:
             raise InputError(f"{source}: two jobs have the same number")
         return made
@@ -219,7 +310,23 @@ def rejects_text(rejects: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in rejects.items() if count) or "no rejects"
 
 
-def _job(job: Sequence[Any], where: str) -> tuple[int, int, int, int, int]:
+_KEYS = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
+_OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") else name for name in OPTIONAL)
+
+
+def _job(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ...]:
+    extra: tuple[int, ...] = tuple(OPTIONAL.values())
+    if isinstance(job, Mapping):
+        for key in job:
+            if key not in _KEYS and key not in _OPTIONAL_KEYS:
+                raise one_of("key", key, (*_KEYS, *_OPTIONAL_KEYS), where)
+        for key in _KEYS[:4]:
+            if key not in job:
+                raise InputError(f"{where}: {key}: missing")
+        if job["run_s"] is None:
+            return _cancelled(job, where)
+        extra = tuple(_optional(job, key, default, where) for key, default in zip(_OPTIONAL_KEYS, extra, strict=True))
+        job = [job.get(key) for key in _KEYS]
     if len(job) != 5:
         raise InputError(f"{where}: {len(job)} values; a job is (job_id, submit_s, run_s, cores, estimate_s)")
     job_id, submit, run, cores, estimate = job
@@ -230,7 +337,27 @@ def _job(job: Sequence[Any], where: str) -> tuple[int, int, int, int, int]:
         _number(cores, 1, 1, f"{where}: cores"),
     )
     asked = 0 if estimate is None else _number(estimate, NS_PER_S, -MAX_NS, f"{where}: estimate_s")
-    return (*row, asked if asked > 0 else row[2])
+    return (*row, asked if asked > 0 else row[2], *extra)
+
+
+def _cancelled(job: Mapping[str, Any], where: str) -> tuple[int, ...]:
+    # A job whose run time is not known: status and run time are those by which ``Workload.run_unknown`` tells it.
+    for key in ("cancel_s", "estimate_s"):
+        if job.get(key) is None:
+            raise InputError(f"{where}: run_s: None needs {key}: nothing else says how long the job lasts")
+    if job.get("status", _CANCELLED) not in (_FAILED, _CANCELLED):
+        raise InputError(f"{where}: status: {shown(job['status'])} with run_s None; allowed: 0 or 5")
+    return _job({"status": _CANCELLED, **job, "run_s": 1e-9}, where)
+
+
+def _optional(job: Mapping[str, Any], key: str, default: int, where: str) -> int:
+    if job.get(key) is None:
+        return default
+    unit = NS_PER_S if key.endswith("_s") else 1
+    value = job[key]
+    if default == -1 and type(value) is not bool and isinstance(value, Integral) and int(value) == -1:
+        return -1  # unknown, as a log says it
+    return _number(value, unit, 0, f"{where}: {key}")
 
 
 def _number(value: Any, unit: int, lowest: int, where: str) -> int:

@@ -7,13 +7,15 @@ To add one: a file here, a line in :data:`READERS`. Outside packages add theirs 
 from __future__ import annotations
 
 import os
+from functools import partial
 from importlib.metadata import entry_points
+from inspect import signature
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from bls.workload import Workload
 from bls.workloads.swf import read_swf
-from traces.errors import PluginError, TwolevelError
+from traces.errors import InputError, PluginError, TwolevelError
 from traces.plugins import resolve
 
 __all__ = ["READERS", "Reader", "read_workload", "sample_path"]
@@ -32,6 +34,9 @@ class Reader(Protocol):
         Every line (or record) becomes a job or is counted as a reject under exactly one reason; nothing is
         repaired. ``Workload.from_lines`` sorts the jobs and finds duplicates. For a file that cannot be
         used it raises an ``InputError`` of one line that names the file.
+
+        A reader that can also make jobs of those that were cancelled before their start has a further
+        parameter ``cancelled: bool = False``.
         """
         ...
 
@@ -41,7 +46,9 @@ READERS: dict[str, Reader] = {
 }
 
 
-def read_workload(path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format") -> Workload:
+def read_workload(
+    path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format", cancelled: bool = False
+) -> Workload:
     """Read a workload file.
 
     Parameters
@@ -53,18 +60,23 @@ def read_workload(path: str | os.PathLike[str], *, format: str | None = None, wh
         ending of the file's name without ``.gz``; where no reader is called so, ``swf``.
     where : str
         The option ``format`` was given in, for messages.
+    cancelled : bool
+        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects.
 
     Raises
     ------
     InputError
-        If the format is unknown or the file cannot be used.
+        If the format is unknown, the file cannot be used, or cancelled jobs are asked of a reader that has no
+        parameter ``cancelled``.
     PluginError
         If an outside reader fails.
     """
     name = format or _format_of(path)
     reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
+    if cancelled and "cancelled" not in signature(reader).parameters:
+        raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")
     try:
-        workload = reader(path)
+        workload = partial(cast(Any, reader), cancelled=True)(path) if cancelled else reader(path)
     except TwolevelError:
         raise
     except Exception as error:

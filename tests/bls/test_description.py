@@ -12,6 +12,7 @@ from bls.platform import HostGroup, Platform
 from bls.selection import fit
 from bls.workload import Workload
 from bls.workloads.swf import parse_swf
+from traces.errors import InputError
 
 PLATFORM = Platform((HostGroup(1, 8, 8.0),), name="eight")
 
@@ -91,6 +92,17 @@ def test_sums_of_times_beyond_int64() -> None:
     found = describe(Workload.from_jobs([(k, k, century_s, 8, None) for k in range(9)]), PLATFORM)
     assert math.isclose(found.run_ns.mean, century_s * 1e9)
     assert math.isclose(found.work_core_s, 9 * 8 * century_s)
+
+
+def test_jobs_cancelled_before_their_start_have_no_run_time() -> None:
+    never = {"job_id": 9, "submit_s": 0, "run_s": None, "estimate_s": 99, "cores": 4, "cancel_s": 3}
+    found = describe(Workload.from_jobs([(1, 5, 10, 2, 20), never]), PLATFORM)
+    assert (found.jobs, found.cancelled, found.underestimated, found.work_core_s) == (2, 1, 0, 20)
+    assert (found.run_ns.min, found.overestimate.max, found.cores.max) == (10e9, 2.0, 4)
+    assert "1 jobs before their start" in str(found)
+    assert "cancelled" not in str(describe(small(), PLATFORM))
+    with pytest.raises(InputError, match="every job was cancelled before its start"):
+        describe(Workload.from_jobs([never]), PLATFORM)
 
 
 def test_header_facts() -> None:

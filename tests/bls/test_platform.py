@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+import tomllib
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bls.partitions import Partition
 from bls.platform import MAX_CORES, HostGroup, Network, Platform, load_platform, parse_platform
+from bls.switches import Switch
 from traces.errors import InputError
 
 MIXED = """
@@ -52,21 +56,159 @@ def test_groups_may_differ() -> None:
         mixed.core_speed_gflops[0] = 1.0
 
 
-GROUPS = st.builds(HostGroup, st.integers(1, 999), st.integers(1, 999), st.floats(1e-9, 1e15))
+AMOUNTS = st.dictionaries(st.sampled_from(["gpu", "memory_gb", "b-5", "_x"]), st.integers(0, 2**18))
+GROUPS = st.builds(HostGroup, st.integers(1, 999), st.integers(1, 999), st.floats(1e-9, 1e15), AMOUNTS)
 NETWORKS = st.builds(Network, st.just("full"), st.floats(1e-9, 1e9), st.integers(0, 10**12))
 NAMES = st.text(min_size=1, max_size=100).filter(str.isprintable)
+LIMITS = st.none() | st.integers(1, 2**62)
+NUMBERS = st.lists(st.integers(0, 2**62), max_size=3).map(tuple)
+PARTITIONS = st.builds(
+    Partition, NAMES, st.sampled_from(["", "0", "0 0"]), NUMBERS, NUMBERS, st.just(False), st.integers(-5, 5), LIMITS,
+    st.none(), LIMITS, LIMITS, LIMITS, LIMITS, LIMITS,
+)  # fmt: skip
+
+
+def tree(groups: list[HostGroup], names: list[str]) -> tuple[Switch, ...]:
+    """A leaf for each group, and one switch above all of them."""
+    lo = [sum(group.count for group in groups[:k]) for k in range(len(groups) + 1)]
+    leaves = tuple(Switch(name, f"{a}-{b - 1}") for name, a, b in zip(names, lo, lo[1:], strict=False))
+    return (Switch(names[-1], switches=tuple(leaf.name for leaf in leaves)), *leaves)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.builds(Platform, st.lists(GROUPS, min_size=1, max_size=4), NETWORKS, NAMES))
-def test_toml_round_trip(platform: Platform) -> None:
+@given(
+    st.lists(GROUPS, min_size=4, max_size=4), NETWORKS, NAMES, st.lists(PARTITIONS, max_size=3, unique_by=lambda p: p.name),
+    st.none() | st.lists(NAMES, min_size=5, max_size=5, unique=True), st.dictionaries(st.just("lic"), st.integers(0, 9)),
+)  # fmt: skip
+def test_toml_round_trip(
+    groups: list[HostGroup], network: Network, name: str, partitions: list[Partition], names: list[str] | None,
+    licences: dict[str, int],
+) -> None:  # fmt: skip
+    switches = tree(groups, names) if names else ()
+    platform = Platform(tuple(groups), network, name, licences, tuple(partitions), switches)  # type: ignore[arg-type]
+    assert tomllib.loads(platform.to_toml()) == platform.as_dict()
+    assert hash(platform) == hash(pickle.loads(pickle.dumps(platform)))
     again = parse_platform(platform.to_toml())
     assert again == platform
     assert again.digest() == platform.digest()
 
 
+def test_the_default_s_digest_stays() -> None:
+    assert Platform().digest() == "7ce4043860e87360"
+
+
+RICH = """
+[[hosts]]
+count = 2
+cores = 4
+speed_gflops = 100
+resources = { memory_gb = 2, gpu = 4 }
+[[hosts]]
+count = 1
+cores = 2
+speed_gflops = 10.0
+resources = { memory_mb = 3, fpga = 1, none = 0 }
+[licences]
+matlab = 20
+[[partitions]]
+name = "short"
+hosts = "0,1"
+swf_queues = [1, 2]
+max_time = "90m"
+max_cores = 8
+[[partitions]]
+name = "rest"
+default = true
+priority = -1
+max_time = 1.5e3
+[[switches]]
+name = "root"
+switches = ["b", "a"]
+[[switches]]
+name = "a"
+hosts = "0-1"
+[[switches]]
+name = "b"
+hosts = "2"
+"""
+
+
+def test_what_hosts_and_machine_have() -> None:
+    made = parse_platform(RICH.replace("1.5e3", "1500"))
+    assert made.resource_names == ("fpga", "gpu", "memory")
+    assert made.host_resources.tolist() == [[0, 4, 2 * 2**20], [0, 4, 2 * 2**20], [1, 0, 3 * 2**10]]
+    assert (made.licence_names, made.licence_amounts.tolist()) == (("matlab",), [20])
+    assert made.first_core.tolist() == [0, 4, 8, 10]
+    assert [p.hosts for p in made.partitions] == ["0-1", ""]
+    assert [p.max_time_ns for p in made.partitions] == [5400 * 10**9, 1500 * 10**9]
+    assert made.as_dict()["partitions"] == [
+        {"name": "short", "hosts": "0-1", "swf_queues": [1, 2], "max_cores": 8, "max_time": "5400s"},
+        {"name": "rest", "default": True, "priority": -1, "max_time": "1500s"},
+    ]
+    assert made.as_dict()["hosts"][0]["resources"] == {"gpu": 4, "memory_kb": 2 * 2**20}
+    assert Platform().host_resources.shape == (4, 0)
+    assert Platform().licence_amounts.shape == (0,)
+    assert Platform().topology.names == ()
+    with pytest.raises(ValueError, match="read-only"):
+        made.host_resources[0, 0] = 1
+
+
+def rich(old: str, new: str) -> str:
+    text = RICH.replace("1.5e3", "1500")
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (RICH, "partitions[1].max_time: 1500.0 is no time; allowed: as 3600 (seconds) or '24h'"),
+        (rich('"90m"', '"90 minutes"'), "partitions[0].max_time: '90 minutes' is not a duration"),
+        (rich('"90m"', '"0h"'), "partitions[0].max_time: '0h' is out of range"),
+        (rich("max_time", "maxtime"), "partitions[0].maxtime: unknown key 'maxtime'; known: max_time, "),
+        (rich("max_time", "max_time_ns"), "partitions[0].max_time_ns: unknown key 'max_time_ns'; known: max_time, "),
+        (rich('name = "short"', ""), "partitions[0].name: missing"),
+        (rich('"rest"', '"short"'), "partitions[1].name: 'short' is the name of two partitions"),
+        (rich('"rest"', "''"), "partitions[1].name: '' is no name"),
+        (rich("max_cores = 8", "default = true"), "partitions[1].default: two partitions are the default: 'short' and"),
+        (rich("max_cores = 8", "default = 1"), "partitions[0].default: 1 is neither true nor false"),
+        (rich("max_cores = 8", "max_cores = 0"), "partitions[0].max_cores: 0 is out of range; allowed: 1 to"),
+        (rich("max_cores = 8", "max_cores = 8\nmin_cores = 9"), "partitions[0].min_cores: 9 is more than max_cores 8"),
+        (rich('"0,1"', '"0-3"'), "partitions[0].hosts: host 3; the platform has the hosts 0 to 2"),
+        (rich('"0,1"', '"x"'), "partitions[0].hosts: 'x' is not a number or a range"),
+        (rich('"0,1"', "3"), "partitions[0].hosts: 3 is not a text"),
+        (rich("[1, 2]", "1"), "partitions[0].swf_queues: 1 is no list of numbers"),
+        (rich("[1, 2]", '["1"]'), "partitions[0].swf_queues: '1' is not a whole number"),
+        (rich("priority = -1", "priority = 0.5"), "partitions[1].priority: 0.5 is not a whole number"),
+        ("partitions = 3\n" + hosts(), "partitions: 3 is no list of tables; allowed: [[partitions]] tables"),
+        (rich("gpu = 4", "gpu = 0.5"), "hosts[0].resources.gpu: 0.5 is not a whole number"),
+        (rich("gpu = 4", "gpu = -1"), "hosts[0].resources.gpu: -1 is out of range; allowed: 0 to"),
+        (rich("gpu = 4", "memory = 4"), "hosts[0].resources.memory: memory needs a unit; allowed: memory_gb, "),
+        (rich("gpu = 4", "memory_mb = 4"), "hosts[0].resources.memory_mb: memory is given twice"),
+        (rich("memory_gb = 2", "memory_gb = 300000"), "hosts[0].resources.memory_gb: 300000 is out of range"),
+        (rich("gpu = 4", "cores = 4"), "hosts[0].resources: 'cores' is no name of a resource; allowed: "),
+        (rich("gpu = 4", '"a b" = 4'), "hosts[0].resources: 'a b' is no name of a resource"),
+        (rich("{ memory_gb = 2, gpu = 4 }", "[3]"), "hosts[0].resources: [3] is not a table"),
+        (rich("matlab = 20", "gpu = 20"), "licences.gpu: is a resource of hosts, too"),
+        (rich("matlab = 20", "memory_gb = 20"), "licences.memory_gb: memory is a host's"),
+        ("licences = 3\n" + hosts(), "licences: 3 is not a table"),
+        (rich('"0-1"', '"0"'), "switches: host 1 is on no leaf switch"),
+        (rich('hosts = "2"', ""), "switches[2].hosts: a switch has either hosts or switches"),
+        (rich('hosts = "2"', 'ports = "2"'), "switches[2].ports: unknown key 'ports'; known: hosts, "),
+    ],
+)
+def test_resources_partitions_and_switches_are_refused_with_the_key_s_path(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_platform(text, "my.toml")
+    assert str(caught.value).startswith(f"my.toml: {message}")
+    assert "\n" not in str(caught.value)
+
+
 def test_digest_differs_with_any_value() -> None:
     texts = [hosts(), hosts(count="2"), hosts(cores="3"), hosts(speed_gflops="4"), 'name = "b"\n' + hosts()]
+    texts += [hosts() + more for more in (
+        "resources.gpu = 1", "[licences]\na = 1", "[[partitions]]\nname = 'a'", "[[switches]]\nname = 'a'\nhosts = '0'"
+    )]  # fmt: skip
     texts += [hosts() + "[network]\nlatency_ns = 1", hosts() + "[network]\nbandwidth_gbps = 1"]
     assert len({parse_platform(text).digest() for text in texts}) == len(texts)
     assert parse_platform(hosts()).as_dict() == {

@@ -1,0 +1,106 @@
+"""AccaSim's system files: groups of hosts in JSON, read as a platform."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bls.platform import HostGroup, Platform, load_platform
+from traces.errors import InputError
+
+# Made by hand, in the shape of those that come with AccaSim: a plain machine, and one of several kinds of host.
+PLAIN: dict[str, Any] = {
+    "system_name": "Small - Site",
+    "start_time": 1027839845,
+    "equivalence": {"processor": {"core": 2}},
+    "groups": {"g0": {"core": 4, "mem": 1048576}},
+    "resources": {"g0": 120},
+}
+MIXED: dict[str, Any] = {
+    "groups": {
+        "g0": {"core": 2, "mem": 4},
+        "g1": {"core": 4, "gpu": 2, "mem": 8},
+        "unused": {},
+        "g2": {"core": 3, "mic": 1, "mem": 5},
+    },
+    "resources": {"g2": 8, "g0": 4, "g1": 1},
+}
+
+
+def load(tmp_path: Path, system: object, name: str = "my.json", **options: float) -> Platform:
+    path = tmp_path / name
+    path.write_text(system if isinstance(system, str) else json.dumps(system))
+    return load_platform(path, **options)
+
+
+def test_a_core_is_a_processor_of_the_workload(tmp_path: Path) -> None:
+    found = load(tmp_path, PLAIN, "seth.config")
+    assert found == Platform((HostGroup(120, 2, 93.75, {"memory_gb": 1}),), name="Small - Site")  # type: ignore[arg-type]
+    assert found.n_cores == 240
+    odd = PLAIN | {"groups": {"g0": {"core": 5}}}
+    assert load(tmp_path, odd).n_cores == 240  # the fifth core of a host is of no use
+
+
+def test_hosts_are_numbered_in_the_order_of_the_resources(tmp_path: Path) -> None:
+    found = load(tmp_path, MIXED, processor_gflops=2.0)
+    assert [(group.count, group.cores) for group in found.hosts] == [(8, 3), (4, 2), (1, 4)]
+    assert found.resource_names == ("gpu", "memory", "mic")
+    assert found.host_resources[[0, 8, 12]].tolist() == [[0, 5, 1], [0, 4, 0], [2, 8, 0]]
+    assert set(found.core_speed_gflops.tolist()) == {2.0}
+    assert found.name == "cluster"
+
+
+def test_a_group_of_no_hosts_is_left_out(tmp_path: Path) -> None:
+    assert load(tmp_path, MIXED | {"resources": {"g0": 0, "g1": 3}}).n_hosts == 3
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        (PLAIN | {"nodes": 3}, "nodes: unknown key 'nodes'; known: "),
+        ({"groups": {}}, "resources: missing"),
+        ({"resources": {}}, "groups: missing"),
+        ([1], "the file: [1] is not an object"),
+        (PLAIN | {"groups": [1]}, "groups: [1] is not an object"),
+        (PLAIN | {"groups": {"g0": 3}}, "groups.g0: 3 is not an object"),
+        (PLAIN | {"groups": {"g0": {"mem": 3}}}, "groups.g0.core: missing"),
+        (PLAIN | {"groups": {"g0": {"core": 0}}}, "groups.g0.core: 0 is out of range"),
+        (PLAIN | {"groups": {"g0": {"core": 1.5}}}, "groups.g0.core: 1.5 is not a whole number"),
+        (PLAIN | {"groups": {"g0": {"core": 1}}}, "groups.g0.core: 1 is less than a processor's 2 cores"),
+        (PLAIN | {"groups": {"g0": {"core": 4, "gpu": -1}}}, "groups.g0.resources.gpu: -1 is out of range"),
+        (PLAIN | {"resources": {"g1": 3}}, "resources: unknown group 'g1'; known: g0"),
+        (PLAIN | {"resources": {"g0": -3}}, "resources.g0: -3 is out of range"),
+        (PLAIN | {"resources": {"g0": True}}, "resources.g0: True is not a whole number"),
+        (PLAIN | {"resources": {}}, "hosts: empty"),
+        (PLAIN | {"resources": {"g0": 2**24}}, "hosts: 33554432 cores in all are too many"),
+        (PLAIN | {"equivalence": {"node": {}}}, "equivalence: unknown key 'node'; known: processor"),
+        (PLAIN | {"equivalence": {"processor": {"mem": 1}}}, "equivalence.processor: {'mem': 1}; allowed: "),
+        (PLAIN | {"start_time": "now"}, "start_time: 'now' is not a number"),
+        (PLAIN | {"system_name": 3}, "name: 3 is no name"),
+        ('{"groups": 1, "groups": 2}', "groups: given twice"),
+        ('{"groups": NaN}', "not valid JSON: NaN is no number"),
+        ('{"groups": ', "not valid JSON: Expecting value (at line 1, column 12)"),
+        ("", "not valid JSON: Expecting value (at line 1, column 1)"),
+        ("[" * 100000, "not usable JSON: "),
+        ('{"start_time": ' + "9" * 5000 + "}", "not usable JSON: "),
+    ],
+)
+def test_refused_with_the_key_s_path(tmp_path: Path, system: object, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, system)
+    assert str(caught.value).startswith(f"{tmp_path / 'my.json'}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_and_speeds(tmp_path: Path) -> None:
+    (tmp_path / "y.config").write_text("\n [x]")
+    with pytest.raises(InputError, match=r"y\.config: x: unknown key 'x'; known: "):
+        load_platform(tmp_path / "y.config")
+    (tmp_path / "x.json").write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"x\.json: not valid JSON: byte 0 is not UTF-8"):
+        load_platform(tmp_path / "x.json")
+    with pytest.raises(InputError, match="processor_gflops: 0 is out of range"):
+        load(tmp_path, PLAIN, processor_gflops=0)

@@ -1,0 +1,152 @@
+"""Failures and repairs: a trace's lines checked, and a model's numbers that are the same however they are drawn."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
+from bls.platform import HostGroup, Platform
+from traces.errors import InputError
+
+NS = 10**9
+MACHINE = Platform((HostGroup(4, 2, 2.0),))
+
+
+def read(tmp_path: Path, text: str) -> Outages:
+    path = tmp_path / "o.csv"
+    path.write_text(text)
+    return read_outages(path, MACHINE)
+
+
+def lists(found: Outages) -> list[list[tuple[int, int]]]:
+    bounds = found.first.tolist()
+    pairs = list(zip(found.down_ns.tolist(), found.up_ns.tolist(), strict=True))
+    return [pairs[a:b] for a, b in itertools.pairwise(bounds)]
+
+
+def test_a_trace(tmp_path: Path) -> None:
+    text = "host, down_s ,up_s\n3,3600,7200.5\n0,100,\n\n3,0,10\n3,10,11.0000000005\n1,0.000000001,1\n"
+    found = read(tmp_path, text)
+    assert lists(found) == [
+        [(100 * NS, NEVER)],
+        [(1, NS)],
+        [],
+        [(0, 10 * NS), (10 * NS, 11 * NS), (3600 * NS, 7_200_500_000_000)],
+    ]
+    assert (found.known_until_ns, found.model, found.n_hosts) == (NEVER, None, 4)
+    assert found.extend() is found
+    assert outages(str(tmp_path / "o.csv"), MACHINE).down_ns.tolist() == found.down_ns.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        found.down_ns[0] = 1
+
+
+def test_columns_may_be_in_any_order_and_there_may_be_no_outage(tmp_path: Path) -> None:
+    assert lists(read(tmp_path, "up_s,host,down_s\n9,1,8\n"))[1] == [(8 * NS, 9 * NS)]
+    assert lists(read(tmp_path, "host,down_s,up_s\n")) == [[], [], [], []]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("host,down_s\n", "the columns are 'host,down_s'; allowed: host,down_s,up_s"),
+        ("host,down_s,up_s,x\n", "the columns are "),
+        ("host,down_s,up_s\n4,1,2\n", "line 2: host '4' is unknown; the platform has the hosts 0 to 3"),
+        ("host,down_s,up_s\n-1,1,2\n", "line 2: host '-1' is unknown"),
+        ("host,down_s,up_s\n1.0,1,2\n", "line 2: host '1.0' is unknown"),
+        ("host,down_s,up_s\n1,2,1\n", "line 2: up_s 1 is not after down_s 2"),
+        ("host,down_s,up_s\n1,2,2\n", "line 2: up_s 2 is not after down_s 2"),
+        ("host,down_s,up_s\n1,-2,2\n", "line 2: down_s: '-2' is no instant; allowed: seconds from 0 to "),
+        ("host,down_s,up_s\n1,,2\n", "line 2: down_s: '' is no instant"),
+        ("host,down_s,up_s\n1,nan,2\n", "line 2: down_s: 'nan' is no instant"),
+        ("host,down_s,up_s\n1,1,99999999999\n", "line 2: up_s: '99999999999' is no instant"),
+        ("host,down_s,up_s\n1,5,9\n2,6,7\n1,3,6\n", "line 2: host 1 is down already, by line 4"),
+        ("host,down_s,up_s\n1,5,\n1,7,9\n", "line 3: host 1 is down already, by line 2"),
+        ("host,down_s,up_s\n1,5\n", "line 2: 2 fields; the header has 3"),
+    ],
+)
+def test_a_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'o.csv'}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- the model
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(1, 10**18), st.integers(1, 10**18), st.integers(0, 2**64 - 1), st.integers(1, 4))
+def test_more_begins_with_what_there_was(mtbf_ns: int, mttr_ns: int, seed: int, n_hosts: int) -> None:
+    found = modelled_outages(OutageModel(mtbf_ns, mttr_ns, seed), n_hosts)
+    for _ in range(3):
+        more = found.extend()
+        for before, after in zip(lists(found), lists(more), strict=True):
+            assert after[: len(before)] == before
+            # What was not there yet begins at known_until_ns or later.
+            assert all(down >= found.known_until_ns for down, _ in after[len(before) :])
+            times = [t for pair in after for t in pair if t < NEVER]
+            assert times == sorted(set(times))
+            assert all(0 < t <= NEVER for pair in after for t in pair)
+        if more is found:
+            assert found.known_until_ns == NEVER
+        found = more
+
+
+def test_a_host_s_times_are_its_own() -> None:
+    model = OutageModel(10**15, 10**12, 7)
+    few, many = modelled_outages(model, 2), modelled_outages(model, 5)
+    assert lists(many)[:2] == lists(few)
+    assert len({tuple(pairs) for pairs in lists(many)}) == 5
+    assert lists(modelled_outages(OutageModel(10**15, 10**12, 8), 1)) != lists(few)[:1]
+
+
+def test_the_numbers_stay_what_they_are() -> None:
+    found = modelled_outages(OutageModel(10**15, 10**12, 7), 1, 2)
+    assert lists(found) == [[(195967930125525, 196159388196003), (3924187560288203, 3924422595835884)]]
+
+
+def test_means_are_those_asked_for() -> None:
+    down, up = OutageModel(30 * 86400 * NS, 4 * 3600 * NS, 1).draw(3, 20_000)
+    lasting_up = np.diff(np.concatenate(([0], up)))[:-1] - (up - down)[: len(up) - 1]
+    reached = up[:-1] < NEVER
+    assert np.count_nonzero(reached) > 1000
+    assert np.mean((up - down)[:-1][reached]) == pytest.approx(4 * 3600 * NS, rel=0.06)
+    assert np.mean(lasting_up[reached]) == pytest.approx(30 * 86400 * NS, rel=0.06)
+
+
+def test_specifications() -> None:
+    found = outages("mtbf:30d,mttr:4h", MACHINE, seed=5)
+    assert found.model == OutageModel(30 * 86400 * NS, 4 * 3600 * NS, 5)
+    assert found.n_hosts == 4
+    other = outages("mtbf:30d, seed:9, mttr:4h", MACHINE, seed=5)
+    assert other.model == OutageModel(30 * 86400 * NS, 4 * 3600 * NS, 9)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("mtbf:30d", "'mtbf:30d' says no mttr"),
+        ("mtbf:x,mttr:4h", "mtbf: 'x' is not a duration"),
+        ("mtbf:30d,mttr:0", "mttr: '0' is not a duration"),
+        ("mtbf:30d,mtr:4h", "unknown key 'mtr'; known: mttr, "),
+        ("mtbf:30d,mttr:4h,mttr:5h", "allowed: mtbf:LENGTH,mttr:LENGTH,seed:N, each once"),
+        ("mtbf:30d,mttr", "each once"),
+        ("mtbf:30d,mttr:4h,seed:-1", "seed: '-1' is out of range; allowed: 0 to 18446744073709551615"),
+        ("mtbf:30d,mttr:4h,seed:18446744073709551616", "seed: '18446744073709551616' is out of range"),
+    ],
+)
+def test_bad_specifications(spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=rf"^--failures: .*{message}|^--failures: {message}"):
+        outages(spec, MACHINE)
+
+
+def test_no_such_trace() -> None:
+    with pytest.raises(InputError, match="mtb:30d: no such file"):
+        outages("mtb:30d", MACHINE)

@@ -1,0 +1,159 @@
+"""Partitions: whose jobs they get, what they refuse, and what the engine sees of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.partitions import BEYOND_LIMITS, NO_LIMIT, NO_PARTITION, Partition, assign, partition_table
+from bls.platform import HostGroup, Platform
+from bls.workload import TOO_WIDE, Workload
+from traces.errors import InputError
+
+NS = 10**9
+
+
+def platform(*partitions: Partition) -> Platform:
+    """Hosts of 4, 4, 4 and 2 cores."""
+    return Platform((HostGroup(3, 4, 4.0), HostGroup(1, 2, 2.0)), partitions=partitions)
+
+
+def workload(*jobs: dict[str, int]) -> Workload:
+    plain = {"submit_s": 0, "run_s": 10, "cores": 1, "estimate_s": 10}
+    return Workload.from_jobs([plain | {"job_id": k} | job for k, job in enumerate(jobs)])
+
+
+def test_the_table() -> None:
+    found = partition_table(
+        platform(
+            Partition("a", hosts="3 0-1", priority=5, max_running_jobs=2, max_cores_per_user=7),
+            Partition("b", default=True, max_running_cores=9, max_jobs_per_user=1),
+        )
+    )
+    assert found.names == ("a", "b")
+    assert found.priority.tolist() == [5, 0]
+    assert found.n_cores.tolist() == [10, 14]
+    assert found.first.tolist() == [0, 2, 3]
+    assert list(zip(found.core_lo.tolist(), found.core_hi.tolist(), strict=True)) == [(0, 8), (12, 14), (0, 14)]
+    assert list(zip(found.host_lo.tolist(), found.host_hi.tolist(), strict=True)) == [(0, 2), (3, 4), (0, 4)]
+    assert found.max_running_jobs.tolist() == [2, NO_LIMIT]
+    assert found.max_running_cores.tolist() == [NO_LIMIT, 9]
+    assert found.max_jobs_per_user.tolist() == [NO_LIMIT, 1]
+    assert found.max_cores_per_user.tolist() == [7, NO_LIMIT]
+    with pytest.raises(ValueError, match="read-only"):
+        found.priority[0] = 1
+
+
+def test_without_partitions_there_is_one_of_everything() -> None:
+    found = partition_table(platform())
+    assert (len(found), found.names, found.n_cores.tolist()) == (1, ("all",), [14])
+    made = workload({"cores": 14}, {})
+    same, column = assign(made, platform())
+    assert same is made
+    assert column.tolist() == [0, 0]
+
+
+def test_the_first_partition_that_has_a_job_s_numbers_gets_it() -> None:
+    machine = platform(
+        Partition("both", swf_partitions=(1,), swf_queues=(7,)),
+        Partition("rest", default=True),
+        Partition("queue", swf_queues=(7, 8)),
+        Partition("late", swf_queues=(8,)),
+    )
+    made = workload({"partition": 1, "queue": 7}, {"partition": 2, "queue": 7}, {"queue": 8}, {"queue": 9}, {})
+    assert assign(made, machine)[1].tolist() == [0, 2, 2, 1, 1]
+
+
+def test_rejects_are_counted_under_the_first_reason() -> None:
+    machine = platform(
+        Partition("a", hosts="0", swf_queues=(1,), max_time_ns=60 * NS, min_cores=2),
+        Partition("b", hosts="1-2", swf_queues=(2,), max_cores=6, max_running_cores=5),
+        Partition("c", hosts="3", swf_queues=(3,), max_cores_per_user=1),
+    )
+    made = workload(
+        {"cores": 9},  # wider than any partition, before it is asked whose it is
+        {"cores": 8},  # nobody's
+        {"queue": 1, "cores": 5},  # wider than its partition
+        {"queue": 1, "cores": 2, "estimate_s": 61},
+        {"queue": 1, "cores": 1},
+        {"queue": 1, "cores": 4, "estimate_s": 60},
+        {"queue": 2, "cores": 6},  # could never run at once
+        {"queue": 2, "cores": 5},
+        {"queue": 3, "cores": 2},
+        {"queue": 3, "cores": 1},
+    )
+    found, column = assign(made, machine)
+    assert found.job_id.tolist() == [5, 7, 9]
+    assert column.tolist() == [0, 1, 2]
+    assert {reason: count for reason, count in found.rejects.items() if count} == {
+        TOO_WIDE: 1,
+        NO_PARTITION: 1,
+        BEYOND_LIMITS: 5,
+    }
+    again, same = assign(found, machine)
+    assert again is found
+    assert same.tolist() == column.tolist()
+
+
+def test_no_job_left() -> None:
+    with pytest.raises(
+        InputError, match="none of 2 jobs fits its partition: wider than the platform 1, no partition 1"
+    ):
+        assign(workload({"cores": 99}, {}), platform(Partition("a", swf_queues=(1,))))
+
+
+JOB = st.fixed_dictionaries(
+    {"cores": st.integers(1, 15), "estimate_s": st.integers(1, 4), "queue": st.integers(-1, 3), "partition": st.integers(-1, 2)}
+)  # fmt: skip
+LIMIT = st.none() | st.integers(1, 9)
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> list[Partition]:
+    found = []
+    for k in range(draw(st.integers(1, 3))):
+        limits: dict[str, Any] = {key: draw(LIMIT) for key in ("max_cores", "max_running_cores", "max_cores_per_user")}
+        numbers = {key: draw(st.lists(st.integers(0, 3), max_size=2)) for key in ("swf_queues", "swf_partitions")}
+        hosts = draw(st.sampled_from(["", "0", "1-3", "0 3"]))
+        time = draw(st.none() | st.integers(1, 4))
+        found.append(Partition(f"p{k}", hosts, max_time_ns=time and time * NS, **limits, **numbers))  # type: ignore[arg-type]
+    if draw(st.booleans()):
+        found.append(Partition("default", "0-2", default=True))
+    return found
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(JOB, min_size=1, max_size=6), partitions())
+def test_agrees_with_a_slow_assignment(jobs: list[dict[str, int]], tables: list[Partition]) -> None:
+    width = {"": 14, "0": 4, "1-3": 10, "0 3": 6, "0-2": 12}
+    expected, counts = {}, {TOO_WIDE: 0, NO_PARTITION: 0, BEYOND_LIMITS: 0}
+    for number, job in enumerate(jobs):
+        homes = [
+            k for k, p in enumerate(tables)
+            if (p.swf_queues or p.swf_partitions)
+            and (not p.swf_queues or job["queue"] in p.swf_queues)
+            and (not p.swf_partitions or job["partition"] in p.swf_partitions)
+        ] + [k for k, p in enumerate(tables) if p.default]  # fmt: skip
+        if job["cores"] > max(width[p.hosts] for p in tables):
+            counts[TOO_WIDE] += 1
+        elif not homes:
+            counts[NO_PARTITION] += 1
+        else:
+            p = tables[homes[0]]
+            limits = [width[p.hosts], p.max_cores, p.max_running_cores, p.max_cores_per_user]
+            if any(limit and job["cores"] > limit for limit in limits) or job["estimate_s"] * NS > (
+                p.max_time_ns or 2**62
+            ):
+                counts[BEYOND_LIMITS] += 1
+            else:
+                expected[number] = homes[0]
+    if not expected:
+        with pytest.raises(InputError, match=f"none of {len(jobs)} jobs fits its partition"):
+            assign(workload(*jobs), platform(*tables))
+        return
+    found, column = assign(workload(*jobs), platform(*tables))
+    assert dict(zip(found.job_id.tolist(), column.tolist(), strict=True)) == expected
+    assert {reason: found.rejects.get(reason, 0) for reason in counts} == counts

@@ -1,0 +1,119 @@
+"""Jobs that run at the window's start: which they are, what is left of them, against a slow count."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.selection import check_preset, select
+from bls.workload import Workload
+from traces.errors import InputError
+from traces.time import MAX_NS
+
+NS = 10**9
+LOG = [
+    # job number, submit, wait, run, estimate
+    (1, 0, 5, 100, 120),  # runs 5-105
+    (2, 10, -1, 500, 500),  # nobody knows when it ran
+    (3, 20, 0, 30, 40),  # ended at 50, as the window starts
+    (4, 30, 20, 10, 15),  # starts at 50
+    (5, 40, 11, 10, 15),  # still waits at 50
+    (6, 45, 0, 100, 5),  # overdue: its estimate ended at 50
+    (7, 50, 0, 10, 10),  # submitted at the start
+    (8, 59, 0, 10, 10),
+    (9, 60, 0, 10, 10),  # after the window
+]
+
+
+def log(rows: list[tuple[int, int, int, int, int]]) -> Workload:
+    return Workload.from_jobs(
+        {"job_id": job, "submit_s": submit, "run_s": run, "cores": max(job, 1), "estimate_s": estimate, "wait_s": wait}
+        for job, submit, wait, run, estimate in rows
+    )
+
+
+def test_by_hand() -> None:
+    found = select(log(LOG), "window:50+10", preset=True)
+    assert found.job_id.tolist() == [1, 4, 6, 7, 8]
+    assert found.preset.tolist() == [1, 1, 1, 0, 0]
+    assert found.submit_ns.tolist() == [0, 0, 0, 0, 9 * NS]
+    assert found.run_ns.tolist() == [55 * NS, 10 * NS, 95 * NS, 10 * NS, 10 * NS]
+    assert found.estimate_ns.tolist() == [75 * NS, 15 * NS, 1, 10 * NS, 10 * NS]
+    assert found.wait_ns.tolist() == [0] * 5
+    plain = select(log(LOG), "window:50+10")
+    assert plain.job_id.tolist() == [7, 8]
+    assert plain.preset.tolist() == [0, 0]
+
+
+def test_the_window_of_most_submits_is_that_of_submits() -> None:
+    rows = [(1, 0, 0, 1000, 1000), (2, 100, 0, 10, 10), (3, 101, 0, 10, 10)]
+    found = select(log(rows), "busiest:5s", preset=True)
+    assert found.job_id.tolist() == [1, 2, 3]
+    assert found.run_ns.tolist()[0] == 900 * NS
+
+
+def test_cancel_instants_move_with_the_window() -> None:
+    jobs: list[dict[str, object]] = [
+        {"job_id": 1, "submit_s": 0, "run_s": None, "cores": 1, "estimate_s": 99, "wait_s": 5, "cancel_s": 5},
+        {"job_id": 2, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 40},
+        {"job_id": 3, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 51},
+        {"job_id": 4, "submit_s": 55, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 5, "cancel_s": 60},
+    ]
+    found = select(Workload.from_jobs(jobs), "window:50+10", preset=True)
+    assert found.job_id.tolist() == [3, 4]
+    assert found.cancel_ns.tolist() == [1 * NS, 10 * NS]
+    assert found.run_unknown.tolist() == [False, True]
+
+
+JOBS = st.tuples(st.integers(0, 30), st.integers(-1, 20), st.integers(1, 30), st.integers(1, 30))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(JOBS, min_size=1, max_size=10), st.integers(0, 31), st.integers(1, 12))
+def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: int, length: int) -> None:
+    rows = [(k, *job) for k, job in enumerate(jobs)]
+    expected: list[tuple[int, int, float, float, int]] = []
+    inside = False
+    for job, submit, wait, run, estimate in rows:
+        begun = submit + wait
+        if start <= submit < start + length:
+            inside = True
+            expected.append((submit - start, job, run, estimate, 0))
+        elif submit < start and wait >= 0 and begun <= start < begun + run:
+            left = (begun + estimate - start) * NS
+            expected.append((0, job, begun + run - start, max(left, 1) / NS, 1))
+    if all(wait < 0 for _, _, wait, _, _ in rows):
+        return
+    if not inside:
+        with pytest.raises(InputError, match="no job is submitted in"):
+            select(log(rows), f"window:{start}+{length}", preset=True)
+        return
+    found = select(log(rows), f"window:{start}+{length}", preset=True)
+    columns = (found.submit_ns, found.job_id, found.run_ns, found.estimate_ns, found.preset)
+    times = [(s // NS, j, r // NS, e / NS, p) for s, j, r, e, p in zip(*(c.tolist() for c in columns), strict=True)]
+    assert times == sorted(expected, key=lambda row: row[:2])
+
+
+def test_instants_at_the_end_of_time() -> None:
+    last_s = MAX_NS // NS
+    made = log([(1, last_s - 1, last_s, last_s, last_s), (2, last_s, 0, 1, 1)])
+    assert select(made, f"window:{last_s}+1", preset=True).job_id.tolist() == [2]
+
+
+def test_without_a_window_nothing_runs_at_its_start() -> None:
+    for spec in ("all", "first:3"):
+        with pytest.raises(InputError, match=r"^--select: '.*' has no start .* --preset needs busiest: or window:"):
+            select(log(LOG), spec, preset=True)
+
+
+def test_a_log_without_waits_does_not_say_what_ran() -> None:
+    with pytest.raises(InputError, match="--select: --preset needs recorded waits; jobs has none"):
+        select(Workload.from_jobs([(1, 0, 5, 1, 5)]), "window:0+5", preset=True)
+
+
+def test_the_machine_must_have_room_for_them() -> None:
+    found = select(log(LOG), "window:50+10", preset=True)
+    check_preset(found, 11)
+    with pytest.raises(InputError, match="11 cores run jobs at the selection's start; the platform has 10"):
+        check_preset(found, 10)

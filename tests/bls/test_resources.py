@@ -1,0 +1,200 @@
+"""What jobs ask for: the log's memory, a file's requests, and who could never run."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.partitions import Partition, assign
+from bls.platform import HostGroup, Platform
+from bls.resources import ASKS_TOO_MUCH, Requests, fit_requests, requests
+from bls.switches import Switch
+from bls.workload import Workload
+from traces.errors import InputError
+
+GB = 2**20
+MACHINE = Platform(
+    (HostGroup(2, 8, 8.0, {"memory_gb": 64, "gpu": 4}), HostGroup(2, 4, 4.0, {"memory_gb": 16})),  # type: ignore[arg-type]
+    licences={"matlab": 5},  # type: ignore[arg-type]
+    partitions=(Partition("thin", "2-3", swf_queues=(1,)), Partition("all", default=True)),
+    switches=(Switch("a", "0"), Switch("b", "1-2"), Switch("c", "3"), Switch("top", switches=("a", "b", "c"))),
+)
+
+
+def workload(*jobs: dict[str, int]) -> Workload:
+    plain = {"submit_s": 0, "run_s": 10, "cores": 4, "estimate_s": 10}
+    return Workload.from_jobs([plain | {"job_id": k} | job for k, job in enumerate(jobs)])
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "r.csv"
+    path.write_text(text)
+    return path
+
+
+def fitted(made: Workload, asked: Requests, platform: Platform = MACHINE) -> list[int]:
+    found, column, left = fit_requests(*assign(made, platform), asked, platform)
+    assert len(found) == len(column) == len(left)
+    assert found.rejects.get(ASKS_TOO_MUCH, 0) == len(made) - len(found)
+    rows: list[int] = found.job_id.tolist()
+    return rows
+
+
+def test_by_default_jobs_ask_for_single_cores() -> None:
+    made = workload({}, {"memory_kb": 10**9})
+    asked = requests(made, MACHINE)
+    assert asked.plain
+    assert (asked.resource_names, asked.licence_names) == (("gpu", "memory"), ("matlab",))
+    assert (asked.per_unit.shape, asked.licences.shape) == ((2, 2), (2, 1))
+    assert asked.unit_cores.tolist() == [1, 1]
+    assert fitted(made, asked) == [0, 1]
+    plain = requests(made, Platform())
+    assert (plain.per_unit.shape, plain.licences.shape, plain.plain) == ((2, 0), (2, 0), True)
+    with pytest.raises(ValueError, match="read-only"):
+        asked.unit_cores[0] = 2
+
+
+def test_the_log_s_memory_is_each_core_s() -> None:
+    made = workload({"memory_kb": 5}, {"memory_kb": -1}, {"memory_kb": 2**62})
+    asked = requests(made, MACHINE, memory="swf")
+    assert asked.per_unit[:, 1].tolist()[:2] == [5, 0]
+    assert not asked.plain
+    assert fitted(made, asked) == [0, 1]
+    with pytest.raises(InputError, match="--memory: no host of the platform has memory"):
+        requests(made, Platform(), memory="swf")
+    with pytest.raises(InputError, match="--memory: unknown source of memory requests 'sfw'; known: swf, none"):
+        requests(made, MACHINE, memory="sfw")
+
+
+def test_a_file_stands_above_the_log(tmp_path: Path) -> None:
+    text = "job_id, unit_cores,gpu,memory_mb,matlab,switches\n1,4,1,3,,1\n\n0,2,,,2,\n2,,,0,,\n"
+    made = workload(*[{"memory_kb": 7}] * 4)
+    asked = requests(made, MACHINE, memory="swf", path=write(tmp_path, text))
+    assert asked.unit_cores.tolist() == [2, 4, 1, 1]
+    assert asked.per_unit.tolist() == [[0, 14], [1, 3 * 1024], [0, 0], [0, 7]]
+    assert asked.licences.tolist() == [[2], [0], [0], [0]]
+    assert asked.switches.tolist() == [0, 1, 0, 0]
+    some = asked.take(np.array([1, 3]))
+    assert (len(some), some.per_unit.tolist()) == (2, [[1, 3 * 1024], [0, 7]])
+
+
+def test_the_file_may_name_jobs_that_were_not_selected(tmp_path: Path) -> None:
+    path = write(tmp_path, "job_id,gpu\n0,1\n9,2\n")
+    made = workload({})
+    assert requests(made, MACHINE, path=path, known=np.array([0, 9])).per_unit.tolist() == [[1, 0]]
+    with pytest.raises(InputError, match=r"r\.csv: line 3: job 9 is not in jobs"):
+        requests(made, MACHINE, path=path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty; its first line names the columns"),
+        ("job_id,gpus\n", "unknown column 'gpus'; known: gpu, "),
+        ("gpu\n1\n", "column job_id: missing"),
+        ("job_id,gpu,gpu\n", "column 'gpu' is there twice"),
+        ("job_id,memory\n", "column memory: memory needs a unit; allowed: memory_gb, "),
+        ("job_id,memory_gb,memory_kb\n", "memory is there in two units"),
+        ("job_id,gpu\n7,1\n", "line 2: job 7 is not in jobs"),
+        ("job_id,gpu\n,1\n", "line 2: job_id: missing"),
+        ("job_id,gpu\n0,1\n0,1\n", "line 3: job 0 has two lines"),
+        ("job_id,gpu\n0,1.5\n", "line 2: gpu: '1.5' is not a whole number from 0"),
+        ("job_id,gpu\n0,-1\n", "line 2: gpu: '-1' is not a whole number from 0"),
+        ("job_id,gpu\n0," + "9" * 40 + "\n", "line 2: gpu: '9999"),
+        ("job_id,gpu\n0,1,2\n", "line 2: 3 fields; the header has 2"),
+        ("job_id,unit_cores\n0,3\n", "line 2: unit_cores: 3 does not divide job 0's 4 cores"),
+        ("job_id,unit_cores\n0,0\n", "line 2: unit_cores: 0 is out of range"),
+        ('job_id,gpu\n0,"1\n', "line 2: not CSV: unexpected end of data"),
+    ],
+)
+def test_files_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        requests(workload({}), MACHINE, path=path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_platform_without_switches_has_no_such_column(tmp_path: Path) -> None:
+    path = write(tmp_path, "job_id,switches\n0,1\n")
+    with pytest.raises(InputError, match="unknown column 'switches'; known: "):
+        requests(workload({}), Platform(), path=path)
+
+
+@pytest.mark.parametrize(
+    ("line", "job", "fits"),
+    [
+        ("4,4,,,", {}, True),  # a unit of 4 cores and 4 GPUs
+        ("4,5,,,", {}, False),  # no host has 5
+        ("1,1,,,", {"cores": 8}, True),  # 8 GPUs are there
+        ("1,1,,,", {"cores": 9}, False),
+        ("1,,17,,", {"cores": 6}, True),  # 3 units a thick host
+        ("1,,17,,", {"cores": 7}, False),
+        ("4,,,,", {"cores": 24}, True),
+        ("8,,,,", {"cores": 24}, False),  # 2 hosts have room for 8 cores
+        ("1,,17,,", {"cores": 1, "queue": 1}, False),  # not in its partition
+        ("1,,16,,", {"cores": 2, "queue": 1}, True),
+        (",,,5,", {}, True),
+        (",,,6,", {}, False),
+        (",,,,1", {"cores": 12}, True),  # switch b has 8 + 4 cores
+        (",,,,1", {"cores": 13}, False),
+        (",,,,2", {"cores": 20}, True),
+        (",,,,2", {"cores": 21}, False),
+        (",,,,3", {"cores": 24}, True),
+        (",,,,0", {"cores": 24}, True),
+        (",,,,1", {"cores": 5, "queue": 1}, False),  # each of the partition's hosts is on a switch of its own
+        (",,,,2", {"cores": 5, "queue": 1}, True),
+        (",3,,,1", {"cores": 2}, False),  # one GPU host a switch
+        (",3,,,2", {"cores": 2}, True),
+    ],
+)
+def test_who_could_never_run_is_a_reject(tmp_path: Path, line: str, job: dict[str, int], fits: bool) -> None:
+    path = write(tmp_path, f"job_id,unit_cores,gpu,memory_gb,matlab,switches\n1,{line}\n")
+    made = workload({}, job)
+    assert fitted(made, requests(made, MACHINE, path=path)) == ([0, 1] if fits else [0])
+
+
+def test_no_job_left(tmp_path: Path) -> None:
+    made = workload({})
+    path = write(tmp_path, "job_id,gpu\n0,9\n")
+    with pytest.raises(InputError, match="none of 1 jobs fits the empty machine: each asks for more than"):
+        fitted(made, requests(made, MACHINE, path=path))
+
+
+HOST = st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 5))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.lists(HOST, min_size=2, max_size=3), st.integers(1, 3), st.integers(1, 8), st.integers(0, 3), st.integers(0, 2),
+    st.booleans(),
+)  # fmt: skip
+def test_agrees_with_a_slow_count(
+    groups: list[tuple[int, int, int]], unit_cores: int, units: int, gpu: int, limit: int, some: bool
+) -> None:
+    hosts = [(cores, gpus) for count, cores, gpus in groups for _ in range(count)]
+    cut = len(hosts) // 2
+    platform = Platform(
+        tuple(HostGroup(count, cores, 1.0, {"gpu": gpus}) for count, cores, gpus in groups),  # type: ignore[arg-type]
+        partitions=(Partition("p", f"0-{len(hosts) - 2}" if some else "", default=True),),
+        switches=(Switch("a", f"0-{cut - 1}"), Switch("b", f"{cut}-{len(hosts) - 1}")),
+    )
+    n_gpu = len(platform.resource_names)
+    if units * unit_cores > sum(cores for cores, _ in hosts[: len(hosts) - some]):
+        return  # rejected before
+    made = Workload.from_jobs([(0, 0, 1, 1, 1), (1, 0, 1, units * unit_cores, 1)])
+    plain = Requests(
+        platform.resource_names, (), np.array([1, unit_cores]), np.array([[0] * n_gpu, [gpu] * n_gpu]).reshape(2, n_gpu),
+        np.zeros((2, 0), np.int64), np.array([0, limit]),
+    )  # fmt: skip
+    room = [min(cores // unit_cores, gpus // gpu if gpu and n_gpu else 99) for cores, gpus in hosts]
+    if some:
+        room[-1] = 0
+    leaves = [sum(room[:cut]), sum(room[cut:])]
+    best = max(sum(chosen) for chosen in itertools.combinations(leaves, limit or 2))
+    assert fitted(made, plain, platform) == ([0, 1] if units <= best else [0])

@@ -1,0 +1,96 @@
+"""The switches as arrays: leaves first, then by level; and every tree that is none is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.switches import Switch, topology
+from traces.errors import InputError
+
+
+def switch(name: str, below: str) -> Switch:
+    """A leaf of the hosts ``0-3``, or a switch above ``a b``."""
+    return Switch(name, below) if below[0].isdigit() else Switch(name, switches=tuple(below.split()))
+
+
+def made(**below: str) -> list[Switch]:
+    return [switch(name, value) for name, value in below.items()]
+
+
+def test_leaves_come_first_then_levels_then_hosts() -> None:
+    found = topology(made(root="x y", y="s2 s1", s2="4", s0="0-1", s1="2-3", x="s0"), 5)
+    assert found.names == ("s0", "s1", "s2", "x", "y", "root")
+    assert found.lo.tolist() == [0, 2, 4, 0, 2, 0]
+    assert found.hi.tolist() == [2, 4, 5, 2, 5, 5]
+    assert found.level.tolist() == [0, 0, 0, 1, 1, 2]
+    assert (found.n_leaves, len(found)) == (3, 6)
+    with pytest.raises(ValueError, match="read-only"):
+        found.lo[0] = 1
+
+
+def test_trees_may_be_uneven_or_several() -> None:
+    found = topology(made(a="0", b="1", c="2-4", low="a b", high="low c", d="5"), 6)
+    assert found.names == ("a", "b", "c", "d", "low", "high")
+    assert found.level.tolist() == [0, 0, 0, 0, 1, 2]
+
+
+def test_without_switches_there_is_nothing() -> None:
+    found = topology([], 5)
+    assert (len(found), found.n_leaves, found.lo.shape) == (0, 0, (0,))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_any_cut_of_the_hosts_into_ranges(widths: list[int], random: object) -> None:
+    stops = [sum(widths[: k + 1]) for k in range(len(widths))]
+    leaves = [Switch(f"s{k}", f"{b - w}-{b - 1}") for k, (w, b) in enumerate(zip(widths, stops, strict=True))]
+    every = [*leaves, Switch("top", switches=tuple(leaf.name for leaf in leaves))]
+    random.shuffle(every)  # type: ignore[attr-defined]
+    found = topology(every, stops[-1])
+    assert found.hi.tolist() == [*stops, stops[-1]]
+    assert found.lo.tolist() == [0, *stops[:-1], 0]
+
+
+@pytest.mark.parametrize(
+    ("below", "message"),
+    [
+        ({"a": "0-2", "b": "2-4"}, "switches: host 2 is on two leaf switches, 'a' and 'b'"),
+        ({"a": "0-1", "b": "3-4"}, "switches: host 2 is on no leaf switch"),
+        ({"a": "1-4"}, "switches: host 0 is on no leaf switch"),
+        ({"a": "0-3"}, "switches: host 4 is on no leaf switch"),
+        ({"a": "0-5"}, r"switches\[0\].hosts: host 5; the platform has the hosts 0 to 4"),
+        ({"a": "0-4", "t": "b"}, r"switches\[1\].switches: unknown switch 'b'; known: "),
+        ({"a": "0-4", "t": "a", "u": "a"}, r"switches\[2\].switches: switch 'a' is below two: 't' and 'u'"),
+        ({"a": "0-4", "t": "a a"}, r"switches\[1\].switches: switch 'a' is below two: 't' and 't'"),
+        ({"a": "0-4", "t": "t"}, "switches: some are above themselves, among 't'"),
+        ({"a": "0-4", "t": "u", "u": "v", "v": "t"}, "above themselves, among 't', 'u', 'v'"),
+        ({"a": "0", "b": "1-3", "c": "4", "t": "c a"}, r"switches\[3\].*gaps: hosts 0 4"),
+    ],
+)
+def test_what_is_no_tree_is_refused(below: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        topology(made(**below), 5)
+
+
+def test_names_are_unique() -> None:
+    with pytest.raises(InputError, match=r"switches\[1\].name: 'a' is the name of two switches"):
+        topology([Switch("a", "0"), Switch("a", "1")], 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"hosts": "0-1 3"}, "hosts: '0-1 3' has gaps"),
+        ({"hosts": "x"}, "hosts: 'x' is not a number or a range"),
+        ({"hosts": 3}, "hosts: 3 is not a text"),
+        ({}, "hosts: a switch has either hosts or switches"),
+        ({"hosts": "0", "switches": ["a"]}, "hosts: a switch has either hosts or switches"),
+        ({"switches": "ab"}, "switches: 'ab' is no list of names"),
+        ({"switches": [3]}, r"switches: \[3\] is no list of names"),
+    ],
+)
+def test_a_switch_checks_its_values(values: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Switch("s", **values)  # type: ignore[arg-type]

@@ -1,0 +1,222 @@
+"""The optional columns of a workload: their defaults, how readers and Python give them, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.workload import OPTIONAL, Workload
+from bls.workloads import READERS, read_workload
+from bls.workloads.swf import parse_swf
+from traces.errors import InputError
+from traces.time import MAX_NS
+
+NS = 10**9
+
+
+def line(**changes: str) -> str:
+    """A job's SWF line; keys ``f1`` to ``f18`` replace its fields."""
+    fields = ["1", "0", "-1", "60", "4", "-1", "-1", "8", "120", "-1", "1", "-1", "-1", "-1", "-1", "-1", "-1", "-1"]
+    for key, value in changes.items():
+        fields[int(key[1:]) - 1] = value
+    return " ".join(fields)
+
+
+def parse(*lines: str, cancelled: bool = False) -> Workload:
+    return parse_swf("\n".join(lines).encode(), "w.swf", cancelled=cancelled)
+
+
+def test_defaults_stand_in_every_row() -> None:
+    made = Workload.from_jobs([(1, 0, 5, 2, 9), (2, 1, 5, 2, 9)])
+    for name, default in OPTIONAL.items():
+        column = getattr(made, name)
+        assert column.tolist() == [default, default]
+        assert column.dtype == np.int64
+        assert not column.flags.writeable
+    again = pickle.loads(pickle.dumps(made))
+    assert again.qos.tolist() == [-1, -1]
+
+
+def test_columns_by_keyword_are_sorted_and_taken_with_the_rows() -> None:
+    column = np.array([1, 2, 3])
+    made = Workload.from_lines(
+        [column, np.array([9, 9, 0]), column, column, column, column],
+        header=(), rejects={}, source="w", n_lines=3, extra={"user": np.array([7, 8, 9])},
+    )  # fmt: skip
+    assert made.job_id.tolist() == [3, 1, 2]
+    assert made.user.tolist() == [9, 7, 8]
+    assert made.take(np.array([0, 2])).user.tolist() == [9, 8]
+    assert made.take(np.array([1]), user=np.array([4])).user.tolist() == [4]
+    with pytest.raises(InputError, match="unknown column 'usr'; known: user"):
+        Workload.from_lines([column] * 6, header=(), rejects={}, source="w", n_lines=3, extra={"usr": column})
+
+
+def test_a_duplicate_s_extra_columns_go_with_it() -> None:
+    found = parse(line(f1="1", f2="5", f12="10"), line(f1="1", f12="11"), line(f1="2", f2="0", f12="12"))
+    assert found.user.tolist() == [12, 10]
+
+
+def test_swf_s_extra_fields() -> None:
+    found = parse(
+        line(f1="1", f3="2.5", f7="100", f10="200", f11="1", f12="3", f13="4", f15="0", f16="6", f17="7", f18="8"),
+        line(f1="2", f7="100", f10="-1"),
+        line(f1="3", f7="0", f10="0.25"),
+        line(f1="4", f3="-1", f11="-1", f18="-1"),
+    )
+    assert found.wait_ns.tolist() == [2_500_000_000, -1, -1, -1]
+    assert found.memory_kb.tolist() == [200, 100, 1, -1]
+    first = {name: int(getattr(found, name)[0]) for name in ("status", "user", "group", "queue", "partition")}
+    assert first == {"status": 1, "user": 3, "group": 4, "queue": 0, "partition": 6}
+    assert (int(found.preceding[0]), int(found.think_ns[0])) == (7, 8 * NS)
+    last = {name: int(getattr(found, name)[3]) for name in OPTIONAL}
+    assert last == dict(OPTIONAL)
+
+
+@pytest.mark.parametrize("field", ["f3", "f7", "f10", "f11", "f12", "f13", "f15", "f16", "f17", "f18"])
+@pytest.mark.parametrize("value", ["-7", "-0.5", "9" * 40, "-" + "9" * 40])
+def test_an_extra_field_that_cannot_be_used_is_unknown_and_never_a_reject(field: str, value: str) -> None:
+    found = parse(line(**{field: value}, **({} if field == "f11" else {"f11": "-1"})))
+    assert sum(found.rejects.values()) == 0
+    assert {name: int(getattr(found, name)[0]) for name in OPTIONAL} == dict(OPTIONAL)
+
+
+def test_fractions_of_what_is_whole_are_unknown() -> None:
+    found = parse(line(f11="1.5", f12="2.5", f13="3.5", f15="0.1", f16="0.1", f17="1.01"))
+    assert {name: int(getattr(found, name)[0]) for name in OPTIONAL} == dict(OPTIONAL)
+
+
+# ---------------------------------------------------------------- cancelled before their start
+
+CANCELLED = line(f1="5", f2="100", f3="20", f4="-1", f5="-1", f11="5")
+
+
+def test_jobs_cancelled_before_their_start_are_rejects_unless_asked_for() -> None:
+    assert parse(line(), CANCELLED).rejects["no run time"] == 1
+    found = parse(line(), CANCELLED, cancelled=True)
+    assert found.job_id.tolist() == [1, 5]
+    assert found.cancel_ns.tolist() == [-1, 120 * NS]
+    assert found.run_ns.tolist() == [60 * NS, 1]
+    assert found.estimate_ns.tolist() == [120 * NS, 120 * NS]
+    assert found.run_unknown.tolist() == [False, True]
+    assert sum(found.rejects.values()) == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"f11": "1"},  # it completed
+        {"f11": "-1"},
+        {"f3": "-1"},  # nobody knows when it was cancelled
+        {"f9": "-1"},  # nothing says how long it would have been
+        {"f3": str(MAX_NS // NS)},  # beyond the last instant
+    ],
+)
+def test_what_is_known_too_little_of_stays_a_reject(changes: dict[str, str]) -> None:
+    fields = dict(zip((f"f{k}" for k in range(1, 19)), CANCELLED.split(), strict=True)) | changes
+    found = parse(line(), line(**fields), cancelled=True)
+    assert found.job_id.tolist() == [1]
+    assert found.rejects["no run time"] == 1
+
+
+def test_a_failed_job_without_run_time_counts_as_cancelled_and_one_that_ran_does_not() -> None:
+    fields = dict(zip((f"f{k}" for k in range(1, 19)), CANCELLED.split(), strict=True))
+    found = parse(line(**{**fields, "f11": "0", "f4": "0"}), line(f1="9", f3="1", f11="5"), cancelled=True)
+    assert dict(zip(found.job_id.tolist(), found.run_unknown.tolist(), strict=True)) == {5: True, 9: False}
+    assert dict(zip(found.job_id.tolist(), found.cancel_ns.tolist(), strict=True)) == {5: 120 * NS, 9: -1}
+
+
+def test_only_readers_that_know_cancelled_jobs_are_asked_for_them(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"{tmp_path}/a.swf"
+    with open(path, "w") as file:
+        file.write(CANCELLED)
+    assert len(read_workload(path, cancelled=True)) == 1
+    monkeypatch.setitem(READERS, "plain", lambda path: Workload.from_jobs([(1, 0, 5, 3, 9)]))
+    assert len(read_workload(path, format="plain")) == 1
+    with pytest.raises(InputError, match="reader plain cannot tell jobs that were cancelled"):
+        read_workload(path, format="plain", cancelled=True)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(*[st.integers(-1, 6)] * 18), min_size=1, max_size=8))
+def test_cancelled_jobs_only_add_to_what_is_read(rows: list[tuple[int, ...]]) -> None:
+    lines = [" ".join(map(str, (k, *row[1:]))) for k, row in enumerate(rows)]
+    with_one = [line(f1="99"), *lines]
+    plain, more = parse(*with_one), parse(*with_one, cancelled=True)
+    known = more.take(~more.run_unknown)
+    assert known.job_id.tolist() == plain.job_id.tolist()
+    for name in OPTIONAL:
+        assert getattr(known, name).tolist() == getattr(plain, name).tolist()
+    extra = [
+        k for k, row in enumerate(rows)
+        if row[1] >= 0 and row[3] <= 0 and row[10] in (0, 5) and row[2] >= 0 and row[8] > 0 and (row[7] > 0 or row[4] > 0)
+    ]  # fmt: skip
+    assert sorted(more.job_id[more.run_unknown].tolist()) == extra
+
+
+# ---------------------------------------------------------------- jobs from Python
+
+
+def test_from_jobs_takes_mappings() -> None:
+    made = Workload.from_jobs(
+        [
+            {"job_id": 1, "submit_s": 0.5, "run_s": 3, "cores": 2, "user": 7, "think_s": 1.5, "preceding": 2},
+            (2, 0, 5, 2, 9),
+            {"job_id": 3, "submit_s": 1, "run_s": None, "estimate_s": 9, "cores": 2, "cancel_s": 4, "wait_s": 3},
+            {"job_id": 4, "submit_s": 1, "run_s": 2, "cores": 2, "cancel_s": 4, "qos": -1, "user": None},
+        ]
+    )
+    assert made.job_id.tolist() == [2, 1, 3, 4]
+    assert made.estimate_ns.tolist() == [9 * NS, 3 * NS, 9 * NS, 2 * NS]
+    assert made.user.tolist() == [-1, 7, -1, -1]
+    assert made.preceding.tolist() == [-1, 2, -1, -1]
+    assert made.think_ns.tolist() == [0, 1_500_000_000, 0, 0]
+    assert made.cancel_ns.tolist() == [-1, -1, 4 * NS, 4 * NS]
+    assert made.run_unknown.tolist() == [False, False, True, False]
+
+
+def test_a_job_with_a_run_time_is_known_however_it_ends() -> None:
+    plain: dict[str, object] = {"submit_s": 1, "cores": 2, "estimate_s": 9, "cancel_s": 4}
+    runs: list[dict[str, object]] = [
+        {"run_s": 3, "status": 5},
+        {"run_s": 1e-9, "status": 1},
+        {"run_s": 1e-9},
+        {"run_s": None, "status": 0},
+    ]
+    made = Workload.from_jobs(plain | {"job_id": k} | job for k, job in enumerate(runs))
+    assert made.run_unknown.tolist() == [False, False, False, True]
+
+
+JOB = {"job_id": 1, "submit_s": 2, "run_s": 5, "cores": 1, "estimate_s": 5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"usr": 1}, r"jobs\[0\]: unknown key 'usr'; known: user"),
+        ({"user": 1.5}, r"jobs\[0\]: user: 1.5 is not a whole number from 0"),
+        ({"user": True}, "user: True is not"),
+        ({"think_s": -1}, "think_s: -1 is not a number of seconds from 0"),
+        ({"preset": -1}, "preset: -1 is not"),
+        ({"preset": 2, "submit_s": 0}, "preset 2 is out of range; allowed: 0 to 1"),
+        ({"preset": 1}, "preset job 1 is not submitted at time 0"),
+        ({"cancel_s": 1}, "job 1 is cancelled before its submit"),
+        ({"cancel_s": -2}, "cancel_s: -2 is not"),
+        ({"run_s": None}, "run_s: None needs cancel_s"),
+        ({"run_s": None, "cancel_s": 3, "estimate_s": None}, "run_s: None needs estimate_s"),
+        ({"run_s": None, "cancel_s": 3, "status": 1}, "status: 1 with run_s None; allowed: 0 or 5"),
+    ],
+)
+def test_mappings_are_checked(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Workload.from_jobs([JOB | changes])
+
+
+def test_a_needed_key_is_missed() -> None:
+    with pytest.raises(InputError, match=r"jobs\[0\]: cores: missing"):
+        Workload.from_jobs([{key: value for key, value in JOB.items() if key != "cores"}])
