@@ -1,95 +1,221 @@
-"""The free cores of the machine: sorted, disjoint, half-open intervals ``[lo, hi)`` of global core numbers.
+"""The free cores of the machine: a set of core numbers, kept as ``bls.bit_tree`` keeps it.
 
-An operation costs a step per interval that it meets, not per core, so a machine of 65,536 cores is no slower than one of
-256 as long as it is as little fragmented.
+Cores are taken and given back in half-open intervals ``[lo, hi)``, whole words at once: an operation costs a step per word
+that it touches, not per core, and what is busy is passed over 32 cores, 1,024 cores … at a time. So a machine of 65,536
+cores is hardly slower than one of 256, however fragmented it is.
 """
 
 from __future__ import annotations
 
+from bls.bit_tree import bits_of, lowest_bit, new_tree, next_number
 from traces.compiled import Array, compiled
 
-__all__ = ["give_back", "take"]
+__all__ = [
+    "free_all",
+    "free_count",
+    "free_give",
+    "free_lowest",
+    "free_next",
+    "free_run",
+    "free_stop",
+    "free_take",
+    "new_free",
+]
+
+_FULL = (1 << 32) - 1
+
+#: The smallest free core >= ``core`` (from 0), or -1: ``free_next(words, starts, core)``.
+free_next = next_number
 
 
-@compiled()
-def take(
-    free_lo: Array,
-    free_hi: Array,
-    n_free: int,
-    lo: Array,
-    hi: Array,
-    first: int,
-    n: int,
-    spare_lo: Array,
-    spare_hi: Array,
-) -> int:
-    """Take the ``n`` intervals of ``lo, hi`` from ``first`` on (ascending, disjoint) from the free ones.
+def new_free(n_cores: int) -> tuple[Array, Array]:
+    """The cores 0 … n_cores-1, all free: the words of the tree, int64, and where each level starts in them."""
+    words, starts = new_tree(n_cores)
+    free_give(words, starts, 0, n_cores)
+    return words, starts
+
+
+@compiled(borrows=True)
+def _mask(word: int, lo: int, hi: int) -> int:
+    # The bits of leaf word number `word` that stand for cores in [lo, hi); it holds at least one of them.
+    first = max(lo - (word << 5), 0)
+    stop = min(hi - (word << 5), 32)
+    return ((1 << stop) - 1) & ~((1 << first) - 1)
+
+
+@compiled(borrows=True)
+def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
+    """Take the cores [lo, hi) out of the set, whether or not they are all in it."""
+    for level in range(starts.size - 1):
+        if lo >= hi:
+            return
+        base = starts[level]
+        first = lo >> 5
+        last = (hi - 1) >> 5
+        words[base + first] &= ~_mask(first, lo, hi)
+        for word in range(first + 1, last):
+            words[base + word] = 0
+        if last > first:
+            words[base + last] &= ~_mask(last, lo, hi)
+        # One level up, the words that are empty now: all but perhaps the first and the last.
+        lo = first if words[base + first] == 0 else first + 1
+        hi = last + 1 if words[base + last] == 0 else last
+
+
+@compiled(borrows=True)
+def free_give(words: Array, starts: Array, lo: int, hi: int) -> None:
+    """Put the cores [lo, hi) into the set, whether or not some are in it."""
+    if lo >= hi:
+        return
+    for level in range(starts.size - 1):
+        base = starts[level]
+        first = lo >> 5
+        last = (hi - 1) >> 5
+        known = words[base + first] != 0
+        words[base + first] |= _mask(first, lo, hi)
+        for word in range(first + 1, last):
+            words[base + word] = _FULL
+        if last > first:
+            words[base + last] |= _mask(last, lo, hi)
+        elif known:  # the one word was counted further up already
+            return
+        lo = first
+        hi = last + 1
+
+
+@compiled(borrows=True)
+def free_stop(words: Array, lo: int, hi: int) -> int:
+    """Where the run of free cores that begins at ``lo`` ends: the first core after it, ``hi`` at most.
+
+    ``lo`` itself if that core is not free. ``hi`` is the number of cores, or where the caller looks no further.
+    """
+    if lo >= hi:
+        return lo
+    word = lo >> 5
+    busy = ~words[word] & _FULL & ~((1 << (lo & 31)) - 1)
+    last = (hi - 1) >> 5
+    while busy == 0 and word < last:
+        word += 1
+        busy = ~words[word] & _FULL
+    if busy == 0:
+        return hi
+    return min(hi, (word << 5) + lowest_bit(busy))
+
+
+@compiled(borrows=True)
+def free_all(words: Array, lo: int, hi: int) -> bool:
+    """Whether all the cores [lo, hi) are free; true of none at all."""
+    return free_stop(words, lo, hi) >= hi
+
+
+@compiled(borrows=True)
+def free_count(words: Array, lo: int, hi: int) -> int:
+    """How many of the cores [lo, hi) are free."""
+    if lo >= hi:
+        return 0
+    first = lo >> 5
+    last = (hi - 1) >> 5
+    n = bits_of(words[first] & _mask(first, lo, hi))
+    for word in range(first + 1, last):
+        n += bits_of(words[word])
+    if last > first:
+        n += bits_of(words[last] & _mask(last, lo, hi))
+    return n
+
+
+@compiled(borrows=True)
+def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
+    """The lowest core from ``core`` on at which ``n_cores`` (from 1) consecutive free cores begin, or -1."""
+    begin = -1  # of the run that reaches the present word from below
+    for word in range(core >> 5, starts[1]):
+        base = word << 5
+        rest = words[word]
+        if base < core:
+            rest &= ~((1 << (core & 31)) - 1)
+        if rest == _FULL:
+            if begin < 0:
+                begin = base
+            if base + 32 - begin >= n_cores:
+                return begin
+            continue
+        if begin >= 0:
+            if base + lowest_bit(~rest) - begin >= n_cores:
+                return begin
+            rest &= rest + 1
+            begin = -1
+        while rest != 0:
+            first = base + lowest_bit(rest)
+            above = rest + (rest & -rest)  # the lowest run is carried into the bit above it
+            stop = base + 32 if above > _FULL else base + lowest_bit(above)
+            if stop - first >= n_cores:
+                return first
+            if above > _FULL:
+                begin = first
+            rest &= above  # nothing is left of it, in that case, either
+    return -1
+
+
+@compiled(borrows=True)
+def free_lowest(
+    words: Array, starts: Array, lo: int, hi: int, n_cores: int, n_out: int, out_lo: Array, out_hi: Array
+) -> tuple[int, int]:
+    """Append the ``n_cores`` lowest free cores of [lo, hi) to ascending intervals; all of them if there are not so many.
+
+    Parameters
+    ----------
+    words, starts : int64
+        The set; only looked at.
+    lo, hi : int
+        Where to look; not below what is in the intervals already.
+    n_cores : int
+        How many cores, from 0.
+    n_out : int
+        How many intervals there are already. A run that begins where the last of them ends is joined to it.
+    out_lo, out_hi : int64
+        The intervals.
 
     Returns
     -------
-    int
-        The new number of free intervals, or -1 with nothing changed if they are not all free, or not in order.
+    tuple of int
+        How many intervals there are now, and how many cores are still missing.
     """
-    out = 0
-    k = first
-    end = first + n
-    for i in range(n_free):
-        start = free_lo[i]
-        stop = free_hi[i]
-        while k < end and lo[k] < stop:
-            if lo[k] < start or hi[k] > stop or hi[k] <= lo[k]:
-                return -1
-            if lo[k] > start:
-                spare_lo[out] = start
-                spare_hi[out] = lo[k]
-                out += 1
-            start = hi[k]
-            k += 1
-        if start < stop:
-            spare_lo[out] = start
-            spare_hi[out] = stop
-            out += 1
-    if k < end:
-        return -1
-    for i in range(out):
-        free_lo[i] = spare_lo[i]
-        free_hi[i] = spare_hi[i]
-    return out
-
-
-@compiled()
-def give_back(
-    free_lo: Array,
-    free_hi: Array,
-    n_free: int,
-    lo: Array,
-    hi: Array,
-    first: int,
-    n: int,
-    spare_lo: Array,
-    spare_hi: Array,
-) -> int:
-    """Give back ``n`` intervals of ``lo, hi`` from ``first`` on, joining neighbours; returns the new number of free ones."""
-    out = 0
-    i = 0
-    k = first
-    end = first + n
-    while i < n_free or k < end:
-        if k == end or (i < n_free and free_lo[i] < lo[k]):
-            a = free_lo[i]
-            b = free_hi[i]
-            i += 1
-        else:
-            a = lo[k]
-            b = hi[k]
-            k += 1
-        if out > 0 and spare_hi[out - 1] == a:
-            spare_hi[out - 1] = b
-        else:
-            spare_lo[out] = a
-            spare_hi[out] = b
-            out += 1
-    for i in range(out):
-        free_lo[i] = spare_lo[i]
-        free_hi[i] = spare_hi[i]
-    return out
+    # In one piece, though `free_next` and `free_stop` would say it: to call them costs more than what they do.
+    left = n_cores
+    core = lo
+    while left > 0 and core < hi:
+        number = core
+        level = 0
+        at = number >> 5
+        rest = words[at] & ~((1 << (number & 31)) - 1)
+        while rest == 0:
+            number = at + 1
+            level += 1
+            if level + 1 >= starts.size:
+                return n_out, left
+            at = starts[level] + (number >> 5)
+            if at >= starts[level + 1]:
+                return n_out, left
+            rest = words[at] & ~((1 << (number & 31)) - 1)
+            at = number >> 5
+        while level > 0:
+            level -= 1
+            at = (at << 5) + lowest_bit(rest)
+            rest = words[starts[level] + at]
+        # The runs of free cores in this leaf word.
+        base = at << 5
+        while rest != 0 and left > 0:
+            first = base + lowest_bit(rest)
+            if first >= hi:
+                return n_out, left
+            above = rest + (rest & -rest)  # the lowest run is carried into the bit above it
+            rest &= above
+            stop = min(base + 32 if above > _FULL else base + lowest_bit(above), hi, first + left)
+            if n_out > 0 and out_hi[n_out - 1] == first:
+                out_hi[n_out - 1] = stop
+            else:
+                out_lo[n_out] = first
+                out_hi[n_out] = stop
+                n_out += 1
+            left -= stop - first
+        core = base + 32
+    return n_out, left

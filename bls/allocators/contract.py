@@ -1,37 +1,78 @@
-"""What an allocator is: one function that says which free cores a job gets.
+"""What an allocator is: one function that says which of the offered cores a job gets.
 
 An allocator is a compiled function of this signature (see :data:`PLACE`)::
 
-    place(free_lo, free_hi, n_free, n_cores, wanted_lo, wanted_hi, out_lo, out_hi) -> int
+    place(number, n_cores, unit_cores, limit, words, starts, host_first, host_free, switch_lo, switch_hi,
+          wanted_lo, wanted_hi, parameters, out_lo, out_hi) -> int
 
-``free_lo, free_hi``
-    The free cores, ``n_free`` ascending half-open intervals ``[lo, hi)``; only to look at.
+``number``
+    The job's number in the workload; every attempt of a job has the same.
 ``n_cores``
-    How many cores the job needs; at least so many are free.
+    How many cores the job needs, from 1.
+``unit_cores``
+    The job is of units of so many cores, each on one host: ``n_cores`` is a multiple of it, and so must be what each
+    host gives.
+``limit``
+    The most leaf switches that the job's hosts may hang on; 0: any number.
+``words, starts``
+    The offered cores, to be read with ``bls.free_cores``: those that are free, already without what the job may not have
+    (another partition's, a failed host's …). There may be fewer than the job needs. What a host offers is trimmed to what
+    its other resources allow, but need not be a multiple of ``unit_cores``.
+``host_first``
+    Shape (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``; the last is the number of cores.
+``host_free``
+    Shape (H,): how many cores each host offers. Only for allocators that say ``by_hosts``; empty for others. For an
+    allocator that says ``whole_hosts`` the trimming to other resources is here only, and not in ``words``: a host may be
+    offered whole and yet count for a part of its cores.
+``switch_lo, switch_hi``
+    The switches of a tree network, each by the half-open range of hosts below it: first the leaf switches, which have
+    every host below them, each below one; then those of the next level, and so on, each level by host number. Empty
+    where the platform names none.
 ``wanted_lo, wanted_hi``
     The cores that the job asks for by number, ascending intervals; empty for nearly every workload.
+``parameters``
+    The allocator's own numbers, :attr:`Allocator.parameters`.
 ``out_lo, out_hi``
-    Where the answer goes: ascending, disjoint intervals of free cores, ``n_cores`` cores together. There is room for
-    ``n_free`` intervals and as many more as are wanted.
+    Where the answer goes: ascending, disjoint, half-open intervals of offered cores, ``n_cores`` cores together (with
+    ``whole_hosts``: all the cores of as many hosts as it takes to have them). There is room for 2 × ``n_cores`` intervals,
+    and for as many as are wanted.
 
-It returns the number of intervals, or 0 if the job cannot be placed now. The engine checks the answer, applies it, and
+All are int64. It returns the number of intervals, or 0 if the job cannot be placed on what is offered. It looks at
+everything else only, and its answer must depend on its arguments alone. The engine checks the answer, applies it, and
 names the allocator if it is impossible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from traces.compiled import compiled, types
+from traces.errors import PluginError
 
 __all__ = ["PLACE", "Allocator", "allocator_kernel"]
 
 _ROW = types.Array(types.int64, 1, "C")
 
 #: The numba signature of an allocator.
-PLACE = types.int64(_ROW, _ROW, types.int64, types.int64, _ROW, _ROW, _ROW, _ROW)
+PLACE = types.int64(
+    types.int64,  # number
+    types.int64,  # n_cores
+    types.int64,  # unit_cores
+    types.int64,  # limit
+    _ROW,  # words
+    _ROW,  # starts
+    _ROW,  # host_first
+    _ROW,  # host_free
+    _ROW,  # switch_lo
+    _ROW,  # switch_hi
+    _ROW,  # wanted_lo
+    _ROW,  # wanted_hi
+    _ROW,  # parameters
+    _ROW,  # out_lo
+    _ROW,  # out_hi
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +85,45 @@ class Allocator:
         As the literature names it, in lower case.
     place : callable
         The rule, decorated with :func:`allocator_kernel`.
+    countable : bool
+        Whether it places every job of 1-core units, without a limit on switches, for which enough cores are offered,
+        wherever they are. When a job can start is then a matter of counting.
+    by_hosts : bool
+        Whether it looks at ``host_free``.
+    whole_hosts : bool
+        Whether it takes all the cores of every host that it takes.
+    parameters : tuple of int
+        Numbers that it is given in every call.
+    asks : tuple of str
+        Names of the run's own numbers that its parameters are to be: ``"seed"``. See :meth:`with_parameters`.
     """
 
     name: str
     place: Callable[..., int]
+    countable: bool = False
+    by_hosts: bool = False
+    whole_hosts: bool = False
+    parameters: tuple[int, ...] = ()
+    asks: tuple[str, ...] = ()
+
+    def with_parameters(self, **known: int) -> Allocator:
+        """This allocator with the numbers that it asks for, ``seed=…``; itself if it asks for none.
+
+        Raises
+        ------
+        PluginError
+            If it asks for one that is not known.
+        """
+        if not self.asks:
+            return self
+        for name in self.asks:
+            if name not in known:
+                raise PluginError(f"allocator {self.name}: asks for {name!r}; known: {', '.join(known) or 'nothing'}")
+        return replace(self, parameters=tuple(known[name] for name in self.asks))
 
 
-def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the signature of an allocator."""
+def allocator_kernel(function: Callable[..., Any] | None = None, *, borrows: bool = False) -> Callable[..., Any]:
+    """Compile a function to the signature of an allocator; ``borrows`` as in ``traces.compiled.compiled``."""
+    if function is None:
+        return compiled(PLACE, borrows=borrows)
     return compiled(PLACE)(function)

@@ -1,26 +1,61 @@
-"""The very cores that the job asks for, when all of them are free (two-level paper, section 4.2)."""
+"""The very cores that the job asks for, when all of them are free (two-level paper, section 4.2).
+
+A job that asks for none cannot be placed; nor can one of units of more than one core whose cores are no multiple of
+``unit_cores`` on some host.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bls.allocators.contract import Allocator, allocator_kernel
+from bls.free_cores import free_all
+from traces.compiled import Array, compiled
 
 __all__ = ["GIVEN"]
 
 
-@allocator_kernel
+@compiled(borrows=True)
+def _whole_units(host_first: Array, wanted_lo: Array, wanted_hi: Array, unit_cores: int) -> bool:
+    # Whether each host's share of the intervals is a multiple of unit_cores.
+    k = 0
+    for host in range(host_first.size - 1):
+        share = 0
+        while k < wanted_lo.size and wanted_lo[k] < host_first[host + 1]:
+            share += min(wanted_hi[k], host_first[host + 1]) - max(wanted_lo[k], host_first[host])
+            if wanted_hi[k] > host_first[host + 1]:
+                break
+            k += 1
+        if share % unit_cores != 0:
+            return False
+    return True
+
+
+@allocator_kernel(borrows=True)
 def _place(
-    free_lo: Any, free_hi: Any, n_free: int, n_cores: int, wanted_lo: Any, wanted_hi: Any, out_lo: Any, out_hi: Any
+    number: int,
+    n_cores: int,
+    unit_cores: int,
+    limit: int,
+    words: Any,
+    starts: Any,
+    host_first: Any,
+    host_free: Any,
+    switch_lo: Any,
+    switch_hi: Any,
+    wanted_lo: Any,
+    wanted_hi: Any,
+    parameters: Any,
+    out_lo: Any,
+    out_hi: Any,
 ) -> int:
-    i = 0
     for k in range(wanted_lo.size):
-        while i < n_free and free_hi[i] <= wanted_lo[k]:
-            i += 1
-        if i == n_free or wanted_lo[k] < free_lo[i] or wanted_hi[k] > free_hi[i]:
+        if not free_all(words, wanted_lo[k], wanted_hi[k]):
             return 0
         out_lo[k] = wanted_lo[k]
         out_hi[k] = wanted_hi[k]
+    if unit_cores > 1 and not _whole_units(host_first, wanted_lo, wanted_hi, unit_cores):
+        return 0
     return int(wanted_lo.size)
 
 

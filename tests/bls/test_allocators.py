@@ -1,21 +1,30 @@
-"""The allocators, the cores that jobs ask for by number, and what an allocator may not suggest."""
+"""The allocators' rules, the cores that jobs ask for by number, and what an allocator may not suggest."""
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from hypothesis import given, settings
+from placing import Question, questions, suggestion
+from reference import allocation
+from reference.machine import Host, Job, Machine
 
 from bls import engine
 from bls.allocators import ALLOCATORS, Allocator, allocator, allocator_kernel
+from bls.batch_state import START
+from bls.free_cores import free_all, free_next
+from bls.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
 from bls.workload import Workload
 from traces.compiled import jit_enabled
 from traces.errors import InputError, PluginError
+from traces.intervals import parse_intervals
 from traces.time import NS_PER_S
 
 WORKLOAD = Workload.from_jobs([(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (3, 1, 10, 2, 10)])
@@ -23,13 +32,14 @@ REQUESTED = {1: "0 2", 2: "3-5", 3: "2-3"}
 
 
 def simulator(allocator: Allocator, requested: dict[int, str] | None = None, n_cores: int = 6) -> BatchSimulator:
-    return BatchSimulator(WORKLOAD, n_cores, POLICIES["fcfs"], allocator, recorded=True, requested=requested)
+    platform = Platform(hosts=(HostGroup(count=1, cores=n_cores, speed_gflops=1.0),))
+    return BatchSimulator(WORKLOAD, platform, POLICIES["fcfs"], allocator, recorded=True, requested=requested)
 
 
 def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> list[tuple[int, list[tuple[int, int]]]]:
     run = simulator(allocator, requested)
     assert run.advance(100) == engine.DONE
-    return [(int(start) // NS_PER_S, list(run.allocation(row))) for row, start in enumerate(run.state.start_ns)]
+    return [(int(start) // NS_PER_S, list(run.allocation(row))) for row, start in enumerate(run.column(START))]
 
 
 def test_lowest_takes_the_lowest_numbered_free_cores() -> None:
@@ -67,51 +77,75 @@ def test_requests_may_be_in_any_order_and_in_pieces() -> None:
     assert placed(ALLOCATORS["given"], {1: "2,0", 2: "5 3 4", 3: "3 2"}) == placed(ALLOCATORS["given"], REQUESTED)
 
 
+# fmt: off
 @allocator_kernel
-def _highest(free_lo: Any, free_hi: Any, n_free: int, n_cores: int, w_lo: Any, w_hi: Any, lo: Any, hi: Any) -> int:
-    if free_hi[n_free - 1] - free_lo[n_free - 1] < n_cores:
+def _highest(
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:
+    stop = host_first[host_first.size - 1]
+    while stop > 0 and not free_all(words, stop - 1, stop):
+        stop -= 1
+    if stop < n_cores or not free_all(words, stop - n_cores, stop):
         return 0
-    lo[0] = free_hi[n_free - 1] - n_cores
-    hi[0] = free_hi[n_free - 1]
+    out_lo[0] = stop - n_cores
+    out_hi[0] = stop
     return 1
 
 
 @allocator_kernel
-def _never(free_lo: Any, free_hi: Any, n_free: int, n_cores: int, w_lo: Any, w_hi: Any, lo: Any, hi: Any) -> int:
+def _never(
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:
     return 0
 
 
 @allocator_kernel
-def _first_cores(free_lo: Any, free_hi: Any, n_free: int, n_cores: int, w_lo: Any, w_hi: Any, lo: Any, hi: Any) -> int:
-    lo[0] = 0  # free or not
-    hi[0] = n_cores
+def _first_cores(
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:
+    out_lo[0] = 0  # free or not
+    out_hi[0] = n_cores
     return 1
 
 
 @allocator_kernel
-def _one_more(free_lo: Any, free_hi: Any, n_free: int, n_cores: int, w_lo: Any, w_hi: Any, lo: Any, hi: Any) -> int:
-    lo[0] = free_lo[0]
-    hi[0] = free_lo[0] + n_cores + 1
+def _one_more(
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:
+    out_lo[0] = free_next(words, starts, 0)
+    out_hi[0] = out_lo[0] + n_cores + 1
     return 1
 
 
 @allocator_kernel
-def _descending(free_lo: Any, free_hi: Any, n_free: int, n_cores: int, w_lo: Any, w_hi: Any, lo: Any, hi: Any) -> int:
-    lo[0], hi[0] = 1, 1 + n_cores // 2
-    lo[1], hi[1] = 0, n_cores - n_cores // 2
+def _descending(
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:
+    out_lo[0], out_hi[0] = 1, 1 + n_cores // 2
+    out_lo[1], out_hi[1] = 0, n_cores - n_cores // 2
     return 2
 
 
 @allocator_kernel
 def _more_than_fit(
-    free_lo: Any, free_hi: Any, n_free: int, n_cores: int, w_lo: Any, w_hi: Any, lo: Any, hi: Any
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
 ) -> int:
-    return lo.size + 1
+    return int(out_lo.size) + 1
 
 
 @allocator_kernel
-def _below_zero(free_lo: Any, free_hi: Any, n_free: int, n_cores: int, w_lo: Any, w_hi: Any, lo: Any, hi: Any) -> int:
+def _below_zero(
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:
     return -1
+# fmt: on
 
 
 def test_an_allocator_of_ones_own() -> None:
@@ -133,7 +167,7 @@ def test_an_impossible_suggestion_names_the_allocator_and_the_job(kernel: Any, j
 
 
 def test_a_job_that_is_never_placed_is_named() -> None:
-    with pytest.raises(InputError, match="stuck at job 1: nothing runs or arrives any more, and allocator mine"):
+    with pytest.raises(InputError, match=r"stuck at job 1, at .*: nothing runs or arrives any more, and allocator mine"):
         simulator(Allocator("mine", _never)).advance(100)
 
 
@@ -152,12 +186,13 @@ def test_an_unknown_allocator_is_told_the_nearest_first() -> None:
 def test_an_allocator_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
-        "from bls.allocators import Allocator, allocator_kernel\n\n\n"
+        "from bls.allocators import Allocator, allocator_kernel\nfrom bls.free_cores import free_all\n\n\n"
         "@allocator_kernel\n"
-        "def place(free_lo, free_hi, n_free, n_cores, wanted_lo, wanted_hi, out_lo, out_hi):\n"
-        "    out_lo[0] = free_hi[n_free - 1] - n_cores\n"
-        "    out_hi[0] = free_hi[n_free - 1]\n"
-        "    return 1\n\n\n"
+        "def place(number, n_cores, unit_cores, limit, words, starts, host_first, host_free, switch_lo, switch_hi,\n"
+        "          wanted_lo, wanted_hi, parameters, out_lo, out_hi):\n"
+        "    out_lo[0] = host_first[host_first.size - 1] - n_cores\n"
+        "    out_hi[0] = host_first[host_first.size - 1]\n"
+        "    return 1 if free_all(words, out_lo[0], out_hi[0]) else 0\n\n\n"
         "MINE = Allocator('mine', place)\n",
         encoding="utf-8",
     )
@@ -167,15 +202,156 @@ def test_an_allocator_from_a_file(tmp_path: Path) -> None:
     assert list(run.allocation(0)) == [(4, 6)]
 
 
-def test_what_an_allocator_is_asked() -> None:
-    """The kernels of the registry, called as the engine calls them: room for every free and wanted interval."""
-    free = np.array([1, 5, 9], np.int64), np.array([3, 6, 12], np.int64)
-    nothing = np.empty(0, np.int64)
-    out = np.full((2, 3), -7, np.int64)
-    assert ALLOCATORS["lowest"].place(*free, 3, 4, nothing, nothing, *out) == 3
-    assert out.tolist() == [[1, 5, 9], [3, 6, 10]]
-    assert ALLOCATORS["lowest"].place(*free, 1, 3, nothing, nothing, *out) == 0, "two cores are not three"
-    wanted = np.array([2, 10], np.int64), np.array([3, 12], np.int64)
-    assert ALLOCATORS["given"].place(*free, 3, 3, *wanted, *out) == 2
-    assert out[:, :2].tolist() == [[2, 10], [3, 12]]
-    assert ALLOCATORS["given"].place(*free, 2, 3, *wanted, *out) == 0
+def test_numbers_of_the_run_are_given_to_those_that_ask() -> None:
+    assert ALLOCATORS["random"].with_parameters(seed=7, other=1).parameters == (7,)
+    assert ALLOCATORS["first-fit"].with_parameters(seed=7) is ALLOCATORS["first-fit"]
+    mine = Allocator("mine", _never, parameters=(3,))
+    assert mine.with_parameters(seed=7).parameters == (3,)
+    with pytest.raises(PluginError, match="allocator random: asks for 'seed'; known: nothing"):
+        ALLOCATORS["random"].with_parameters()
+
+
+# ---- the rules, on machines that can be drawn ----
+
+
+def chosen(
+    name: str,
+    n_cores: int,
+    free: str,
+    hosts: str = "4 4 4",
+    *,
+    unit: int = 1,
+    limit: int = 0,
+    switches: tuple[tuple[int, int, int], ...] = (),
+    number: int = 1,
+    wanted: str = "",
+    offered: str = "",
+    seed: int = 0,
+) -> list[int] | None:
+    """The cores that an allocator gives, with cores written as 0-3 5."""
+    job = Job(number, 0, 1, n_cores, 1, frozenset(_cores(wanted)) or None, unit_cores=unit, limit=limit)
+    machine = Machine(tuple(Host(int(cores)) for cores in hosts.split()), switches=switches)
+    question = Question(job, machine, frozenset(_cores(free)), frozenset(_cores(offered or free)), seed)
+    cores = suggestion(ALLOCATORS[name], question)
+    return None if cores is None else sorted(cores)
+
+
+def _cores(text: str) -> list[int]:
+    return [core for lo, hi in parse_intervals(text, "cores") for core in range(lo, hi)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(question=questions())
+@pytest.mark.parametrize("name", allocation.ALLOCATORS)
+def test_as_the_slow_reference(name: str, question: Question) -> None:
+    free, offered = set(question.free), set(question.offered)
+    expected = allocation.ALLOCATORS[name](question.job, free, offered, question.machine, question.seed)
+    assert suggestion(ALLOCATORS[name], question) == expected
+
+
+def test_every_rule_has_a_reference() -> None:
+    """``lowest`` is another name of first-fit."""
+    assert set(ALLOCATORS) - {"lowest"} == set(allocation.ALLOCATORS)
+    assert ALLOCATORS["lowest"].place is ALLOCATORS["first-fit"].place
+
+
+@pytest.mark.parametrize("name", ["first-fit", "lowest"])
+def test_first_fit(name: str) -> None:
+    assert chosen(name, 4, "1 3 5 8-11") == [1, 3, 5, 8]
+    assert chosen(name, 8, "1 3 5 8-11") is None
+    assert chosen(name, 4, "1-3 5 8-11", unit=2) == [1, 2, 8, 9], "3 and 5 are left over on their hosts"
+
+
+def test_best_fit_takes_the_busiest_host_first() -> None:
+    """Of the three hosts 3, 1 and 4 cores are free."""
+    assert chosen("best-fit", 1, "1-3 6 8-11") == [6]
+    assert chosen("best-fit", 3, "1-3 6 8-11") == [1, 2, 6]
+    assert chosen("best-fit", 7, "1-3 6 8-11") == [1, 2, 3, 6, 8, 9, 10]
+    assert chosen("best-fit", 2, "1-2 5-6 8-9") == [1, 2], "equals by number"
+    assert chosen("best-fit", 2, "0-3 5 8-10", unit=2) == [8, 9], "one core is no unit; 3 are one, 4 are two"
+
+
+def test_worst_fit_takes_the_emptiest_host_first() -> None:
+    assert chosen("worst-fit", 1, "1-3 6 8-11") == [8]
+    assert chosen("worst-fit", 5, "1-3 6 8-11") == [1, 8, 9, 10, 11]
+    assert chosen("worst-fit", 2, "1-2 5-6 8-9") == [1, 2], "equals by number"
+    assert chosen("worst-fit", 2, "0-1 4-6 8", unit=2) == [0, 1], "three cores are one unit, as two are"
+
+
+def test_contiguous_takes_the_lowest_run_that_is_long_enough() -> None:
+    assert chosen("contiguous", 2, "0 2-3 6-9") == [2, 3]
+    assert chosen("contiguous", 3, "0 2-3 6-9") == [6, 7, 8], "a run goes on over hosts"
+    assert chosen("contiguous", 5, "0 2-3 6-9") is None
+    assert chosen("contiguous", 4, "5-11", unit=2) == [6, 7, 8, 9], "5 would leave three on its host"
+    assert chosen("contiguous", 4, "7-10", unit=2) is None
+    assert chosen("contiguous", 6, "2-9", "4 3 3", unit=2) is None, "a host of three cores is in the middle"
+
+
+def test_whole_host_holds_all_the_cores_of_free_hosts() -> None:
+    assert chosen("whole-host", 1, "1-11") == [4, 5, 6, 7]
+    assert chosen("whole-host", 5, "1-11") == [4, 5, 6, 7, 8, 9, 10, 11]
+    assert chosen("whole-host", 9, "1-11") is None
+    assert chosen("whole-host", 6, "0-11", unit=3) == [*range(8)], "a host has room for one unit of three"
+    assert chosen("whole-host", 3, "0-11", offered="0 4-5 8-11") == [*range(8)], "memory lets one core of host 0 count"
+
+
+def test_random_draws_as_splitmix64_does() -> None:
+    """From state 0 the first output of splitmix64 is 0xE220A8397B1DCDAF."""
+    assert chosen("random", 1, "0-999", "1000", number=0) == [(0xE220A8397B1DCDAF >> 1) % 1000]
+
+
+def test_random_draws_every_set_alike() -> None:
+    pairs = Counter(tuple(chosen("random", 2, "1 3-4 7 9-10", number=number) or ()) for number in range(3000))
+    assert set(pairs) == set(combinations([1, 3, 4, 7, 9, 10], 2))
+    assert all(130 < times < 270 for times in pairs.values()), "200 each, give or take five deviations"
+
+
+def test_random_draws_whole_units_and_by_seed() -> None:
+    units = {tuple(chosen("random", 2, "1-3 6 8-11", unit=2, number=number) or ()) for number in range(40)}
+    assert units == {(1, 2), (8, 9), (10, 11)}
+    drawn = [chosen("random", 5, "0-11", number=3, seed=seed) for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+#: Four leaf switches of two hosts each, two switches above them, and one above these.
+TREE = ((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0, 8))
+
+
+@pytest.mark.parametrize(
+    ("n_cores", "free", "expected"),
+    [
+        (2, "0-3 4-6 8-9 12-15", [8, 9]),  # the leaf that is just enough
+        (3, "0-3 4-6 8-9 12-15", [4, 5, 6]),
+        (5, "0-3 4-6 8-9 12-15", [8, 12, 13, 14, 15]),  # 7 below one switch, 6 below the other; the emptier leaf first
+        (7, "0-3 4-6 8-9 12-15", [*range(7)]),
+        (8, "0-3 4-6 8-9 12-15", [*range(4), *range(12, 16)]),  # below the uppermost: two leaves, though no neighbours
+        (13, "0-3 4-6 8-9 12-15", [*range(7), 8, 9, *range(12, 16)]),
+        (14, "0-3 4-6 8-9 12-15", None),
+        (3, "0 2 4-5 7 12 14-15", [4, 5, 7]),  # equals by number
+        (6, "0 2 4-5 7 12 14-15", [4, 5, 7, 12, 14, 15]),
+        (7, "0 2 4-5 7 12 14-15", [0, 4, 5, 7, 12, 14, 15]),  # leaves with 3, 3 and 2: one of 2 is missing
+    ],
+)
+def test_topology_uses_few_leaf_switches(n_cores: int, free: str, expected: list[int] | None) -> None:
+    assert chosen("topology", n_cores, free, "2 2 2 2 2 2 2 2", switches=TREE) == expected
+
+
+def test_topology_with_a_limit_on_leaf_switches() -> None:
+    hosts = "2 2 2 2 2 2 2 2"
+    assert chosen("topology", 5, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=1) is None
+    assert chosen("topology", 5, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=2) == [0, 2, 4, 5, 7]
+    assert chosen("topology", 6, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=2) == [4, 5, 7, 12, 14, 15]
+    assert chosen("topology", 7, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=2) is None
+    assert chosen("topology", 7, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=3) is not None
+
+
+def test_topology_without_switches_is_one_leaf() -> None:
+    assert chosen("topology", 3, "1 3 5 8-11", limit=1) == [1, 3, 5]
+
+
+def test_given_gives_what_is_asked_for() -> None:
+    assert chosen("given", 3, "1 3 5 8-11", wanted="3 10-11") == [3, 10, 11]
+    assert chosen("given", 3, "1 3 5 8-11", wanted="2-3 10") is None
+    assert chosen("given", 3, "1 3 5 8-11") is None
+    assert chosen("given", 4, "0-11", wanted="2-5", unit=2) == [2, 3, 4, 5]
+    assert chosen("given", 4, "0-11", wanted="3-6", unit=2) is None, "one core of a unit on each host"

@@ -1,96 +1,124 @@
-"""Intervals of free cores against a plain set of cores."""
+"""The tree of free cores against a plain set of cores."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.free_cores import give_back, take
-
-Intervals = list[tuple[int, int]]
-N_CORES = 24
-
-
-class Machine:
-    """The kernels' arrays, as the batch engine has them."""
-
-    def __init__(self) -> None:
-        self.free_lo, self.free_hi, self.spare_lo, self.spare_hi = np.zeros((4, N_CORES // 2 + 2), np.int64)
-        self.free_hi[0] = N_CORES
-        self.n_free = 1
-
-    @property
-    def free(self) -> Intervals:
-        return list(zip(self.free_lo[: self.n_free].tolist(), self.free_hi[: self.n_free].tolist(), strict=True))
-
-    def call(self, kernel: object, intervals: Intervals) -> int:
-        # With others before and after, as in the pool of allocations.
-        lo, hi = np.array([(-9, -9), *intervals, (-9, -9)], np.int64).T.copy()
-        spare = (self.spare_lo, self.spare_hi)
-        return int(kernel(self.free_lo, self.free_hi, self.n_free, lo, hi, 1, len(intervals), *spare))  # type: ignore[operator]
-
-    def take(self, intervals: Intervals) -> bool:
-        left = self.call(take, intervals)
-        self.n_free = self.n_free if left < 0 else left
-        return left >= 0
-
-    def give_back(self, intervals: Intervals) -> None:
-        self.n_free = self.call(give_back, intervals)
-
-
-def cores_of(intervals: Intervals) -> set[int]:
-    return {core for lo, hi in intervals for core in range(lo, hi)}
-
-
-def runs_of(cores: set[int]) -> Intervals:
-    return [
-        (core, next(stop for stop in range(core, N_CORES + 1) if stop not in cores))
-        for core in sorted(cores)
-        if core - 1 not in cores
-    ]
-
-
-@settings(max_examples=400)
-@given(data=st.data())
-def test_as_a_set(data: st.DataObject) -> None:
-    machine, free, held = Machine(), set(range(N_CORES)), []
-    for _ in range(data.draw(st.integers(1, 14))):
-        if held and data.draw(st.booleans()):
-            mine = held.pop(data.draw(st.integers(0, len(held) - 1)))
-            machine.give_back(runs_of(mine))
-            free |= mine
-        else:
-            wanted = data.draw(st.sets(st.integers(0, N_CORES - 1), min_size=1))
-            assert machine.take(runs_of(wanted)) == (wanted <= free)
-            if wanted <= free:
-                free -= wanted
-                held.append(wanted)
-        assert machine.free == runs_of(free)
-
-
-bounds = st.integers(-1, N_CORES + 1)
-
-
-@settings(max_examples=800)
-@given(
-    busy=st.sets(st.integers(0, N_CORES - 1)),
-    intervals=st.lists(st.tuples(bounds, bounds), min_size=1, max_size=5),
-    ordered=st.booleans(),
+from bls.free_cores import (
+    free_all,
+    free_count,
+    free_give,
+    free_lowest,
+    free_next,
+    free_run,
+    free_stop,
+    free_take,
+    new_free,
 )
-def test_only_free_cores_in_ascending_intervals_can_be_taken(
-    busy: set[int], intervals: Intervals, ordered: bool
-) -> None:
-    machine = Machine()
-    if busy:
-        assert machine.take(runs_of(busy))
-    free = set(range(N_CORES)) - busy
-    before = machine.free
-    if ordered:
-        intervals.sort()
-    sound = all(lo < hi for lo, hi in intervals) and cores_of(intervals) <= free
-    sound = sound and all(a[1] <= b[0] for a, b in pairwise(intervals))
-    assert machine.take(intervals) == sound
-    assert machine.free == (runs_of(free - cores_of(intervals)) if sound else before)
+
+#: One, two, three and four levels, and their edges.
+SIZES = (1, 31, 32, 33, 64, 100, 1023, 1024, 1025, 2100, 32_769, 40_000)
+
+
+def summaries_hold(words: np.ndarray, starts: np.ndarray) -> bool:
+    """Whether every bit above the leaves says whether the word below it holds anything."""
+    for level in range(1, starts.size - 1):
+        below = words[starts[level - 1] : starts[level]]
+        bits = np.zeros(32 * (starts[level + 1] - starts[level]), np.int64)
+        bits[: below.size] = below != 0
+        if (bits.reshape(-1, 32) << np.arange(32)).sum(1).tolist() != words[starts[level] : starts[level + 1]].tolist():
+            return False
+    return True
+
+
+def cores_in(words: np.ndarray, starts: np.ndarray) -> set[int]:
+    """The set, read bit by bit."""
+    leaves = words[: starts[1]]
+    return set(np.flatnonzero((leaves[:, None] >> np.arange(32)) & 1).tolist())
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[int, list[tuple[bool, int, int]]]:
+    """A number of cores, and intervals to take (True) or to give back: near the edges of words more often than not."""
+    n_cores = draw(st.sampled_from(SIZES))
+    edges = (0, 1, 31, 32, 33, 63, 64, 1023, 1024, 1025, 32_768, n_cores - 1, n_cores)
+    bound = st.sampled_from([edge for edge in edges if edge <= n_cores]) | st.integers(0, n_cores)
+    many = st.lists(st.tuples(st.booleans(), bound, bound), min_size=1, max_size=12)
+    return n_cores, [(take, min(a, b), max(a, b)) for take, a, b in draw(many)]
+
+
+@settings(max_examples=400, deadline=None)
+@given(case=changes())
+def test_take_and_give(case: tuple[int, list[tuple[bool, int, int]]]) -> None:
+    n_cores, steps = case
+    words, starts = new_free(n_cores)
+    free = set(range(n_cores))
+    assert cores_in(words, starts) == free
+    for take, lo, hi in steps:
+        (free_take if take else free_give)(words, starts, lo, hi)
+        free = free - set(range(lo, hi)) if take else free | set(range(lo, hi))
+        assert cores_in(words, starts) == free
+        assert summaries_hold(words, starts)
+    free_take(words, starts, 0, n_cores)
+    assert not words.any()
+
+
+@settings(max_examples=400, deadline=None)
+@given(case=changes(), data=st.data())
+def test_questions(case: tuple[int, list[tuple[bool, int, int]]], data: st.DataObject) -> None:
+    n_cores, steps = case
+    words, starts = new_free(n_cores)
+    for take, lo, hi in steps:
+        (free_take if take else free_give)(words, starts, lo, hi)
+    free = np.zeros(n_cores + 1, bool)
+    free[sorted(cores_in(words, starts))] = True
+    ends = [edge for _, a, b in steps for edge in (a - 1, a, a + 1, b - 1, b) if 0 <= edge <= n_cores]
+    bound = st.sampled_from(ends or [0]) | st.integers(0, n_cores)
+    for _ in range(6):
+        lo, hi = sorted((data.draw(bound), data.draw(bound)))
+        inside = np.flatnonzero(free[lo:hi]) + lo
+        busy = np.flatnonzero(~free[lo:hi]) + lo
+        assert free_count(words, lo, hi) == inside.size
+        assert free_all(words, lo, hi) == (busy.size == 0)
+        assert free_stop(words, lo, hi) == (busy[0] if busy.size else hi)
+        after = np.flatnonzero(free[lo:]) + lo
+        assert free_next(words, starts, lo) == (after[0] if after.size else -1)
+        wanted = data.draw(st.integers(1, max(1, hi - lo)) | st.sampled_from((1, 31, 32, 33, 64, 65)))
+        sums = np.concatenate(([0], np.cumsum(free[:n_cores])))
+        begins = np.flatnonzero(sums[wanted:] - sums[:-wanted] == wanted) if wanted <= n_cores else np.empty(0)
+        begins = begins[begins >= lo]
+        assert free_run(words, starts, lo, wanted) == (begins[0] if begins.size else -1)
+        out = np.full((2, wanted + 1), -5, np.int64)
+        n_out, missing = free_lowest(words, starts, lo, hi, wanted, 0, *out)
+        assert missing == max(0, wanted - inside.size)
+        cores = [core for k in range(n_out) for core in range(out[0, k], out[1, k])]
+        assert cores == inside[:wanted].tolist()
+        assert all(out[1, k] < out[0, k + 1] for k in range(n_out - 1)), "neighbours are joined"
+
+
+def test_a_run_goes_on_from_the_interval_before() -> None:
+    """Cores 0 to 7 on two hosts of 4; 5 is busy. The first host gives 2 and 3; what the second gives is joined."""
+    words, starts = new_free(8)
+    free_take(words, starts, 5, 6)
+    out = np.zeros((2, 4), np.int64)
+    n_out, missing = free_lowest(words, starts, 2, 4, 4, 0, *out)
+    assert (n_out, missing, out[:, 0].tolist()) == (1, 2, [2, 4])
+    n_out, missing = free_lowest(words, starts, 4, 8, missing, n_out, *out)
+    assert (n_out, missing) == (2, 0)
+    assert out[:, :2].T.tolist() == [[2, 5], [6, 7]]
+
+
+@pytest.mark.parametrize("n_cores", [*SIZES, 2**20 + 1])
+def test_a_machine_that_is_free_is_one_run(n_cores: int) -> None:
+    words, starts = new_free(n_cores)
+    assert free_next(words, starts, 0) == 0
+    assert free_stop(words, 0, n_cores) == n_cores
+    assert free_count(words, 0, n_cores) == n_cores
+    assert free_run(words, starts, 0, n_cores) == 0
+    assert free_run(words, starts, 0, n_cores + 1) == -1
+    assert free_next(words, starts, n_cores) == -1
+    free_take(words, starts, 0, n_cores - 1)
+    assert free_next(words, starts, 0) == n_cores - 1

@@ -1,0 +1,48 @@
+"""First fit: the lowest-numbered free cores, wherever they are.
+
+Hosts are taken by number; each gives its lowest offered cores, as many as it has or as are still missing. With units of
+more than one core, a host gives no more than its offered cores rounded down to a multiple of ``unit_cores``. The job can
+be placed if that comes to ``n_cores`` over all hosts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.hosts import take_in_order
+from bls.free_cores import free_lowest
+
+__all__ = ["FIRST_FIT", "LOWEST"]
+
+
+@allocator_kernel(borrows=True)
+def _place(
+    number: int,
+    n_cores: int,
+    unit_cores: int,
+    limit: int,
+    words: Any,
+    starts: Any,
+    host_first: Any,
+    host_free: Any,
+    switch_lo: Any,
+    switch_hi: Any,
+    wanted_lo: Any,
+    wanted_hi: Any,
+    parameters: Any,
+    out_lo: Any,
+    out_hi: Any,
+) -> int:
+    n_hosts = host_first.size - 1
+    if unit_cores == 1:  # hosts do not matter; the way through take_in_order is longer
+        n_out, missing = free_lowest(words, starts, 0, host_first[n_hosts], n_cores, 0, out_lo, out_hi)
+        return n_out if missing == 0 else 0
+    n_out, missing = take_in_order(words, starts, host_first, 0, n_hosts, unit_cores, n_cores, 0, out_lo, out_hi)
+    return n_out if missing == 0 else 0
+
+
+FIRST_FIT = Allocator("first-fit", _place, countable=True)
+
+#: The same rule, named for what it does.
+LOWEST = Allocator("lowest", _place, countable=True)

@@ -1,0 +1,168 @@
+"""Topology-aware: few leaf switches, as Slurm's topology/tree plug-in chooses them.
+
+A host's usable cores are those that it offers, rounded down to a multiple of ``unit_cores``; a switch's are those of all
+hosts below it. The whole machine counts as one more switch, above all; without switches it is the one leaf.
+
+1. The switch. Levels are gone through from the leaves up. A switch holds the job if its usable cores are ``n_cores`` or
+   more; with a ``limit`` above 0, only if those of the ``limit`` leaf switches below it that have most of them are. At
+   the first level at which any does: the one with the fewest usable cores, equals by number. If none does at any level,
+   the job cannot be placed.
+2. The leaf switches below it, until nothing is missing. If one of those not yet chosen has as many usable cores as are
+   still missing: the one with the fewest among those that have, equals by number, and it gives what is missing. Otherwise:
+   the one with the most, equals by number, and it gives all.
+3. Within a leaf switch: hosts by number, from each its lowest offered cores, as many as are usable or still missing.
+
+Step 2 uses as few leaf switches as can be below the switch of step 1.
+
+Source: Slurm's Topology Guide, https://slurm.schedmd.com/topology.html ("best fit" of the lowest-level switch that can
+satisfy the request; within it the leaf switches by best fit). ``limit`` is ``--switches``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.hosts import take_in_order, usable
+from traces.compiled import Array, compiled
+
+__all__ = ["TOPOLOGY"]
+
+
+@compiled(borrows=True)
+def _level_stop(switch_lo: Array, switch_hi: Array, first: int) -> int:
+    # Where the level that begins at switch number `first` ends: the next one goes back to a host that this one has.
+    stop = first + 1
+    while stop < switch_lo.size and switch_lo[stop] >= switch_hi[stop - 1]:
+        stop += 1
+    return stop
+
+
+@compiled()
+def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) -> tuple[Array, Array]:
+    # The leaf switches with hosts lo … hi-1, most usable cores first, equals by number; and their usable cores.
+    n_leaves = leaf_lo.size
+    keys = np.empty(n_leaves, np.int64)
+    n = 0
+    for leaf in range(n_leaves):
+        if leaf_lo[leaf] >= lo and leaf_hi[leaf] <= hi:
+            keys[n] = (sums[leaf_lo[leaf]] - sums[leaf_hi[leaf]]) * n_leaves + leaf
+            n += 1
+    keys = np.sort(keys[:n])
+    order = np.empty(n, np.int64)
+    amount = np.empty(n, np.int64)
+    for k in range(n):
+        order[k] = keys[k] % n_leaves
+        amount[k] = -(keys[k] // n_leaves)
+    return order, amount
+
+
+@compiled()
+def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int, limit: int) -> bool:
+    # Whether `limit` leaf switches below suffice.
+    _, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
+    total = 0
+    for k in range(min(limit, amount.size)):
+        total += amount[k]
+    return total >= n_cores
+
+
+@compiled()
+def _switch(
+    switch_lo: Array,
+    switch_hi: Array,
+    leaf_lo: Array,
+    leaf_hi: Array,
+    sums: Array,
+    n_cores: int,
+    limit: int,
+) -> tuple[int, int]:
+    # Step 1: the hosts of the switch; (0, 0) if none holds the job.
+    stop = 0
+    while stop < switch_lo.size:
+        first = stop
+        stop = _level_stop(switch_lo, switch_hi, first)
+        found = -1
+        fewest = 0
+        for switch in range(first, stop):
+            lo = switch_lo[switch]
+            hi = switch_hi[switch]
+            amount = sums[hi] - sums[lo]
+            if amount < n_cores or (found >= 0 and amount >= fewest):
+                continue
+            if limit == 0 or _within(leaf_lo, leaf_hi, sums, lo, hi, n_cores, limit):
+                found = switch
+                fewest = amount
+        if found >= 0:
+            return switch_lo[found], switch_hi[found]
+    n_hosts = sums.size - 1
+    if sums[n_hosts] < n_cores or (limit > 0 and not _within(leaf_lo, leaf_hi, sums, 0, n_hosts, n_cores, limit)):
+        return 0, 0
+    return 0, n_hosts
+
+
+@compiled()
+def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int) -> Array:
+    # Step 2: what each leaf switch gives.
+    share = np.zeros(leaf_lo.size, np.int64)
+    order, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
+    missing = n_cores
+    k = 0
+    while missing > 0:
+        best = k
+        for other in range(k + 1, order.size):
+            if amount[other] < missing:
+                break
+            if amount[other] < amount[best]:  # the first of equals stays
+                best = other
+        share[order[best]] = min(missing, amount[best])
+        missing -= share[order[best]]
+        k += 1
+    return share
+
+
+@allocator_kernel
+def _place(
+    number: int,
+    n_cores: int,
+    unit_cores: int,
+    limit: int,
+    words: Any,
+    starts: Any,
+    host_first: Any,
+    host_free: Any,
+    switch_lo: Any,
+    switch_hi: Any,
+    wanted_lo: Any,
+    wanted_hi: Any,
+    parameters: Any,
+    out_lo: Any,
+    out_hi: Any,
+) -> int:
+    n_hosts = host_free.size
+    sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts before each
+    for host in range(n_hosts):
+        sums[host + 1] = sums[host] + usable(host_free[host], unit_cores)
+    if switch_lo.size > 0:
+        n_leaves = _level_stop(switch_lo, switch_hi, 0)
+        leaf_lo = switch_lo[:n_leaves]
+        leaf_hi = switch_hi[:n_leaves]
+    else:
+        leaf_lo = np.zeros(1, np.int64)
+        leaf_hi = np.full(1, n_hosts, np.int64)
+    lo, hi = _switch(switch_lo, switch_hi, leaf_lo, leaf_hi, sums, n_cores, limit)
+    if lo == hi:
+        return 0
+    share = _shares(leaf_lo, leaf_hi, sums, lo, hi, n_cores)
+    n_out = 0
+    for leaf in range(leaf_lo.size):
+        if share[leaf] > 0:
+            n_out, _ = take_in_order(
+                words, starts, host_first, leaf_lo[leaf], leaf_hi[leaf], unit_cores, share[leaf], n_out, out_lo, out_hi
+            )
+    return n_out
+
+
+TOPOLOGY = Allocator("topology", _place, countable=True, by_hosts=True)
