@@ -1,32 +1,119 @@
 """The batch policies, one a file, named as the literature names them.
 
 To add one: a file here, a line in :data:`POLICIES`. Outside packages add theirs under the entry-point group
-``twolevel.policies``; a single run can take one from a file, ``--bls my.py:MyPolicy``.
+``twolevel.policies``; a single run can take one from a file, ``--bls my.py:MyPolicy``. A policy that is a frozen dataclass
+takes parameters, ``--bls NAME:key=value,key=value``; one that reads what stands behind its name itself is in :data:`WRITTEN`.
 """
 
 from __future__ import annotations
 
-from bls.policies.contract import KnownJobs, Policy, ranks
+from collections.abc import Callable
+
+from bls.policies.contract import (
+    ACCOUNT,
+    SCORE,
+    AnyPolicy,
+    BatchPolicy,
+    DecidingPolicy,
+    KnownJobs,
+    Policy,
+    ScorePolicy,
+    Scoring,
+    ScoringPolicy,
+    account_kernel,
+    ranks,
+    score_kernel,
+    scoring,
+    unscored,
+)
 from bls.policies.edf import Edf
+from bls.policies.expr import expression
+from bls.policies.f1 import F1
+from bls.policies.f2 import F2
+from bls.policies.f3 import F3
+from bls.policies.f4 import F4
 from bls.policies.fcfs import Fcfs
+from bls.policies.ljf import Ljf
+from bls.policies.multifactor import multifactor
+from bls.policies.naming import split_names, split_parameters, with_parameters
+from bls.policies.saf import Saf
 from bls.policies.sjf import Sjf
+from bls.policies.unicef import UNICEF
+from bls.policies.wfp3 import WFP3
+from traces.errors import PluginError
 from traces.plugins import resolve
 
-__all__ = ["POLICIES", "KnownJobs", "Policy", "policy", "ranks"]
+__all__ = [
+    "ACCOUNT",
+    "POLICIES",
+    "SCORE",
+    "WRITTEN",
+    "AnyPolicy",
+    "BatchPolicy",
+    "DecidingPolicy",
+    "KnownJobs",
+    "Policy",
+    "ScorePolicy",
+    "Scoring",
+    "ScoringPolicy",
+    "account_kernel",
+    "policy",
+    "ranks",
+    "score_kernel",
+    "scoring",
+    "split_names",
+    "unscored",
+]
 
-POLICIES: dict[str, Policy] = {
+POLICIES: dict[str, AnyPolicy] = {
     "fcfs": Fcfs(),
-    "edf": Edf(),
     "sjf": Sjf(),
+    "ljf": Ljf(),
+    "edf": Edf(),
+    "saf": Saf(),
+    "wfp3": WFP3,
+    "unicef": UNICEF,
+    "f1": F1(),
+    "f2": F2(),
+    "f3": F3(),
+    "f4": F4(),
+    "multifactor": multifactor(),
+}
+
+#: Policies that are written behind a name, ``NAME:TEXT``, and what makes them of (the text, the option it was given in).
+WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {
+    "expr": expression,
+    "multifactor": multifactor,
 }
 
 
-def policy(name: str, *, where: str = "--bls") -> Policy:
-    """The policy of this name: one of :data:`POLICIES`, an installed package's, or ``FILE.py:NAME``.
+def policy(name: str, *, where: str = "--bls") -> AnyPolicy:
+    """The policy of this name.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`POLICIES`, an installed package's or ``FILE.py:NAME``, each perhaps with ``:key=value,key=value``
+        behind it; or one of :data:`WRITTEN`, as ``expr:EXPRESSION``.
+    where : str
+        The option it was given in.
 
     Raises
     ------
     InputError
-        If there is none; the message lists the known ones, nearest first.
+        If there is none (the message lists the known ones, nearest first), or the parameters or the expression cannot be.
+    PluginError
+        If it cannot be loaded or is no policy.
     """
-    return resolve("batch policy", name, POLICIES, "twolevel.policies", Policy, where)
+    first, colon, text = name.partition(":")
+    if colon and first in WRITTEN:
+        return WRITTEN[first](text, where)
+    plain, parameters = split_parameters(name)
+    builtin: dict[str, BatchPolicy] = dict(POLICIES)
+    group = "twolevel.policies"
+    found = resolve("batch policy", plain, builtin, group, BatchPolicy, where, also=("expr:EXPRESSION",))
+    if not isinstance(found, DecidingPolicy | ScoringPolicy | Policy):
+        raise PluginError(
+            f"{where}: {plain} has no keys(jobs), no scored(jobs) and no decide(view); allowed: one of them"
+        )
+    return with_parameters(found, parameters, where) if parameters else found

@@ -1,26 +1,71 @@
-"""What a batch policy is: it says in which order waiting jobs are considered.
+"""What a batch policy is: it says in which order waiting jobs are considered. There are three kinds.
 
-A policy is a pure function of what a batch scheduler may know of the jobs. It gives every job a key; the job with the
-smallest key is the head of the queue, and equal keys are ordered by (submit, place in the workload). The engine turns
-the keys into ranks once, so a policy costs nothing while the simulation runs.
+static (:class:`Policy`)
+    A key a job that does not change with time. The engine turns the keys into ranks once, so that such a policy costs
+    nothing while the simulation runs.
+dynamic (:class:`ScoringPolicy`, :class:`ScorePolicy`)
+    A compiled function, called when a scheduling pass begins, gives every waiting job a key; another is told of every
+    start and every end.
+deciding (:class:`DecidingPolicy`)
+    A Python method, for which the engine suspends, says which jobs start.
+
+The job with the smallest key is the head of the queue; equal keys are ordered by (submit, place in the workload). A
+policy suggests: the engine checks what it answers, and names it in the error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from traces.compiled import Array
-from traces.errors import PluginError
+from traces.compiled import Array, as_value, compiled, types
+from traces.errors import PluginError, TwolevelError
+from traces.time import NS_PER_S
 
-__all__ = ["KnownJobs", "Policy", "ranks"]
+__all__ = [
+    "ACCOUNT",
+    "DECIDE",
+    "SCORE",
+    "AnyPolicy",
+    "BatchPolicy",
+    "DecidingPolicy",
+    "KnownJobs",
+    "Policy",
+    "ScorePolicy",
+    "Scoring",
+    "ScoringPolicy",
+    "account_kernel",
+    "no_account",
+    "no_decision",
+    "no_numbers",
+    "no_score",
+    "ranks",
+    "score_kernel",
+    "scoring",
+    "unscored",
+]
+
+_COLUMN = types.Array(types.int64, 1, "C")
+_VALUES = types.Array(types.float64, 1, "C")
+_NUMBERS = types.Array(types.float64, 2, "C")
+
+#: The numba signature of :attr:`ScorePolicy.score`.
+SCORE = types.int64(types.int64, _COLUMN, types.int64, _COLUMN, _COLUMN, _COLUMN, _COLUMN, _NUMBERS, _VALUES, _VALUES)
+
+#: The numba signature of :attr:`ScorePolicy.account`.
+ACCOUNT = types.int64(types.int64, types.int64, types.int64, types.int64, _NUMBERS, _VALUES)
+
+
+def _not_said() -> Array:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
 class KnownJobs:
-    """What is known of the jobs when they are submitted, in workload order; read-only columns of n jobs.
+    """What is known of the jobs when they are submitted, in workload order; read-only int64 columns of n jobs.
 
     Attributes
     ----------
@@ -34,6 +79,10 @@ class KnownJobs:
         submit + slack × estimate.
     cores : int64 (n,)
         Requested cores.
+    user, group, queue, partition, qos : int64 (n,)
+        Numbers of the job's user, group, queue, partition and quality of service; -1 is unknown, as is what is left out.
+    n_cores : int
+        Cores of the machine; 0 is unknown.
     """
 
     job_id: Array
@@ -41,16 +90,34 @@ class KnownJobs:
     estimate_ns: Array
     deadline_ns: Array
     cores: Array
+    user: Array = field(default_factory=_not_said)
+    group: Array = field(default_factory=_not_said)
+    queue: Array = field(default_factory=_not_said)
+    partition: Array = field(default_factory=_not_said)
+    qos: Array = field(default_factory=_not_said)
+    n_cores: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("user", "group", "queue", "partition", "qos"):
+            if len(getattr(self, name)) != len(self.job_id):
+                unknown = np.full(len(self.job_id), -1, np.int64)
+                unknown.flags.writeable = False
+                object.__setattr__(self, name, unknown)
 
 
 @runtime_checkable
-class Policy(Protocol):
-    """An order of the queue."""
+class BatchPolicy(Protocol):
+    """What policies of every kind have."""
 
     @property
     def name(self) -> str:
         """As the literature names it, in lower case."""
         ...
+
+
+@runtime_checkable
+class Policy(BatchPolicy, Protocol):
+    """An order of the queue that does not change with time."""
 
     def keys(self, jobs: KnownJobs) -> Array:
         """One key a job, int64 or float64 of shape (n,), smallest first; NaN is an error.
@@ -60,8 +127,199 @@ class Policy(Protocol):
         ...
 
 
-def ranks(policy: Policy, jobs: KnownJobs) -> Array:
-    """The place of every job in the policy's total order: key, then submit, then workload order.
+@runtime_checkable
+class ScoringPolicy(BatchPolicy, Protocol):
+    """An order of the queue that changes with time, perhaps with parameters of its own."""
+
+    def scored(self, jobs: KnownJobs) -> ScorePolicy:
+        """The policy as compiled functions, for a run with these jobs. Must not change ``jobs``."""
+        ...
+
+
+@runtime_checkable
+class DecidingPolicy(BatchPolicy, Protocol):
+    """A policy that says itself what starts; the engine suspends for it in every scheduling pass."""
+
+    def decide(self, view: Any) -> Iterable[Any]:
+        """The waiting jobs of ``view`` to start now, in this order; none is an answer, too.
+
+        What cannot be (a job that does not fit, is not waiting, or is named twice) is an error that names the policy.
+        """
+        ...
+
+
+#: A policy of one of the three kinds. What has ``decide`` decides, whatever else it has; then ``scored`` comes before ``keys``.
+AnyPolicy: TypeAlias = Policy | ScoringPolicy | DecidingPolicy
+
+
+def score_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function to the signature of :attr:`ScorePolicy.score`."""
+    return compiled(SCORE)(function)
+
+
+def account_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function to the signature of :attr:`ScorePolicy.account`."""
+    return compiled(ACCOUNT)(function)
+
+
+@score_kernel
+def no_score(
+    now_ns: int,
+    waiting: Array,
+    n_waiting: int,
+    eligible_ns: Array,
+    submit_ns: Array,
+    estimate_ns: Array,
+    cores: Array,
+    numbers: Array,
+    memory: Array,
+    key: Array,
+) -> int:
+    """For runs whose policy does not score: it is never called."""
+    return 0
+
+
+#: The numba signature of what lets a Python policy decide, as the engine calls it.
+DECIDE = types.int64(types.int64)
+
+
+@compiled(DECIDE)
+def no_decision(now_ns: int) -> int:
+    """For runs whose policy does not decide: it is never called."""
+    return 0
+
+
+@account_kernel
+def no_account(now_ns: int, row: int, cores: int, change: int, numbers: Array, memory: Array) -> int:
+    """For policies that need not know of starts and ends."""
+    return 0
+
+
+def no_numbers(jobs: KnownJobs) -> tuple[Array, Array]:
+    """For policies that need no numbers of their own: an empty table and an empty memory."""
+    return np.empty((0, len(jobs.job_id))), np.empty(0)
+
+
+@dataclass(frozen=True)
+class ScorePolicy:
+    """An order of the queue that changes with time, as compiled functions.
+
+    Attributes
+    ----------
+    name : str
+        As the literature names it, in lower case.
+    score : callable
+        Decorated with :func:`score_kernel`::
+
+            score(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key) -> int
+
+        Called when a pass begins. Writes into ``key[k]``, float64, the key of the job in row ``waiting[k]``, for
+        0 ≤ k < ``n_waiting``; smallest first. ``eligible_ns``, ``submit_ns``, ``estimate_ns`` and ``cores`` are int64
+        columns, and ``numbers`` has columns, indexed by row. Returns 0, or 1 + the row of a job that has no key. NaN is
+        no key, either.
+    account : callable
+        Decorated with :func:`account_kernel`::
+
+            account(now_ns, row, cores, change, numbers, memory) -> int
+
+        Called when a job starts (``change`` = 1) and when it ends (-1). Returns 0.
+    prepare : callable
+        ``prepare(jobs)`` gives ``numbers``, float64 (k, n), what the policy wants to know of each job, and ``memory``,
+        float64 (m,), what it wants to remember. Both functions may write to both, and are the only ones that do.
+    blame : exception type
+        Who is to blame for a job without a key: the policy, or the user who wrote it on the command line.
+
+    Everything else that the functions are given is only to look at. They must be pure: what they write depends on their
+    arguments alone.
+    """
+
+    name: str
+    score: Callable[..., int]
+    account: Callable[..., int] = no_account
+    prepare: Callable[[KnownJobs], tuple[Array, Array]] = no_numbers
+    blame: type[TwolevelError] = PluginError
+
+    def scored(self, jobs: KnownJobs) -> ScorePolicy:
+        """Itself."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """A dynamic policy made ready for one run.
+
+    Attributes
+    ----------
+    policy : ScorePolicy
+        For its name, and for :func:`unscored`.
+    score, account : callable
+        The two functions, as values that a kernel takes as arguments.
+    accounts : bool
+        Whether ``account`` does anything.
+    numbers, memory : ndarray of float64, shapes (k, n) and (m,)
+        The run's own: writable, and not shared with another run.
+    """
+
+    policy: ScorePolicy
+    score: Callable[..., int]
+    account: Callable[..., int]
+    accounts: bool
+    numbers: Array
+    memory: Array
+
+
+def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
+    """Make a dynamic policy ready for a run with these jobs.
+
+    Raises
+    ------
+    PluginError
+        If its methods fail, its functions are not compiled as they must be, or its numbers have another shape.
+    """
+    blamed = f"batch policy {policy.name}"
+    try:
+        scored = policy.scored(jobs)
+        numbers, memory = scored.prepare(jobs)
+        numbers, memory = np.array(numbers, np.float64, order="C"), np.array(memory, np.float64, order="C")
+    except TwolevelError:
+        raise
+    except Exception as error:  # whatever it is, it is the policy's
+        raise PluginError(f"{blamed}: prepare() failed: {type(error).__name__}: {error}") from error
+    n = len(jobs.job_id)
+    if numbers.ndim != 2 or numbers.shape[1] != n or memory.ndim != 1:
+        raise PluginError(
+            f"{blamed}: prepare() gave numbers of shape {numbers.shape} and memory of shape {memory.shape}; "
+            f"allowed: (any, {n}) and (any,)"
+        )
+    score = _value_of(blamed, scored.score, SCORE, "score_kernel")
+    account = _value_of(blamed, scored.account, ACCOUNT, "account_kernel")
+    return Scoring(scored, score, account, scored.account is not no_account, numbers, memory)
+
+
+def _value_of(blamed: str, function: Callable[..., int], signature: Any, decorator: str) -> Callable[..., int]:
+    try:
+        return as_value(function, signature)
+    except TypeError as error:
+        raise PluginError(f"{blamed}: {error}; decorate it with {decorator}") from None
+
+
+def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:
+    """The error for a job that has no key at an instant, to be raised by the caller."""
+    when = f"at {now_ns / NS_PER_S:.15g} s"
+    return policy.blame(f"batch policy {policy.name}: no finite key for job {job_id} {when} (as by a division by zero)")
+
+
+def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
+    """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
+
+    Parameters
+    ----------
+    policy : Policy
+        Whose keys.
+    jobs : KnownJobs
+        The n jobs.
+    tier : ndarray of int64, shape (n,), optional
+        Goes before the key, the highest first; as of the jobs' partitions.
 
     Returns
     -------
@@ -72,10 +330,14 @@ def ranks(policy: Policy, jobs: KnownJobs) -> Array:
     ------
     PluginError
         If the policy's keys have another shape, are no numbers or contain NaN.
+    InputError
+        If the policy says that the user is to blame.
     """
     n = len(jobs.submit_ns)
     try:
         keys = np.asarray(policy.keys(jobs))
+    except TwolevelError:
+        raise
     except Exception as error:  # whatever it is, it is the policy's
         raise PluginError(f"batch policy {policy.name}: keys() failed: {type(error).__name__}: {error}") from error
     if keys.shape != (n,) or keys.dtype.kind not in "iuf":
@@ -85,7 +347,10 @@ def ranks(policy: Policy, jobs: KnownJobs) -> Array:
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         row = int(np.isnan(keys).argmax())
         raise PluginError(f"batch policy {policy.name}: keys() gave NaN for job {jobs.job_id[row]}")
-    order = np.lexsort((np.arange(n), jobs.submit_ns, keys))
+    sorted_by = [np.arange(n), jobs.submit_ns, keys]
+    if tier is not None:
+        sorted_by.append(~np.asarray(tier, np.int64))  # -tier - 1, which cannot overflow
+    order = np.lexsort(sorted_by)
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
     return rank

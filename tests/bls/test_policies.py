@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bls.policies import POLICIES, KnownJobs, policy, ranks
-from bls.simulator import deadlines_ns
+import bls.policies
+from bls.policies import DecidingPolicy, KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, split_names, unscored
+from bls.run_inputs import deadlines_ns
 from bls.workload import Workload
+from traces.compiled import jit_enabled
 from traces.errors import InputError, PluginError
 from traces.time import MAX_NS, NS_PER_S
 
 
-def known(submit: list[int], estimate: list[int], deadline: list[int]) -> KnownJobs:
+def known(submit: list[int], estimate: list[int], deadline: list[int], cores: list[int] | None = None) -> KnownJobs:
     n = len(submit)
-    columns = [np.array(values, np.int64) for values in (list(range(n)), submit, estimate, deadline, [1] * n)]
+    columns = [np.array(values, np.int64) for values in (list(range(n)), submit, estimate, deadline, cores or [1] * n)]
     return KnownJobs(*columns)
+
+
+def in_seconds(submit: list[float], estimate: list[float], cores: list[int]) -> KnownJobs:
+    ns = [[round(value * NS_PER_S) for value in values] for values in (submit, estimate)]
+    return known(ns[0], ns[1], ns[0], cores)
+
+
+def order(name: str, jobs: KnownJobs, tier: list[int] | None = None) -> list[int]:
+    """The rows in the order of a static policy."""
+    made = policy(name)
+    assert isinstance(made, Policy)
+    return ranks(made, jobs, None if tier is None else np.array(tier, np.int64)).argsort().tolist()
+
+
+def keys_at(made: Any, jobs: KnownJobs, now_s: float, waiting: list[int]) -> list[float]:
+    """The keys of the waiting jobs under a dynamic policy."""
+    run = scoring(made, jobs)
+    key = np.full(len(waiting) + 1, 7.0)
+    columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
+    rows = np.array([*waiting, -1], np.int64)
+    score = run.policy.score
+    assert score(round(now_s * NS_PER_S), rows, len(waiting), *columns, run.numbers, run.memory, key) == 0
+    assert key[-1] == 7.0, "it writes the keys that are asked for and no other"
+    return key[:-1].tolist()
 
 
 @dataclass(frozen=True)
@@ -36,16 +64,137 @@ class Answering:
 
 
 @pytest.mark.parametrize(
-    ("name", "order"),
+    ("name", "first_to_last"),
     [
         ("fcfs", [0, 1, 2, 3]),
         ("edf", [2, 0, 3, 1]),
         ("sjf", [3, 0, 1, 2]),
+        ("ljf", [2, 0, 1, 3]),
+        ("saf", [1, 3, 2, 0]),  # areas 20, 5, 9, 6
     ],
 )
-def test_who_is_first(name: str, order: list[int]) -> None:
-    jobs = known(submit=[0, 1, 2, 3], estimate=[5, 5, 9, 1], deadline=[10, 30, 5, 11])
-    assert ranks(POLICIES[name], jobs).argsort().tolist() == order
+def test_who_is_first(name: str, first_to_last: list[int]) -> None:
+    jobs = known(submit=[0, 1, 2, 3], estimate=[5, 5, 9, 1], deadline=[10, 30, 5, 11], cores=[4, 1, 1, 6])
+    assert order(name, jobs) == first_to_last
+
+
+def test_equal_areas_tie_and_large_ones_are_compared_exactly() -> None:
+    assert order("saf", known([0, 1, 1], [6, 3, 2], [0, 0, 0], [1, 2, 3])) == [0, 1, 2]
+    # Areas beyond int64, one core-nanosecond apart: 2**124, 2**124 - 2**62, (2**62 - 1)**2.
+    jobs = known([0, 0, 0, 0], [MAX_NS, MAX_NS - 1, MAX_NS - 1, MAX_NS], [0] * 4, [MAX_NS, MAX_NS, MAX_NS - 1, MAX_NS])
+    assert order("saf", jobs) == [2, 1, 0, 3]
+    # In whole seconds these are within int64 though their core-nanoseconds are not.
+    jobs = in_seconds([0, 0, 1], [10**6, 10**6, 10**6 - 1], [93_312, 93_311, 93_312])
+    assert order("saf", jobs) == [1, 2, 0]
+
+
+sizes = st.integers(1, 9) | st.sampled_from((MAX_NS, MAX_NS - 1, 2**53, 2**53 + 1, 10**9, 3 * 10**9))
+
+
+@given(jobs=st.lists(st.tuples(st.integers(0, 2), sizes, sizes), min_size=1, max_size=12))
+def test_saf_and_ljf_are_exact(jobs: list[tuple[int, int, int]]) -> None:
+    jobs.sort()
+    submit, estimate, cores = (list(column) for column in zip(*jobs, strict=True))
+    rows, asked = range(len(jobs)), known(submit, estimate, submit, cores)
+    assert order("saf", asked) == sorted(rows, key=lambda row: (estimate[row] * cores[row], submit[row], row))
+    assert order("ljf", asked) == sorted(rows, key=lambda row: (-estimate[row], submit[row], row))
+
+
+#: What the four are, in Python's own arithmetic: of q, r in seconds and n.
+SC17: dict[str, Callable[[float, float, int], float]] = {
+    "f1": lambda q, r, n: math.log10(max(r, 1)) * n + 870 * math.log10(max(q, 1)),
+    "f2": lambda q, r, n: math.sqrt(r) * n + 25600 * math.log10(max(q, 1)),
+    "f3": lambda q, r, n: r * n + 6.86e6 * math.log10(max(q, 1)),
+    "f4": lambda q, r, n: r * math.sqrt(n) + 5.3e5 * math.log10(max(q, 1)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # q, r, n = (0, 100, 4), (1, 100, 4), (10, 100, 4), (1000, 0.5, 9)
+        ("f1", [8, 8, 878, 2610]),
+        ("f2", [40, 40, 25640, 9 * math.sqrt(0.5) + 76800]),
+        ("f3", [400, 400, 6_860_400, 20_580_004.5]),
+        ("f4", [200, 200, 530_200, 1_590_001.5]),
+    ],
+)
+def test_the_four_regressions(name: str, expected: list[float]) -> None:
+    jobs = in_seconds([0, 1, 10, 1000], [100, 100, 100, 0.5], [4, 4, 4, 9])
+    assert policy(name).keys(jobs).tolist() == expected  # type: ignore[union-attr]
+    assert order(name, jobs) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", SC17)
+@given(
+    jobs=st.lists(
+        st.tuples(st.sampled_from((0, 0.25, 1, 2, 1e6)), st.sampled_from((1e-9, 0.5, 1, 60, 86400)), st.integers(1, 9)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_the_four_regressions_are_what_python_says(name: str, jobs: list[tuple[float, float, int]]) -> None:
+    jobs.sort(key=lambda job: job[0])
+    expected = [SC17[name](*job) for job in jobs]
+    assert policy(name).keys(in_seconds(*map(list, zip(*jobs, strict=True)))).tolist() == expected  # type: ignore
+
+
+def test_wfp3_by_hand() -> None:
+    jobs = in_seconds([0, 5, 10, 10], [10, 10, 5, 1], [1, 8, 64, 5])
+    # At 10 s: (10/10)³·1, (5/10)³·8, no wait, no wait; the first two tie.
+    assert keys_at(policy("wfp3"), jobs, 10, [0, 1, 2, 3]) == [-1, -1, 0, 0]
+    # At 20 s: 2³·1, 1.5³·8, 2³·64, 10³·5; the keys are in the order of those that wait.
+    assert keys_at(policy("wfp3"), jobs, 20, [3, 0, 2, 1]) == [-5000, -8, -512, -27]
+
+
+def test_unicef_by_hand() -> None:
+    jobs = in_seconds([0, 0, 0, 7], [4, 4, 2, 1], [2, 16, 16, 2])
+    # At 8 s: 8/(1·4), 8/(4·4), 8/(4·2), 1/(1·1).
+    assert keys_at(policy("unicef"), jobs, 8, [0, 1, 2, 3]) == [-2, -0.5, -1, -1]
+
+
+def test_unicef_of_one_core_goes_before_every_wider_job_once_it_has_waited() -> None:
+    jobs = in_seconds([0, 0, 99.999999999, 100], [1, MAX_NS / NS_PER_S, 1e6, 1], [2, 1, 1, 1])
+    wide, long, new, none = keys_at(policy("unicef"), jobs, 100, [0, 1, 2, 3])
+    assert (wide, none) == (-100, 0)
+    assert long < 0
+    assert long / new == pytest.approx((100 / (MAX_NS / NS_PER_S)) / (1e-9 / 1e6))
+    jobs = in_seconds([0, 0, 50], [1, 86400, 86400], [2, 1, 1])
+    wide, first, second = keys_at(policy("unicef"), jobs, 100, [0, 1, 2])
+    assert first < second < wide
+
+
+@given(
+    jobs=st.lists(
+        st.tuples(st.integers(0, 9), st.sampled_from((1, 2, 3, 7, 0.5, 86400)), st.integers(1, 9)),
+        min_size=1,
+        max_size=8,
+    ),
+    now=st.integers(9, 20) | st.sampled_from((10**6, 9.125)),
+)
+def test_wfp3_and_unicef_are_what_python_says(jobs: list[tuple[float, float, int]], now: float) -> None:
+    jobs.sort(key=lambda job: job[0])
+    asked, waiting = in_seconds(*map(list, zip(*jobs, strict=True))), list(range(len(jobs)))  # type: ignore[arg-type]
+    wfp3 = [-(((now - q) / r) ** 3) * n for q, r, n in jobs]
+    assert keys_at(policy("wfp3"), asked, now, waiting) == wfp3
+    assert keys_at(policy("expr:(w/t)**3*n"), asked, now, waiting) == wfp3
+    log2 = [math.log2(n) if n > 1 else math.log2(1 + 1e-15) for _, _, n in jobs]
+    unicef = [-(now - q) / (log2[k] * r) for k, (q, r, _) in enumerate(jobs)]
+    assert keys_at(policy("unicef"), asked, now, waiting) == unicef
+
+
+def test_a_tier_goes_before_the_key() -> None:
+    jobs = known([0, 1, 2, 3], [4, 3, 2, 1], [0] * 4)
+    assert order("sjf", jobs, tier=[0, 1, 0, 1]) == [3, 1, 2, 0]
+    assert order("sjf", jobs, tier=[-(2**63), 2**63 - 1, 0, 0]) == [1, 3, 2, 0]
+    assert order("sjf", jobs, tier=[5, 5, 5, 5]) == order("sjf", jobs) == [3, 2, 1, 0]
+
+
+def test_what_is_not_said_of_the_jobs_is_unknown() -> None:
+    jobs = known([0, 0], [1, 1], [1, 1])
+    assert (jobs.user.tolist(), jobs.qos.tolist(), jobs.n_cores) == ([-1, -1], [-1, -1], 0)
+    assert not jobs.group.flags.writeable
+    assert replace(jobs, user=np.array([3, 4])).user.tolist() == [3, 4]
 
 
 @given(jobs=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12))
@@ -92,6 +241,7 @@ def test_a_policy_of_ones_own_from_a_file(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     widest = policy(f"{file}:Widest")
+    assert isinstance(widest, Policy)
     assert widest.name == "widest"
     assert widest.keys(known([0], [1], [1])).tolist() == [-1]
 
@@ -136,3 +286,211 @@ def test_a_policy_that_raises_is_named() -> None:
     known = KnownJobs(jobs.job_id, jobs.submit_ns, jobs.estimate_ns, jobs.submit_ns, jobs.cores)
     with pytest.raises(PluginError, match="batch policy confused: keys\\(\\) failed: KeyError: 'estimate'"):
         ranks(Confused(), known)
+
+
+DYNAMIC = """
+import numpy as np
+
+from bls.policies import ScorePolicy, account_kernel, score_kernel
+
+
+@score_kernel
+def widest(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key):
+    for k in range(n_waiting):
+        key[k] = -cores[waiting[k]] - numbers[0, waiting[k]] + memory[0]
+    return 0
+
+
+@account_kernel
+def started(now_ns, row, cores, change, numbers, memory):
+    memory[0] += change * cores
+    return 0
+
+
+def prepare(jobs):
+    return jobs.user.reshape(1, -1) * 100, [0.5]
+
+
+WIDEST = ScorePolicy("widest", widest, started, prepare)
+"""
+
+
+def test_a_dynamic_policy_of_ones_own_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "widest.py"
+    file.write_text(DYNAMIC, encoding="utf-8")
+    widest = policy(f"{file}:WIDEST")
+    assert isinstance(widest, ScorePolicy)
+    jobs = replace(known([0, 0, 0], [1, 1, 1], [1, 1, 1], [4, 5, 6]), user=np.array([1, 0, 0], np.int64))
+    assert keys_at(widest, jobs, 0, [2, 0]) == [-5.5, -103.5]
+    run = scoring(widest, jobs)
+    assert run.accounts
+    assert widest.account(0, 1, 5, 1, run.numbers, run.memory) == 0
+    assert run.memory.tolist() == [5.5]
+    assert scoring(widest, jobs).memory.tolist() == [0.5], "a run has its own"
+    assert not scoring(policy("wfp3"), jobs).accounts  # type: ignore[arg-type]
+    error = unscored(widest, 3, 1_500_000_000)
+    assert type(error) is PluginError
+    assert str(error).startswith("batch policy widest: no finite key for job 3 at 1.5 s")
+
+
+@dataclass(frozen=True)
+class Aged:
+    """A dynamic policy with parameters, as a plug-in may have."""
+
+    weight: float = 1
+    power: int = 2
+    half_life_ns: int = 7 * 86400 * NS_PER_S
+    favour_small: bool = False
+    table: str = ""
+    limit: float | None = None
+    factors: tuple[float, ...] = ()
+    name: str = "aged"
+
+    def __post_init__(self) -> None:
+        if self.weight < 0:
+            raise InputError(f"aged:weight: {self.weight}; allowed: from 0")
+        if self.power == 13:
+            raise RuntimeError("no luck")
+
+    def scored(self, jobs: KnownJobs) -> ScorePolicy:
+        def prepare(jobs: KnownJobs) -> tuple[Any, Any]:
+            if self.table == "bad":
+                raise KeyError("bad")
+            if self.table == "flat":
+                return np.zeros(3), np.zeros(1)
+            return np.full((1, len(jobs.job_id)), self.weight), np.zeros(0)
+
+        score = policy("wfp3").score if self.power == 2 else max  # type: ignore[union-attr]
+        return ScorePolicy(self.name, score, prepare=prepare)
+
+
+@dataclass(frozen=True)
+class Deciding:
+    name: str = "deciding"
+
+    def decide(self, view: Any) -> list[int]:
+        return []
+
+
+@pytest.fixture
+def more_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(bls.policies.POLICIES, "aged", Aged())
+    monkeypatch.setitem(bls.policies.POLICIES, "deciding", Deciding())
+
+
+@pytest.mark.usefixtures("more_policies")
+def test_parameters() -> None:
+    assert policy("aged") == Aged()
+    made = policy("aged: weight=2.5, power=3,half_life=12h,favour_small=yes,table=a.csv,limit=7")
+    assert made == Aged(2.5, 3, 12 * 3600 * NS_PER_S, True, "a.csv", 7.0)
+    assert type(made.limit) is float  # type: ignore[union-attr]
+    assert scoring(policy("aged:weight=3"), known([0, 0], [1, 1], [0, 0])).numbers.tolist() == [[3, 3]]  # type: ignore
+    assert isinstance(policy("deciding"), DecidingPolicy)
+
+
+@pytest.mark.usefixtures("more_policies")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("aged:wieght=1", "--bls: unknown parameter of batch policy aged 'wieght'; known: weight, "),
+        ("aged:weight=1,weight=2", "--bls: parameter weight of batch policy aged is given twice"),
+        ("aged:weight=1,2", "--bls: '2' is not a parameter; allowed: key=value, separated by commas"),
+        ("aged:weight=1,", "--bls: '' is not a parameter"),
+        ("aged:weight=heavy", "--bls: aged:weight: 'heavy' is not a number"),
+        ("aged:weight=nan", "--bls: aged:weight: 'nan' is not a number"),
+        ("aged:weight=-1", "aged:weight: -1.0; allowed: from 0"),
+        ("aged:power=1.5", "--bls: aged:power: '1.5' is not a whole number"),
+        ("aged:half_life=soon", "--bls: aged:half_life: 'soon' is not a duration"),
+        ("aged:half_life_ns=5", "--bls: unknown parameter of batch policy aged 'half_life_ns'"),
+        ("aged:favour_small=perhaps", "--bls: aged:favour_small: 'perhaps'; allowed: true, yes, false, no"),
+        ("aged:factors=1", "--bls: unknown parameter of batch policy aged 'factors'"),
+        ("aged:name=x", "--bls: unknown parameter of batch policy aged 'name'"),
+        ("fcfs:slack=1", "--bls: batch policy fcfs has no parameter 'slack'; it has none"),
+        ("wfp3:score=1", "--bls: batch policy wfp3 has no parameter 'score'; it has none"),
+        ("sfj:x=1", "--bls: unknown batch policy 'sfj'; known: sjf, "),
+        ("fcfs:", "--bls: unknown batch policy 'fcfs:'; known: fcfs, "),
+        ("", "--bls: unknown batch policy ''; known: "),
+    ],
+)
+def test_parameters_that_cannot_be(name: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        policy(name)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.usefixtures("more_policies")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("aged:table=bad", "batch policy aged: prepare() failed: KeyError: 'bad'"),
+        (
+            "aged:table=flat",
+            "batch policy aged: prepare() gave numbers of shape (3,) and memory of shape (1,); allowed: ",
+        ),
+        ("aged:power=3", "batch policy aged: <built-in function max> is not compiled for "),
+    ],
+)
+def test_a_dynamic_policy_that_cannot_be_is_named(name: str, message: str) -> None:
+    if name == "aged:power=3" and not jit_enabled():
+        return  # any function will do then
+    with pytest.raises(PluginError) as caught:
+        scoring(policy(name), known([0, 0], [1, 1], [0, 0]))  # type: ignore[arg-type]
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.usefixtures("more_policies")
+def test_parameters_that_a_policy_chokes_on_are_its_fault() -> None:
+    with pytest.raises(PluginError, match="--bls: aged:power=13 cannot be made: RuntimeError: no luck"):
+        policy("aged:power=13")
+
+
+def test_policies_that_read_what_stands_behind_their_name() -> None:
+    made = policy("multifactor:age=1000,max_age=14d")
+    assert isinstance(made, ScorePolicy)
+    assert made.name == "multifactor"
+    day = 86400 * NS_PER_S
+    jobs = known([0, 7 * day], [1, 1], [0, 0])
+    assert keys_at(made, jobs, 14 * 86400, [0, 1]) == [-1000, -500]
+    with pytest.raises(InputError, match="--bls: multifactor: unknown key 'agee'"):
+        policy("multifactor:agee=1")
+    with pytest.raises(InputError, match="--policy: expr: 'q': column 1: unknown name 'q'"):
+        policy("expr:q", where="--policy")
+    with pytest.raises(InputError, match="unknown batch policy 'expr'; known: expr:EXPRESSION, "):
+        policy("expr")
+
+
+def test_what_is_no_policy(tmp_path: Path) -> None:
+    file = tmp_path / "odd.py"
+    file.write_text("class Named:\n    name = 'named'\n\n\nNUMBER = 3\n", encoding="utf-8")
+    with pytest.raises(PluginError, match=r"Named has no keys\(jobs\), no scored\(jobs\) and no decide\(view\)"):
+        policy(f"{file}:Named")
+    with pytest.raises(PluginError, match="NUMBER: int; allowed: BatchPolicy"):
+        policy(f"{file}:NUMBER")
+
+
+def test_parameters_of_a_policy_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "biased.py"
+    file.write_text(
+        "from dataclasses import dataclass\n\n\n@dataclass(frozen=True)\nclass Biased:\n    bias: int = 1\n"
+        "    name: str = 'biased'\n\n    def keys(self, jobs):\n        return jobs.submit_ns + self.bias\n",
+        encoding="utf-8",
+    )
+    made = policy(f"{file}:Biased:bias=-5")
+    assert isinstance(made, Policy)
+    assert made.keys(known([10], [1], [1])).tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("fcfs", ["fcfs"]),
+        (" fcfs, sjf ,,edf", ["fcfs", "sjf", "edf"]),
+        ("expr:max(w,t)*min(1,n),fcfs", ["expr:max(w,t)*min(1,n)", "fcfs"]),
+        ("aged:a=1,b=2,fcfs,aged:a=(1,2),c = 3", ["aged:a=1,b=2", "fcfs", "aged:a=(1,2),c = 3"]),
+        ("expr:w),fcfs", ["expr:w)", "fcfs"]),
+        ("fcfs,a=1", ["fcfs", "a=1"]),
+        ("", []),
+    ],
+)
+def test_a_list_of_policies(text: str, names: list[str]) -> None:
+    assert split_names(text) == names

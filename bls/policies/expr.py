@@ -1,0 +1,88 @@
+"""``expr:EXPRESSION``: the job with the largest score first, as in CQSim; see :mod:`bls.expression` for what can be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bls.expression import Program, evaluate, parse
+from bls.policies.contract import KnownJobs, Policy, ScorePolicy, score_kernel
+from traces.compiled import Array, own
+from traces.errors import InputError, shown
+
+__all__ = ["StaticExpression", "expression", "score_expression", "values"]
+
+
+@score_kernel
+def score_expression(
+    now_ns: int,
+    waiting: Array,
+    n_waiting: int,
+    eligible_ns: Array,
+    submit_ns: Array,
+    estimate_ns: Array,
+    cores: Array,
+    numbers: Array,
+    memory: Array,
+    key: Array,
+) -> int:
+    """Key: -score; the program is in ``memory``."""
+    unscored = evaluate(memory, now_ns, waiting, n_waiting, submit_ns, estimate_ns, cores, key)
+    for k in range(n_waiting):
+        key[k] = -key[k]
+    return unscored
+
+
+def values(program: Program, jobs: KnownJobs) -> Array:
+    """What an expression that does not change with time is worth for every job, float64 (n,).
+
+    Raises
+    ------
+    InputError
+        If it has no finite value for a job.
+    """
+    n = len(jobs.job_id)
+    found = np.empty(n)
+    submit_ns, estimate_ns, cores = (own(column, np.int64) for column in (jobs.submit_ns, jobs.estimate_ns, jobs.cores))
+    with np.errstate(all="ignore"):  # for the kernel when it is not compiled
+        failed = evaluate(program.memory(jobs.n_cores), 0, np.arange(n), n, submit_ns, estimate_ns, cores, found)
+    if failed:
+        text, job_id = shown(program.text)[1:-1], jobs.job_id[failed - 1]
+        raise InputError(f"expr:{text}: no finite value for job {job_id} (as by a division by zero)")
+    return found
+
+
+@dataclass(frozen=True)
+class StaticExpression:
+    """Key: -score, of an expression that does not change with time."""
+
+    program: Program
+
+    @property
+    def name(self) -> str:
+        """``expr:`` and the text."""
+        return f"expr:{self.program.text}"
+
+    def keys(self, jobs: KnownJobs) -> Array:
+        """Scores, negative."""
+        return np.negative(values(self.program, jobs))
+
+
+def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
+    """The policy of an expression: a static one if it has neither w nor l in it.
+
+    Raises
+    ------
+    InputError
+        As :func:`bls.expression.parse`.
+    """
+    program = parse(text, f"{where}: expr")
+    if not program.dynamic:
+        return StaticExpression(program)
+    return ScorePolicy(f"expr:{program.text}", score_expression, prepare=partial(_prepare, program), blame=InputError)
+
+
+def _prepare(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:
+    return np.empty((0, len(jobs.job_id))), program.memory(jobs.n_cores)

@@ -1,0 +1,34 @@
+"""F1, a policy found by regression on simulated schedules: smallest log10(r)·n + 870·log10(q) first.
+
+q is the submit instant since the workload's time 0, r the requested run time, both in seconds, n the requested cores.
+An instant before 1 s counts as 1 s: the logarithm would be negative there and -∞ at 0, and a job that is submitted when the
+log begins would go before all others for no reason but that. So does a run time below 1 s, for which the score would fall
+as the job gets wider.
+
+Source: Carastan-Santos and de Camargo, "Obtaining Dynamic Scheduling Policies with Simulation and Machine Learning",
+SC'17; the constants are those of its re-implementations in studies of learned scheduling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bls.expression import parse
+from bls.policies.contract import KnownJobs
+from bls.policies.expr import values
+from traces.compiled import Array
+
+__all__ = ["F1"]
+
+_SCORE = parse("log10(max(t, 1)) * n + 870 * log10(max(s, 1))")
+
+
+@dataclass(frozen=True)
+class F1:
+    """Key: log10(r)·n + 870·log10(q)."""
+
+    name: str = "f1"
+
+    def keys(self, jobs: KnownJobs) -> Array:
+        """Scores, float64."""
+        return values(_SCORE, jobs)

@@ -1,0 +1,360 @@
+"""Expressions: what they compute, against a slow evaluator of Python's own; what is refused, and how that is said."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.expression import FUNCTIONS, MAX_DEPTH, MAX_LENGTH, NAMES, parse
+from bls.policies import KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, unscored
+from bls.policies.expr import score_expression
+from traces.errors import InputError, PluginError
+from traces.time import MAX_NS, NS_PER_S
+
+# (submit, estimate, cores), seconds
+Rows = list[tuple[float, float, int]]
+
+
+def known(rows: Rows, n_cores: int = 64) -> KnownJobs:
+    n = len(rows)
+    submit, estimate, cores = zip(*rows, strict=True)
+    submit_ns, estimate_ns = ([round(value * NS_PER_S) for value in column] for column in (submit, estimate))
+    columns = [np.array(column, np.int64) for column in (range(1, n + 1), submit_ns, estimate_ns, submit_ns, cores)]
+    return KnownJobs(*columns, n_cores=n_cores)
+
+
+def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = None, n_cores: int = 64) -> list[float]:
+    """The scores of the waiting jobs, NaN where there is none, whatever kind of policy the expression is."""
+    jobs = known(rows, n_cores)
+    rows_waiting = np.array(range(len(rows)) if waiting is None else waiting, np.int64)
+    key = np.empty(len(rows_waiting))
+    columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
+    with np.errstate(all="ignore"):
+        code = score_expression(
+            round(now * NS_PER_S),
+            rows_waiting,
+            len(rows_waiting),
+            *columns,
+            np.empty((0, len(rows))),
+            parse(text).memory(n_cores),
+            key,
+        )
+    missing = np.flatnonzero(np.isnan(key))
+    assert code == (rows_waiting[missing[0]] + 1 if len(missing) else 0)
+    return [-value for value in key.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("s", 7),
+        ("t", 100),
+        ("n", 4),
+        ("w", 43),
+        ("z", 64),
+        ("l", 100),
+        ("1.5e3", 1500),
+        (" 2 ", 2),
+        ("2+3*4", 14),
+        ("(2+3)*4", 20),
+        ("2**3**2", 512),
+        ("-2**2", -4),
+        ("2**-1", 0.5),
+        ("10-4-3", 3),
+        ("7//2", 3),
+        ("-7//2", -4),
+        ("7%3", 1),
+        ("-7%3", 2),
+        ("7%-3", -2),
+        ("+-+3", -3),
+        ("abs(-3)", 3),
+        ("min(9,s,5)", 5),
+        ("max(5,s,9,1)", 9),
+        ("sqrt(16)", 4),
+        ("log(exp(2))", 2),
+        ("log2(1024)", 10),
+        ("log10(1000)", 3),
+        ("exp(0)", 1),
+        ("(w/t)**3*n", 0.43**3 * 4),
+    ],
+)
+def test_what_an_expression_is_worth(text: str, value: float) -> None:
+    assert scores(text, [(7, 100, 4)], now=50) == [value]
+
+
+def test_l_is_the_shortest_of_those_that_wait() -> None:
+    rows: Rows = [(0, 30, 1), (0, 20, 1), (0, 10, 1)]
+    assert scores("l", rows) == [10, 10, 10]
+    assert scores("l", rows, waiting=[1, 0]) == [20, 20]
+
+
+def test_waiting_jobs_are_scored_in_the_order_in_which_they_are_given() -> None:
+    assert scores("w*n", [(0, 1, 1), (1, 1, 2), (2, 1, 3)], now=10, waiting=[2, 0]) == [24, 10]
+    assert scores("w", [(0, 1, 1)], waiting=[]) == []
+
+
+def test_many_jobs_are_scored_like_few() -> None:
+    rows: Rows = [(row, row % 7 + 1, row % 5 + 1) for row in range(1000)]
+    found = scores("max(w/t, n) + l*s", rows, now=2000)
+    assert found == [max((2000 - s) / t, n) + 1 * s for s, t, n in rows]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1/(n-4)",
+        "1//(n-4)",
+        "1%(n-4)",
+        "1/(1/(n-4))",  # Python would not get to the second division, either
+        "min(1, 1/(n-4))",
+        "(1/(n-4))**0",
+        "0**-1",
+        "log(n-4)",
+        "log2(n-4)",
+        "log10(3-n)",
+        "sqrt(3-n)",
+        "(3-n)**0.5",
+        "exp(n*1000)",
+        "exp(709.79)",
+        "10.0**n**9",
+        "1e308*n",
+        "-1e308-1e308",
+        "9**9**9**9",
+    ],
+)
+def test_what_has_no_finite_value_is_found(text: str) -> None:
+    assert scores("exp(709.78)", [(0, 1, 1)]) == [math.exp(709.78)]
+    found = scores(text, [(0, 1, 5), (0, 1, 4), (0, 1, 5)] if "n-4" in text else [(0, 1, 4)])
+    assert [math.isnan(value) for value in found] == ([False, True, False] if "n-4" in text else [True])
+
+
+def test_an_expression_without_w_and_l_is_a_static_policy() -> None:
+    for text, static in (("s*t+n/z", True), ("5", True), ("s+w", False), ("l", False), ("log(t)", True)):
+        made = policy(f"expr:{text}")
+        assert isinstance(made, Policy) is static
+        assert isinstance(made, ScorePolicy) is not static
+        assert made.name == f"expr:{text}"
+
+
+def test_the_largest_score_goes_first_and_ties_go_by_submit_then_place() -> None:
+    jobs = known([(0, 5, 2), (0, 5, 3), (1, 9, 3), (2, 1, 9)])
+    order = ranks(policy("expr:n"), jobs).argsort().tolist()  # type: ignore[arg-type]
+    assert order == [3, 1, 2, 0]
+    assert scores("w", [(0, 5, 1), (3, 5, 1)], now=4) == [4, 1]
+
+
+def test_a_static_expression_that_divides_by_zero_names_the_job() -> None:
+    made = policy("expr:n/(s-2)")
+    with pytest.raises(InputError) as caught:
+        ranks(made, known([(0, 1, 1), (2, 1, 1), (2, 1, 1)]))  # type: ignore[arg-type]
+    assert str(caught.value) == "expr:n/(s-2): no finite value for job 2 (as by a division by zero)"
+
+
+def test_a_dynamic_expression_that_divides_by_zero_is_the_users_mistake() -> None:
+    made = policy("expr:n/w")
+    assert isinstance(made, ScorePolicy)
+    assert [math.isnan(value) for value in scores("n/w", [(0, 1, 1), (3, 1, 1)], now=3)] == [False, True]
+    error = unscored(made, 17, 3 * NS_PER_S + 1)
+    assert isinstance(error, InputError)
+    assert str(error) == ("batch policy expr:n/w: no finite key for job 17 at 3.000000001 s (as by a division by zero)")
+
+
+def prepared_or_ranked(text: str, jobs: KnownJobs) -> object:
+    made = policy(f"expr:{text}")
+    return scoring(made, jobs) if isinstance(made, ScorePolicy) else ranks(made, jobs)  # type: ignore[arg-type]
+
+
+def test_z_needs_a_machine() -> None:
+    for text in ("n/z", "w/z"):
+        with pytest.raises(PluginError, match="how many cores the machine has is not known"):
+            prepared_or_ranked(text, known([(0, 1, 1)], n_cores=0))
+        prepared_or_ranked(text, known([(0, 1, 1)], n_cores=1))
+
+
+def test_values_at_the_ends_of_time() -> None:
+    late = MAX_NS / NS_PER_S
+    assert scores("s+t", [(late, late, 1)]) == [2 * late]
+    assert scores("w", [(0, late, 1)], now=late) == [late]
+
+
+# A tree is ("number", x), ("name", c), (operator, tree, tree), (function, tree, …), ("-", tree) or ("+", tree).
+Tree = tuple[Any, ...]
+
+_OPERATORS: dict[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "**": math.pow,
+}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+    "exp": math.exp,
+}
+
+
+def worth(tree: Tree, values: dict[str, float]) -> float:
+    """The value of a tree; raises ArithmeticError or ValueError where there is none."""
+    kind, *rest = tree
+    if kind == "number":
+        return float(rest[0])
+    if kind == "name":
+        return values[rest[0]]
+    operands = [worth(operand, values) for operand in rest]
+    if kind in _FUNCTIONS:
+        result = _FUNCTIONS[kind](*operands)
+    elif len(operands) == 1:
+        result = -operands[0] if kind == "-" else operands[0]
+    else:
+        result = _OPERATORS[kind](*operands)
+    if not math.isfinite(result):
+        raise OverflowError
+    return result
+
+
+def written(tree: Tree, rng: random.Random) -> str:
+    """A text of the tree: always in parentheses, with spaces here and there."""
+    kind, *rest = tree
+    if kind == "number":
+        return repr(rest[0])
+    if kind == "name":
+        return str(rest[0])
+    parts = [written(operand, rng) for operand in rest]
+    if kind in _FUNCTIONS:
+        return f"{kind}({', '.join(parts)})"
+    gap = " " * rng.randrange(2)
+    return f"({kind}{gap}{parts[0]})" if len(parts) == 1 else f"({parts[0]}{gap}{kind}{gap}{parts[1]})"
+
+
+def trees() -> st.SearchStrategy[Tree]:
+    leaves = st.one_of(
+        st.tuples(st.just("number"), st.integers(0, 9) | st.sampled_from((0.5, 2.25, 1e3, 1e200))),
+        st.tuples(st.just("name"), st.sampled_from(NAMES)),
+    )
+
+    def grown(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+        return st.one_of(
+            st.tuples(st.sampled_from(tuple(_OPERATORS)), inner, inner),
+            st.tuples(st.sampled_from(("min", "max")), inner, inner, inner),
+            st.tuples(st.sampled_from(tuple(name for name in FUNCTIONS if name not in ("min", "max"))), inner),
+            st.tuples(st.sampled_from("+-"), inner),
+        )
+
+    return st.recursive(leaves, grown, max_leaves=12)
+
+
+@settings(max_examples=400)
+@given(
+    tree=trees(),
+    rows=st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from((1, 2, 7.5, 3600)), st.integers(1, 9)), min_size=1, max_size=4
+    ),
+    wait=st.sampled_from((0, 1, 0.25, 86400)),
+    seed=st.integers(0, 3),
+)
+def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: float, seed: int) -> None:
+    now = max(submit for submit, _, _ in rows) + wait
+    found = scores(written(tree, random.Random(seed)), rows, now=now)
+    for (submit, estimate, cores), value in zip(rows, found, strict=True):
+        values = {"s": submit, "t": estimate, "n": cores, "w": now - submit, "z": 64.0, "l": min(r[1] for r in rows)}
+        try:
+            expected = worth(tree, values)
+        except (ArithmeticError, ValueError):
+            expected = math.nan
+        assert value == expected or (math.isnan(value) and math.isnan(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("s+q", "column 3: unknown name 'q'; allowed: s, t, n, w, z, l"),
+        ("W", "column 1: unknown name 'W'"),
+        ("1+sin(s)", "column 3: unknown function 'sin'; allowed: min, max, abs, sqrt, log, log2, log10, exp"),
+        ("s(t)", "column 1: unknown function 's'"),
+        ("min", "column 1: unknown name 'min'"),
+        ("min(s)", "column 1: min of 1 values; allowed: two or more"),
+        ("log(s, 2)", "column 1: log of 2 values; allowed: one"),
+        ("exp()", "column 1: exp of 0 values; allowed: one"),
+        ("max(*s, 1)", "column 5: '*s' is not allowed; allowed: numbers, s t n w z l, + - * / // % **"),
+        ("__import__('os')", 'column 12: "\'" is not allowed'),
+        ("__import__(s)", "column 1: unknown function '__import__'"),
+        ("eval(s)", "column 1: unknown function 'eval'"),
+        ("s.real", "column 1: 's.real' is not allowed"),
+        ("(1).__class__", "column 1: '(1).__class__' is not allowed"),
+        ("s.__class__()", "column 1: 's.__class__()' is not allowed"),
+        ("min(s,t)(n)", "column 1: 'min(s,t)(n)' is not allowed"),
+        ("lambda: 1", "column 7: ':' is not allowed"),
+        ("s[0]", "column 2: '[' is not allowed"),
+        ("s if t else n", "column 1: 's if t else n' is not allowed"),
+        ("s and t", "column 1: 's and t' is not allowed"),
+        ("not s", "column 1: 'not s' is not allowed"),
+        ("(yield s)", "column 2: 'yield s' is not allowed"),
+        ("s, t", "column 1: 's, t' is not allowed"),
+        ("s < t", "column 3: '<' is not allowed"),
+        ("~s", "column 1: '~' is not allowed"),
+        ("s@t", "column 2: '@' is not allowed"),
+        ("(s:=1)", "column 3: ':' is not allowed"),
+        ("min(s, key=1)", "column 11: '=' is not allowed"),
+        ("s # t", "column 3: '#' is not allowed"),
+        ("s\n+t", r"column 2: '\n' is not allowed"),
+        ("ｓ", "column 1: 'ｓ' is not allowed"),  # which Python would read as s
+        ("True", "column 1: 'True' is not allowed"),
+        ("None", "column 1: 'None' is not allowed"),
+        ("...", "column 1: '...' is not allowed"),
+        ("2j", "column 1: '2j' is not allowed"),
+        ("1e999", "column 1: the number is too large; allowed: at most 1.79769e+308"),
+        ("9" * 400, "column 1: the number is too large"),
+        ("", "column 1: "),
+        ("(s", "column 1: "),
+        ("s t", "column "),
+        ("s +", "column "),
+        ("1or 2", "column 1: '1or 2' is not allowed"),
+        ("s" * (MAX_LENGTH + 1), f"{MAX_LENGTH + 1} characters; allowed: at most {MAX_LENGTH}"),
+        (
+            "-" * MAX_DEPTH + "s",
+            f"column {MAX_DEPTH + 1}: too deep; allowed: {MAX_DEPTH} operations within one another",
+        ),
+        ("1" + "+1" * MAX_DEPTH, "column 1: too deep"),
+        ("(" * 400 + "s" + ")" * 400, "too many nested parentheses"),
+    ],
+)
+def test_what_is_refused_and_how_it_is_said(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        policy(f"expr:{text}")
+    assert str(caught.value).startswith("--bls: expr: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_as_deep_as_is_allowed() -> None:
+    assert scores("-" * (MAX_DEPTH - 1) + "s", [(3, 1, 1)]) == [-3]
+    assert scores("1" + "+1" * (MAX_DEPTH - 1), [(3, 1, 1)]) == [MAX_DEPTH]
+    right = "n-(" * 99 + "s" + ")" * 99  # the stack is as high as it can be
+    assert parse(right).depth == MAX_DEPTH
+    assert scores(right, [(3, 1, 1)]) == [1 - 3]
+
+
+@settings(max_examples=300)
+@given(text=st.text("stnwzl0123456789.+-*/%() ,minaxsqrtloge_'\"[]{}:=lambdaé\n", max_size=30))
+def test_any_text_is_an_expression_or_an_error_of_the_users(text: str) -> None:
+    try:
+        program = parse(text)
+    except InputError:
+        return
+    assert program.names <= set(NAMES)
+    assert len(scores(text, [(1, 2, 3)])) == 1
