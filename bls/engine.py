@@ -1,61 +1,53 @@
 """The batch engine: who runs where and when, advanced until it needs something from outside.
 
-At one instant it handles ends, then arrivals, then makes one scheduling pass. In a pass the head of the queue starts as
-long as it can be placed; a head that cannot blocks the queue. All state is in one :class:`BatchState`; the kernels below
-are the only code that changes it.
+At one instant it handles ends, then what happens to hosts and windows, then cancellations, then arrivals, and then makes one
+scheduling pass (``bls.scheduling_pass``). All state is in one :class:`~bls.batch_state.BatchState`; the kernels here and in
+the modules they call are the only code that changes it.
 
 The engine knows no run times but those it is given. When jobs have started it *suspends* (``STARTED``) and must be told
 for each either the outcome or a promise, "nothing visible before t"; it then runs on to the earliest open promise and
-suspends only there (``DUE``).
+suspends only there (``DUE``). A job that will be cut (at its walltime, by its user, by the failure of a host) is told so when
+it starts: ``jobs[STOP]``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
-import numpy as np
-
-from bls.free_cores import give_back, take
-from bls.rank_queue import new_queue, queue_add, queue_next, queue_remove
-from traces.compiled import Array, compiled, own
+from bls import batch_state as b
+from bls.batch_state import BatchState
+from bls.host_events import handle_host_events, outages_short
+from bls.job_life import arrive, end_job, for_good, hold_pool, leave_queue, set_stop
+from bls.job_starts import CHOICE_FAILED, PASSED, SCORE_FAILED, start_presets
+from bls.kept_slots import drop_slot, drop_slots
+from bls.rank_queue import queue_next
+from bls.scheduling_pass import make_pass, move_on, prepare
+from traces.compiled import compiled
 from traces.event_heap import heap_drop_top, heap_push, heap_replace_top
 from traces.time import MAX_NS
 
 __all__ = [
     "ALLOCATOR_FAULT",
-    "ANSWERED",
+    "ATTEMPTS",
+    "CHOICE_FAULT",
+    "DECIDE_FAILED",
+    "DECISIONS_FULL",
     "DONE",
     "DUE",
-    "DUE_JOB",
-    "ENDED",
-    "N_STARTED",
-    "NOW",
+    "LOOK",
+    "OUTAGES_SHORT",
     "OVERFLOW",
     "PAUSED",
+    "PROFILE_FULL",
     "POOL_FULL",
+    "ROWS_FULL",
+    "SCORE_FAULT",
     "STARTED",
     "STUCK",
-    "BatchState",
     "advance",
-    "new_state",
     "outcome",
     "promise",
 ]
-
-# Entries of BatchState.counters.
-NOW = 0
-NEXT_ARRIVAL = 1  # first job not yet submitted
-N_RUNNING = 2  # size of the heap of ends and promises
-N_FREE = 3  # number of free intervals
-FREE_CORES = 4
-POOL_USED = 5  # intervals in the allocation pool
-N_STARTED = 6  # jobs started in the latest pass that await an answer
-ANSWERED = 7  # how many of them have had one
-DUE_JOB = 8  # the job whose promise has come due, or whose placing failed
-ENDED = 9  # jobs that have ended
-IN_PASS = 10  # 1 while a scheduling pass is not complete
-COUNTERS = 11
 
 # Why advance() returned.
 DONE = 0
@@ -63,293 +55,396 @@ STARTED = 1  # jobs have started: each needs an outcome or a promise
 DUE = 2  # a promise has come due: its job needs an outcome or a later promise
 PAUSED = 3  # as many ends as asked for; call again
 POOL_FULL = 4  # the allocation pool must grow; call again
-STUCK = 5  # nothing runs or arrives any more, and the head cannot be placed
-ALLOCATOR_FAULT = 6  # the allocator suggested cores that are not free, or another number of them
+STUCK = 5  # nothing can happen any more, and jobs wait
+ALLOCATOR_FAULT = 6  # the allocator suggested what cannot be
 OVERFLOW = 7  # an end beyond traces.time.MAX_NS
+ROWS_FULL = 8  # room for later attempts is needed; call again
+DECIDE_FAILED = 9  # a Python policy could not decide
+LOOK = 10  # an observer looks: OBSERVE is now the instant of the next event; call again with one that is due later
+SCORE_FAULT = 11  # a score that is no number
+CHOICE_FAULT = 12  # a Python policy chose a job that does not fit
+ATTEMPTS = 13  # a job was cut more often than is allowed
+OUTAGES_SHORT = 14  # the lists of outages must be continued
+DECISIONS_FULL = 15  # the table of decisions must grow; call again
+PROFILE_FULL = 16  # the profile of cores must grow; call again
 
 _RUNNING = -1
-_NEVER = 2**63 - 1
 
 
-class BatchState(NamedTuple):
-    """The whole state of a batch simulation of n jobs, in workload order (ascending submit), on M cores.
+#: So many passes in a row may start nothing while only outages and wake-ups are to come.
+_MOST_IDLE = 100_000
 
-    Attributes
-    ----------
-    counters : int64 (COUNTERS,)
-        See the names above.
-    submit_ns, cores, rank, by_rank : int64 (n,)
-        ``rank`` is a job's place in the policy's order, ``by_rank`` its inverse.
-    run_ns : int64 (n,)
-        Run times that are known from the start, -1 where the application level decides.
-    start_ns, end_ns, promise_ns : int64 (n,)
-        -1 where not known yet.
-    running_ns, running_job : int64
-        Heap of the running jobs by the instant at which they end or their promise comes due.
-    queue_words, queue_starts : int64
-        ``bls.rank_queue``.
-    free_lo, free_hi, spare_lo, spare_hi : int64
-        ``bls.free_cores``.
-    held_first, held_count : int64 (n,)
-        Where a job's intervals are in the pool.
-    pool_lo, pool_hi : int64
-        Allocations, in the order in which jobs started.
-    wanted_first : int64 (n + 1,)
-        Where a job's wanted intervals are in the next two.
-    wanted_lo, wanted_hi : int64
-        Cores asked for by number.
-    started : int64
-        The jobs of the latest pass that await an answer.
-    """
-
-    counters: Array
-    submit_ns: Array
-    cores: Array
-    rank: Array
-    by_rank: Array
-    run_ns: Array
-    start_ns: Array
-    end_ns: Array
-    promise_ns: Array
-    running_ns: Array
-    running_job: Array
-    queue_words: Array
-    queue_starts: Array
-    free_lo: Array
-    free_hi: Array
-    spare_lo: Array
-    spare_hi: Array
-    held_first: Array
-    held_count: Array
-    pool_lo: Array
-    pool_hi: Array
-    wanted_first: Array
-    wanted_lo: Array
-    wanted_hi: Array
-    started: Array
+#: CLOCK_MONOTONIC of clock_gettime.
+_MONOTONIC = 1
 
 
-@compiled()
-def advance(state: BatchState, place: Callable[..., int], max_ends: int) -> int:
+@compiled(merged=True)
+def _clock_ns(state: BatchState, clock: Callable[..., int]) -> int:
+    clock(_MONOTONIC, state.clock_ns.ctypes.data)
+    return int(state.clock_ns[0] * 1_000_000_000 + state.clock_ns[1])
+
+
+@compiled(inner=True)
+def _next_other(state: BatchState) -> int:
+    # The next instant at which something rarer than an end or an arrival happens.
+    counters = state.counters
+    t = counters[b.WAKE]
+    if counters[b.N_ARRIVING] > 0:
+        t = min(t, state.arriving_ns[0])
+    if counters[b.N_HOST_EVENTS] > 0:
+        t = min(t, state.host_ns[0])
+    if counters[b.NEXT_BOUNDARY] < state.boundaries.size:
+        t = min(t, state.boundaries[counters[b.NEXT_BOUNDARY]])
+    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
+        t = min(t, state.jobs[b.CANCEL, state.cancel_order[counters[b.NEXT_CANCEL]]])
+    return int(t)
+
+
+@compiled(inner=True)
+def _withdraw(state: BatchState, now: int) -> None:
+    # Cancellations: those who wait leave; those who run have been told when they started.
+    counters, jobs, rows = state.counters, state.jobs, state.cancel_order
+    while counters[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[counters[b.NEXT_CANCEL]]] <= now:
+        job = state.by_rank[jobs[b.RANK, rows[counters[b.NEXT_CANCEL]]]]
+        counters[b.NEXT_CANCEL] += 1
+        if jobs[b.START, job] >= 0 or jobs[b.STATE, job] >= 0:
+            continue
+        if queue_next(state.queue_words, state.queue_starts, jobs[b.RANK, job]) == jobs[b.RANK, job]:
+            leave_queue(state, job)
+            if counters[b.LOGS] == 1:
+                state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
+                counters[b.N_LOG] += 1
+            if jobs[b.SLOT, job] != b.NEVER:
+                counters[b.HULL] = max(counters[b.HULL], jobs[b.SLOT, job] + jobs[b.ESTIMATE, job])
+                counters[b.GAIN] = 1
+                drop_slot(state, job)
+        counters[b.CHANGED] = 1
+        jobs[b.STATE, job] = b.CANCELLED
+        jobs[b.WHY, job] = b.NEVER_STARTED
+        for_good(state, job, now)
+
+
+@compiled(inner=True)
+def _others(state: BatchState, now: int) -> None:
+    # What happens at an instant between its ends and the arrivals of jobs that come by themselves.
+    counters, jobs = state.counters, state.jobs
+    if counters[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
+        handle_host_events(state, now)
+        counters[b.CHANGED] = 1
+    while counters[b.NEXT_BOUNDARY] < state.boundaries.size and state.boundaries[counters[b.NEXT_BOUNDARY]] <= now:
+        counters[b.NEXT_BOUNDARY] += 1
+        counters[b.CHANGED] = 1
+    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
+        _withdraw(state, now)
+    while counters[b.N_ARRIVING] > 0 and state.arriving_ns[0] <= now:
+        job = state.arriving_job[0]
+        counters[b.N_ARRIVING] = heap_drop_top(state.arriving_ns, state.arriving_job, counters[b.N_ARRIVING])
+        if job >= jobs.shape[1]:
+            # It accepts more from now on: it may have a better slot than the one that it keeps.
+            counters[b.CHANGED] = 1
+            if jobs[b.SLOT, job - jobs.shape[1]] != b.NEVER:
+                counters[b.GAIN] = 1
+        elif jobs[b.STATE, job] < 0:
+            counters[b.CHANGED] = 1
+            arrive(state, job, now)
+    if counters[b.WAKE] <= now:
+        counters[b.WAKE] = b.NEVER
+        counters[b.CHANGED] = 1
+
+
+@compiled(merged=True)
+def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets: int) -> int:
+    # The jobs that a pass has chosen start: ``cost_ns`` later, if deciding takes time, but for the first ``presets``.
+    # Returns a status.
+    counters, jobs = state.counters, state.jobs
+    n, unanswered, status = counters[b.N_STARTED], 0, _RUNNING
+    if cost_ns > 0 and n > presets:
+        # They hold their cores for longer than this pass has planned: what it planned behind them is given up.
+        counters[b.LOSS] = 1
+        counters[b.BLOCKED_HEAD] = -1
+        if counters[b.KEEP] == 1:
+            drop_slots(state)
+    for k in range(n):
+        job = state.started[k]
+        start = jobs[b.START, job]
+        if cost_ns > 0 and k >= presets:
+            # A job that loses its hosts, or its user, before its start takes effect is cut as it starts.
+            set_stop(state, job, b.NEVER)
+            late = min(cost_ns, jobs[b.STOP, job] - start)
+            if counters[b.PLANS] == 1:
+                hold_pool(state, job, jobs[b.EXPECTED, job], jobs[b.EXPECTED, job] + late, -1)
+            jobs[b.EXPECTED, job] += late
+            start += late
+            jobs[b.START, job] = start
+        set_stop(state, job, jobs[b.EXPECTED, job] if counters[b.KILL] == 1 else b.NEVER)
+        if counters[b.ACCOUNTS] == 1:
+            account(start, job, jobs[b.CORES, job], 1, state.numbers, state.memory)
+        run = jobs[b.RUN, job]
+        if counters[b.PLANS] == 1 and counters[b.KILL] == 0 and (run < 0 or run > jobs[b.ESTIMATE, job]):
+            counters[b.N_EXPECTED] = heap_push(
+                state.expected_ns, state.expected_job, counters[b.N_EXPECTED], jobs[b.EXPECTED, job], job
+            )
+        if run < 0:
+            state.started[unanswered] = job
+            unanswered += 1
+            continue
+        end = jobs[b.STOP, job]
+        if end == b.NEVER or run <= end - start:
+            if run > MAX_NS - start:
+                counters[b.DUE_JOB] = job
+                status = OVERFLOW
+                break
+            end = start + run
+        else:
+            jobs[b.CUT, job] = 1
+        jobs[b.END, job] = end
+        counters[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[b.N_RUNNING], end, job)
+    counters[b.N_STARTED], counters[b.ANSWERED] = unanswered, 0
+    return status
+
+
+@compiled(inner=True)
+def _hopeless(state: BatchState) -> bool:
+    # After a pass that has started nothing: whether nothing can happen any more but outages, and wake-ups that a policy
+    # asks for, both of which may go on for ever; at once if they change nothing, else when they have not for long.
+    counters = state.counters
+    if (
+        counters[b.N_RUNNING] > 0
+        or counters[b.NEXT_ARRIVAL] < state.arrivals.size
+        or counters[b.N_ARRIVING] > 0
+        or counters[b.NEXT_BOUNDARY] < state.boundaries.size
+        or counters[b.NEXT_CANCEL] < state.cancel_order.size
+        or counters[b.CHANGED] == 1
+    ):
+        counters[b.IDLE] = 0
+        return False
+    counters[b.IDLE] += 1
+    return bool((counters[b.N_DOWN] == 0 and counters[b.WAKE] == b.NEVER) or counters[b.IDLE] > _MOST_IDLE)
+
+
+@compiled(merged=True)
+def _room(state: BatchState) -> int:
+    # Whether the arrays have room for whatever one pass may write; a status otherwise.
+    counters = state.counters
+    if counters[b.POOL_USED] + counters[b.FREE_CORES] + 2 * counters[b.WIDEST] + 2 > state.pool_lo.size:
+        return POOL_FULL
+    if 0 < state.decisions.shape[1] <= counters[b.N_DECISIONS]:
+        return DECISIONS_FULL
+    if counters[b.BY_CORES] == 1:
+        # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
+        more = 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING]) + 2 * state.host_ns.size + 16
+        if state.cores_profile.used[0] + more > state.cores_profile.ns.size:
+            return PROFILE_FULL
+    if counters[b.KEEP] == 1 and counters[b.BY_CORES] == 1:
+        needed = counters[b.PLAN_USED]
+        position = queue_next(state.queue_words, state.queue_starts, 0)
+        while position >= 0:
+            needed += state.jobs[b.CORES, state.by_rank[position]]
+            position = queue_next(state.queue_words, state.queue_starts, position + 1)
+        if needed > state.kept_lo.size:
+            return POOL_FULL
+    return _RUNNING
+
+
+@compiled(merged=True)
+def _pass(
+    state: BatchState,
+    place: Callable[..., int],
+    score: Callable[..., int],
+    account: Callable[..., int],
+    clock: Callable[..., int],
+) -> int:
+    # One scheduling pass, timed, and its starts.
+    counters = state.counters
+    presets = counters[b.N_STARTED]
+    waiting = counters[b.N_WAITING]
+    began = _clock_ns(state, clock)
+    result = make_pass(state, place, score)
+    if result != PASSED:
+        return SCORE_FAULT if result == SCORE_FAILED else (CHOICE_FAULT if result == CHOICE_FAILED else ALLOCATOR_FAULT)
+    took = _clock_ns(state, clock) - began + counters[b.DECIDED_NS]
+    counters[b.DECIDED_NS] = 0
+    counters[b.PASSES] += 1
+    counters[b.DECIDE_NS] += took
+    counters[b.MAX_DECIDE_NS] = max(counters[b.MAX_DECIDE_NS], took)
+    n = counters[b.N_STARTED]
+    if state.decisions.shape[1] > 0:
+        k = counters[b.N_DECISIONS]
+        state.decisions[0, k] = counters[b.NOW]
+        state.decisions[1, k] = waiting
+        state.decisions[2, k] = n - presets
+        state.decisions[3, k] = took
+        counters[b.N_DECISIONS] = k + 1
+    cost_ns = 0
+    if counters[b.CHARGE] == 1:
+        cost_ns = took if counters[b.COST] < 0 else counters[b.COST]
+        counters[b.BUSY_UNTIL] = counters[b.NOW] + cost_ns
+    counters[b.CHANGED], counters[b.ARRIVED] = 0, -1
+    return _begin(state, account, cost_ns, presets) if n > 0 else _RUNNING
+
+
+@compiled(borrows=True)
+def advance(
+    state: BatchState,
+    place: Callable[..., int],
+    score: Callable[..., int],
+    account: Callable[..., int],
+    clock: Callable[..., int],
+    decide: Callable[..., int],
+    max_ends: int,
+) -> int:
     """Simulate until something is needed from outside; returns what (see the names above).
 
     Parameters
     ----------
     state : BatchState
         Changed in place.
-    place : callable
-        The allocator's rule.
+    place, score, account, clock : callable
+        The allocator's rule; the policy's, where it has one; ``clock_gettime``.
+    decide : callable
+        Has a Python policy decide: called with the instant, it writes the answer into ``state.chosen`` and
+        ``counters[N_CHOSEN]``, and returns 0. Here the engine waits for Python without giving up its place, since to leave a
+        kernel and enter it again takes longer than most decisions.
     max_ends : int
         Pause after about so many ends, for a caller that shows progress.
-
-    Notes
-    -----
-    One function, with every array in a local name: compiled code counts references to an array whenever it takes it out
-    of a tuple or hands it on, which costs more than a step of the simulation.
     """
-    counters = state.counters
-    submit_ns, cores, rank, by_rank, run_ns = state.submit_ns, state.cores, state.rank, state.by_rank, state.run_ns
-    start_ns, end_ns, promise_ns = state.start_ns, state.end_ns, state.promise_ns
-    running_ns, running_job, started = state.running_ns, state.running_job, state.started
-    words, starts = state.queue_words, state.queue_starts
-    free_lo, free_hi, spare_lo, spare_hi = state.free_lo, state.free_hi, state.spare_lo, state.spare_hi
-    held_first, held_count, pool_lo, pool_hi = state.held_first, state.held_count, state.pool_lo, state.pool_hi
-    wanted_first, wanted_lo, wanted_hi = state.wanted_first, state.wanted_lo, state.wanted_hi
-
-    n_jobs = submit_ns.size
-    next_job, n_running, n_free = counters[NEXT_ARRIVAL], counters[N_RUNNING], counters[N_FREE]
-    free_cores, pool_used, ended, now = counters[FREE_CORES], counters[POOL_USED], counters[ENDED], counters[NOW]
-    in_pass = counters[IN_PASS] == 1
-    n_started = 0
-    due = -1
-    pause_at = ended + max_ends
-    status = _RUNNING
-    while status == _RUNNING:
-        if not in_pass:
-            # The next instant, and at it: ends, then arrivals.
-            t = submit_ns[next_job] if next_job < n_jobs else _NEVER
-            if n_running > 0:
-                t = min(t, running_ns[0])
-            if t == _NEVER:
-                head = queue_next(words, starts, 0)
-                status = DONE
-                if head >= 0:
-                    due = by_rank[head]
-                    status = STUCK
-                break
-            now = t
-            while n_running > 0 and running_ns[0] == t:
-                job = running_job[0]
-                later = end_ns[job]
-                if later < 0:
-                    later = promise_ns[job]
-                    if later <= t:
-                        due = job
-                        status = DUE
-                        break
-                if later > t:
-                    heap_replace_top(running_ns, running_job, n_running, later, job)
-                    continue
-                n_running = heap_drop_top(running_ns, running_job, n_running)
-                n_free = give_back(
-                    free_lo, free_hi, n_free, pool_lo, pool_hi, held_first[job], held_count[job], spare_lo, spare_hi
-                )
-                free_cores += cores[job]
-                ended += 1
-            if status == DUE:
-                break
-            while next_job < n_jobs and submit_ns[next_job] == t:
-                queue_add(words, starts, rank[next_job])
-                next_job += 1
-            in_pass = True
-        # One scheduling pass: start the head of the queue as long as it can be placed.
-        while True:
-            head = queue_next(words, starts, 0)
-            if head < 0:
-                break
-            job = by_rank[head]
-            if cores[job] > free_cores:
-                break
-            wanted, wanted_stop = wanted_first[job], wanted_first[job + 1]
-            room = pool_used + n_free + wanted_stop - wanted
-            if room > pool_lo.size:
-                status = POOL_FULL
-                break
-            due = job
-            n_intervals = place(
-                free_lo,
-                free_hi,
-                n_free,
-                cores[job],
-                wanted_lo[wanted:wanted_stop],
-                wanted_hi[wanted:wanted_stop],
-                pool_lo[pool_used:room],
-                pool_hi[pool_used:room],
+    counters, jobs, arrivals = state.counters, state.jobs, state.arrivals
+    running_ns, running_job = state.running_ns, state.running_job
+    n_jobs = state.by_rank.size
+    pause_at = counters[b.ENDED] + max_ends
+    others = state.boundaries.size + state.cancel_order.size + state.host_ns.size + state.child_first.size > 0
+    others = others or counters[b.KEEP] == 1 or counters[b.SWITCH_WAIT] < b.NEVER or counters[b.ORDER] == b.DECIDED
+    charged = counters[b.CHARGE] == 1
+    while True:
+        if counters[b.IN_PASS] == 0:
+            # The next instant, and at it: ends, then what is rarer, then arrivals.
+            if counters[b.ENDED] == n_jobs:
+                return DONE
+            t = (
+                jobs[b.SUBMIT, arrivals[counters[b.NEXT_ARRIVAL]]]
+                if counters[b.NEXT_ARRIVAL] < arrivals.size
+                else b.NEVER
             )
-            if n_intervals == 0:
-                break
-            # The allocator only suggests: see that it is the right number of cores, all free, and apply it.
-            together = 0
-            for k in range(pool_used, pool_used + min(n_intervals, room - pool_used)):
-                together += pool_hi[k] - pool_lo[k]
-            left = -1
-            if 0 < n_intervals <= room - pool_used and together == cores[job]:
-                left = take(free_lo, free_hi, n_free, pool_lo, pool_hi, pool_used, n_intervals, spare_lo, spare_hi)
-            if left < 0:
-                status = ALLOCATOR_FAULT
-                break
-            n_free = left
-            free_cores -= cores[job]
-            held_first[job] = pool_used
-            held_count[job] = n_intervals
-            pool_used += n_intervals
-            queue_remove(words, starts, head)
-            start_ns[job] = now
-            if run_ns[job] >= 0:
-                if run_ns[job] > MAX_NS - now:
-                    status = OVERFLOW
+            if counters[b.N_RUNNING] > 0:
+                t = min(t, running_ns[0])
+            if others:
+                t = min(t, _next_other(state))
+            if charged and counters[b.CHANGED] == 1:
+                t = min(t, counters[b.BUSY_UNTIL])
+            if t > counters[b.OBSERVE]:
+                counters[b.OBSERVE] = t
+                return LOOK
+            if t == b.NEVER:
+                head = queue_next(state.queue_words, state.queue_starts, 0)
+                counters[b.DUE_JOB] = state.by_rank[head] if head >= 0 else -1
+                return STUCK
+            counters[b.NOW] = t
+            while counters[b.N_RUNNING] > 0 and running_ns[0] == t:
+                job = running_job[0]
+                later = jobs[b.END, job]
+                if later < 0:
+                    later = jobs[b.PROMISE, job]
+                    if later <= t:
+                        counters[b.DUE_JOB] = job
+                        return DUE
+                if later > t:
+                    heap_replace_top(running_ns, running_job, counters[b.N_RUNNING], later, job)
+                    continue
+                if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and counters[b.REQUEUE] == 1:
+                    counters[b.DUE_JOB] = job
+                    if counters[b.N_ROWS] == jobs.shape[1]:
+                        return ROWS_FULL
+                    if jobs[b.ATTEMPT, job] + 1 >= counters[b.MAX_ATTEMPTS]:
+                        return ATTEMPTS
+                counters[b.N_RUNNING] = heap_drop_top(running_ns, running_job, counters[b.N_RUNNING])
+                end_job(state, account, job, t)
+            if others:
+                if counters[b.MORE_OUTAGES] == 1 and outages_short(state, t):
+                    return OUTAGES_SHORT
+                _others(state, t)
+            while counters[b.NEXT_ARRIVAL] < arrivals.size:
+                job = arrivals[counters[b.NEXT_ARRIVAL]]
+                if jobs[b.SUBMIT, job] > t:
                     break
-                end = now + run_ns[job]
-                end_ns[job] = end
-                n_running = heap_push(running_ns, running_job, n_running, end, job)
-            else:
-                started[n_started] = job
-                n_started += 1
-        if n_started > 0 and status in (_RUNNING, POOL_FULL):
-            # With the pool full the pass goes on after the answers, and asks for room then.
-            in_pass = status == POOL_FULL
-            status = STARTED
-        elif status == _RUNNING:
-            in_pass = False
-            if ended >= pause_at:
-                status = PAUSED
-    counters[NEXT_ARRIVAL], counters[N_RUNNING], counters[N_FREE] = next_job, n_running, n_free
-    counters[FREE_CORES], counters[POOL_USED], counters[ENDED], counters[NOW] = free_cores, pool_used, ended, now
-    counters[IN_PASS] = 1 if in_pass else 0
-    counters[N_STARTED], counters[ANSWERED], counters[DUE_JOB] = n_started, 0, due
-    return status
+                counters[b.NEXT_ARRIVAL] += 1
+                if jobs[b.STATE, job] >= 0:
+                    continue  # withdrawn at the instant of its submit
+                if counters[b.ARRIVED] >= 0:
+                    counters[b.CHANGED] = 1
+                arrive(state, job, t)
+            if charged and t < counters[b.BUSY_UNTIL]:
+                # The scheduler is still at its latest decision: it will look at what happened when it is done.
+                if counters[b.ARRIVED] >= 0:
+                    counters[b.CHANGED] = 1
+                if counters[b.PLANS] == 1:
+                    move_on(state)  # or the profile would be full of what has passed
+                continue
+            if counters[b.CHANGED] == 0 and counters[b.ARRIVED] < 0:
+                continue  # a promise was renewed: nobody can tell
+            counters[b.IN_PASS] = 1
+            counters[b.N_CHOSEN] = -1
+            counters[b.N_STARTED] = counters[b.ANSWERED] = 0
+        status = _room(state)
+        if status != _RUNNING:
+            return status
+        if counters[b.PRESETS_LEFT] > 0:
+            # They run already: that is nothing to decide.
+            if counters[b.PLANS] == 1:
+                prepare(state)
+            if not start_presets(state, place):
+                return ALLOCATOR_FAULT
+            counters[b.CHANGED] = 1
+        if counters[b.ORDER] == b.DECIDED and counters[b.N_CHOSEN] < 0 and decide(counters[b.NOW]) != 0:
+            return DECIDE_FAILED
+        status = _pass(state, place, score, account, clock)
+        if status != _RUNNING:
+            return status
+        counters[b.IN_PASS] = 0
+        if counters[b.N_STARTED] > 0:
+            return STARTED
+        if others and counters[b.N_WAITING] > 0 and _hopeless(state):
+            head = queue_next(state.queue_words, state.queue_starts, 0)
+            counters[b.DUE_JOB] = state.by_rank[head]
+            return STUCK
+        if counters[b.ENDED] >= pause_at:
+            return PAUSED
 
 
-@compiled()
+@compiled(borrows=True)
 def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     """Tell that ``job``, which runs, ends at ``not_before_ns`` or later; False if that takes back what is known."""
-    if state.start_ns[job] < 0 or state.end_ns[job] >= 0 or not_before_ns < state.counters[NOW]:
+    jobs, counters = state.jobs, state.counters
+    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or not_before_ns < counters[b.NOW]:
         return False
-    before = state.promise_ns[job]
+    before = jobs[b.PROMISE, job]
     if before > not_before_ns or not_before_ns > MAX_NS:
         return False
-    state.promise_ns[job] = not_before_ns
+    jobs[b.PROMISE, job] = not_before_ns
     if before < 0:
-        counters = state.counters
-        counters[N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[N_RUNNING], not_before_ns, job)
-        counters[ANSWERED] += 1
+        counters[b.N_RUNNING] = heap_push(
+            state.running_ns, state.running_job, counters[b.N_RUNNING], not_before_ns, job
+        )
+        counters[b.ANSWERED] += 1
     return True
 
 
-@compiled()
-def outcome(state: BatchState, job: int, end_ns: int) -> bool:
-    """Tell that ``job``, which runs, ends at ``end_ns``; False if that is in the past or before its promise."""
-    if state.start_ns[job] < 0 or state.end_ns[job] >= 0:
+@compiled(borrows=True)
+def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
+    """Tell when ``job``, which runs, ends, and whether because it was stopped.
+
+    False if that is in the past, before its promise, after its ``STOP``, or stopped at another instant.
+    """
+    jobs, counters = state.jobs, state.counters
+    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0:
         return False
-    before = state.promise_ns[job]
-    if end_ns < state.counters[NOW] or end_ns < before or end_ns > MAX_NS:
+    before = jobs[b.PROMISE, job]
+    if end_ns < counters[b.NOW] or end_ns < before or end_ns > MAX_NS or end_ns > jobs[b.STOP, job]:
         return False
-    state.end_ns[job] = end_ns
+    if stopped and end_ns != jobs[b.STOP, job]:
+        return False
+    jobs[b.END, job] = end_ns
+    jobs[b.CUT, job] = 1 if stopped else 0
     if before < 0:
-        counters = state.counters
-        counters[N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[N_RUNNING], end_ns, job)
-        counters[ANSWERED] += 1
+        counters[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[b.N_RUNNING], end_ns, job)
+        counters[b.ANSWERED] += 1
     return True
-
-
-def new_state(
-    submit_ns: Array,
-    cores: Array,
-    rank: Array,
-    n_cores: int,
-    run_ns: Array,
-    wanted_first: Array,
-    wanted_lo: Array,
-    wanted_hi: Array,
-) -> BatchState:
-    """The state before the first event; columns as in :class:`BatchState`, ``submit_ns`` ascending."""
-    n = len(submit_ns)
-    by_rank = np.empty(n, np.int64)
-    by_rank[rank] = np.arange(n)
-    words, starts = new_queue(n)
-    counters = np.zeros(COUNTERS, np.int64)
-    counters[N_FREE], counters[FREE_CORES] = 1, n_cores
-    counters[DUE_JOB] = -1
-    # No more jobs run at once than there are cores, and no two free intervals touch.
-    most_running = min(n, n_cores) + 1
-    most_free = n_cores // 2 + 2
-    free_lo, free_hi = np.zeros(most_free, np.int64), np.zeros(most_free, np.int64)
-    free_hi[0] = n_cores
-    pool = 4 * n + 2 * most_free
-    return BatchState(
-        counters=counters,
-        submit_ns=own(submit_ns, np.int64),
-        cores=own(cores, np.int64),
-        rank=own(rank, np.int64),
-        by_rank=by_rank,
-        run_ns=own(run_ns, np.int64),
-        start_ns=np.full(n, -1, np.int64),
-        end_ns=np.full(n, -1, np.int64),
-        promise_ns=np.full(n, -1, np.int64),
-        running_ns=np.empty(most_running, np.int64),
-        running_job=np.empty(most_running, np.int64),
-        queue_words=words,
-        queue_starts=starts,
-        free_lo=free_lo,
-        free_hi=free_hi,
-        spare_lo=np.empty(most_free, np.int64),
-        spare_hi=np.empty(most_free, np.int64),
-        held_first=np.zeros(n, np.int64),
-        held_count=np.zeros(n, np.int64),
-        pool_lo=np.empty(pool, np.int64),
-        pool_hi=np.empty(pool, np.int64),
-        wanted_first=own(wanted_first, np.int64),
-        wanted_lo=own(wanted_lo, np.int64),
-        wanted_hi=own(wanted_hi, np.int64),
-        started=np.empty(most_running, np.int64),
-    )

@@ -2,92 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ctypes
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from bls import engine
+from bls import batch_state as b
+from bls import engine, first_state
 from bls.allocators import PLACE, Allocator
-from bls.policies import KnownJobs, Policy, ranks
+from bls.circumstances import Circumstances, outage_columns
+from bls.looks import Looks
+from bls.metrics_schedule import NO_DOWNTIME, Downtime
+from bls.outages import Outages
+from bls.platform import Platform
+from bls.policies import (
+    ACCOUNT,
+    SCORE,
+    AnyPolicy,
+    DecidingPolicy,
+    KnownJobs,
+    Scoring,
+    ScoringPolicy,
+    scoring,
+    unscored,
+)
+from bls.policies.contract import DECIDE, no_account, no_decision, no_score
+from bls.rules import Rules
+from bls.run_inputs import deadlines_ns, given_for
+from bls.view import Observer, View
+from bls.wall_clock import wall_clock
 from bls.workload import Workload
-from traces.compiled import Array, as_value
-from traces.errors import InputError, PluginError, shown
-from traces.intervals import parse_intervals
-from traces.ranges import real
-from traces.time import MAX_NS
+from traces.compiled import Array, CFunction, as_value
+from traces.errors import InputError, PluginError, TwolevelError, shown
+from traces.time import MAX_NS, format_ns
 
-__all__ = ["MAX_SLACK", "BatchSimulator", "deadlines_ns"]
-
-#: Largest slack that is accepted.
-MAX_SLACK = 1e6
+__all__ = ["BatchSimulator"]
 
 
-def deadlines_ns(workload: Workload, slack: float) -> Array:
-    """submit + slack × estimate of each job, at most ``traces.time.MAX_NS``.
-
-    A whole slack gives exact deadlines; for another one the product is that of float64, rounded half to even to ns.
-
-    Raises
-    ------
-    InputError
-        If slack is not 0 to ``MAX_SLACK``.
-    """
-    slack = real("--slack", slack, 0.0, MAX_SLACK)
-    if slack.is_integer() and int(workload.estimate_ns.max()) <= MAX_NS // max(1, int(slack)):
-        slack_ns = workload.estimate_ns * int(slack)  # exact
-    else:
-        slack_ns = np.minimum(np.rint(workload.estimate_ns * slack), 2.0**62).astype(np.int64)
-    return np.asarray(workload.submit_ns + np.minimum(slack_ns, MAX_NS - workload.submit_ns))
-
-
-def _wanted(
-    workload: Workload, n_cores: int, requested: Mapping[int, str] | None, allocator: Allocator
-) -> tuple[Array, Array, Array]:
-    # The columns of BatchState.wanted_*: each job's requested cores, or nothing.
-    if requested is None:
-        if allocator.name == "given":
-            raise InputError(
-                "--allocator given needs the cores that each job asks for: give requested={job number: cores}"
-            )
-        return np.zeros(len(workload) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
-    first, lo, hi = [0], [], []
-    for job_id, cores in zip(workload.job_id.tolist(), workload.cores.tolist(), strict=True):
-        if job_id not in requested:
-            raise InputError(f"requested[{job_id}]: missing; every job needs the cores that it asks for")
-        where = f"requested[{job_id}]"
-        intervals = parse_intervals(requested[job_id], where)
-        if sum(b - a for a, b in intervals) != cores:
-            raise InputError(f"{where}: {shown(requested[job_id])} is not {cores} different cores, as the job asks for")
-        if intervals[-1][1] > n_cores:
-            raise InputError(f"{where}: core {intervals[-1][1] - 1}; the platform has the cores 0 to {n_cores - 1}")
-        lo += [a for a, _ in intervals]
-        hi += [b for _, b in intervals]
-        first.append(len(lo))
-    return np.array(first), np.array(lo, np.int64), np.array(hi, np.int64)
+#: So often in a row a policy may ask to be woken although nothing but itself can make anything happen any more.
+_MAX_IDLE_WAKES = 100_000
 
 
 class BatchSimulator:
     """The batch level of one simulation.
 
-    Jobs are named by their row in the workload. Drive it so: :meth:`advance`; on ``STARTED`` answer for every row of
-    :meth:`started` with :meth:`outcome` or :meth:`promise`; on ``DUE`` answer for :attr:`due`; until ``DONE``.
+    Jobs are named by their row: 0 to n - 1 as in the workload, and a row of its own for each later attempt of a job that
+    was cut. Drive it so: :meth:`advance`; on ``STARTED`` answer for every row of :meth:`started` with :meth:`outcome` or
+    :meth:`promise`; on ``DUE`` answer for :attr:`due`; until ``DONE``.
 
     Parameters
     ----------
     workload : Workload
-        No job wider than ``n_cores``.
-    n_cores : int
-        Cores of the machine.
-    policy : Policy
-        Order of the queue.
+        No job wider than the platform.
+    platform : Platform
+        The machine.
+    policy : Policy, ScoringPolicy or DecidingPolicy
+        Order of the queue, or who decides.
     allocator : Allocator
         Choice of cores.
+    rules : Rules
+        Backfilling and the rest.
+    circumstances : Circumstances
+        Partitions, requests, dependencies, windows, outages.
     slack : float
         Deadlines are submit + slack × estimate.
     recorded : bool
         Whether jobs last their recorded run times, so that nothing is asked when they start.
     requested : mapping of int to str, optional
         Cores by job number, for the allocator ``given``.
+    observers : sequence of Observer
+        Who looks.
+    seed : int
+        For an allocator that draws.
 
     Raises
     ------
@@ -98,64 +86,122 @@ class BatchSimulator:
     def __init__(
         self,
         workload: Workload,
-        n_cores: int,
-        policy: Policy,
+        platform: Platform,
+        policy: AnyPolicy,
         allocator: Allocator,
         *,
+        rules: Rules | None = None,
+        circumstances: Circumstances | None = None,
         slack: float = 2.0,
         recorded: bool = False,
         requested: Mapping[int, str] | None = None,
+        observers: Sequence[Observer] = (),
+        seed: int = 0,
     ) -> None:
-        self.workload = workload
+        self.workload, self.platform = workload, platform
         self.policy = policy
-        self.allocator = allocator
+        self.allocator = allocator.with_parameters(seed=seed % 2**63)
+        self.rules, self.circumstances = rules or Rules(), circumstances or Circumstances()
+        self.rules.check(policy)
         self.deadline_ns = deadlines_ns(workload, slack)
+        n_cores = platform.n_cores
         widest = int(workload.cores.argmax())
         if workload.cores[widest] > n_cores:
             raise InputError(
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
         self.deadline_ns.flags.writeable = False  # policies are given it to look at
-        known = KnownJobs(workload.job_id, workload.submit_ns, workload.estimate_ns, self.deadline_ns, workload.cores)
-        self.state = engine.new_state(
+        known = KnownJobs(
+            workload.job_id,
             workload.submit_ns,
+            workload.estimate_ns,
+            self.deadline_ns,
             workload.cores,
-            ranks(policy, known),
+            workload.user,
+            workload.group,
+            workload.queue,
+            workload.partition,
+            workload.qos,
             n_cores,
-            workload.run_ns if recorded else np.full(len(workload), -1, np.int64),
-            *_wanted(workload, n_cores, requested, allocator),
         )
+        self._scoring: Scoring | None = None
+        self._outages: Outages | None = self.circumstances.outages
+        self._looks = Looks(observers)
+        self._decides = isinstance(policy, DecidingPolicy)
+        self._idle_wakes = 0
+        if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
+            self._scoring = scoring(policy, known)
+        given = given_for(
+            workload,
+            platform,
+            policy,
+            self.allocator,
+            self.rules,
+            self.circumstances,
+            known,
+            scored=self._scoring,
+            recorded=recorded,
+            requested=requested,
+        )
+        given.counters |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on())}
+        self.state = first_state.new_state(given)
+        self.view = View(self)
+        self.state.counters[b.OBSERVE] = self._looks.next_ns
+        self._looks.so_far = self._so_far()
         try:
-            self.place = as_value(allocator.place, PLACE)
+            self.place = as_value(self.allocator.place, PLACE)
         except TypeError as error:
             raise PluginError(f"allocator {allocator.name}: {error}; decorate it with allocator_kernel") from None
+        self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
+        self.account = self._scoring.account if self._scoring else as_value(no_account, ACCOUNT)
+        self.clock = wall_clock()
+        self._raised: BaseException | None = None
+        self.decide: Any = as_value(no_decision, DECIDE)
+        if isinstance(policy, DecidingPolicy):
+            self._policy_decides: Callable[[View], Any] = policy.decide
+            callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
+            self.decide = CFunction(callback, DECIDE)
 
     @property
     def now_ns(self) -> int:
         """The simulated instant."""
-        return int(self.state.counters[engine.NOW])
+        return int(self.state.counters[b.NOW])
 
     @property
     def ended(self) -> int:
-        """How many jobs have ended."""
-        return int(self.state.counters[engine.ENDED])
+        """How many jobs have ended for good, or were withdrawn."""
+        return int(self.state.counters[b.ENDED])
 
     @property
     def due(self) -> int:
         """The row of the job whose promise has come due."""
-        return int(self.state.counters[engine.DUE_JOB])
+        return int(self.state.counters[b.DUE_JOB])
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are: jobs, and later attempts of jobs that were cut."""
+        return int(self.state.counters[b.N_ROWS])
+
+    def column(self, name: int) -> Array:
+        """A column of ``bls.batch_state`` of all rows; it changes as the simulation goes on."""
+        return self.state.jobs[name, : self.rows]
 
     def started(self) -> list[int]:
         """The rows that await an answer."""
         counters = self.state.counters
-        rows: list[int] = self.state.started[counters[engine.ANSWERED] : counters[engine.N_STARTED]].tolist()
+        rows: list[int] = self.state.started[counters[b.ANSWERED] : counters[b.N_STARTED]].tolist()
         return rows
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that a job holds or held."""
-        first = int(self.state.held_first[row])
-        for k in range(first, first + int(self.state.held_count[row])):
+        """The half-open intervals of cores that a row's job holds or held."""
+        first = int(self.state.jobs[b.HELD_FIRST, row])
+        for k in range(first, first + int(self.state.jobs[b.HELD_COUNT, row])):
             yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
+
+    def stop_ns(self, row: int) -> int | None:
+        """The instant at which a job that has started is cut at the latest; None if it is not."""
+        stop = int(self.state.jobs[b.STOP, row])
+        return None if stop == b.NEVER else stop
 
     def advance(self, max_ends: int) -> int:
         """Run the engine; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``, and raises on a fault.
@@ -170,7 +216,7 @@ class BatchSimulator:
         if unanswered := self.started():
             raise RuntimeError(f"rows {unanswered} have started and await an outcome or a promise")
         while True:
-            status = engine.advance(self.state, self.place, max_ends)
+            status = engine.advance(self.state, self.place, self.score, self.account, self.clock, self.decide, max_ends)
             if self.settle(status):
                 return status
 
@@ -183,42 +229,210 @@ class BatchSimulator:
             If the status is a fault; the message names the job.
         """
         if status in (engine.DONE, engine.STARTED, engine.DUE, engine.PAUSED):
+            if status == engine.DONE and self._looks.observers:
+                self._look(last=True)
             return True
-        if status == engine.POOL_FULL:
-            pool = max(2 * len(self.state.pool_lo), 1024)
-            room = pool - len(self.state.pool_lo)
-            self.state = self.state._replace(
-                pool_lo=np.concatenate([self.state.pool_lo, np.empty(room, np.int64)]),
-                pool_hi=np.concatenate([self.state.pool_hi, np.empty(room, np.int64)]),
-            )
+        if status in _GROWN:
+            self.state = _GROWN[status](self.state)
             return False
-        job = int(self.workload.job_id[self.due])
+        if status == engine.DECIDE_FAILED:
+            assert self._raised is not None
+            raise self._raised
+        if status == engine.LOOK:
+            self._look()
+            return False
+        if status == engine.OUTAGES_SHORT:
+            self._continue_outages()
+            return False
+        raise self._fault(status)
+
+    def _called(self, now_ns: int) -> int:
+        # By the engine, from compiled code, which no exception can pass through.
+        try:
+            self._decide()
+        except BaseException as error:
+            self._raised = error
+            return 1
+        return 0
+
+    def _decide(self) -> None:
+        counters, view = self.state.counters, self.view
+        view._refresh()
+        view._let_decide()
+        began = time.perf_counter_ns()
+        try:
+            answer = self._policy_decides(view)
+            if not hasattr(answer, "__iter__"):
+                raise PluginError(f"decide() gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
+            rows = view._chosen(answer)
+        except PluginError as error:
+            raise PluginError(f"{self._deciding()}: {error}") from error
+        except TwolevelError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"{self._deciding()}: decide() failed: {type(error).__name__}: {error}") from error
+        finally:
+            view._deciding = False
+        counters[b.DECIDED_NS] = time.perf_counter_ns() - began
+        counters[b.N_CHOSEN] = len(rows)
+        if rows:
+            self.state.chosen[: len(rows)] = rows
+            self._idle_wakes = 0
+        if view._wake_ns is not None:
+            counters[b.WAKE] = view._wake_ns
+            if not rows:
+                self._still_awake()
+
+    def _deciding(self) -> str:
+        return f"batch policy {self.policy.name}, at {self.now_ns} ns"
+
+    def _still_awake(self) -> None:
+        # A policy that has itself woken for ever, and starts nothing, would never come to an end.
+        state = self.state
+        counters = state.counters
+        if counters[b.N_RUNNING] == counters[b.N_ARRIVING] == 0 and counters[b.NEXT_ARRIVAL] == state.arrivals.size:
+            self._idle_wakes += 1
+            if self._idle_wakes > _MAX_IDLE_WAKES:
+                raise PluginError(
+                    f"{self._deciding()}: decide() asked {_MAX_IDLE_WAKES} times in a row to be woken, and started nothing; "
+                    f"nothing runs or arrives any more, and {counters[b.N_WAITING]} jobs wait"
+                )
+
+    def _look(self, *, last: bool = False) -> None:
+        # Before the first event after OBSERVE, where the engine has put that event's instant; or after the last event.
+        counters, view = self.state.counters, self.view
+        until_ns = self.now_ns if last else int(counters[b.OBSERVE]) - 1
+        view._refresh()
+        self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
+        counters[b.OBSERVE] = self._looks.next_ns
+
+    def _so_far(self) -> tuple[int, ...]:
+        # What is another after every instant at which something happened, and the same after one at which nothing did.
+        counters = self.state.counters
+        names = (b.PASSES, b.FREE_CORES, b.N_WAITING, b.NEXT_ARRIVAL, b.ENDED, b.N_DOWN, b.NEXT_BOUNDARY, b.NEXT_CANCEL)
+        return tuple(int(counters[name]) for name in names)
+
+    @property
+    def observations(self) -> list[dict[str, float | int | str]]:
+        """What the observers have noted, a row each time."""
+        return self._looks.noted
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether somebody is shown :attr:`view`: a Python policy, or an observer."""
+        return self._decides or bool(self._looks.observers)
+
+    def _may_go_on(self) -> bool:
+        # Whether the outages are a model's, which never ends.
+        return self._outages is not None and self._outages.known_until_ns < MAX_NS
+
+    def _continue_outages(self) -> None:
+        # Longer lists; the places in them move.
+        assert self._outages is not None
+        longer = self._outages.extend()
+        windows, n_hosts = self.circumstances.windows, self.platform.n_hosts
+        first, down, up = outage_columns(longer, windows, n_hosts)
+        moved = first[:-1] - self.state.outage_first[:-1]
+        self.state.host_status[b.NEXT_OUTAGE] += moved
+        self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
+        self._outages = longer
+        self.state.counters[b.MORE_OUTAGES] = int(self._may_go_on())
+
+    def _fault(self, status: int) -> Exception:
+        row = self.due
+        job = int(self.state.jobs[b.NUMBER, row]) if row >= 0 else -1
         if status == engine.ALLOCATOR_FAULT:
-            raise PluginError(
-                f"allocator {self.allocator.name}: job {job} needs {self.workload.cores[self.due]} free cores, "
+            return PluginError(
+                f"allocator {self.allocator.name}: job {job} needs {self.state.jobs[b.CORES, row]} free cores, "
                 "each once and in ascending intervals; it suggested something else"
             )
         if status == engine.STUCK:
-            raise InputError(
-                f"the simulation is stuck at job {job}: nothing runs or arrives any more, and allocator "
-                f"{self.allocator.name} does not place it on the empty machine"
-            )
+            return InputError(self._why_stuck(row))
         if status == engine.OVERFLOW:
-            raise InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
+            return InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
+        if status == engine.SCORE_FAULT:
+            assert self._scoring is not None
+            return unscored(self._scoring.policy, job, self.now_ns)
+        if status == engine.CHOICE_FAULT:
+            asked, free = self.state.jobs[b.CORES, row], self.state.counters[b.FREE_CORES]
+            reason = f"it asks for {asked} cores, and {free} are free"
+            if asked <= free:
+                reason += ", but its partition, a window or what it asks for beside cores does not allow it now"
+            return PluginError(f"{self._deciding()}: decide() gave job {job}, which does not fit: {reason}")
+        if status == engine.ATTEMPTS:
+            return InputError(
+                f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
+                "allowed: fewer failures, --on-failure lose, or more --max-attempts"
+            )
         raise AssertionError(f"batch engine status {status}")
+
+    def _why_stuck(self, row: int) -> str:
+        at = format_ns(self.now_ns)
+        if row < 0:
+            return f"the simulation is stuck at {at}: nothing runs or arrives any more, and not all jobs have ended"
+        job = self.state.jobs[b.NUMBER, row]
+        if isinstance(self.policy, DecidingPolicy):
+            reason = f"batch policy {self.policy.name} does not start it"
+        elif self.state.counters[b.IDLE] > 0 and self._may_go_on():
+            reason = "the failures of hosts never leave enough of them up for it"
+        elif self.state.counters[b.N_DOWN] > 0:
+            reason = f"{self.state.counters[b.N_DOWN]} hosts are down for ever"
+        else:
+            reason = f"allocator {self.allocator.name} does not place it on the empty machine"
+        return (
+            f"the simulation is stuck at job {job}, at {at}: nothing runs or arrives any more, and {reason}; "
+            f"{self.state.counters[b.N_WAITING]} jobs wait"
+        )
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
         return bool(engine.promise(self.state, row, not_before_ns))
 
-    def outcome(self, row: int, end_ns: int) -> bool:
-        """Tell when a running job ends; False if that is in the past or before its promise."""
-        return bool(engine.outcome(self.state, row, end_ns))
+    def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
+        """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
+        return bool(engine.outcome(self.state, row, end_ns, stopped))
 
     def allocations(self) -> tuple[Array, Array, Array]:
-        """All allocations in workload order: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
-        count = self.state.held_count
+        """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
+        count = self.column(b.HELD_COUNT)
         first = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=first[1:])
-        source = np.repeat(self.state.held_first - first[:-1], count) + np.arange(first[-1])
+        source = np.repeat(self.column(b.HELD_FIRST) - first[:-1], count) + np.arange(first[-1])
         return first, self.state.pool_lo[source], self.state.pool_hi[source]
+
+    def downtime(self) -> Downtime:
+        """When hosts were down, by failure or in maintenance, from 0 to the present instant."""
+        state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns
+        if not len(state.outage_first):
+            return NO_DOWNTIME
+        host = np.repeat(np.arange(2 * n_hosts) % n_hosts, np.diff(state.outage_first))
+        begun = state.outage_down < now
+        up_ns = np.minimum(state.outage_up, now)
+        cores = np.diff(self.platform.first_core)[host]
+        return Downtime(host[begun], cores[begun], state.outage_down[begun], up_ns[begun])
+
+    def decisions(self) -> dict[str, Any]:
+        """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns."""
+        counters = self.state.counters
+        passes, total = int(counters[b.PASSES]), int(counters[b.DECIDE_NS])
+        return {
+            "decisions": passes,
+            "decision_total_ns": total,
+            "decision_mean_ns": total / passes if passes else None,
+            "decision_max_ns": int(counters[b.MAX_DECIDE_NS]),
+        }
+
+    def decision_columns(self) -> dict[str, Array]:
+        """A row a scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns."""
+        names = ("now_ns", "waiting", "started", "decision_ns")
+        n = int(self.state.counters[b.N_DECISIONS])
+        return {name: self.state.decisions[k, :n] for k, name in enumerate(names)}
+
+
+#: What is done about a status that asks for room.
+_GROWN = {
+    engine.POOL_FULL: first_state.grow_pool,
+    engine.ROWS_FULL: first_state.grow_rows,
+    engine.PROFILE_FULL: first_state.grow_profile,
+    engine.DECISIONS_FULL: first_state.grow_decisions,
+}

@@ -68,7 +68,7 @@ class Case:
             "seed": self.seed,
             "slack": self.slack,
             "overhead_ns": self.overhead,
-            "allocator": "given" if wanted else "lowest",
+            "allocator": "given" if wanted else "first-fit",
             "requested": wanted or None,
         }
 

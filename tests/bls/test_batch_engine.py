@@ -1,63 +1,305 @@
-"""The batch engine: the slow reference, cases by hand, and the protocol of promises and outcomes."""
+"""The batch engine: the slow reference, cases by hand, the protocol of promises and outcomes, and what goes wrong."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from batch_cases import FEATURES, BatchCase, cases, expected, finishes, seeded_cases
+from batch_drives import as_users_say, attempts, engine_of, finish, rules_of, simulator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import batch
-from scenarios import Case, cases, done
+from reference import invariants
+from reference.cluster import NeverFinishes
+from reference.machine import Attempt, Host, Job, Machine, Rules, Window
+from test_reference_vectors import VECTORS, jobs_of
 
 import bridge
+from bls import batch_state as b
 from bls import engine
 from bls.allocators import ALLOCATORS
+from bls.circumstances import Circumstances
+from bls.outages import OutageModel, Outages, modelled_outages
+from bls.platform import HostGroup, Platform
 from bls.policies import POLICIES
+from bls.rules import Rules as BatchRules
 from bls.simulator import BatchSimulator
 from bls.workload import Workload
-from traces.errors import InputError
+from traces.errors import InputError, PluginError
 from traces.time import MAX_NS, NS_PER_S
 
-Schedule = list[tuple[int, int, list[tuple[int, int]]]]
+FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
+KEEP = replace(REBUILD, keep=True)
 
 
-@settings(max_examples=1500)
-@given(case=cases(recorded=True, max_jobs=14))
-def test_recorded_run_times_as_the_slow_reference(case: Case) -> None:
-    assert done(case.simulated()) == case.expected()
+# ---- the slow reference ----
+
+
+@settings(max_examples=600)
+@given(case=cases())
+def test_as_the_slow_reference(case: BatchCase) -> None:
+    found = engine_of(case).finish()
+    assert found == expected(case)
+    invariants.check(case.jobs, case.machine, case.rules, found)
+
+
+@pytest.mark.parametrize("feature", ["nothing", *FEATURES])
+def test_each_feature_as_the_slow_reference(feature: str) -> None:
+    for case in seeded_cases(1, 130, () if feature == "nothing" else (feature,)):
+        found = engine_of(case).finish()
+        assert found == expected(case), case
+        invariants.check(case.jobs, case.machine, case.rules, found)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_each_feature_among_others_as_the_slow_reference(feature: str) -> None:
+    place = FEATURES.index(feature)
+    others = (feature, FEATURES[place - 3], FEATURES[place - 7], "orders", "allocators")
+    for case in seeded_cases(2, 60, others, max_jobs=14):
+        found = engine_of(case).finish()
+        assert found == expected(case), case
+        invariants.check(case.jobs, case.machine, case.rules, found)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_the_simulator_tells_the_engine_what_users_say(feature: str) -> None:
+    """The same with platform, rules and circumstances as objects, which the simulator makes arrays of."""
+    place, seen = FEATURES.index(feature), 0
+    for case in seeded_cases(3, 40, (feature, FEATURES[place - 5], "orders", "allocators")):
+        said = as_users_say(case)
+        if said is not None and finishes(said):
+            seen += 1
+            assert finish(simulator_of(said)) == expected(said), said
+    assert seen >= 30
+
+
+@pytest.mark.parametrize("vector", range(len(VECTORS)))
+def test_vectors(vector: int) -> None:
+    n_cores, rows, *answers = VECTORS[vector]
+    fcfs, easy, keep, rebuild = answers
+    for scale in (1, NS_PER_S):
+        jobs = tuple(jobs_of(*((q * scale, n, r * scale, p * scale) for q, n, r, p in rows)))
+        for rules, answer in ((FCFS, fcfs), (EASY, easy), (KEEP, keep), (REBUILD, rebuild or keep)):
+            for by_cores in (False, True) if answer is not None else ():
+                found = engine_of(BatchCase(jobs, Machine((Host(n_cores),)), rules), by_cores=by_cores)
+                found.finish()
+                assert [start // scale for start in found.starts] == answer
+
+
+def drawn(found: list[Attempt]) -> list[str]:
+    """``number.attempt start-end why state``."""
+    return [f"{one.number}.{one.attempt} {one.start}-{one.end} {one.why} {one.state}" for one in found]
+
+
+# ---- by hand ----
+
+
+def found_and_expected(case: BatchCase) -> list[str]:
+    found = engine_of(case).finish()
+    assert found == expected(case)
+    return drawn(found)
+
+
+def test_what_arrives_after_a_slow_pass_is_held_against_what_that_pass_has_started() -> None:
+    """Job 1 starts at 2, so that the shadow time of job 2 is 8: job 3, decided about at 2, may run beside job 1 until then."""
+    jobs = jobs_of((1, 5, 6, 6), (1, 8, 6, 6), (2, 1, 6, 6))
+    case = BatchCase(tuple(jobs), Machine((Host(4), Host(4))), replace(EASY, order="sjf", cost=1))
+    assert found_and_expected(case) == [
+        "1.0 2-8 head completed",
+        "2.0 10-16 reserved completed",
+        "3.0 3-9 backfill completed",
+    ]
+
+
+def test_a_slow_pass_gives_up_the_slots_that_it_kept_before_its_jobs_hold_more() -> None:
+    """Reservations name cores that a job which starts late still has when they begin."""
+    jobs = [Job(1, 6, 5, 5, 5), Job(2, 10, 3, 7, 3), Job(3, 11, 2, 1, 4)]
+    wanted = (frozenset(range(1, 6)), frozenset(range(7)), frozenset({4}))
+    jobs = [replace(job, wanted=cores) for job, cores in zip(jobs, wanted, strict=True)]
+    case = BatchCase(tuple(jobs), Machine((Host(4), Host(4))), replace(KEEP, allocator="given", cost=2))
+    assert [one.split()[1] for one in found_and_expected(case)] == ["8-13", "16-19", "21-23"]
+
+
+def test_while_the_scheduler_is_busy_with_nothing_no_pass_is_owed() -> None:
+    """Job 1 is withdrawn at 8, before its submit at 9, at which nothing happens: the pass of 8 is over at 11."""
+    jobs = [Job(1, 9, 2, 1, 2, cancel=8), Job(2, 12, 8, 6, 1, cancel=14)]
+    case = BatchCase(tuple(jobs), Machine((Host(6),)), replace(EASY, cost=3))
+    assert found_and_expected(case) == ["1.0 -1--1 never cancelled", "2.0 14-14 head cancelled"]
+
+
+def test_what_runs_from_the_start_does_not_run_on_hosts_in_maintenance() -> None:
+    """Job 1 needs a core of host 1, which is not up before 3, and waits; a reservation does not keep job 2 off."""
+    windows = (Window(0, 3, True, frozenset({2, 3})), Window(2, 9, False, frozenset({0, 1})))
+    jobs = [Job(1, 0, 3, 3, 3, preset=True), Job(2, 0, 3, 2, 3, preset=True)]
+    case = BatchCase(tuple(jobs), Machine((Host(2), Host(2)), windows=windows), FCFS)
+    assert found_and_expected(case) == ["1.0 9-12 head completed", "2.0 0-3 preset completed"]
+
+
+@pytest.mark.parametrize("by_cores", [False, True])
+@pytest.mark.parametrize("rules", [EASY, KEEP, REBUILD])
+def test_a_thousand_things_may_happen_while_the_scheduler_is_busy(rules: Rules, by_cores: bool) -> None:
+    outages = tuple((t, t + 1) for t in range(10, 2000, 2))
+    jobs = jobs_of((0, 1, 9, 9), (5, 2, 9, 9), (6, 2, 9, 9))
+    case = BatchCase(
+        tuple(jobs), Machine((Host(1), Host(1, outages=outages))), replace(rules, cost=3000, counts=not by_cores)
+    )
+    found = engine_of(case, by_cores=by_cores).finish()
+    assert found == expected(case)
+    assert drawn(found)[0] == "1.0 3000-3009 head completed"
+
+
+@pytest.mark.parametrize("rules", [FCFS, EASY, replace(EASY, depth=2), KEEP, REBUILD])
+@pytest.mark.parametrize(("wait_ns", "start"), [(None, 20), (3, 10), (0, 7)])
+def test_who_has_waited_long_enough_accepts_more_switches(rules: Rules, wait_ns: int | None, start: int) -> None:
+    """From 7 on each of the two hosts has one free core: job 5 asks for two on one switch, which there are from 20 on."""
+    jobs = jobs_of((0, 2, 5, 5), (0, 1, 6, 6), (0, 1, 20, 20), (1, 1, 20, 20), (7, 2, 4, 4))
+    jobs[4] = replace(jobs[4], limit=1)
+    machine = Machine((Host(2), Host(2)), switches=((0, 0, 1), (0, 1, 2)))
+    case = BatchCase(tuple(jobs), machine, replace(rules, allocator="topology"))
+    said = replace(rules_of(case.rules), switch_wait_ns=wait_ns)
+    assert [one.start for one in finish(simulator_of(case, rules=said))] == [0, 0, 0, 5, start]
+
+
+# ---- relations between kinds of backfilling ----
+
+_PLANNED = """
+import sys
+import bls.scheduling_pass as scheduling
+from bls import batch_state as b, first_state
+from batch_cases import seeded_cases
+from batch_drives import engine_of
+
+by_itself = scheduling._easy, scheduling._only_the_newcomer
+general = scheduling._planned, lambda state, place: -1
+new_state = first_state.new_state
+
+
+def roomy(given):
+    # Room for a plan, though there is one reservation only.
+    given.counters[b.DEPTH] = 2
+    state = new_state(given)
+    state.counters[b.DEPTH] = 1
+    return state
+
+
+backfilled = 0
+for case in seeded_cases(6, 400, ("orders", "kill", "cancel", "limits", "outages", "presets", "dependencies", "cost")):
+    if case.rules.depth != 1:
+        continue
+    first_state.new_state = roomy
+    scheduling._easy, scheduling._only_the_newcomer = by_itself
+    one = engine_of(case).finish()
+    scheduling._easy, scheduling._only_the_newcomer = general
+    other = engine_of(case).finish()
+    assert one == other, (case, one, other)
+    backfilled += sum(each.why == "backfill" for each in one)
+print("backfilled", backfilled)
+"""
+
+
+def test_easy_is_the_general_plan_with_one_reservation() -> None:
+    """The pass of EASY knows two numbers, shadow time and extra cores; in its place that of all depths gives the same.
+
+    One pass cannot be put in the place of another in compiled code.
+    """
+    tests = Path(__file__).resolve().parents[1]
+    path = os.pathsep.join([str(tests), str(tests.parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
+    run = subprocess.run([sys.executable, "-c", _PLANNED], capture_output=True, text=True, env=environment, check=False)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout.split()[1]) > 20
+
+
+PLAIN = ("orders", "kill", "cancel", "outages", "dependencies", "cost")
+
+
+def test_without_reservations_counting_cores_and_knowing_them_is_the_same() -> None:
+    """What is free now is free on whatever cores; with first-fit, they are the same ones, too."""
+    seen = 0
+    for case in seeded_cases(7, 400, PLAIN):
+        if case.rules.depth == 0:
+            seen += 1
+            assert engine_of(case, by_cores=True).finish() == engine_of(case, by_cores=False).finish(), case
+    assert seen > 40
+
+
+def test_a_reservation_that_names_its_cores_holds_these() -> None:
+    """Job 1 holds cores 2 and 3 until 10, when job 2 needs three cores: that leaves one, whichever it is; or core 3.
+
+    So job 3 may be backfilled by counts, and does not fit on cores 0 and 1, which are named for job 2.
+    """
+    jobs = jobs_of((0, 2, 3, 3), (0, 2, 10, 10), (3, 3, 5, 5), (4, 1, 20, 20))
+    case = BatchCase(tuple(jobs), Machine((Host(4),)), EASY)
+    assert drawn(engine_of(case, by_cores=False).finish())[2:] == [
+        "3.0 10-15 reserved completed",
+        "4.0 4-24 backfill completed",
+    ]
+    assert drawn(engine_of(case, by_cores=True).finish())[2:] == [
+        "3.0 10-15 reserved completed",
+        "4.0 10-30 head completed",
+    ]
+
+
+@settings(max_examples=200)
+@given(case=cases((), max_jobs=14), keep=st.booleans())
+def test_conservative_with_exact_estimates_starts_no_job_later_than_fcfs(case: BatchCase, keep: bool) -> None:
+    jobs = tuple(replace(job, run=job.estimate) for job in case.jobs)
+    case = replace(case, jobs=jobs, rules=replace(FCFS, allocator=case.rules.allocator))
+    by_fcfs, planned = engine_of(case), engine_of(replace(case, rules=replace(case.rules, depth=None, keep=keep)))
+    by_fcfs.finish()
+    planned.finish()
+    assert all(one <= other for one, other in zip(planned.starts, by_fcfs.starts, strict=True))
+
+
+@settings(max_examples=200)
+@given(case=cases((), max_jobs=14))
+def test_a_plan_that_is_kept_is_the_plan_made_anew_while_nothing_is_gained_or_lost(case: BatchCase) -> None:
+    """Exact estimates in fcfs order: then every earliest slot stays where it is."""
+    jobs = tuple(replace(job, run=job.estimate) for job in case.jobs)
+    case = replace(case, jobs=jobs)
+    kept = engine_of(replace(case, rules=replace(case.rules, order="fcfs", depth=None, keep=True))).finish()
+    assert kept == engine_of(replace(case, rules=replace(case.rules, order="fcfs", depth=None, keep=False))).finish()
+
+
+def test_a_kept_slot_at_the_next_instant_is_kept() -> None:
+    """Job 3 waits behind job 2, whose own slot moves earlier when job 1 ends early, so that job 3 has one at 3."""
+    jobs = jobs_of((0, 4, 9, 2), (1, 4, 1, 1), (1, 4, 2, 2))
+    found = engine_of(BatchCase(tuple(jobs), Machine((Host(4),)), KEEP)).finish()
+    assert drawn(found)[1:] == ["2.0 2-3 reserved completed", "3.0 3-5 reserved completed"]
+
+
+# ---- promises and outcomes ----
+
+Schedule = list[tuple[int, int, tuple[int, ...]]]
 
 
 def schedule(simulator: BatchSimulator) -> Schedule:
-    state = simulator.state
-    ends = zip(state.start_ns.tolist(), state.end_ns.tolist(), strict=True)
-    return [(start, end, list(simulator.allocation(row))) for row, (start, end) in enumerate(ends)]
+    return [(one.start, one.end, one.cores) for one in attempts(simulator.state)]
 
 
-def simulator_of(case: Case, *, recorded: bool = False) -> BatchSimulator:
-    options = case.options()
-    return BatchSimulator(
-        case.workload(),
-        len(case.core_speeds),
-        POLICIES[case.policy],
-        ALLOCATORS[options["allocator"]],
-        slack=case.slack,
-        recorded=recorded,
-        requested=options["requested"],
-    )
+#: What a case of these may have: everything that a run time must be known for is left out.
+SUSPENDED = ("orders", "allocators", "units", "resources", "limits", "dependencies")
 
 
-def with_known_run_times(case: Case) -> Schedule:
-    simulator = simulator_of(case, recorded=True)
-    assert simulator.advance(10**6) == engine.DONE
-    return schedule(simulator)
+def saying(case: BatchCase) -> BatchCase:
+    said = as_users_say(case)
+    assert said is not None
+    return said
 
 
-@settings(max_examples=300)
-@given(case=cases(recorded=True, max_jobs=14), pause=st.integers(0, 3))
-def test_pauses_and_immediate_outcomes_change_nothing(case: Case, pause: int) -> None:
-    simulator, run_ns = simulator_of(case), case.workload().run_ns.tolist()
+suspended_cases = cases(SUSPENDED, max_jobs=12).filter(lambda case: as_users_say(case) is not None).map(saying)
+
+
+@settings(max_examples=200)
+@given(case=suspended_cases, pause=st.integers(0, 3))
+def test_pauses_and_immediate_outcomes_change_nothing(case: BatchCase, pause: int) -> None:
+    simulator, run_ns = simulator_of(case, recorded=False), [job.run for job in case.jobs]
     status, ended = engine.PAUSED, 0
     while status != engine.DONE:
         status = simulator.advance(pause)
@@ -65,29 +307,31 @@ def test_pauses_and_immediate_outcomes_change_nothing(case: Case, pause: int) ->
         ended = simulator.ended
         for row in simulator.started() if status == engine.STARTED else []:
             assert simulator.outcome(row, simulator.now_ns + run_ns[row])
-    assert schedule(simulator) == with_known_run_times(case)
+    assert attempts(simulator.state) == expected(case)
     assert ended == len(run_ns)
 
 
-@settings(max_examples=500)
-@given(case=cases(recorded=True, max_jobs=14), data=st.data())
-def test_promises_and_late_outcomes_in_any_order_change_nothing(case: Case, data: st.DataObject) -> None:
+@settings(max_examples=250)
+@given(case=suspended_cases, data=st.data())
+def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase, data: st.DataObject) -> None:
     """Each job that starts gets its outcome, or a promise, at once, in any order. Whoever waits for a due job may hear of
     others first, and of that job only a later promise; what is true gives the one schedule, however it is told."""
-    simulator, run_ns = simulator_of(case), case.workload().run_ns.tolist()
+    simulator, run_ns = simulator_of(case, recorded=False), [job.run for job in case.jobs]
     promised: dict[int, int] = {}  # running jobs that have no outcome yet
+
+    def end_of(row: int) -> int:
+        return int(simulator.column(b.START)[row]) + run_ns[row]
 
     def end(row: int) -> None:
         promised.pop(row, None)
-        assert simulator.outcome(row, int(simulator.state.start_ns[row]) + run_ns[row])
+        assert simulator.outcome(row, end_of(row))
 
     def tell(row: int) -> None:
         if data.draw(st.booleans()):
             end(row)
         else:
             # Now and then a promise that says nothing new.
-            least = max(promised.get(row, 0), simulator.now_ns)
-            most = int(simulator.state.start_ns[row]) + run_ns[row]
+            least, most = max(promised.get(row, 0), simulator.now_ns), end_of(row)
             promised[row] = data.draw(st.sampled_from((least, most)) | st.integers(least, most))
             assert simulator.promise(row, promised[row])
 
@@ -109,7 +353,37 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: Case, data
             if data.draw(st.integers(0, 4)) == 0:
                 end(row)
     assert not promised
-    assert schedule(simulator) == with_known_run_times(case)
+    assert attempts(simulator.state) == expected(case)
+
+
+@settings(max_examples=200)
+@given(
+    case=cases(("orders", "kill", "cancel", "maintenance", "outages", "reservations", "cost"), max_jobs=12),
+    data=st.data(),
+)
+def test_a_job_that_is_told_to_stop_and_does_so_is_cut_as_if_its_run_time_were_known(
+    case: BatchCase, data: st.DataObject
+) -> None:
+    said = as_users_say(case)
+    if said is None or not finishes(said):
+        return
+    simulator = simulator_of(said, recorded=False)
+    while (status := simulator.advance(5)) != engine.DONE:
+        rows = simulator.started() if status == engine.STARTED else [simulator.due] if status == engine.DUE else []
+        for row in rows:
+            run = said.jobs[int(simulator.column(b.ORIGIN)[row])].run
+            natural, stop = int(simulator.column(b.START)[row]) + run, simulator.stop_ns(row)
+            stopped = stop is not None and stop < natural
+            last = natural if not stopped or stop is None else stop
+            if status == engine.STARTED and data.draw(st.booleans()):
+                assert simulator.promise(row, data.draw(st.integers(simulator.now_ns, last)))
+                continue
+            if stop is not None:
+                assert not simulator.outcome(row, stop + 1), "beyond its stop"
+            if stopped and last > simulator.now_ns:
+                assert not simulator.outcome(row, last - 1, True), "cut at another instant than was said"
+            assert simulator.outcome(row, last, stopped)
+    assert attempts(simulator.state) == expected(said)
 
 
 def jobs(*rows: tuple[int, float, float, int, float]) -> Workload:
@@ -117,8 +391,13 @@ def jobs(*rows: tuple[int, float, float, int, float]) -> Workload:
     return Workload.from_jobs(rows)
 
 
-def ready(workload: Workload, n_cores: int = 4, **options: Any) -> BatchSimulator:
-    return BatchSimulator(workload, n_cores, POLICIES["fcfs"], ALLOCATORS["lowest"], **options)
+def machine(n_cores: int = 4, n_hosts: int = 1) -> Platform:
+    return Platform((HostGroup(n_hosts, n_cores // n_hosts, 4.0),))
+
+
+def ready(workload: Workload, platform: Platform | None = None, policy: Any = None, **options: Any) -> BatchSimulator:
+    allocator = ALLOCATORS[options.pop("allocator", "first-fit")]
+    return BatchSimulator(workload, platform or machine(), policy or POLICIES["fcfs"], allocator, **options)
 
 
 def test_the_engine_runs_on_to_the_earliest_promise_only() -> None:
@@ -141,9 +420,9 @@ def test_the_engine_runs_on_to_the_earliest_promise_only() -> None:
     assert simulator.outcome(0, 8 * NS_PER_S)
     assert simulator.advance(100) == engine.DONE
     assert schedule(simulator) == [
-        (0, 8 * NS_PER_S, [(0, 2)]),
-        (0, 6 * NS_PER_S, [(2, 4)]),
-        (6 * NS_PER_S, 20 * NS_PER_S, [(2, 4)]),
+        (0, 8 * NS_PER_S, (0, 1)),
+        (0, 6 * NS_PER_S, (2, 3)),
+        (6 * NS_PER_S, 20 * NS_PER_S, (2, 3)),
     ]
 
 
@@ -157,6 +436,7 @@ def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
     assert not simulator.outcome(0, MAX_NS + 1), "beyond the end of time"
     assert not simulator.promise(1, now + 5), "not started"
     assert not simulator.outcome(1, now + 5), "not started"
+    assert not simulator.outcome(0, now + 5, True), "nothing cuts it"
     assert simulator.started() == [0]
     assert simulator.promise(0, now + 3)
     assert not simulator.promise(0, now + 2), "takes a promise back"
@@ -184,89 +464,56 @@ def test_a_job_may_end_at_the_instant_at_which_it_starts() -> None:
 def test_ends_come_before_arrivals_and_both_before_one_pass() -> None:
     """At 10 s the machine falls free and a shorter job arrives: under SJF it goes before the one that has waited."""
     workload = jobs((1, 0, 10, 4, 10), (2, 1, 8, 4, 8), (3, 10, 2, 4, 2))
-    result = bridge.simulate(workload, _four_cores(), bls="sjf", als="recorded")
+    result = bridge.simulate(workload, machine(), bls="sjf", als="recorded")
     assert (result.jobs.start_ns // NS_PER_S).tolist() == [0, 12, 10]
 
 
 def test_the_head_blocks() -> None:
     """Job 2 asks for all cores; job 3 asks for one, which is free, and waits behind it."""
     workload = jobs((1, 0, 10, 3, 10), (2, 1, 5, 4, 5), (3, 2, 1, 1, 1))
-    result = bridge.simulate(workload, _four_cores(), als="recorded")
+    result = bridge.simulate(workload, machine(), als="recorded")
     assert (result.jobs.start_ns // NS_PER_S).tolist() == [0, 10, 15]
 
 
 def test_jobs_take_the_lowest_numbered_free_cores_wherever_they_are() -> None:
     workload = jobs((1, 0, 1, 1, 1), (2, 0, 9, 1, 9), (3, 0, 1, 1, 1), (4, 0, 9, 1, 9), (5, 1, 3, 2, 3))
-    result = bridge.simulate(workload, _four_cores(), als="recorded")
+    result = bridge.simulate(workload, machine(), als="recorded")
     assert result.jobs.allocation.tolist() == ["0", "1", "2", "3", "0 2"]
 
 
-def _four_cores() -> Any:
-    from bls.platform import HostGroup, Platform
-
-    return Platform((HostGroup(1, 4, 4.0),))
-
-
-#: (number, submit, cores, estimate, run) and the starts under FCFS with a blocking head, on M cores; all in seconds.
-#: Ends come before submissions at equal times. These are the first column of vectors made to tell EASY backfilling
-#: from its imitations, where job 2 is the head that everything else turns on.
-FCFS_VECTORS = [
-    (4, [(1, 0, 3, 10, 10), (2, 1, 4, 5, 5), (3, 2, 1, 8, 8), (4, 3, 1, 9, 9)], [0, 10, 15, 15]),
-    (6, [(1, 0, 4, 10, 10), (2, 1, 4, 5, 5), (3, 2, 2, 100, 100), (4, 3, 2, 4, 4)], [0, 10, 10, 15]),
-    (4, [(1, 0, 3, 500, 100), (2, 1, 4, 50, 50), (3, 2, 1, 98, 98), (4, 3, 1, 600, 600)], [0, 100, 150, 150]),
-    (4, [(1, 1, 3, 5, 5), (2, 1, 2, 3, 3), (3, 2, 3, 1, 1), (4, 2, 2, 1, 1), (5, 3, 1, 5, 5)], [1, 6, 9, 10, 10]),
-    (4, [(1, 0, 2, 6, 6), (2, 0, 3, 1, 1), (3, 0, 2, 5, 5), (4, 0, 4, 2, 2), (5, 1, 1, 3, 3)], [0, 6, 7, 12, 14]),
-]
+def test_a_started_job_that_is_told_nothing_is_not_forgotten() -> None:
+    simulator = ready(jobs((1, 0, 5, 1, 5)))
+    assert simulator.advance(1) == engine.STARTED
+    with pytest.raises(RuntimeError, match="await an outcome or a promise"):
+        simulator.advance(1)
+    assert simulator.outcome(0, 5 * NS_PER_S)
+    assert simulator.advance(10) == engine.DONE
 
 
-@pytest.mark.parametrize(("n_cores", "rows", "starts"), FCFS_VECTORS)
-def test_fcfs_vectors(n_cores: int, rows: list[tuple[int, int, int, int, int]], starts: list[int]) -> None:
-    workload = jobs(*((number, submit, run, cores, estimate) for number, submit, cores, estimate, run in rows))
-    simulator = ready(workload, n_cores, recorded=True)
-    assert simulator.advance(100) == engine.DONE
-    assert [start // NS_PER_S for start, _, _ in schedule(simulator)] == starts
-    # The reference is held to them as well.
-    listed = [batch.Job(number, submit, run, cores, estimate) for number, submit, cores, estimate, run in rows]
-    placed = batch.simulate(listed, n_cores, "fcfs", 2.0, lambda row, start, _: start + listed[row].run)
-    assert [job.start for job in placed] == starts
-
-
-def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
-    with pytest.raises(InputError, match="job 2 asks for 5 cores; the platform has 4"):
-        ready(jobs((1, 0, 1, 1, 1), (2, 0, 1, 5, 1)))
-
-
-@pytest.mark.parametrize(("submit", "run"), [(MAX_NS, 1), (MAX_NS, MAX_NS), (1, MAX_NS)])
-def test_the_end_of_time_is_an_error(submit: int, run: int) -> None:
-    column = [np.array([value], np.int64) for value in (7, submit, run, 1, 1, 1)]
-    late = Workload.from_lines(column, header=(), rejects={}, source="w", n_lines=1)
-    with pytest.raises(InputError, match=f"job 7 would end beyond the last simulated instant, {MAX_NS} ns"):
-        ready(late, recorded=True).advance(100)
-    last = late.take(np.array([0]), submit_ns=np.array([MAX_NS - 5]), run_ns=np.array([5]))
-    simulator = ready(last, recorded=True)
-    assert simulator.advance(100) == engine.DONE
-    assert simulator.now_ns == MAX_NS
+# ---- room ----
 
 
 def test_more_allocations_than_there_is_room_for() -> None:
     """Every second core of 64 is held for long, so each of many jobs of 32 cores takes 32 intervals."""
     pins = [(n, 0.0, 10**6 if n % 2 else 1.0, 1, 1.0) for n in range(64)]
     wide = [(100 + n, 1.0, 1.0, 32, 1.0) for n in range(400)]
-    simulator = ready(jobs(*pins, *wide), 64, recorded=True)
+    simulator = ready(jobs(*pins, *wide), machine(64), recorded=True)
     room = len(simulator.state.pool_lo)
-    assert simulator.advance(10**6) == engine.DONE
+    while simulator.advance(10**6) != engine.DONE:
+        pass
     assert len(simulator.state.pool_lo) > room
-    holes = [(core, core + 1) for core in range(0, 64, 2)]
-    found = schedule(simulator)
-    assert [(start, held) for start, _, held in found[64:]] == [((1 + n) * NS_PER_S, holes) for n in range(400)]
+    holes = tuple(range(0, 64, 2))
+    assert [(start, held) for start, _, held in schedule(simulator)[64:]] == [
+        ((1 + n) * NS_PER_S, holes) for n in range(400)
+    ]
     first, lo, hi = simulator.allocations()
     assert first[-1] == 64 + 400 * 32
-    assert list(zip(lo[-32:].tolist(), hi[-32:].tolist(), strict=True)) == holes
+    assert list(zip(lo[-32:].tolist(), hi[-32:].tolist(), strict=True)) == [(core, core + 1) for core in holes]
 
 
 def test_room_runs_out_within_a_pass_that_waits_for_answers() -> None:
-    simulator = ready(jobs(*((n, 0.0, 1.0, 1, 1.0) for n in range(8))), 8)
-    tight = {"pool_lo": np.empty(3, np.int64), "pool_hi": np.empty(3, np.int64)}
+    simulator = ready(jobs(*((n, 0.0, 1.0, 1, 1.0) for n in range(8))), machine(8))
+    tight: dict[str, Any] = {"pool_lo": np.empty(3, np.int64), "pool_hi": np.empty(3, np.int64)}
     simulator.state = simulator.state._replace(**tight)
     started = []
     while simulator.advance(100) == engine.STARTED:
@@ -274,14 +521,198 @@ def test_room_runs_out_within_a_pass_that_waits_for_answers() -> None:
             started.append(row)
             assert simulator.outcome(row, NS_PER_S)
     assert started == list(range(8))
-    assert schedule(simulator) == [(0, NS_PER_S, [(core, core + 1)]) for core in range(8)]
+    assert schedule(simulator) == [(0, NS_PER_S, (core,)) for core in range(8)]
 
 
-def test_a_started_job_that_is_told_nothing_is_not_forgotten() -> None:
-    workload = Workload.from_jobs([(1, 0, 5, 1, 5)])
-    simulator = BatchSimulator(workload, 4, POLICIES["fcfs"], ALLOCATORS["lowest"])
-    assert simulator.advance(1) == engine.STARTED
-    with pytest.raises(RuntimeError, match="await an outcome or a promise"):
-        simulator.advance(1)
-    assert simulator.outcome(0, 5 * NS_PER_S)
-    assert simulator.advance(10) == engine.DONE
+@pytest.mark.parametrize("keep", [False, True])
+def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
+    """Rows, slices, decisions and reservations begin with room for next to nothing."""
+    grown: set[str] = set()
+    for any_rules in seeded_cases(8, 60, ("outages", "units", "maintenance", "dependencies"), max_jobs=14):
+        case = replace(any_rules, rules=replace(any_rules.rules, depth=None, keep=keep, requeue=True))
+        try:
+            answer = expected(case)
+        except NeverFinishes:
+            continue
+        tight = engine_of(case)
+        state = tight.state
+        small: dict[str, Any] = {
+            "pool_lo": state.pool_lo[:1].copy(),
+            "pool_hi": state.pool_hi[:1].copy(),
+            "decisions": np.zeros((4, 1), np.int64),
+        }
+        if len(state.kept_lo):
+            small |= {"kept_lo": state.kept_lo[:1].copy(), "kept_hi": state.kept_hi[:1].copy()}
+        if len(state.cores_profile.ns):
+            n = int(state.cores_profile.used[0]) + 4
+            for name in ("cores_profile", "cores_plan"):
+                profile = getattr(state, name)
+                small[name] = type(profile)(profile.used, *(column[:n].copy() for column in profile[1:]))
+        sizes = {
+            name: np.shape(getattr(state._replace(**small), name))
+            for name in ("decisions", "kept_lo", "jobs", "pool_lo")
+        }
+        tight.state = state._replace(**small)
+        assert tight.finish() == answer, case
+        grown |= {name for name, size in sizes.items() if np.shape(getattr(tight.state, name)) != size}
+        if len(state.cores_profile.ns) and len(tight.state.cores_profile.ns) > n:
+            grown.add("slices")
+        k = int(tight.state.counters[b.N_DECISIONS])
+        assert k == tight.state.counters[b.PASSES]
+        assert (np.diff(tight.state.decisions[0, :k]) >= 0).all()
+        assert tight.state.decisions[2, :k].sum() + sum(one.why == "preset" for one in answer) == sum(
+            one.start >= 0 for one in answer
+        )
+    assert grown == {"decisions", "jobs", "pool_lo", "slices"} | ({"kept_lo"} if keep else set())
+
+
+# ---- what goes wrong ----
+
+
+def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
+    with pytest.raises(InputError, match="job 2 asks for 5 cores; the platform has 4"):
+        ready(jobs((1, 0, 1, 1, 1), (2, 0, 1, 5, 1)))
+
+
+@pytest.mark.parametrize("backfill", ["none", "easy", "2", "conservative"])
+@pytest.mark.parametrize(("submit", "run"), [(MAX_NS, 1), (MAX_NS, MAX_NS), (1, MAX_NS)])
+def test_the_end_of_time_is_an_error(submit: int, run: int, backfill: str) -> None:
+    column = [np.array([value], np.int64) for value in (7, submit, run, 1, 1, 1)]
+    late = Workload.from_lines(column, header=(), rejects={}, source="w", n_lines=1)
+    rules = BatchRules(backfill=backfill)
+    with pytest.raises(InputError, match=f"job 7 would end beyond the last simulated instant, {MAX_NS} ns"):
+        finish(ready(late, recorded=True, rules=rules))
+    last = late.take(np.array([0]), submit_ns=np.array([MAX_NS - 5]), run_ns=np.array([5]))
+    simulator = ready(last, recorded=True, rules=rules)
+    finish(simulator)
+    assert simulator.now_ns == MAX_NS
+
+
+@pytest.mark.parametrize("allocator", ["first-fit", "contiguous"])
+@pytest.mark.parametrize("backfill", ["none", "easy", "2", "conservative"])
+def test_estimates_up_to_the_end_of_time_are_planned_with(backfill: str, allocator: str) -> None:
+    """Nothing overflows; whoever stands behind such a job has no slot that could be, and starts when it has ended."""
+    rows = [(1, 0, 5, 3, MAX_NS), (2, 1, 5, 4, MAX_NS), (3, 2, 5, 4, MAX_NS), (4, 3, 5, 1, MAX_NS), (5, 4, 5, 4, 1)]
+    columns = [*np.array(rows, np.int64).T.copy(), np.arange(1, 6)]
+    workload = Workload.from_lines(columns, header=(), rejects={}, source="w", n_lines=5)
+    workload = replace(workload, submit_ns=workload.submit_ns + MAX_NS // 2)
+    for conservative in ("keep", "rebuild"):
+        rules = BatchRules(backfill=backfill, conservative=conservative)
+        found = finish(ready(workload, recorded=True, rules=rules, allocator=allocator))
+        assert sorted(one.number for one in found) == [1, 2, 3, 4, 5]
+        assert [one.end - one.start for one in found] == [5] * 5
+        assert found[0].start == MAX_NS // 2
+
+
+def outages_of(*hosts: list[tuple[int, int]]) -> Circumstances:
+    first = np.cumsum([0] + [len(host) for host in hosts])
+    pairs = np.array([pair for host in hosts for pair in host], np.int64).reshape(-1, 2).T.copy()
+    return Circumstances(outages=Outages(first, pairs[0], pairs[1]))
+
+
+KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
+
+
+@pytest.mark.parametrize(("backfill", "kind"), KINDS)
+def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> None:
+    around = outages_of([(2 * NS_PER_S, MAX_NS)], [])
+    workload = jobs((1, 0, 5, 2, 5), (7, 3, 1, 4, 1), (8, 4, 1, 1, 1))
+    simulator = ready(
+        workload,
+        machine(4, 2),
+        recorded=True,
+        rules=BatchRules(backfill, kind, on_failure="lose"),
+        circumstances=around,
+    )
+    with pytest.raises(InputError, match="stuck at job 7") as error:
+        finish(simulator)
+    assert "1 hosts are down for ever" in str(error.value)
+
+
+def answer_at_once(simulator: BatchSimulator) -> None:
+    """All jobs end as they start."""
+    while simulator.advance(10**6) != engine.DONE:
+        for row in simulator.started():
+            assert simulator.outcome(row, simulator.now_ns)
+
+
+@pytest.mark.parametrize(("backfill", "kind"), KINDS)
+def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, kind: str) -> None:
+    """Both hosts are up at once for a nanosecond now and then, or never; outages of a model have no end."""
+    model = modelled_outages(OutageModel(2, 10**6, 3), 8)
+    around = Circumstances(outages=model)
+    simulator = ready(
+        jobs((1, 0, 1, 1, 1e-9), (7, 3, 1, 8, 1)), machine(8, 8), rules=BatchRules(backfill, kind), circumstances=around
+    )
+    with pytest.raises(InputError, match=r"job [17]"):
+        answer_at_once(simulator)
+
+
+class Idle:
+    """Starts nothing, ever."""
+
+    name = "idle"
+
+    def decide(self, view: Any) -> list[Any]:
+        return []
+
+
+class Sleepless(Idle):
+    name = "sleepless"
+
+    def decide(self, view: Any) -> list[Any]:
+        view.wake_at(view.now_ns + 1)
+        return []
+
+
+@pytest.mark.parametrize("policy", [Idle(), Sleepless()])
+@pytest.mark.parametrize("failures", [False, True])
+def test_a_policy_that_never_starts_anything_is_noticed(policy: Idle, failures: bool) -> None:
+    model = modelled_outages(OutageModel(10**9, 10**9, 3), 4)
+    around = Circumstances(outages=model) if failures else Circumstances()
+    with pytest.raises((InputError, PluginError), match=policy.name):
+        finish(ready(jobs((7, 0, 1, 1, 1)), machine(4, 4), policy, recorded=True, circumstances=around))
+
+
+def test_an_allocator_that_never_places_a_job_is_named() -> None:
+    """Units of two cores do not fit hosts of one."""
+    case = BatchCase((replace(Job(7, 0, 1, 2, 1), unit_cores=2),), Machine((Host(1), Host(1))))
+    for rules in (FCFS, EASY, KEEP, REBUILD):
+        with pytest.raises(
+            InputError, match=r"stuck at job 7.*allocator first-fit does not place it on the empty machine"
+        ):
+            finish(simulator_of(replace(case, rules=rules)))
+
+
+def test_a_job_that_is_cut_again_and_again_is_named() -> None:
+    around = outages_of([(k * NS_PER_S, k * NS_PER_S + 1) for k in range(1, 40)])
+    rules = BatchRules(max_attempts=30)
+    with pytest.raises(InputError, match="job 7 was cut by the failure of a host 30 times"):
+        finish(ready(jobs((7, 0, 2, 1, 2)), recorded=True, rules=rules, circumstances=around))
+    found = finish(ready(jobs((7, 0, 2, 1, 2)), recorded=True, rules=BatchRules(max_attempts=40), circumstances=around))
+    assert [one.state for one in found] == ["requeued"] * 39 + ["completed"]
+    assert found[-1].end == 41 * NS_PER_S + 1
+    lost = finish(
+        ready(jobs((7, 0, 2, 1, 2)), recorded=True, rules=BatchRules(on_failure="lose"), circumstances=around)
+    )
+    assert [(one.end, one.state) for one in lost] == [(NS_PER_S, "failed")]
+
+
+@pytest.mark.parametrize(("backfill", "kind"), KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(seed: int, backfill: str, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [
+        (k, int(t), int(p), int(n), int(r)) for k, (t, p, n, r) in enumerate(rng.integers(1, [400, 30, 7, 40], (60, 4)))
+    ]
+    workload, model = jobs(*rows), OutageModel(40 * NS_PER_S, 5 * NS_PER_S, seed)
+    answers = []
+    for count in (1, 2000):
+        around = Circumstances(outages=modelled_outages(model, 3, count))
+        simulator = ready(
+            workload, machine(6, 3), recorded=True, rules=BatchRules(backfill, kind), circumstances=around
+        )
+        answers.append(finish(simulator))
+    assert answers[0] == answers[1]
+    assert max(one.attempt for one in answers[0]) > 0
+    assert answers[0][0].end > 0

@@ -1,21 +1,31 @@
-"""Batch metrics: a case by hand, and exact arithmetic."""
+"""Batch metrics: cases by hand, and against the definitions said literally."""
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pages import ROOT
+from small_schedules import Row, Small, column, small_schedules
 
-from bls.metrics import batch_metrics, bounded_slowdown, slowdown
+from bls.metrics import (
+    batch_metrics,
+    bounded_slowdown,
+    per_processor_slowdown,
+    schedule_metrics,
+    slowdown,
+    started_and_finished,
+    unfairness,
+    utilisation_within,
+)
+from bls.metrics_exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
+from bls.metrics_schedule import STATES, WHY, Allocations, Schedule
 
 S = 10**9
-
-
-def column(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 def test_by_hand() -> None:
@@ -24,6 +34,8 @@ def test_by_hand() -> None:
     assert slowdown(submit, start, end).tolist() == [1.0, 14 / 5, 14.0]
     # With τ = 10 s: A 10/10, B 14/10, C 14/10.
     assert bounded_slowdown(submit, start, end).tolist() == [1.0, 1.4, 1.4]
+    # Per processor: A 10/30, B 14/40, C 14/10.
+    assert per_processor_slowdown(submit, start, end, column(3, 4, 1)).tolist() == [1.0, 1.0, 1.4]
     assert batch_metrics(submit, start, end, column(3, 4, 1), 4) == {
         "jobs": 3,
         "makespan_ns": 16 * S,
@@ -85,3 +97,336 @@ def test_as_exact_arithmetic_has_them(jobs: list[tuple[int, int, int, int]]) -> 
     assert figures["max_bounded_slowdown"] == near(max(bounded))
     assert figures["utilisation"] == near(Fraction(sum(job[2] * job[3] for job in jobs), 2**24 * makespan))
     assert figures["throughput_jobs_per_s"] == near(Fraction(n * S, makespan))
+
+
+# Four jobs on four cores, in seconds. A was running when the window began. B waits for all four and is cut at 20 by
+# an outage of host 1 (cores 2, 3), down during [20, 30); its second attempt starts at 30. C is cancelled at 12, before
+# it could start. D became eligible at 6, runs during [20, 26) on two of the cores, holding both of host 0, and is killed.
+#
+#          asks  holds  submit  eligible  start  end
+#   A       3     3       0        0        0    10   preset, completed
+#   B       4     4       2        2       10    20   head, requeued
+#   B again 4     4       2       20       30    40   reserved, completed
+#   C       2     0       4        4        -     -   never, cancelled at 12
+#   D       1     2       5        6       20    26   backfill, killed
+SMALL = Small(
+    (2, 2),
+    (
+        Row(0, 0, 0, 10, 3, (0, 1, 2), "preset"),
+        Row(2, 2, 10, 20, 4, (0, 1, 2, 3), "head", "requeued"),
+        Row(2, 20, 30, 40, 4, (0, 1, 2, 3), "reserved"),
+        Row(4, 4, -1, -1, 2, (), "never", "cancelled", 12),
+        Row(5, 6, 20, 26, 1, (0, 1), "backfill", "killed"),
+    ),
+    ((1, 20, 30),),
+)
+
+
+def test_all_metrics_by_hand() -> None:
+    figures = schedule_metrics(
+        SMALL.schedule(S),
+        allocations=SMALL.allocations(),
+        host_first=SMALL.host_first,
+        downtime=SMALL.downtime(S),
+        fst_ns=column(-S, 10 * S, 10 * S, -S, 25 * S),
+    )
+    # Measured are B's second attempt (wait 28, response 38, p 10, n 4) and D (wait 15, response 21, p 6, n 1).
+    # Held: A 30, B 40 and 40, D 12 = 122 core-seconds of 4 · 40; host 1 was down for 2 · 10.
+    # Idle: 1 in [0, 10), 0 to 20, 0 in [20, 26) (D has host 0, host 1 is down), 2 in [26, 30), 0 to 40.
+    # Who waits: nobody in [0, 2), B (4) from 2, C (2) from 4 and D (1) from 6 to 10: only in [6, 10) does one fit, D,
+    # exactly: a loss of 4 · 1 of 160; in [26, 30) B's second attempt waits, which asks for 4.
+    # Queue: 0 in [0, 2), 1 to 4, 2 to 6, 3 to 10, 2 (C, D) to 12, 1 (D) to 20, 1 (B) to 30, 0: Σ = 2+4+12+4+8+10 = 40;
+    # cores asked for: 4·2 + 6·2 + 7·4 + 3·2 + 1·8 + 4·10 = 102.
+    # Free blocks: one of 1 in [0, 10), one of 2 in [26, 30): no fragmentation where some core is free.
+    expected = {
+        "jobs": 3,  # A, B and D
+        "makespan_ns": 40 * S,
+        "mean_wait_ns": 21.5 * S,
+        "max_wait_ns": 28 * S,
+        "mean_response_ns": 29.5 * S,
+        "max_response_ns": 38 * S,
+        "mean_slowdown": pytest.approx((3.8 + 3.5) / 2),
+        "max_slowdown": 3.8,
+        "mean_bounded_slowdown": pytest.approx((3.8 + 2.1) / 2),
+        "max_bounded_slowdown": 3.8,
+        "utilisation": 122 / 160,
+        "utilisation_span_ns": [0, 40 * S],
+        "throughput_jobs_per_s": 3 / 40,
+        "measured_jobs": 2,
+        "median_wait_ns": 21.5 * S,
+        "p95_wait_ns": 27.35 * S,  # 15 + 0.95 · 13
+        "p99_wait_ns": 27.87 * S,
+        "mean_wait_since_eligible_ns": 12 * S,  # 10 and 14
+        "max_wait_since_eligible_ns": 14 * S,
+        "median_response_ns": 29.5 * S,
+        "p95_response_ns": 37.15 * S,
+        "p99_response_ns": 37.83 * S,
+        "median_slowdown": pytest.approx(3.65),
+        "median_bounded_slowdown": pytest.approx(2.95),
+        "p95_bounded_slowdown": pytest.approx(2.1 + 0.95 * 1.7),
+        "p99_bounded_slowdown": pytest.approx(2.1 + 0.99 * 1.7),
+        "mean_per_processor_slowdown": pytest.approx((1 + 2.1) / 2),  # 38 / 40 is below 1
+        "median_per_processor_slowdown": pytest.approx(1.55),
+        "max_per_processor_slowdown": 2.1,
+        "awrt_ns": pytest.approx((40 * 38 + 6 * 21) / 46 * S),
+        "awwt_ns": pytest.approx((40 * 28 + 6 * 15) / 46 * S),
+        "psf_ns": pytest.approx(
+            3 * (4 * (38**4 - 28**4) + 21**4 - 15**4) / (4 * (4 * (38**3 - 28**3) + 21**3 - 15**3)) * S
+        ),
+        "makespan_batsim_ns": 40 * S,
+        "makespan_rm_replay_ns": 40 * S,
+        "utilisation_of_up_capacity": 122 / 140,
+        "down_core_hours": 20 / 3600,
+        "completed_throughput_jobs_per_s": 2 / 40,
+        "loss_of_capacity": 4 / 160,
+        "loss_of_capacity_cobalt": 0.0,
+        "mean_queue_length": 1.0,
+        "max_queue_length": 3,
+        "mean_queued_cores": 102 / 40,
+        "max_queued_cores": 7,
+        "mean_fragmentation": 0.0,
+        "state_completed": 2,
+        "state_killed": 1,
+        "state_cancelled": 1,
+        "state_failed": 0,
+        "state_requeued": 1,
+        "why_head": 1,
+        "why_backfill": 1,
+        "why_reserved": 1,
+        "why_preset": 1,
+        "why_never": 1,
+        "completed_core_hours": 70 / 3600,
+        "killed_core_hours": 12 / 3600,
+        "cancelled_core_hours": 0.0,
+        "failed_core_hours": 0.0,
+        "requeued_core_hours": 40 / 3600,
+        "lost_core_hours": 40 / 3600,
+        # Of the measured rows B is 20 late and D is 5 early.
+        "mean_unfairness_ns": 10 * S,
+        "max_unfairness_ns": 20 * S,
+        "unfair_share": 0.5,
+    }
+    assert list(figures) == list(expected)
+    assert figures == expected
+
+
+def test_the_reported_metrics_are_among_all() -> None:
+    three = {"submit_ns": column(0, 3, 4), "start_ns": column(1, 8, -1), "end_ns": column(8, 9, -1)}
+    few = batch_metrics(**three, cores=column(1, 2, 1), n_cores=2)
+    every = schedule_metrics(Schedule.of(**three, cores=column(1, 2, 1), n_cores=2))
+    assert {name: every[name] for name in few} == few
+    assert few["jobs"] == 2
+    assert few["makespan_ns"] == 9
+    assert few["mean_wait_ns"] == 3.0
+
+
+def test_a_jobs_span_begins_with_its_submit_and_rm_replays_with_a_start() -> None:
+    schedule = Schedule.of(
+        submit_ns=column(5, 0, 2), start_ns=column(9, -1, 7), end_ns=column(12, -1, 8), cores=column(1, 1, 1), n_cores=1
+    )
+    figures = schedule_metrics(schedule)
+    assert figures["utilisation_span_ns"] == [2, 12]  # the job of 0 never started
+    assert (figures["makespan_ns"], figures["makespan_batsim_ns"], figures["makespan_rm_replay_ns"]) == (10, 10, 5)
+    assert (figures["mean_fragmentation"], figures["unfair_share"]) == (None, None)
+
+
+def test_nothing_ran() -> None:
+    never = Schedule.of(submit_ns=column(4), start_ns=column(-1), end_ns=column(-1), cores=column(1), n_cores=2)
+    figures = schedule_metrics(never, allocations=Allocations(column(0, 0), column(), column()))
+    none = {name for name, value in figures.items() if value is None}
+    assert {"mean_wait_ns", "max_wait_ns", "p95_bounded_slowdown", "awrt_ns", "psf_ns", "mean_fragmentation"} < none
+    assert (figures["jobs"], figures["makespan_ns"], figures["utilisation"]) == (0, 0, 0.0)
+    assert (figures["why_never"], figures["state_cancelled"], figures["state_completed"]) == (1, 1, 0)
+    assert (figures["loss_of_capacity"], figures["mean_queue_length"], figures["max_queue_length"]) == (0.0, 0.0, 0)
+
+
+def test_a_span_of_no_time() -> None:
+    one = Schedule.of(submit_ns=column(3), start_ns=column(3), end_ns=column(3), cores=column(1), n_cores=1)
+    figures = schedule_metrics(one, allocations=Allocations(column(0, 1), column(0), column(1)))
+    assert (figures["jobs"], figures["mean_wait_ns"], figures["mean_slowdown"]) == (1, 0.0, None)
+    assert (figures["mean_bounded_slowdown"], figures["mean_per_processor_slowdown"]) == (1.0, 1.0)
+    assert (figures["awrt_ns"], figures["psf_ns"], figures["mean_fragmentation"]) == (None, None, None)
+    assert (figures["utilisation_of_up_capacity"], figures["mean_queued_cores"]) == (0.0, 0.0)
+
+
+def test_an_exact_fit_is_a_loss_of_capacity_but_not_cobalts() -> None:
+    """On four cores three are held during [0, 10) and one during [10, 20); from 5 a job waits that asks for one."""
+    held = {"submit_ns": column(0, 0, 5), "start_ns": column(0, 10, 20), "end_ns": column(10, 20, 21)}
+    figures = schedule_metrics(Schedule.of(**held, cores=column(3, 1, 1), n_cores=4))
+    # During [0, 10) the second waits, too: one fits exactly. [10, 20): three are idle, and one is asked for.
+    assert figures["loss_of_capacity"] == (10 * 1 + 10 * 3) / (4 * 21)
+    assert figures["loss_of_capacity_cobalt"] == (10 * 3) / (4 * 21)
+
+
+def test_fragmentation_is_over_the_time_in_which_a_core_is_free() -> None:
+    """Four cores: the middle two held during [0, 3), all of them during [3, 5), the first during [5, 6)."""
+    schedule = Schedule.of(
+        submit_ns=column(0, 0, 0), start_ns=column(0, 3, 5), end_ns=column(3, 5, 6), cores=column(2, 4, 1), n_cores=4
+    )
+    allocations = Allocations(column(0, 1, 2, 3), column(1, 0, 0), column(3, 4, 1))
+    # 1 - (1 + 1)/4 for 3, nothing free for 2, 1 - 9/9 for 1.
+    assert schedule_metrics(schedule, allocations=allocations)["mean_fragmentation"] == 1.5 / 4
+
+
+def test_downtime_needs_to_know_the_hosts() -> None:
+    with pytest.raises(ValueError, match="host_first"):
+        schedule_metrics(SMALL.schedule(), allocations=SMALL.allocations(), downtime=SMALL.downtime())
+
+
+def test_columns_of_different_lengths() -> None:
+    with pytest.raises(ValueError, match="cores has the shape"):
+        Schedule.of(submit_ns=column(1), start_ns=column(1), end_ns=column(2), cores=column(1, 1), n_cores=1)
+
+
+def test_a_window_of_ones_own() -> None:
+    """RM-Replay's utilisation and throughput: jobs [0, 10) on 3, [10, 20) and [30, 40) on 4, [20, 26) on 2 of 4 cores."""
+    schedule = SMALL.schedule()
+    assert utilisation_within(schedule, 5, 15) == (5 * 3 + 5 * 4) / 40
+    assert utilisation_within(schedule, 15, 25, SMALL.downtime()) == (5 * 4 + 5 * 2) / (40 - 5 * 2)
+    assert utilisation_within(schedule, 7, 7) == 0.0
+    assert started_and_finished(schedule, 0, 40) == 3  # the attempt that was requeued is no job
+    assert started_and_finished(schedule, 0, 26) == 2
+    assert started_and_finished(schedule, 1, 25) == 0
+
+
+def test_unfairness_leaves_out_what_has_no_fair_start() -> None:
+    assert unfairness(column(10, -1, 7, 4, 8), column(4, 3, -1, 4, 9)) == {
+        "mean_unfairness_ns": 2.0,
+        "max_unfairness_ns": 6,
+        "unfair_share": 1 / 3,
+    }
+    nobody = unfairness(column(-1), column(-1))
+    assert set(nobody.values()) == {None}
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 2**62), st.integers(0, 2**62)), max_size=20),
+    percent=st.sampled_from((0, 5, 50, 95, 99, 100)),
+)
+def test_exact_sums(pairs: list[tuple[int, int]], percent: int) -> None:
+    a, b = column(*(pair[0] for pair in pairs)), column(*(pair[1] for pair in pairs))
+    assert exact_sum(a) == sum(pair[0] for pair in pairs)
+    assert exact_sum(-a) == -sum(pair[0] for pair in pairs)
+    assert exact_product_sum(a, b) == sum(x * y for x, y in pairs)
+    if pairs:
+        assert exact_mean(a) == float(Fraction(sum(pair[0] for pair in pairs), len(pairs)))
+        small = a >> 20  # where numpy's own floats are good enough
+        assert exact_quantile(small, percent) == pytest.approx(float(np.percentile(small, percent)), rel=1e-12)
+    else:
+        assert (exact_mean(a), exact_quantile(a, percent)) == (None, None)
+
+
+@given(small=small_schedules(), unit=st.sampled_from((1, S, 2**55)), data=st.data())
+def test_as_the_definitions_say(small: Small, unit: int, data: st.DataObject) -> None:
+    """Every metric again, literally, in fractions and instant by instant."""
+    fair = [data.draw(st.integers(-1, 12)) for _ in small.rows]
+    figures = schedule_metrics(
+        small.schedule(unit),
+        allocations=small.allocations(),
+        host_first=small.host_first,
+        downtime=small.downtime(unit),
+        fst_ns=column(*(value * unit if value >= 0 else -1 for value in fair)),
+    )
+    expected: dict[str, Fraction | int | None] = {}
+
+    def mean(name: str, values: list[Fraction]) -> None:
+        expected[f"mean_{name}"] = sum(values, Fraction(0)) / len(values) if values else None
+        expected[f"max_{name}"] = max(values) if values else None
+
+    started = small.started()
+    ran = [row for row in started if row.state != "requeued"]
+    measured = [row for row in ran if row.why != "preset"]
+    tau = Fraction(10 * S, unit)
+    wait = [Fraction(row.start - row.submit) for row in measured]
+    response = [Fraction(row.end - row.submit) for row in measured]
+    run = [row.end - row.start for row in measured]
+    mean("wait_ns", [unit * value for value in wait])
+    mean("response_ns", [unit * value for value in response])
+    mean("wait_since_eligible_ns", [unit * Fraction(row.start - row.eligible) for row in measured])
+    mean("slowdown", [f / p for f, p in zip(response, run, strict=True) if p])
+    mean("bounded_slowdown", [max(Fraction(1), f / max(p, tau)) for f, p in zip(response, run, strict=True)])
+    mean(
+        "per_processor_slowdown",
+        [max(Fraction(1), f / (row.asked * max(p, tau))) for f, p, row in zip(response, run, measured, strict=True)],
+    )
+    area = [row.asked * p for row, p in zip(measured, run, strict=True)]
+    for name, values in (("awrt_ns", response), ("awwt_ns", wait)):
+        weighted = sum(a * value for a, value in zip(area, values, strict=True))
+        expected[name] = unit * weighted / sum(area) if sum(area) else None
+    cubes, fourths = (
+        sum(row.asked * (f**k - w**k) for row, f, w in zip(measured, response, wait, strict=True)) for k in (3, 4)
+    )
+    expected["psf_ns"] = unit * 3 * fourths / (4 * cubes) if cubes else None
+
+    begin, end = small.span()
+    span, instants = end - begin, range(begin, end)
+    expected["makespan_ns"] = expected["makespan_batsim_ns"] = unit * span
+    expected["makespan_rm_replay_ns"] = unit * (end - min((row.start for row in started), default=end))
+    down = sum(len(small.down(t)) for t in instants)
+    busy = sum(len(small.busy(t)) for t in instants)
+    capacity = small.n_cores * span
+
+    def share(above: int, below: int) -> Fraction:
+        return Fraction(above, below) if below else Fraction(0)
+
+    expected["utilisation"] = share(busy, capacity)
+    expected["utilisation_of_up_capacity"] = share(busy, capacity - down)
+    expected["throughput_jobs_per_s"] = share(len(ran) * S, span * unit)
+    completed = [row for row in started if row.state == "completed"]
+    expected["completed_throughput_jobs_per_s"] = share(len(completed) * S, span * unit)
+    lost = lost_cobalt = 0
+    fragmentation = []
+    for t in instants:
+        free = small.free(t)
+        asked = [row.asked for row in small.waiting(t)]
+        lost += len(free) if any(n <= len(free) for n in asked) else 0
+        lost_cobalt += len(free) if any(n < len(free) for n in asked) else 0
+        text = "".join("." if core in free else " " for core in range(small.n_cores)).split()
+        if free:
+            fragmentation.append(1 - Fraction(sum(len(block) ** 2 for block in text), len(free) ** 2))
+    expected["loss_of_capacity"] = share(lost, capacity)
+    expected["loss_of_capacity_cobalt"] = share(lost_cobalt, capacity)
+    expected["mean_fragmentation"] = sum(fragmentation) / len(fragmentation) if fragmentation else None
+    for name, values in (
+        ("queue_length", [len(small.waiting(t)) for t in instants]),
+        ("queued_cores", [sum(row.asked for row in small.waiting(t)) for t in instants]),
+    ):
+        expected[f"mean_{name}"] = share(sum(values), span)
+        expected[f"max_{name}"] = max(values, default=0)
+    hour = 3600 * S
+    core_ns = {
+        state: unit * sum(len(row.held) * (row.end - row.start) for row in started if row.state == state)
+        for state in STATES
+    }
+    for state in STATES:
+        expected[f"state_{state}"] = sum(row.state == state for row in small.rows)
+        expected[f"{state}_core_hours"] = Fraction(core_ns[state], hour)
+    expected["lost_core_hours"] = Fraction(core_ns["failed"] + core_ns["requeued"], hour)
+    expected["down_core_hours"] = Fraction(unit * down, hour)
+    for why in WHY:
+        expected[f"why_{why}"] = sum(row.why == why for row in small.rows)
+    expected["jobs"], expected["measured_jobs"] = len(ran), len(measured)
+    late = [
+        Fraction(max(0, row.start - value) * unit)
+        for row, value in zip(small.rows, fair, strict=True)
+        if row in measured and value >= 0
+    ]
+    mean("unfairness_ns", late)
+    expected["unfair_share"] = Fraction(sum(value > 0 for value in late), len(late)) if late else None
+
+    left = {name for name in figures if name.startswith(("median_", "p95_", "p99_"))} | {"utilisation_span_ns"}
+    assert figures["utilisation_span_ns"] == [begin * unit, end * unit]
+    assert set(expected) | left == set(figures)
+    for name, value in expected.items():
+        if value is None or isinstance(value, int):
+            assert figures[name] == value, name
+        else:
+            assert figures[name] == pytest.approx(float(value), rel=1e-12, abs=1e-15), name
+
+
+def test_the_page_defines_every_metric() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"\w+", cell)]
+    assert len(named) == len(set(named))
+    assert set(named) == set(schedule_metrics(SMALL.schedule()))

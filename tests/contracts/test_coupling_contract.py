@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from scenarios import assert_as_expected, crowd
 
+from bls import batch_state as b
 from bls.platform import Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
@@ -27,7 +28,7 @@ def test_it_drives_the_batch_level_to_its_end_and_tells_who_watches(name: str) -
     options = CASE.options()
     platform: Platform = options["platform"]
     scenario = Scenario.of(CASE.workload(), platform, Options("fcfs", "ss", variation=0.25, seed=4))
-    simulator = BatchSimulator(scenario.workload, platform.n_cores, POLICIES["fcfs"], scenario.allocator)
+    simulator = BatchSimulator(scenario.workload, platform, POLICIES["fcfs"], scenario.allocator)
     seen: list[tuple[int, int]] = []
     applications = coupling(name)(
         scenario,
@@ -38,7 +39,7 @@ def test_it_drives_the_batch_level_to_its_end_and_tells_who_watches(name: str) -
     )
     n = len(scenario.workload)
     assert simulator.ended == n
-    assert (simulator.state.end_ns > simulator.state.start_ns).all()
+    assert (simulator.column(b.END) > simulator.column(b.START)).all()
     assert applications.records is None
     columns = (applications.tasks, applications.chunks, applications.length_gflop, applications.imbalance)
     assert all(column.shape == (n,) for column in columns)
@@ -48,4 +49,4 @@ def test_it_drives_the_batch_level_to_its_end_and_tells_who_watches(name: str) -
     # An observer sees the clock and the count go forward, never beyond the end.
     assert seen == sorted(seen)
     assert seen
-    assert seen[-1] <= (n, int(simulator.state.end_ns.max()))
+    assert seen[-1] <= (n, int(simulator.column(b.END).max()))

@@ -1,0 +1,299 @@
+"""The state of the batch engine: its arrays, the names of their columns and entries, and how it is made."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bls.count_profile import PROFILE_NEVER
+from traces.compiled import Array
+
+# ---- columns of BatchState.jobs, a row a column: jobs[START, job] ----
+# What is given:
+SUBMIT = 0
+ESTIMATE = 1
+CORES = 2
+RUN = 3  # natural run time, -1 where the application level decides
+NUMBER = 4  # the job's number in the workload
+RANK = 5  # place in the order of a static policy; else in the order of (tier, submit, row)
+ORIGIN = 6  # the row of the job's first attempt
+ATTEMPT = 7
+DEPENDS = 8  # row of the job that must end before, -1 none
+THINK = 9  # time from that end to the arrival
+CANCEL = 10  # instant at which its user withdraws it, NEVER if not
+PRESET = 11  # 1 where it runs from the start
+PARTITION = 12
+USER = 13  # dense number of its user
+UNIT = 14  # cores of one unit
+LIMIT = 15  # most leaf switches, 0 any
+WINDOW = 16  # the reservation it runs in, -1 none
+# What becomes of it:
+ELIGIBLE = 17
+START = 18
+END = 19
+STOP = 20  # it is cut then at the latest
+REASON = 21  # the state it has if it is cut then
+PROMISE = 22
+EXPECTED = 23  # when the scheduler thinks that it ends: start + estimate
+HELD_FIRST = 24
+HELD_COUNT = 25
+HELD_CORES = 26
+WHY = 27
+STATE = 28
+RESERVED = 29  # 1 once it was given a reservation
+SLOT = 30  # kept reservation, NEVER if none
+PLAN_FIRST = 31
+PLAN_COUNT = 32
+OVERDUE = 33  # 1 while it runs beyond EXPECTED
+CUT = 34  # 1 where END is because of STOP
+COLUMNS = 35
+
+# ---- entries of BatchState.counters ----
+NOW = 0
+NEXT_ARRIVAL = 1  # place in BatchState.arrivals
+N_RUNNING = 2  # size of the heap of ends and promises
+N_EXPECTED = 3  # size of the heap of expected ends
+N_ARRIVING = 4  # size of the heap of later arrivals and wake-ups
+FREE_CORES = 5
+POOL_USED = 6  # intervals in the allocation pool
+N_STARTED = 7  # jobs started in the latest pass that await an answer
+ANSWERED = 8  # how many of them have had one
+DUE_JOB = 9  # the job that a status is about
+ENDED = 10  # jobs that have ended for good
+IN_PASS = 11  # 1 while the pass of this instant is still to be made
+N_ROWS = 12  # rows in use: jobs and their later attempts
+NEXT_CANCEL = 13  # place in BatchState.cancel_order
+FIRST, LAST = 14, 15  # slices of the profile in use: FIRST … LAST - 1
+OVERDUE_CORES = 16
+BLOCKED_HEAD = 17  # the head that blocked the latest pass, -1 none
+SHADOW = 18  # its slot
+EXTRA = 19  # cores free then beside it
+PASSES = 20
+DECIDE_NS = 21  # wall time of all passes
+MAX_DECIDE_NS = 22
+N_DECISIONS = 23  # rows of the table of decisions in use
+WAKE = 24  # a pass is made then, NEVER none
+BUSY_UNTIL = 25  # the scheduler decides until then
+OBSERVE = 26  # before the first event after this instant an observer looks
+N_LOG = 27
+N_CHOSEN = 28
+N_WAITING = 29
+N_HOST_EVENTS = 30
+NEXT_BOUNDARY = 31
+GAIN = 32  # capacity was gained since the latest pass
+LOSS = 33
+N_DOWN = 34  # hosts that are down
+PLAN_USED = 35
+PRESETS_LEFT = 36
+# Settings, fixed for a run.
+DEPTH = 37
+KEEP = 38
+BY_CORES = 39
+KILL = 40
+REQUEUE = 41
+ORDER = 42
+CHARGE = 43
+COST = 44  # ns of a decision, -1 as measured
+MAX_ATTEMPTS = 45
+SWITCH_WAIT = 46
+BY_HOSTS = 47
+WHOLE_HOSTS = 48
+PLANS = 49  # 1 where a profile is kept
+LIMITED = 50  # 1 where a partition has limits
+N_RESOURCES = 51
+N_LICENCES = 52
+ACCOUNTS = 53  # 1 where the policy is told of starts and ends
+CHANGED = 54  # something else than one arrival happened at this instant
+ARRIVED = 55  # the job that arrived last at this instant
+LOGS = 56  # 1 where somebody is told who came, started and left
+MORE_OUTAGES = 57  # 1 where a host's list of outages may be continued
+N_WINDOWS = 58
+WIDEST = 59  # cores of the widest job
+DECIDED_NS = 60  # wall time that a Python policy took for the pass under way
+HULL = 61  # capacity that was gained since kept reservations were last tried earlier lies before this instant
+LAST_PASS = 62  # instant of the latest pass
+IDLE = 63  # passes in a row without a start while only outages and wake-ups are to come
+COUNTERS = 64
+
+# ORDER.
+STATIC, SCORED, DECIDED = 0, 1, 2
+
+# An entry of BatchState.log is 4 · row + one of these.
+LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
+
+# ---- why a job started, and what became of it: places in traces.ledger.WHY and STATES ----
+BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = 0, 1, 2, 3, 4
+COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED = 0, 1, 2, 3, 4
+
+#: The instant that never comes.
+NEVER = PROFILE_NEVER
+
+#: A depth of reservations without bound.
+UNBOUNDED = 2**62
+
+# ---- columns of BatchState.partitions ----
+TIER, MAX_RUNNING, MAX_RUNNING_CORES, MAX_USER_JOBS, MAX_USER_CORES, RUNNING_JOBS, RUNNING_CORES = range(7)
+BLOCKED, WAITS = 7, 8  # of the pass under way: how many jobs are blocked, whether one waits
+PARTITION_COLUMNS = 9
+
+# ---- rows of BatchState.host_status ----
+DOWN_UNTIL, NEXT_OUTAGE, NEXT_DOWN = 0, 1, 2
+
+# ---- rows of BatchState.windows ----
+WINDOW_BEGIN, WINDOW_END = 0, 1
+
+
+class CoreProfile(NamedTuple):
+    """A profile of up to S slices on W words of cores and A amounts.
+
+    Attributes
+    ----------
+    used : int64 (1,)
+        Slices in use, from 0.
+    ns, free : int64 (S,)
+        Begin of each slice, and how many cores are free in it.
+    words : int64 (S, W)
+        Which ones.
+    amounts : int64 (S, A)
+        Resource r of host h at ``h * R + r``, then the licences.
+    """
+
+    used: Array
+    ns: Array
+    free: Array
+    words: Array
+    amounts: Array
+
+
+class BatchState(NamedTuple):
+    """The whole state of a batch simulation: rows for n jobs (and their later attempts), M cores on H hosts.
+
+    Attributes
+    ----------
+    counters : int64 (COUNTERS,)
+        See the names above.
+    jobs : int64 (COLUMNS, rows)
+        See the names above; rows in workload order, ascending in submit, then later attempts.
+    by_rank : int64 (n,)
+        The row that has a rank now.
+    arrivals : int64
+        Rows that arrive at their submit, in order.
+    running_ns, running_job : int64
+        Heap of the running jobs by the instant at which they end or their promise comes due.
+    expected_ns, expected_job : int64
+        Heap of jobs by the instant at which they become overdue, if they still run.
+    arriving_ns, arriving_job : int64
+        Heap of jobs that arrive because another has ended, and of wake-ups (``rows`` + row).
+    queue_words, queue_starts : int64
+        ``bls.rank_queue``.
+    free_words, free_starts : int64
+        ``bls.free_cores``: cores that no job holds, on hosts that are up.
+    pool_lo, pool_hi : int64
+        Allocations, in the order in which jobs started.
+    wanted_first : int64 (n + 1,); wanted_lo, wanted_hi : int64
+        Cores asked for by number.
+    started : int64
+        The jobs of the latest pass that await an answer.
+    profile_ns, profile_free : int64 (S,)
+        ``bls.count_profile``: cores free over time by what is expected, reservations that are kept included.
+    plan_ns, plan_free : int64 (S,)
+        The same while a plan is made anew.
+    cores_profile, cores_plan : CoreProfile
+        Instead of them where it matters which cores are free.
+    offered_words : int64
+        The cores that are offered to the allocator.
+    offered_amounts, offered_hosts : int64 (A,), (H,)
+        What else each host has for it, and how many of the cores are of use.
+    masks : int64 (P + windows, W)
+        The cores of each partition, then of each window.
+    needs : int64 (R + L, rows)
+        Amounts of a unit on its host, then licences of a job.
+    kept_lo, kept_hi : int64
+        Cores of the kept reservations.
+    cancel_order : int64
+        Rows that are withdrawn, by (instant, row).
+    child_first, child_row : int64
+        Who depends on whom: the children of row r are ``child_row[child_first[r]:child_first[r + 1]]``.
+    host_first : int64 (H + 1,); host_free : int64 (H,); host_of : int64 (M,)
+        Cores of the hosts; free cores of each (kept only for allocators that ask); host of each core.
+    outage_first : int64 (2·H + 1,); outage_down, outage_up : int64
+        Outages of each host: unplanned ones of host h at h, planned ones at H + h.
+    host_ns, host_key : int64 (2·H,)
+        Heap of the next event of each: key h is a repair, 2·H + h an outage.
+    host_status : int64 (3, 2·H)
+        ``DOWN_UNTIL``, 0 if up; ``NEXT_OUTAGE``, the next or present one in its list; ``NEXT_DOWN``, when the next begins.
+    windows : int64 (2, windows)
+    boundaries : int64
+        Instants at which a window begins or ends, ascending.
+    partitions : int64 (P, PARTITION_COLUMNS); user_tally : int64 (P, users, 2)
+    numbers : float64 (k, rows); memory : float64; keys : float64; order : int64
+        Of a policy that scores.
+    log, chosen : int64
+        Who came, started and left, for Python policies and observers; and a policy's answer.
+    decisions : int64 (4, …)
+        Instant, jobs waiting, jobs started, wall ns of each pass; of no columns where that is not kept.
+    clock_ns : int64 (2,)
+        What the clock last said: seconds, nanoseconds.
+    switch_lo, switch_hi, parameters : int64
+        For the allocator.
+    """
+
+    counters: Array
+    jobs: Array
+    by_rank: Array
+    arrivals: Array
+    running_ns: Array
+    running_job: Array
+    expected_ns: Array
+    expected_job: Array
+    arriving_ns: Array
+    arriving_job: Array
+    queue_words: Array
+    queue_starts: Array
+    free_words: Array
+    free_starts: Array
+    pool_lo: Array
+    pool_hi: Array
+    wanted_first: Array
+    wanted_lo: Array
+    wanted_hi: Array
+    started: Array
+    profile_ns: Array
+    profile_free: Array
+    plan_ns: Array
+    plan_free: Array
+    cores_profile: CoreProfile
+    cores_plan: CoreProfile
+    offered_words: Array
+    offered_amounts: Array
+    offered_hosts: Array
+    masks: Array
+    needs: Array
+    kept_lo: Array
+    kept_hi: Array
+    cancel_order: Array
+    child_first: Array
+    child_row: Array
+    host_first: Array
+    host_free: Array
+    host_of: Array
+    outage_first: Array
+    outage_down: Array
+    outage_up: Array
+    host_ns: Array
+    host_key: Array
+    host_status: Array
+    windows: Array
+    boundaries: Array
+    partitions: Array
+    user_tally: Array
+    numbers: Array
+    memory: Array
+    keys: Array
+    order: Array
+    log: Array
+    chosen: Array
+    decisions: Array
+    clock_ns: Array
+    switch_lo: Array
+    switch_hi: Array
+    parameters: Array

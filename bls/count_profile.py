@@ -1,0 +1,132 @@
+"""How many cores will be free when: a step function of time in two arrays, for plans in which all cores are alike.
+
+Slice ``k`` holds from ``ns[k]`` to ``ns[k + 1]``, the last one for ever; ``free[k]`` cores are free in it. The slices in use
+are ``first`` to ``end`` - 1, so that time goes on by moving ``first``. Every change costs a step per slice between its ends.
+"""
+
+from __future__ import annotations
+
+from traces.compiled import Array, compiled
+
+__all__ = ["PROFILE_NEVER", "profile_add", "profile_earliest", "profile_fits", "profile_move", "profile_pack"]
+
+#: The instant that never comes: the end of what lasts for ever.
+PROFILE_NEVER = 2**63 - 1
+
+#: No plan begins later, so that begin + length (at most 2**62 - 1) is an instant.
+_LAST_BEGIN = 2**62
+
+
+@compiled(borrows=True)
+def profile_move(ns: Array, first: int, end: int, now: int) -> int:
+    """Let time go on to ``now``; returns the new ``first``."""
+    while first + 1 < end and ns[first + 1] <= now:
+        first += 1
+    ns[first] = now
+    return first
+
+
+@compiled(borrows=True)
+def profile_pack(ns: Array, free: Array, first: int, end: int) -> int:
+    """Move the slices to the front of the arrays; returns the new ``end`` (``first`` is then 0)."""
+    for k in range(first, end):
+        ns[k - first] = ns[k]
+        free[k - first] = free[k]
+    return end - first
+
+
+@compiled(borrows=True)
+def _at(ns: Array, first: int, end: int, instant: int) -> int:
+    # The last slice that begins at or before the instant, which is not before the first slice.
+    lo, hi = first, end
+    while hi - lo > 1:
+        middle = (lo + hi) >> 1
+        if ns[middle] <= instant:
+            lo = middle
+        else:
+            hi = middle
+    return lo
+
+
+@compiled(borrows=True)
+def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
+    # Let a slice begin at the instant, which is in slice ``at``; returns how many slices that makes more.
+    if ns[at] == instant:
+        return 0
+    for k in range(end - 1, at, -1):
+        ns[k + 1] = ns[k]
+        free[k + 1] = free[k]
+    ns[at + 1] = instant
+    free[at + 1] = free[at]
+    return 1
+
+
+@compiled(borrows=True)
+def _join(ns: Array, free: Array, at: int, end: int) -> int:
+    # Make one slice of slice ``at`` and an equal one before it; returns how many slices that makes less.
+    if free[at] != free[at - 1]:
+        return 0
+    for k in range(at, end - 1):
+        ns[k] = ns[k + 1]
+        free[k] = free[k + 1]
+    return 1
+
+
+@compiled(borrows=True)
+def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: int, amount: int) -> int:
+    """Add ``amount`` to the free cores of [begin, stop); returns the new ``end``.
+
+    There must be room for two slices more. Equal neighbours are joined: there is a slice for every instant at which
+    something changes, and no other.
+    """
+    if begin >= stop:
+        return end
+    lo = _at(ns, first, end, begin)
+    more = _split(ns, free, lo, end, begin)
+    lo += more
+    end += more
+    hi = lo
+    while hi < end and ns[hi] < stop:
+        hi += 1
+    if stop != PROFILE_NEVER and (hi == end or ns[hi] != stop):
+        end += _split(ns, free, hi - 1, end, stop)
+    for k in range(lo, hi):
+        free[k] += amount
+    if hi < end:
+        end -= _join(ns, free, hi, end)
+    if lo > first:
+        end -= _join(ns, free, lo, end)
+    return end
+
+
+@compiled(borrows=True)
+def profile_fits(ns: Array, free: Array, first: int, end: int, n: int, length: int) -> bool:
+    """Whether ``n`` cores are free from the first slice's instant on for ``length``."""
+    stop = ns[first] + length
+    k = first
+    while k < end and (k == first or ns[k] < stop):
+        if free[k] < n:
+            return False
+        k += 1
+    return True
+
+
+@compiled(borrows=True)
+def profile_earliest(ns: Array, free: Array, first: int, end: int, n: int, length: int, before: int) -> int:
+    """The earliest instant at which ``n`` cores are free for ``length``, if it is before ``before``; else PROFILE_NEVER."""
+    k = first
+    while k < end:
+        if free[k] < n:
+            k += 1
+            continue
+        begin = ns[k]
+        if begin >= before or begin > _LAST_BEGIN:
+            return PROFILE_NEVER
+        stop = begin + length
+        k += 1
+        while k < end and ns[k] < stop and free[k] >= n:
+            k += 1
+        if k == end or ns[k] >= stop:
+            return int(begin)
+        # Slice k is too full: whatever fits begins behind it.
+    return PROFILE_NEVER

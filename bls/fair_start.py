@@ -1,0 +1,315 @@
+"""Fair start times: when each job would have started if no job that arrived later existed.
+
+A job that starts later than that was delayed by jobs that came after it: the schedule was unfair to it
+(``bls.metrics_jobs.unfairness``).
+
+The definition, for a row r (a job, or a later attempt at one) that joined the queue at the instant t:
+
+- *Later-arriving* are the jobs whose first attempt joined the queue after t, those that joined at t behind r, and
+  those that never joined and were withdrawn after t. At one instant, jobs that run from the start come before all
+  others, and the rest is in workload order. Attempts that are put back into the queue belong to jobs that arrived
+  before, so they are there in any case; to such an attempt, all jobs that first join at t are later-arriving.
+- Everything else is as in the run: policy, backfilling, allocator, rules, limits, windows; outages of hosts come at the same
+  instants; what ran or waited when r joined did so. Jobs are withdrawn at the same instants. From t on the schedule
+  takes its own course: a job may run elsewhere, be cut by an outage that it escaped in the run, and escape another.
+- Run times are the recorded ones where the run used those. Else a job lasts, wherever it runs, as long as its last
+  attempt did in the run, and its estimate if it never ran.
+
+A row that would never start, since it is withdrawn before, cut too often or waits for ever, has no fair start time: -1.
+
+Until t nobody can tell whether jobs will arrive later, so the state of the run just before t is that of the run without them.
+The run is made again with what is known of it; before each instant at which jobs join, the state is noted, the engine
+goes on with the jobs up to r alone until r has started, and what it wrote is put back. Only rows of running, waiting and
+joining jobs are written to, so a fork costs by the length of the queue and not of the workload.
+
+Source: G. Sabin, G. Kochhar and P. Sadayappan, "Job fairness in non-preemptive job scheduling", ICPP 2004.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bls import batch_state as b
+from bls import engine
+from bls.policies import AnyPolicy, DecidingPolicy
+from bls.rules import Rules
+from bls.simulator import BatchSimulator
+from traces.compiled import Array
+from traces.errors import InputError
+
+__all__ = ["check_fair_start", "fair_starts"]
+
+
+def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
+    """See that a run can be made again in part.
+
+    Raises
+    ------
+    InputError
+        If the policy is one that decides in Python, which may remember what it saw, or decisions cost what the clock
+        measures.
+    """
+    if isinstance(policy, DecidingPolicy):
+        raise InputError(
+            f"--fair-start: batch policy {policy.name} decides in Python and may remember what it has seen, so that parts of "
+            "a run cannot be made again; allowed: policies of keys or scores"
+        )
+    if rules.charge_decisions and rules.decision_cost_ns is None:
+        raise InputError(
+            "--fair-start: with --charge-decisions as measured no run can be made again; give a --decision-cost"
+        )
+
+
+def fair_starts(finished: BatchSimulator, fresh: BatchSimulator) -> Array:
+    """The fair start time of every row, as the module's text defines it.
+
+    Parameters
+    ----------
+    finished : BatchSimulator
+        The run, done.
+    fresh : BatchSimulator
+        One of the same workload, platform, policy, allocator, rules, circumstances, slack, requested cores and seed, not yet
+        advanced and without observers. It is used up.
+
+    Returns
+    -------
+    int64 (rows,)
+        Instants in ns, -1 where there is none.
+
+    Raises
+    ------
+    InputError
+        As :func:`check_fair_start`.
+    PluginError
+        If a plug-in fails in a fork.
+    RuntimeError
+        If ``fresh`` does not do what ``finished`` did.
+    """
+    check_fair_start(finished.policy, finished.rules)
+    return _Replay(finished, fresh).run()
+
+
+class _Replay:
+    # The run made again, and its forks.
+
+    def __init__(self, finished: BatchSimulator, fresh: BatchSimulator) -> None:
+        self.fresh = fresh
+        self.n = n = len(finished.workload)
+        jobs = finished.state.jobs[:, : finished.rows]
+        self.start, self.end, self.state = jobs[b.START], jobs[b.END], jobs[b.STATE]
+        self.origin, self.eligible = jobs[b.ORIGIN], jobs[b.ELIGIBLE]
+        self.before = np.full(finished.rows, -1, np.int64)  # the row of the attempt before
+        last = np.arange(n)
+        for row in range(n, finished.rows):
+            self.before[row] = last[self.origin[row]]
+            last[self.origin[row]] = row
+        lasted = np.where(self.start[last] >= 0, self.end[last] - self.start[last], jobs[b.ESTIMATE, :n])
+        self.length = np.where(jobs[b.RUN, :n] >= 0, jobs[b.RUN, :n], lasted)
+
+        eligible, self.cancel = self.eligible[:n], jobs[b.CANCEL, :n]
+        joined = np.flatnonzero(eligible >= 0)
+        self.sequence = joined[np.lexsort((joined, -jobs[b.PRESET, joined], eligible[joined]))]
+        self.place = np.full(n, -1, np.int64)
+        self.place[self.sequence] = np.arange(len(joined))
+        self.joins = np.append(eligible[self.sequence], b.NEVER)
+        # Those that are withdrawn before they can join: nothing else happens to them.
+        absent = np.flatnonzero(eligible < 0)
+        self.absent = absent[np.argsort(self.cancel[absent], kind="stable")]
+        self.leaves = np.append(self.cancel[self.absent], b.NEVER)
+
+        unused = np.zeros(b.COLUMNS, np.int64)
+        unused[[b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE]] = -1
+        unused[[b.SLOT, b.STOP]] = b.NEVER
+        self.unused = unused[:, None]
+        self.childless = np.zeros(0, np.int64)
+
+    def run(self) -> Array:
+        fair: Array = self.start.copy()
+        if self._nobody_overtakes():
+            return fair
+        fresh = self.fresh
+        fresh.state.jobs[b.RUN] = -1  # every start is told, and every end
+        rows = [row for row in np.flatnonzero(self.eligible >= 0).tolist() if self._may_differ(row)]
+        rows.sort(key=lambda row: self.eligible[row])
+        for row in rows:
+            t = int(self.eligible[row])
+            self._advance_before(t)
+            fair[row] = self._fork(row, t)
+        return fair
+
+    def _nobody_overtakes(self) -> bool:
+        # First come, first served, and the first that does not fit ends the pass: nobody behind a job matters to it.
+        state = self.fresh.state
+        counters = state.counters
+        return bool(
+            counters[b.ORDER] == b.STATIC
+            and np.array_equal(state.jobs[b.RANK, : self.n], np.arange(self.n))
+            and not counters[[b.DEPTH, b.BY_CORES, b.LIMITED, b.CHARGE, b.PRESETS_LEFT]].any()
+            and counters[b.SWITCH_WAIT] == b.NEVER
+            and not len(state.child_first)
+        )
+
+    def _may_differ(self, row: int) -> bool:
+        # Not if nobody joined between it and its start.
+        t, start = self.eligible[row], self.start[row]
+        at = self.place[row] + 1 if row < self.n else np.searchsorted(self.joins, t)
+        later = min(self.joins[at], self.leaves[np.searchsorted(self.leaves, t, "right")])
+        return bool(start < 0 or later <= start)
+
+    def _advance_before(self, t: int) -> None:
+        # To where everything before the instant has happened.
+        fresh = self.fresh
+        fresh.state.counters[b.OBSERVE] = t - 1
+        while True:
+            status = self._advance()
+            if status == engine.LOOK:
+                return
+            if status == engine.STARTED:
+                for row in fresh.started():
+                    stopped = self.state[row] != b.COMPLETED
+                    if fresh.state.jobs[b.START, row] != self.start[row] or not fresh.outcome(
+                        row, int(self.end[row]), bool(stopped)
+                    ):
+                        raise RuntimeError(f"row {row} starts at {fresh.now_ns} ns, which it did not in the run")
+            elif fresh.settle(status) and status != engine.PAUSED:
+                raise RuntimeError(f"the run ended before {t} ns, when jobs joined")
+
+    def _advance(self) -> int:
+        fresh = self.fresh
+        return int(
+            engine.advance(
+                fresh.state, fresh.place, fresh.score, fresh.account, fresh.clock, fresh.decide, max(1, self.n)
+            )
+        )
+
+    def _fork(self, row: int, t: int) -> int:
+        # When a row that joins now starts if those that arrive later never do.
+        fresh = self.fresh
+        first = np.searchsorted(self.joins, t)
+        joining = self.sequence[first : self.place[row] + 1] if row < self.n else self.childless
+        while True:
+            main = fresh.state
+            running = main.running_job[: main.counters[b.N_RUNNING]]
+            leaving = self.absent[np.searchsorted(self.leaves, t) : np.searchsorted(self.leaves, t, "right")]
+            rows = np.unique(np.concatenate([_waiting(main), running, joining, leaving]))
+            noted = _Noted(main, rows, self.unused)
+            fresh.state = self._without_others(rows, joining, row, t)
+            try:
+                while (status := self._advance()) == engine.PAUSED:
+                    pass
+                if status in _ENDS:
+                    return int(main.jobs[b.START, row])
+                if status in _FAULTS:
+                    fresh.settle(status)
+            finally:
+                noted.put_back()
+                fresh.state = main
+            # Something is too small, or too short: the run itself is given more of it.
+            fresh.settle(status)
+
+    def _without_others(self, rows: Array, joining: Array, row: int, t: int) -> b.BatchState:
+        state = self.fresh.state
+        counters, jobs = state.counters, state.jobs
+        origins = self.origin[rows]
+        jobs[b.RUN, rows] = self.length[origins]
+        jobs[b.RUN, row if row < self.n else self.before[row]] = -1  # the engine suspends when it starts
+        withdrawn = np.unique(origins[self.cancel[origins] < b.NEVER])
+        withdrawn = withdrawn[self.cancel[withdrawn] >= t]
+        counters[b.NEXT_CANCEL] = counters[b.NEXT_ARRIVAL] = 0
+        counters[b.OBSERVE] = self.cancel[self.origin[row]]
+        by_themselves = jobs[b.DEPENDS, joining] < 0
+        state = state._replace(
+            arrivals=np.sort(joining[by_themselves]),
+            cancel_order=withdrawn[np.lexsort((withdrawn, self.cancel[withdrawn]))],
+        )
+        if not len(state.child_first):
+            return state
+        # Of the jobs that wait for others, those that join at this instant; and wake-ups.
+        children = joining[~by_themselves]
+        n = counters[b.N_ARRIVING]
+        ns, job = state.arriving_ns[:n].copy(), state.arriving_job[:n].copy()
+        stay = np.flatnonzero((job >= jobs.shape[1]) | np.isin(job, children))
+        stay = stay[np.lexsort((job[stay], ns[stay]))]
+        counters[b.N_ARRIVING] = len(stay)
+        state.arriving_ns[: len(stay)], state.arriving_job[: len(stay)] = ns[stay], job[stay]
+        children = children[np.lexsort((children, jobs[b.DEPENDS, children]))]
+        parents = jobs[b.DEPENDS, children]
+        child_first = np.searchsorted(parents, np.arange(self.n + 1))
+        return state._replace(child_first=child_first, child_row=children)
+
+
+#: Statuses in which a fork has told what it was made for: the row has started, or never will.
+_ENDS = (engine.STARTED, engine.DONE, engine.LOOK, engine.STUCK, engine.ATTEMPTS)
+
+#: Statuses that are somebody's fault.
+_FAULTS = (
+    engine.ALLOCATOR_FAULT,
+    engine.OVERFLOW,
+    engine.SCORE_FAULT,
+    engine.CHOICE_FAULT,
+    engine.DECIDE_FAILED,
+)
+
+
+def _waiting(state: b.BatchState) -> Array:
+    # The rows in the queue.
+    words = state.queue_words[: state.queue_starts[1]]
+    at = np.flatnonzero(words)
+    word, bit = np.nonzero((words[at, None] >> np.arange(32)) & 1)
+    rows: Array = state.by_rank[at[word] * 32 + bit]
+    return rows
+
+
+class _Noted:
+    # What a fork may write to: arrays in whole or as far as they are in use, and columns of tables.
+
+    def __init__(self, state: b.BatchState, rows: Array, unused: Array) -> None:
+        counters, profile = state.counters, state.cores_profile
+        self.state, self.rows, self.unused = state, rows, unused
+        running, expected = counters[b.N_RUNNING], counters[b.N_EXPECTED]
+        arriving, hosts = counters[b.N_ARRIVING], counters[b.N_HOST_EVENTS]
+        first, last, planned = counters[b.FIRST], counters[b.LAST], counters[b.PLAN_USED]
+        slices = profile.used[0]
+        views = [
+            counters,
+            state.running_ns[:running],
+            state.running_job[:running],
+            state.queue_words,
+            state.free_words,
+            state.profile_ns[first:last],
+            state.profile_free[first:last],
+            state.expected_ns[:expected],
+            state.expected_job[:expected],
+            state.arriving_ns[:arriving],
+            state.arriving_job[:arriving],
+            state.kept_lo[:planned],
+            state.kept_hi[:planned],
+            state.host_ns[:hosts],
+            state.host_key[:hosts],
+            state.host_status,
+            state.host_free,
+            state.partitions,
+            state.user_tally,
+            state.memory,
+            profile.used,
+            profile.ns[:slices],
+            profile.free[:slices],
+            profile.words[:slices],
+            profile.amounts[:slices],
+        ]
+        self.kept = [(view, view.copy()) for view in views if view.size]
+        self.jobs = state.jobs[:, rows]
+        self.ranks = self.jobs[b.RANK]
+        self.by_rank = state.by_rank[self.ranks]
+        self.numbers = state.numbers[:, rows] if state.numbers.size else state.numbers
+
+    def put_back(self) -> None:
+        state = self.state
+        used = state.counters[b.N_ROWS]
+        for view, was in self.kept:
+            view[...] = was
+        state.jobs[:, state.counters[b.N_ROWS] : used] = self.unused  # attempts that there were not
+        state.jobs[:, self.rows] = self.jobs
+        state.by_rank[self.ranks] = self.by_rank
+        if self.numbers.size:
+            state.numbers[:, self.rows] = self.numbers

@@ -1,0 +1,113 @@
+"""Hosts that go down and come back: by failure, which nobody knows in advance, and by maintenance, which is planned.
+
+A host may be down for both reasons at once; it is up when neither holds. In the profile of free cores a host that has
+failed is gone for good until its repair, and one in maintenance until the end of it.
+"""
+
+from __future__ import annotations
+
+from bls import batch_state as b
+from bls.batch_state import BatchState
+from bls.core_profile import hold_cores
+from bls.count_profile import profile_add
+from bls.free_cores import free_give, free_take
+from bls.kept_slots import drop_slots
+from traces.compiled import compiled
+from traces.event_heap import heap_drop_top, heap_push
+
+__all__ = ["handle_host_events", "outages_short"]
+
+
+@compiled(inner=True)
+def outages_short(state: BatchState, now: int) -> bool:
+    """Whether a host that is repaired at ``now`` has no further outage in its list."""
+    n = state.outage_first.size - 1
+    for k in range(state.counters[b.N_HOST_EVENTS]):
+        if state.host_ns[k] <= now and state.host_key[k] < n:
+            v = state.host_key[k]
+            if state.host_status[b.NEXT_OUTAGE, v] + 1 >= state.outage_first[v + 1]:
+                return True
+    return False
+
+
+@compiled(inner=True)
+def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
+    # Take a host's cores from the profile for [begin, stop), or give them back.
+    counters = state.counters
+    first, last = state.host_first[host], state.host_first[host + 1]
+    if counters[b.BY_CORES] == 1:
+        lo, hi = state.host_first[host : host + 1], state.host_first[host + 1 : host + 2]
+        hold_cores(state, state.cores_profile, -1, lo, hi, 1, begin, stop, sign)
+    else:
+        counters[b.LAST] = profile_add(
+            state.profile_ns,
+            state.profile_free,
+            counters[b.FIRST],
+            counters[b.LAST],
+            begin,
+            stop,
+            sign * (last - first),
+        )
+
+
+@compiled(inner=True)
+def _until(state: BatchState, host: int) -> int:
+    # Until when a host is known to be gone: 0 if it is up.
+    n_hosts = state.host_first.size - 1
+    return int(max(state.host_status[b.DOWN_UNTIL, host], state.host_status[b.DOWN_UNTIL, n_hosts + host]))
+
+
+@compiled(inner=True)
+def handle_host_events(state: BatchState, now: int) -> None:
+    """Repairs, then outages, of the present instant. No job runs on a host that goes down: it ended at this instant."""
+    counters, status = state.counters, state.host_status
+    n_hosts = state.host_first.size - 1
+    n = 2 * n_hosts
+    while counters[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
+        key = state.host_key[0]
+        counters[b.N_HOST_EVENTS] = heap_drop_top(state.host_ns, state.host_key, counters[b.N_HOST_EVENTS])
+        v = key % n
+        host = v % n_hosts
+        before = _until(state, host)
+        at = status[b.NEXT_OUTAGE, v]
+        if key >= n:
+            # A failure's end is not known to anyone before it is there; that of a maintenance is.
+            status[b.DOWN_UNTIL, v] = b.NEVER if v < n_hosts else state.outage_up[at]
+            status[b.NEXT_DOWN, v] = b.NEVER
+            if state.outage_up[at] != b.NEVER:
+                counters[b.N_HOST_EVENTS] = heap_push(
+                    state.host_ns, state.host_key, counters[b.N_HOST_EVENTS], state.outage_up[at], v
+                )
+        else:
+            status[b.DOWN_UNTIL, v] = 0
+            status[b.NEXT_OUTAGE, v] = at + 1
+            if at + 1 < state.outage_first[v + 1]:
+                status[b.NEXT_DOWN, v] = state.outage_down[at + 1]
+                counters[b.N_HOST_EVENTS] = heap_push(
+                    state.host_ns, state.host_key, counters[b.N_HOST_EVENTS], state.outage_down[at + 1], n + v
+                )
+        if v < n_hosts and key >= n:
+            # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
+            counters[b.LOSS] = 1
+            if counters[b.KEEP] == 1:
+                drop_slots(state)
+        elif v < n_hosts:
+            counters[b.GAIN] = 1
+            counters[b.HULL] = b.NEVER
+        after = _until(state, host)
+        lo, hi = state.host_first[host], state.host_first[host + 1]
+        if counters[b.PLANS] == 1 and after != before:
+            if before > now:
+                _gone(state, host, now, before, 1)
+            if after > now:
+                _gone(state, host, now, after, -1)
+        if before == 0 and after > 0:
+            free_take(state.free_words, state.free_starts, lo, hi)
+            counters[b.FREE_CORES] -= hi - lo
+            counters[b.N_DOWN] += 1
+        if before > 0 and after == 0:
+            free_give(state.free_words, state.free_starts, lo, hi)
+            counters[b.FREE_CORES] += hi - lo
+            counters[b.N_DOWN] -= 1
+        if counters[b.BY_HOSTS] == 1:
+            state.host_free[host] = 0 if after > 0 else hi - lo

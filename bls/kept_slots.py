@@ -1,0 +1,43 @@
+"""The reservations that conservative backfilling keeps from pass to pass, in the profile that they are part of."""
+
+from __future__ import annotations
+
+from bls import batch_state as b
+from bls.batch_state import BatchState
+from bls.core_profile import hold_cores
+from bls.count_profile import profile_add
+from bls.rank_queue import queue_next
+from traces.compiled import compiled
+
+__all__ = ["drop_slot", "drop_slots"]
+
+
+@compiled(inner=True)
+def drop_slot(state: BatchState, job: int) -> None:
+    # Give back what a kept reservation holds.
+    counters, jobs = state.counters, state.jobs
+    slot = jobs[b.SLOT, job]
+    stop = slot + jobs[b.ESTIMATE, job]
+    begin = max(slot, counters[b.NOW])
+    if counters[b.BY_CORES] == 1:
+        first, count = jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job]
+        lo, hi = state.kept_lo[first : first + count], state.kept_hi[first : first + count]
+        hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, 1)
+    else:
+        counters[b.LAST] = profile_add(
+            state.profile_ns, state.profile_free, counters[b.FIRST], counters[b.LAST], begin, stop, jobs[b.CORES, job]
+        )
+    jobs[b.SLOT, job] = b.NEVER
+
+
+@compiled(inner=True)
+def drop_slots(state: BatchState) -> None:
+    """Give up the whole plan: no waiting job has a slot any more."""
+    jobs, counters = state.jobs, state.counters
+    position = queue_next(state.queue_words, state.queue_starts, 0)
+    while position >= 0:
+        job = state.by_rank[position]
+        if jobs[b.SLOT, job] != b.NEVER:
+            drop_slot(state, job)
+        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+    counters[b.PLAN_USED] = counters[b.HULL] = 0

@@ -1,0 +1,197 @@
+"""What the batch metrics are computed from: a schedule, its allocations and the downtime, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from traces.compiled import Array, compiled, own
+from traces.ledger import STATES, WHY
+
+__all__ = ["NO_DOWNTIME", "STATES", "WHY", "Allocations", "Downtime", "Schedule"]
+
+_PRESET, _NEVER = WHY.index("preset"), WHY.index("never")
+_CANCELLED, _REQUEUED = STATES.index("cancelled"), STATES.index("requeued")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One row an attempt of a job to run; times in ns. :meth:`of` fills what is not given.
+
+    =====================  ==============================================  ==========================================
+    row                    which                                           counts in
+    =====================  ==============================================  ==========================================
+    ``started``            start >= 0                                      spans, utilisation, core-hours
+    ``ran``                started, and no later attempt follows (state    number of jobs, throughput
+                           is not ``requeued``): the job's final row
+    ``measured``           ran, and was not running already when the       wait, response and slowdown statistics,
+                           schedule began (why is not ``preset``)          AWRT, AWWT, PSF
+    never started          start = end = -1                                counts by state and why; the queue over
+                                                                           time, if ``left_ns`` says until when
+    =====================  ==============================================  ==========================================
+
+    Attributes
+    ----------
+    submit_ns, start_ns, end_ns : int64 (n,)
+        Instants; start and end are -1 for a row that never started. The submit of a later attempt is that of the job.
+    cores : int64 (n,)
+        Cores asked for.
+    n_cores : int
+        M, the cores of the machine.
+    held_cores : int64 (n,)
+        Cores held; more than asked for where hosts are given whole.
+    why, state : int64 (n,)
+        Numbers of :data:`WHY` and :data:`STATES`.
+    eligible_ns : int64 (n,)
+        Instant at which the row joined the queue.
+    left_ns : int64 (n,)
+        Instant at which a row that never started left the queue; -1 where it is not known.
+    """
+
+    submit_ns: Array
+    start_ns: Array
+    end_ns: Array
+    cores: Array
+    n_cores: int
+    held_cores: Array
+    why: Array
+    state: Array
+    eligible_ns: Array
+    left_ns: Array
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        submit_ns: Array,
+        start_ns: Array,
+        end_ns: Array,
+        cores: Array,
+        n_cores: int,
+        held_cores: Array | None = None,
+        why: Array | None = None,
+        state: Array | None = None,
+        eligible_ns: Array | None = None,
+        left_ns: Array | None = None,
+    ) -> Schedule:
+        """A schedule of the columns that there are.
+
+        Without more, a row held what it asked for and was eligible at its submit; one that started did so as head and
+        completed, one that did not was cancelled, when is not known.
+
+        Raises
+        ------
+        ValueError
+            If the columns differ in length.
+        """
+        n = len(submit_ns)
+        given = {
+            "submit_ns": submit_ns,
+            "start_ns": start_ns,
+            "end_ns": end_ns,
+            "cores": cores,
+            "held_cores": cores if held_cores is None else held_cores,
+            "why": np.where(np.asarray(start_ns) < 0, _NEVER, 0) if why is None else why,
+            "state": np.where(np.asarray(start_ns) < 0, _CANCELLED, 0) if state is None else state,
+            "eligible_ns": submit_ns if eligible_ns is None else eligible_ns,
+            "left_ns": np.full(n, -1, np.int64) if left_ns is None else left_ns,
+        }
+        columns = {name: np.asarray(values).astype(np.int64, copy=False) for name, values in given.items()}
+        for name, column in columns.items():
+            if column.shape != (n,):
+                raise ValueError(f"{name} has the shape {column.shape}, submit_ns ({n},)")
+        return cls(n_cores=int(n_cores), **columns)
+
+    def __len__(self) -> int:
+        return len(self.submit_ns)
+
+    @property
+    def started(self) -> Array:
+        """Bool (n,): rows that held cores."""
+        return np.asarray(self.start_ns >= 0)
+
+    @property
+    def ran(self) -> Array:
+        """Bool (n,): the final rows of the jobs that ran."""
+        return np.asarray(self.started & (self.state != _REQUEUED))
+
+    @property
+    def measured(self) -> Array:
+        """Bool (n,): those of them that the simulation started."""
+        return np.asarray(self.ran & (self.why != _PRESET))
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """[min submit, max end) of the rows that started; (0, 0) if none did."""
+        started = self.started
+        if not started.any():
+            return 0, 0
+        return int(self.submit_ns[started].min()), int(self.end_ns[started].max())
+
+
+@dataclass(frozen=True)
+class Allocations:
+    """Which cores each row held: row ``i`` the half-open intervals ``first[i]:first[i + 1]`` of ``lo``, ``hi``.
+
+    Attributes
+    ----------
+    first : int64 (n + 1,)
+    lo, hi : int64
+        Global core numbers, disjoint within a row.
+    """
+
+    first: Array
+    lo: Array
+    hi: Array
+
+
+def _no_instants() -> Array:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Downtime:
+    """When hosts were down or in maintenance.
+
+    Attributes
+    ----------
+    host : int64 (k,)
+        Host number.
+    cores : int64 (k,)
+        Cores of that host.
+    down_ns, up_ns : int64 (k,)
+        Instants, half-open; ``up_ns`` -1: never again. Intervals of one host may overlap: it is down once.
+    """
+
+    host: Array = field(default_factory=_no_instants)
+    cores: Array = field(default_factory=_no_instants)
+    down_ns: Array = field(default_factory=_no_instants)
+    up_ns: Array = field(default_factory=_no_instants)
+
+    def within(self, begin_ns: int, end_ns: int) -> Downtime:
+        """What of it lies in [begin, end): ascending by host and instant, disjoint, none empty."""
+        up = np.where(self.up_ns < 0, end_ns, self.up_ns)
+        down, up = np.clip(self.down_ns, begin_ns, end_ns), np.clip(up, begin_ns, end_ns)
+        order = np.lexsort((down, self.host))
+        order = order[up[order] > down[order]]
+        host, cores, down, up = (own(column[order], np.int64) for column in (self.host, self.cores, down, up))
+        n = _join(host, cores, down, up)
+        return Downtime(host[:n], cores[:n], down[:n], up[:n])
+
+
+#: Every host is up at every instant.
+NO_DOWNTIME = Downtime()
+
+
+@compiled()
+def _join(host: Array, cores: Array, down: Array, up: Array) -> int:
+    # Joins neighbours of one host that touch or overlap, in place; returns how many are left.
+    n = 0
+    for i in range(host.size):
+        if n > 0 and host[n - 1] == host[i] and down[i] <= up[n - 1]:
+            up[n - 1] = max(up[n - 1], up[i])
+        else:
+            host[n], cores[n], down[n], up[n] = host[i], cores[i], down[i], up[i]
+            n += 1
+    return n

@@ -1,0 +1,73 @@
+"""In which order the waiting jobs are walked through, where a policy scores them, and who of them may not start now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bls import batch_state as b
+from bls.batch_state import BatchState
+from bls.rank_queue import queue_next
+from traces.compiled import compiled
+
+__all__ = ["held_back", "put_in_order"]
+
+
+@compiled(inner=True)
+def held_back(state: BatchState, job: int) -> bool:
+    """Whether a limit of its partition keeps a job from starting, however much is free."""
+    jobs, partitions, users = state.jobs, state.partitions, state.user_tally
+    p, user, n = jobs[b.PARTITION, job], jobs[b.USER, job], jobs[b.CORES, job]
+    return bool(
+        partitions[p, b.RUNNING_JOBS] >= partitions[p, b.MAX_RUNNING]
+        or partitions[p, b.RUNNING_CORES] + n > partitions[p, b.MAX_RUNNING_CORES]
+        or users[p, user, 0] >= partitions[p, b.MAX_USER_JOBS]
+        or users[p, user, 1] + n > partitions[p, b.MAX_USER_CORES]
+    )
+
+
+@compiled()
+def put_in_order(state: BatchState, score: Callable[..., int]) -> int:
+    """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
+    counters, jobs, order, keys = state.counters, state.jobs, state.order, state.keys
+    n, position = 0, queue_next(state.queue_words, state.queue_starts, 0)
+    while position >= 0:
+        order[n] = state.by_rank[position]
+        n += 1
+        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+    if n == 0:
+        return 0
+    fault = score(
+        counters[b.NOW],
+        order,
+        n,
+        jobs[b.ELIGIBLE],
+        jobs[b.SUBMIT],
+        jobs[b.ESTIMATE],
+        jobs[b.CORES],
+        state.numbers,
+        state.memory,
+        keys,
+    )
+    if fault != 0:
+        counters[b.DUE_JOB] = max(0, min(fault - 1, jobs.shape[1] - 1))
+        return -1
+    for k in range(n):
+        if np.isnan(keys[k]):
+            counters[b.DUE_JOB] = order[k]
+            return -1
+    # Stable: equal scores stay in the order of the tree, which is that of submits.
+    by_score = np.argsort(keys[:n], kind="mergesort")
+    rows = order[:n].copy()
+    for k in range(n):
+        order[k] = rows[by_score[k]]
+    if state.partitions.shape[0] > 1:
+        tiers = np.empty(n, np.int64)
+        for k in range(n):
+            tiers[k] = -state.partitions[jobs[b.PARTITION, order[k]], b.TIER]
+        by_tier = np.argsort(tiers, kind="mergesort")
+        rows = order[:n].copy()
+        for k in range(n):
+            order[k] = rows[by_tier[k]]
+    return n

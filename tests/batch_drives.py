@@ -1,0 +1,400 @@
+"""Batch cases through the project: the engine by itself, given arrays, and the batch simulator, given what users give.
+
+Both answer in the words of the slow reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from batch_cases import BatchCase
+from reference import orders, room
+from reference.machine import Attempt, Job, Machine
+from reference.machine import Rules as CaseRules
+
+from bls import batch_state as b
+from bls import engine, first_state
+from bls.allocators import ALLOCATORS, PLACE
+from bls.batch_state import BatchState
+from bls.circumstances import Circumstances
+from bls.dependencies import dependencies
+from bls.first_state import Given
+from bls.outages import NEVER, Outages
+from bls.partitions import Partition
+from bls.platform import HostGroup, Platform
+from bls.policies import ACCOUNT, POLICIES, SCORE, KnownJobs, ScoringPolicy, ranks, scoring
+from bls.policies.contract import DECIDE, no_account, no_decision, no_score
+from bls.resources import Requests
+from bls.rules import Rules
+from bls.simulator import BatchSimulator
+from bls.switches import Switch
+from bls.wall_clock import wall_clock
+from bls.windows import Window, windows
+from bls.workload import Workload
+from traces.compiled import Array, as_value
+from traces.intervals import intervals_text
+from traces.ledger import STATES, WHY
+
+NO_LIMIT = 2**62
+
+#: A job whose run time is not known runs until it is stopped.
+_FOR_EVER = 2**60
+
+
+def int64(values: Any) -> Array:
+    """Values as a column."""
+    return np.array(list(values), np.int64)
+
+
+def cores_text(cores: Any) -> str:
+    """Cores as an option takes them."""
+    return intervals_text([(core, core + 1) for core in sorted(cores)])
+
+
+@dataclass
+class Engine:
+    """The engine on the arrays of one case: ``state`` changes as it is advanced."""
+
+    state: BatchState
+    place: Any
+    score: Any
+    account: Any
+
+    def advance(self, max_ends: int = 10**9) -> int:
+        """Until something is asked for that is not just room."""
+        decide, clock = as_value(no_decision, DECIDE), wall_clock()
+        while True:
+            status = int(engine.advance(self.state, self.place, self.score, self.account, clock, decide, max_ends))
+            if status not in GROWN:
+                return status
+            self.state = GROWN[status](self.state)
+
+    def finish(self) -> list[Attempt]:
+        """To the end; what has become of all attempts."""
+        for _ in range(100_000):
+            status = self.advance()
+            if status == engine.DONE:
+                return attempts(self.state)
+            assert status in (engine.STARTED, engine.PAUSED), status
+        raise AssertionError("there is no end of it")
+
+    @property
+    def starts(self) -> list[int]:
+        """When each attempt has started, in the order of rows."""
+        found: list[int] = self.state.jobs[b.START, : self.state.counters[b.N_ROWS]].tolist()
+        return found
+
+
+GROWN: dict[int, Callable[[BatchState], BatchState]] = {
+    engine.POOL_FULL: first_state.grow_pool,
+    engine.ROWS_FULL: first_state.grow_rows,
+    engine.PROFILE_FULL: first_state.grow_profile,
+    engine.DECISIONS_FULL: first_state.grow_decisions,
+}
+
+
+def attempts(state: BatchState) -> list[Attempt]:
+    """What has become of all attempts, by job and attempt."""
+    columns, found = state.jobs, []
+    for row in range(int(state.counters[b.N_ROWS])):
+        first, count = columns[b.HELD_FIRST, row], columns[b.HELD_COUNT, row]
+        held = tuple(core for k in range(first, first + count) for core in range(state.pool_lo[k], state.pool_hi[k]))
+        number, attempt, eligible, start, end = (
+            int(columns[name, row]) for name in (b.NUMBER, b.ATTEMPT, b.ELIGIBLE, b.START, b.END)
+        )
+        why, became = WHY[columns[b.WHY, row]], STATES[columns[b.STATE, row]]
+        one = Attempt(number, attempt, eligible, start, end, held, why, became)
+        found.append((int(columns[b.ORIGIN, row]), one))
+    return [one for _, one in sorted(found, key=lambda entry: (entry[0], entry[1].attempt))]
+
+
+def _word(cores: Any) -> int:
+    return sum(1 << core for core in cores)
+
+
+def _names(pairs: Sequence[Any]) -> list[str]:
+    return sorted({name for each in pairs for name, _ in each})
+
+
+def known_jobs(case: BatchCase) -> KnownJobs:
+    """The jobs of a case as policies know them."""
+    jobs = case.jobs
+    return KnownJobs(
+        int64(job.number for job in jobs),
+        int64(job.submit for job in jobs),
+        int64(job.estimate for job in jobs),
+        int64(orders.deadline(job, case.rules.slack) for job in jobs),
+        int64(job.cores for job in jobs),
+    )
+
+
+def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
+    """The engine before the first event; by counts or cores as the case needs it, or as is said. Machines of ≤ 32 cores."""
+    jobs, machine, rules = case.jobs, case.machine, case.rules
+    n, n_hosts, n_parts = len(jobs), len(machine.hosts), len(machine.partitions)
+    known, policy = known_jobs(case), POLICIES[rules.order if isinstance(rules.order, str) else "fcfs"]
+    allocator = ALLOCATORS[rules.allocator].with_parameters(seed=rules.seed)
+    tier = int64(machine.partitions[job.partition].tier for job in jobs)
+    dynamic = scoring(policy, known) if isinstance(policy, ScoringPolicy) else None
+    rank = ranks(POLICIES["fcfs"] if dynamic else policy, known, tier)  # type: ignore[arg-type]
+    if by_cores is None:
+        by_cores = not room.only_counts(jobs, machine, rules)
+    resources = _names([host.amounts for host in machine.hosts] + [job.needs for job in jobs])
+    licences = _names([machine.licences] + [job.licences for job in jobs])
+    users = sorted({job.user for job in jobs})
+    children = [[child for child in range(n) if jobs[child].after == row] for row in range(n)]
+    failures = [list(host.outages) for host in machine.hosts]
+    planned: list[list[tuple[int, int]]] = [
+        sorted((w.begin, w.end) for w in machine.windows if w.maintenance and set(machine.cores_of(host)) <= w.cores)
+        for host in range(n_hosts)
+    ]
+    down = [outage for host in failures + planned for outage in host]
+    partition_cores = [
+        [core for host in range(n_hosts) if each.hosts is None or host in each.hosts for core in machine.cores_of(host)]
+        for each in machine.partitions
+    ]
+    wanted = [sorted(job.wanted or ()) for job in jobs]
+    limits = [
+        (p.tier, *(NO_LIMIT if x is None else x for x in (p.max_jobs, p.max_cores, p.max_user_jobs, p.max_user_cores)))
+        for p in machine.partitions
+    ]
+    switches = sorted(machine.switches)
+    given = Given(
+        known.submit_ns,
+        known.estimate_ns,
+        known.cores,
+        rank,
+        int64(job.run if job.run >= 0 else _FOR_EVER for job in jobs),
+        int64(np.cumsum([0] + [host.cores for host in machine.hosts])),
+        number=known.job_id,
+        columns={
+            b.DEPENDS: int64(-1 if job.after is None else job.after for job in jobs),
+            b.THINK: int64(job.think for job in jobs),
+            b.CANCEL: int64(b.NEVER if job.cancel is None else job.cancel for job in jobs),
+            b.PRESET: int64(job.preset for job in jobs),
+            b.PARTITION: int64(job.partition for job in jobs),
+            b.USER: int64(users.index(job.user) for job in jobs),
+            b.UNIT: int64(job.unit_cores for job in jobs),
+            b.LIMIT: int64(job.limit for job in jobs),
+            b.WINDOW: int64(-1 if job.window is None else job.window for job in jobs),
+        },
+        wanted_first=int64(np.cumsum([0] + [len(some) for some in wanted])),
+        wanted_lo=int64(core for some in wanted for core in some),
+        wanted_hi=int64(core + 1 for some in wanted for core in some),
+        child_first=int64(np.cumsum([0] + [len(some) for some in children])) if any(children) else int64([]),
+        child_row=int64(child for some in children for child in some),
+        n_users=len(users),
+        masks=int64(_word(cores) for cores in partition_cores + [w.cores for w in machine.windows]).reshape(-1, 1),
+        limits=int64(limits).reshape(n_parts, 5),
+        windows=int64([[w.begin, w.end] for w in machine.windows]).reshape(-1, 2).T.copy(),
+        amounts=int64(
+            [dict(host.amounts).get(name, 0) for host in machine.hosts for name in resources]
+            + [dict(machine.licences).get(name, 0) for name in licences]
+        ),
+        needs=int64(
+            [[dict(job.needs).get(name, 0) for job in jobs] for name in resources]
+            + [[dict(job.licences).get(name, 0) for job in jobs] for name in licences]
+        ).reshape(-1, n),
+        outage_first=int64(np.cumsum([0] + [len(host) for host in failures + planned])) if down else int64([]),
+        outage_down=int64(begin for begin, _ in down),
+        outage_up=int64(end for _, end in down),
+        switch_lo=int64(lo for _, lo, _ in switches),
+        switch_hi=int64(hi for _, _, hi in switches),
+        parameters=allocator.parameters,
+        keep_decisions=True,
+        counters={
+            b.DEPTH: b.UNBOUNDED if rules.depth is None else rules.depth,
+            b.KEEP: int(rules.keep),
+            b.BY_CORES: int(by_cores),
+            b.KILL: int(rules.kill),
+            b.REQUEUE: int(rules.requeue),
+            b.ORDER: b.STATIC if dynamic is None else b.SCORED,
+            b.CHARGE: int(rules.cost > 0),
+            b.COST: rules.cost if rules.cost else -1,
+            b.MAX_ATTEMPTS: 1000,
+            b.BY_HOSTS: int(allocator.by_hosts),
+            b.WHOLE_HOSTS: int(allocator.whole_hosts),
+            b.LIMITED: int(any(limit < NO_LIMIT for each in limits for limit in each[1:])),
+            b.N_RESOURCES: len(resources),
+            b.N_LICENCES: len(licences),
+        },
+    )
+    if dynamic is not None:
+        given.numbers, given.memory = dynamic.numbers, dynamic.memory
+    return Engine(
+        first_state.new_state(given),
+        as_value(allocator.place, PLACE),
+        dynamic.score if dynamic else as_value(no_score, SCORE),
+        dynamic.account if dynamic else as_value(no_account, ACCOUNT),
+    )
+
+
+# ---- as users give it ----
+
+
+def as_users_say(case: BatchCase) -> BatchCase | None:
+    """A case in which everything can be said as users say it, much like this one; None if there is none.
+
+    A log's jobs run for 1 ns at least and are not withdrawn before their submit, a reservation is for some jobs and withdraws
+    them at its end, and nobody asks for what no host has.
+    """
+    machine = case.machine
+    used = sorted({job.window for job in case.jobs if job.window is not None})
+    places = [k for k, window in enumerate(machine.windows) if window.maintenance or k in used]
+    resources = {name for host in machine.hosts for name, amount in host.amounts if amount}
+    jobs = []
+    for job in case.jobs:
+        if any(name not in resources for name, _ in job.needs):
+            return None
+        cancel = job.cancel if job.cancel is None else max(job.cancel, job.submit)
+        place = None
+        if job.window is not None:
+            window, place = machine.windows[job.window], places.index(job.window)
+            if job.cores > len(window.cores) or job.submit + job.estimate > window.end:
+                return None
+            if job.estimate > window.end - window.begin:
+                return None
+            cancel = window.end if cancel is None else min(cancel, window.end)
+        jobs.append(replace(job, run=max(job.run, 1) if job.run >= 0 else -1, cancel=cancel, window=place))
+    return replace(case, jobs=tuple(jobs), machine=replace(machine, windows=tuple(machine.windows[k] for k in places)))
+
+
+def platform_of(machine: Machine) -> Platform:
+    """The machine with its partitions and switches."""
+    plain = all(p.hosts is None and _unlimited(p) for p in machine.partitions)
+    parts = tuple(
+        Partition(
+            f"partition {k}",
+            hosts="" if p.hosts is None else cores_text(p.hosts),
+            default=k == 0,
+            priority=p.tier,
+            max_running_jobs=p.max_jobs,
+            max_running_cores=p.max_cores,
+            max_jobs_per_user=p.max_user_jobs,
+            max_cores_per_user=p.max_user_cores,
+        )
+        for k, p in enumerate(machine.partitions)
+    )
+    leaves = [(f"leaf {lo}", lo, hi) for level, lo, hi in machine.switches if level == 0]
+    above = [
+        Switch(f"switch {lo}", switches=tuple(name for name, first, _ in leaves if lo <= first < hi))
+        for level, lo, hi in machine.switches
+        if level == 1
+    ]
+    return Platform(
+        tuple(
+            HostGroup(
+                1,
+                host.cores,
+                float(host.cores),
+                {"memory_kb" if name == "memory" else name: amount for name, amount in host.amounts if amount},  # type: ignore[arg-type]
+            )
+            for host in machine.hosts
+        ),
+        licences=dict(machine.licences),  # type: ignore[arg-type]
+        partitions=() if plain and len(parts) == 1 else parts,
+        switches=(*(Switch(name, hosts=cores_text(range(lo, hi))) for name, lo, hi in leaves), *above),
+    )
+
+
+def _unlimited(partition: Any) -> bool:
+    limits = (partition.max_jobs, partition.max_cores, partition.max_user_jobs, partition.max_user_cores)
+    return all(limit is None for limit in limits)
+
+
+def workload_of(jobs: Sequence[Job]) -> Workload:
+    """The jobs as a log has them."""
+    known = [job.run >= 0 for job in jobs]
+    columns = [
+        int64(job.number for job in jobs),
+        int64(job.submit for job in jobs),
+        int64(job.run if job.run >= 0 else 1 for job in jobs),
+        int64(job.cores for job in jobs),
+        int64(job.estimate for job in jobs),
+        np.arange(1, len(jobs) + 1),
+    ]
+    extra = {
+        "user": int64(job.user for job in jobs),
+        "cancel_ns": int64(-1 if job.cancel is None else job.cancel for job in jobs),
+        "status": int64(1 if each else 5 for each in known),
+        "preceding": int64(-1 if job.after is None else jobs[job.after].number for job in jobs),
+        "think_ns": int64(job.think for job in jobs),
+        "preset": int64(job.preset for job in jobs),
+    }
+    return Workload.from_lines(columns, header=(), rejects={}, source="case", n_lines=len(jobs), extra=extra)
+
+
+def rules_of(rules: CaseRules) -> Rules:
+    """The rules of a case as users say them."""
+    return Rules(
+        backfill="conservative" if rules.depth is None else str(rules.depth),
+        conservative="keep" if rules.keep else "rebuild",
+        kill_at_walltime=rules.kill,
+        on_failure="requeue" if rules.requeue else "lose",
+        charge_decisions=rules.cost > 0,
+        decision_cost_ns=rules.cost or None,
+    )
+
+
+def circumstances_of(case: BatchCase, platform: Platform, workload: Workload) -> Circumstances:
+    """What surrounds the jobs of a case."""
+    jobs, machine = case.jobs, case.machine
+    names, licences = platform.resource_names, platform.licence_names
+    asked = Requests(
+        names,
+        licences,
+        int64(job.unit_cores for job in jobs),
+        int64([dict(job.needs).get(name, 0) for name in names] for job in jobs).reshape(len(jobs), len(names)),
+        int64([dict(job.licences).get(name, 0) for name in licences] for job in jobs).reshape(len(jobs), len(licences)),
+        int64(job.limit for job in jobs),
+    )
+    outages = [host.outages for host in machine.hosts]
+    return Circumstances(
+        partition=int64(job.partition for job in jobs) if platform.partitions else None,
+        requests=None if asked.plain else asked,
+        dependencies=dependencies(workload) if any(job.after is not None for job in jobs) else None,
+        windows=windows([_window(case, k) for k in range(len(machine.windows))], platform) if machine.windows else None,
+        outages=Outages(
+            int64(np.cumsum([0] + [len(some) for some in outages])),
+            int64(down for some in outages for down, _ in some),
+            int64(min(up, NEVER) for some in outages for _, up in some),
+        )
+        if any(outages)
+        else None,
+    )
+
+
+def _window(case: BatchCase, place: int) -> Window:
+    window, machine = case.machine.windows[place], case.machine
+    if window.maintenance:
+        hosts = {machine.host_of(core) for core in window.cores}
+        return Window("maintenance", f"window {place}", window.begin, window.end, hosts=cores_text(hosts))
+    jobs = cores_text(job.number for job in case.jobs if job.window == place)
+    return Window("reservation", f"window {place}", window.begin, window.end, cores=cores_text(window.cores), jobs=jobs)
+
+
+def simulator_of(case: BatchCase, **options: Any) -> BatchSimulator:
+    """The batch simulator on a case that users can say (:func:`as_users_say`), with recorded run times by default."""
+    platform, workload = platform_of(case.machine), workload_of(case.jobs)
+    policy = POLICIES[case.rules.order if isinstance(case.rules.order, str) else "fcfs"]
+    requested = {job.number: cores_text(job.wanted) for job in case.jobs if job.wanted is not None}
+    usual: dict[str, Any] = {
+        "rules": rules_of(case.rules),
+        "circumstances": circumstances_of(case, platform, workload),
+        "slack": float(case.rules.slack),
+        "recorded": True,
+        "requested": requested or None,
+        "seed": case.rules.seed,
+    }
+    return BatchSimulator(workload, platform, policy, ALLOCATORS[case.rules.allocator], **(usual | options))
+
+
+def finish(simulator: BatchSimulator) -> list[Attempt]:
+    """Run a simulator that knows all run times to its end."""
+    for _ in range(100_000):
+        if simulator.advance(10**9) == engine.DONE:
+            return attempts(simulator.state)
+    raise AssertionError("there is no end of it")

@@ -1,0 +1,306 @@
+"""Fair start times: the slow way, which simulates for every job those that arrived before it, and what always holds."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from batch_cases import FEATURES, BatchCase, expected, seeded_cases
+from batch_drives import as_users_say, attempts, simulator_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.cluster import NeverFinishes, _Cluster
+from reference.machine import Attempt, Host, Job, Machine, Rules
+from reference.room import only_counts
+
+from bls import batch_state as b
+from bls import engine
+from bls.fair_start import check_fair_start, fair_starts
+from bls.platform import HostGroup, Platform
+from bls.policies import POLICIES
+from bls.rules import Rules as BatchRules
+from bls.simulator import BatchSimulator
+from bls.surroundings import Surroundings
+from bls.workload import Workload
+from bridge import simulate
+from traces.errors import InputError
+from traces.tables import write_jobs
+from traces.time import NS_PER_S
+
+FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
+KEEP = replace(REBUILD, keep=True)
+
+
+# ---- the slow way ----
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Who joined the queue when, first attempts only: (instant, -1 from the start, row), and the instants of withdrawals."""
+
+    joined: dict[int, tuple[int, int, int]]
+    withdrawn: dict[int, int]
+
+
+def arrivals(case: BatchCase, run: list[tuple[int, Attempt]]) -> Arrivals:
+    eligible = {row: one.eligible for row, one in run if one.attempt == 0}
+    joined = {row: (instant, -int(case.jobs[row].preset), row) for row, instant in eligible.items() if instant >= 0}
+    withdrawn = {row: case.jobs[row].cancel or 0 for row in eligible if row not in joined}
+    return Arrivals(joined, withdrawn)
+
+
+def by_rows(case: BatchCase, run: list[Attempt]) -> list[tuple[int, Attempt]]:
+    row_of = {job.number: row for row, job in enumerate(case.jobs)}
+    return [(row_of[one.number], one) for one in run]
+
+
+def start_without_later(case: BatchCase, came: Arrivals, row: int, one: Attempt) -> int:
+    """The start of an attempt in a world in which only those are ever there that arrived before it did."""
+    here = came.joined[row] if one.attempt == 0 else (one.eligible, -2, -1)
+    rows = [other for other in sorted(came.joined) if came.joined[other] <= here]
+    gone = [other for other in sorted(came.withdrawn) if came.withdrawn[other] <= one.eligible]
+    place = {other: k for k, other in enumerate(rows + gone)}
+    jobs = []
+    for other in rows:
+        job = case.jobs[other]
+        jobs.append(job if job.after is None else replace(job, after=place[job.after]))
+    # Those that were withdrawn before they could join: nothing but that happens to them.
+    jobs += [replace(case.jobs[other], after=None, submit=2**61, preset=False) for other in gone]
+    rules = replace(case.rules, counts=only_counts(case.jobs, case.machine, case.rules))
+    cluster = _Cluster(jobs, case.machine, rules, None)
+    with suppress(NeverFinishes):
+        cluster.run()
+    starts: dict[tuple[int, int], int] = {(at, each.attempt): each.start for at, each in cluster.attempts}
+    return starts.get((place[row], one.attempt), -1)
+
+
+def slow(case: BatchCase) -> dict[tuple[int, int], int]:
+    """By row and attempt."""
+    run = by_rows(case, expected(case))
+    came = arrivals(case, run)
+    return {
+        (row, one.attempt): -1 if one.eligible < 0 else start_without_later(case, came, row, one) for row, one in run
+    }
+
+
+# ---- the project's ----
+
+
+def finished(case: BatchCase) -> BatchSimulator:
+    simulator: BatchSimulator = simulator_of(case)
+    while simulator.advance(1000) != engine.DONE:
+        pass
+    return simulator
+
+
+def fair(case: BatchCase) -> tuple[list[int], list[int]]:
+    """Fair starts and starts, by rows; the run must be none the worse for it."""
+    run = finished(case)
+    before = attempts(run.state)
+    found = fair_starts(run, simulator_of(case))
+    assert attempts(run.state) == before
+    return found.tolist(), run.column(b.START).tolist()
+
+
+def by_attempts(case: BatchCase) -> dict[tuple[int, int], int]:
+    run = finished(case)
+    found = fair_starts(run, simulator_of(case)).tolist()
+    keys = zip(run.column(b.ORIGIN).tolist(), run.column(b.ATTEMPT).tolist(), strict=True)
+    return dict(zip(keys, found, strict=True))
+
+
+def usual_cases(seed: int, n: int, features: tuple[str, ...]) -> list[BatchCase]:
+    said = [as_users_say(case) for case in seeded_cases(seed, n, features, max_jobs=10)]
+    found = []
+    for case in said:
+        try:
+            if case is not None:
+                expected(case)
+                found.append(case)
+        except NeverFinishes:
+            pass
+    return found
+
+
+def jobs_of(*rows: tuple[int, ...]) -> tuple[Job, ...]:
+    """Jobs of (submit, cores, estimate, run), numbered from 1."""
+    return tuple(Job(number, q, p, n, r) for number, (q, n, r, p) in enumerate(rows, 1))
+
+
+def case_of(cores: int, rules: Rules, *rows: tuple[int, ...]) -> BatchCase:
+    return BatchCase(jobs_of(*rows), Machine((Host(cores),)), rules)
+
+
+# ---- small ones ----
+
+
+def test_a_short_job_that_comes_later_delays_under_sjf() -> None:
+    """4 cores are taken until 10. The long job would then start; the short one that comes at 5 is put before it."""
+    rows = ((0, 4, 10, 10), (1, 4, 20, 20), (5, 4, 2, 2))
+    assert fair(case_of(4, replace(FCFS, order="sjf"), *rows)) == ([0, 10, 10], [0, 12, 10])
+
+
+def test_easy_delays_a_job_that_is_not_the_head() -> None:
+    """The field's example of it: job 4 could start at 6, when only those before it were there; job 5, which is filled in
+    before, keeps it from that."""
+    rows = ((1, 3, 5, 5), (1, 2, 3, 3), (2, 3, 1, 1), (2, 2, 1, 1), (3, 1, 5, 5))
+    assert fair(case_of(4, EASY, *rows)) == ([1, 6, 9, 6, 3], [1, 6, 9, 8, 3])
+    assert fair(case_of(4, KEEP, *rows)) == ([1, 6, 9, 6, 7], [1, 6, 9, 6, 7])
+
+
+def test_of_one_instant_the_jobs_behind_come_later() -> None:
+    rows = ((0, 4, 9, 9), (0, 4, 1, 1), (0, 4, 5, 5))
+    assert fair(case_of(4, replace(FCFS, order="sjf"), *rows)) == ([0, 0, 1], [6, 0, 1])
+
+
+def test_an_attempt_has_a_fair_start_of_its_own() -> None:
+    """The host fails in [4, 6). The job that was cut goes on at 6 in either case by fcfs; by sjf a job that came at 5 goes
+    before it."""
+    jobs = jobs_of((0, 4, 9, 9), (5, 4, 1, 1))
+    machine = Machine((Host(4, outages=((4, 6),)),))
+    assert fair(BatchCase(jobs, machine, FCFS)) == ([0, 15, 6], [0, 15, 6])
+    assert fair(BatchCase(jobs, machine, replace(FCFS, order="sjf"))) == ([0, 6, 6], [0, 6, 7])
+
+
+def test_a_job_that_would_be_withdrawn_has_none() -> None:
+    jobs = (*jobs_of((0, 4, 9, 9)), Job(2, 1, 1, 4, 1, cancel=5))
+    assert fair(BatchCase(jobs, Machine((Host(4),)), EASY)) == ([0, -1], [0, -1])
+
+
+def test_a_job_that_was_withdrawn_may_have_one() -> None:
+    """By sjf the job of 2 that comes at 2 goes before that of 3, which is withdrawn meanwhile."""
+    jobs = (*jobs_of((0, 4, 4, 4)), Job(2, 1, 3, 4, 3, cancel=5), Job(3, 2, 2, 4, 2))
+    assert fair(BatchCase(jobs, Machine((Host(4),)), replace(FCFS, order="sjf"))) == ([0, 4, 4], [0, -1, 4])
+
+
+def test_what_runs_from_the_start_was_there_before() -> None:
+    first, second = jobs_of((0, 4, 9, 9), (0, 4, 2, 2))
+    jobs = (second, replace(first, preset=True))
+    assert fair(BatchCase(jobs, Machine((Host(4),)), EASY)) == ([9, 0], [9, 0])
+
+
+def test_a_job_that_waited_for_one_that_was_withdrawn_before_it_could_join() -> None:
+    """The third is withdrawn at its submit, 3, so that the second joins then; the short one of 4 goes before it."""
+    jobs = jobs_of((0, 4, 9, 9), (1, 4, 5, 5), (3, 4, 1, 1), (4, 4, 2, 2))
+    jobs = (jobs[0], replace(jobs[1], after=2), replace(jobs[2], cancel=3), jobs[3])
+    case = BatchCase(jobs, Machine((Host(4),)), replace(FCFS, order="sjf"))
+    assert fair(case) == ([0, 9, -1, 9], [0, 11, -1, 9])
+
+
+def test_who_is_still_to_come_comes_in_the_run_when_a_fork_is_over() -> None:
+    """Jobs 5 and 7 join at 5, when 1 and 3 of them have ended and they have thought; 6 joins at 12, 8 at 13; all can start
+    at 20 only, the shortest first."""
+    jobs = jobs_of(
+        (0, 4, 20, 20), (0, 1, 1, 1), (0, 1, 2, 2), (0, 1, 3, 3), (0, 5, 3, 3), (0, 5, 1, 1), (0, 5, 2, 2), (13, 5, 4, 4)
+    )  # fmt: skip
+    waits = {4: (1, 4), 5: (2, 10), 6: (3, 2)}
+    jobs = tuple(
+        replace(job, after=waits[row][0], think=waits[row][1]) if row in waits else job for row, job in enumerate(jobs)
+    )
+    case = BatchCase(jobs, Machine((Host(8),)), replace(FCFS, order="sjf"))
+    assert fair(case) == ([0, 0, 0, 0, 20, 20, 20, 26], [0, 0, 0, 0, 23, 20, 21, 26])
+
+
+# ---- any ----
+
+_KINDS = [(), ("orders",), ("kill",), ("allocators",), ("given",), ("units",), ("resources", "licences"), ("cancel",)]
+_KINDS += [("unknown",), ("dependencies",), ("partitions", "limits"), ("limits",), ("reservations",)]
+_KINDS += [("maintenance",), ("outages",), ("presets",), ("cost",), ("switches",), FEATURES]
+
+
+@pytest.mark.parametrize("features", _KINDS, ids=lambda each: "+".join(each) if len(each) < 3 else "all")
+def test_as_the_slow_way(features: tuple[str, ...]) -> None:
+    for case in usual_cases(1, 40, features):
+        assert by_attempts(case) == slow(case), case
+
+
+_ROWS = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=10
+).map(sorted)
+
+
+@settings(max_examples=60)
+@given(rows=_ROWS)
+def test_nobody_overtakes_without_backfilling(rows: list[tuple[int, ...]]) -> None:
+    found, starts = fair(case_of(4, FCFS, *rows))
+    assert found == starts
+    assert found == list(slow(case_of(4, FCFS, *rows)).values())
+
+
+@settings(max_examples=60)
+@given(rows=_ROWS)
+def test_kept_reservations_are_fair_with_exact_estimates(rows: list[tuple[int, ...]]) -> None:
+    exact = [(q, n, p, p) for q, n, _, p in rows]
+    found, starts = fair(case_of(4, KEEP, *exact))
+    assert found == starts
+    assert np.all(np.array(found) >= [q for q, *_ in exact])
+
+
+@settings(max_examples=60)
+@given(rows=_ROWS, depth=st.sampled_from([0, 1, 2, None]), order=st.sampled_from(["fcfs", "sjf", "wfp3"]))
+def test_the_last_to_arrive_starts_when_it_does(rows: list[tuple[int, ...]], depth: int | None, order: str) -> None:
+    found, starts = fair(case_of(4, Rules(order=order, depth=depth), *rows))
+    assert found[-1] == starts[-1]
+    assert all(one >= q for one, (q, *_) in zip(found, rows, strict=True))
+
+
+def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> None:
+    """Task lengths vary, so that the run times are no longer those of the log; the slow way is told them."""
+    rows = [(number, 5 * number, 50 + 13 * number % 70, 1 + 29 * number % 64, 130) for number in range(1, 40)]
+    result = simulate(
+        Workload.from_jobs(rows), Platform((HostGroup(2, 32, 32.0),)), bls="sjf", als="gss", variation=0.3, seed=2,
+        backfill="easy", tasks_per_core=4, fair_start=True,
+    )  # fmt: skip
+    table = result.jobs
+    lasted = (table.end_ns - table.start_ns).tolist()
+    assert lasted != (Workload.from_jobs(rows).run_ns).tolist()
+    jobs = tuple(
+        Job(number, q * NS_PER_S, p, n, r * NS_PER_S) for (number, q, _, n, r), p in zip(rows, lasted, strict=True)
+    )
+    case = BatchCase(jobs, Machine((Host(32), Host(32))), replace(EASY, order="sjf"))
+    assert table.start_ns.tolist() == [one.start for one in expected(case)]
+    assert table.fair_start_ns.tolist() == list(slow(case).values())
+    late = np.maximum(0, table.start_ns - table.fair_start_ns)
+    assert result.metrics["max_unfairness_ns"] == late.max() > 0
+    assert result.metrics["mean_unfairness_ns"] == late.mean()
+    assert result.metrics["unfair_share"] == (late > 0).mean()
+    write_jobs(result.ledger, tmp_path / "jobs.parquet", result.notes.fair_start_ns)
+    assert pd.read_parquet(tmp_path / "jobs.parquet").fair_start_ns.tolist() == table.fair_start_ns.tolist()
+
+
+def test_it_is_there_only_where_it_is_asked_for() -> None:
+    result = simulate(Workload.from_jobs([(1, 0, 60, 2, 60)]), als="recorded")
+    assert "fair_start_ns" not in result.jobs
+    assert result.metrics["unfair_share"] is None
+
+
+def test_a_run_that_fails_often_under_any_policy_can_be_made_again() -> None:
+    """Outages of a model, of which more are drawn while it runs, fair-share, which keeps accounts, and many attempts."""
+    rows = [(number, 7 * number, 40 + 13 * number % 70, 1 + 29 * number % 8, 130) for number in range(1, 60)]
+    platform = Platform((HostGroup(4, 2, 8.0),))
+    given_ = {"surroundings": Surroundings(failures="mtbf:6m,mttr:30s"), "backfill": "easy", "als": "static"}
+    for name in ("fcfs", "sjf", "multifactor:age=1000,size=500"):
+        result = simulate(Workload.from_jobs(rows), platform, bls=name, fair_start=True, **given_)  # type: ignore[arg-type]
+        table = result.jobs
+        assert (table.attempt > 0).any()
+        assert (table.fair_start_ns >= table.eligible_ns).all()
+        last = int(table.eligible_ns.argmax())  # nobody joined later
+        assert table.fair_start_ns[last] == table.start_ns[last]
+
+
+def test_what_has_no_meaning_is_refused() -> None:
+    class Decides:
+        name = "mine"
+
+        def decide(self, view: object) -> list[object]:
+            return []
+
+    with pytest.raises(InputError, match="--fair-start: batch policy mine decides in Python"):
+        check_fair_start(Decides(), BatchRules())
+    with pytest.raises(InputError, match="--fair-start: with --charge-decisions as measured"):
+        check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True))
+    check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True, decision_cost_ns=5))

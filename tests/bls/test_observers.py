@@ -1,0 +1,273 @@
+"""Observers see what was, as the ledger tells it afterwards; they change nothing, and cost nothing when absent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bridge
+from bls import Observer, Platform, Rules, Surroundings, View
+from bls import batch_state as b
+from bls.platform import HostGroup
+from bls.workload import Workload
+from bridge.run_record import write_run
+from traces.errors import PluginError
+
+S = 10**9
+MACHINE = Platform((HostGroup(2, 4, 40.0), HostGroup(1, 6, 60.0)))
+FAILURES = "host,down_s,up_s\n0,55,80\n2,100,140\n1,200,201\n"
+
+
+@dataclass
+class Look:
+    """Notes everything that it can see."""
+
+    every_ns: int | None = None
+    name: str = "look"
+    waiting: list[list[int]] = field(default_factory=list)
+    running: list[list[int]] = field(default_factory=list)
+
+    def look(self, view: View) -> Mapping[str, float | int | str]:
+        self.waiting.append([job.job_id for job in view.waiting])
+        self.running.append(sorted(job.job_id for job in view.running))
+        for job in view.running:
+            assert sum(hi - lo for lo, hi in view.allocation(job)) >= job.cores
+        return {
+            "waits": view.n_waiting,
+            "runs": view.n_running,
+            "free": view.free_cores,
+            "share": view.free_cores / view.n_cores,
+        }
+
+
+def jobs(n: int = 40) -> Workload:
+    rows = [(100 + k, 11 * k, 20 + 13 * k % 60, 1 + 5 * k % 12, (10 if k % 5 == 0 else 90)) for k in range(n)]
+    return Workload.from_jobs(rows)
+
+
+def simulated(folder: Path, *observers: Observer, **options: Any) -> bridge.Result:
+    given: dict[str, Any] = {
+        "als": "ss",
+        "variation": 0.25,
+        "tasks_per_core": 2,
+        "seed": 5,
+        "rules": Rules("easy", kill_at_walltime=True),
+    }
+    failures = folder / "failures.csv"
+    failures.write_text(FAILURES)
+    around = Surroundings(failures=str(failures))
+    return bridge.simulate(jobs(), MACHINE, surroundings=around, observers=observers, **given | options)
+
+
+def as_the_ledger_has_it(result: bridge.Result, instants: list[int], seen: Look) -> None:
+    # After everything that happened at an instant: who has come and not started, who has started and not ended.
+    records = result.ledger.jobs
+    down = result.notes.downtime
+    for k, now in enumerate(instants):
+        waits = (records.eligible_ns <= now) & ((records.start_ns > now) | (records.start_ns < 0))
+        runs = (records.start_ns >= 0) & (records.start_ns <= now) & (now < records.end_ns)
+        assert sorted(seen.waiting[k]) == sorted(records.job_id[waits].tolist()), now
+        assert seen.running[k] == sorted(records.job_id[runs].tolist()), now
+        off = down.cores[(down.down_ns <= now) & (now < down.up_ns)].sum()
+        row = result.observations.iloc[k]
+        assert row.free == MACHINE.n_cores - records.held_cores[runs].sum() - off, now
+        assert (row.waits, row.runs, row.share) == (waits.sum(), runs.sum(), row.free / MACHINE.n_cores)
+
+
+COUPLINGS = ("inline", "pool", "process")
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_after_every_instant_at_which_something_happened(coupling: str, tmp_path: Path) -> None:
+    looked = Look()
+    result = simulated(tmp_path, looked, coupling=coupling, workers=2)
+    instants = result.observations.now_ns.tolist()
+    records, down = result.ledger.jobs, result.notes.downtime
+    started = records.start_ns >= 0
+    happened = {*records.submit_ns.tolist(), *records.start_ns[started].tolist(), *records.end_ns[started].tolist()}
+    last = int(records.end_ns.max())
+    happened |= {t for t in (*down.down_ns.tolist(), *down.up_ns.tolist()) if t <= last}
+    assert instants == sorted(happened)
+    as_the_ledger_has_it(result, instants, looked)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_at_every_multiple_of_an_interval(coupling: str, tmp_path: Path) -> None:
+    looked = Look(7 * S)
+    result = simulated(tmp_path, looked, coupling=coupling, workers=2)
+    instants = result.observations.now_ns.tolist()
+    assert instants == list(range(0, int(result.ledger.jobs.end_ns.max()) + 1, 7 * S))
+    as_the_ledger_has_it(result, instants, looked)
+
+
+def test_several_look_by_instant_then_in_their_order(tmp_path: Path) -> None:
+    first, second, third = Look(10 * S, "tens"), Look(None, "each"), Look(5 * S, "fives")
+    result = simulated(tmp_path, first, second, third)
+    rows = result.observations
+    keys = list(zip(rows.now_ns, rows.observer.map({"tens": 0, "each": 1, "fives": 2}), strict=True))
+    assert keys == sorted(keys)
+    for alone in (Look(10 * S, "tens"), Look(None, "each"), Look(5 * S, "fives")):
+        seen = simulated(tmp_path, alone).observations
+        pd.testing.assert_frame_equal(rows[rows.observer == alone.name].reset_index(drop=True), seen)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("als", ["recorded", "ss"])
+def test_nothing_is_changed(als: str, coupling: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"als": als, "coupling": coupling, "workers": 2}
+    if als == "recorded":
+        options |= {"variation": 0.0, "tasks_per_core": 1}
+    without = simulated(tmp_path, **options)
+    with_them = simulated(tmp_path, Look(), Look(3 * S), **options)
+    assert with_them.jobs.equals(without.jobs)
+    assert len(without.observations) == 0 < len(with_them.observations)
+    if als != "recorded":
+        assert with_them.tasks.equals(without.tasks)
+    assert dict(with_them.metrics) == dict(without.metrics)
+
+
+def test_without_observers_nothing_is_logged() -> None:
+    from bls import BatchSimulator, allocator, policy
+
+    simulator = BatchSimulator(jobs(), MACHINE, policy("fcfs"), allocator("first-fit"), recorded=True)
+    while simulator.advance(10**6):
+        pass
+    assert not simulator.is_seen
+    assert simulator.state.log.size == simulator.state.counters[b.LOGS] == 0
+    assert simulator.state.counters[b.OBSERVE] == b.NEVER
+
+
+def test_beside_a_python_policy(tmp_path: Path) -> None:
+    class Fcfs:
+        name = "by-hand"
+
+        def decide(self, view: View) -> list[Any]:
+            free, chosen = view.free_cores, []
+            for job in sorted(view.waiting, key=lambda job: job.job_id):
+                if job.cores > free:
+                    break
+                free -= job.cores
+                chosen.append(job)
+            return chosen
+
+    looked, again = Look(), Look()
+    by_hand = simulated(tmp_path, looked, bls=Fcfs(), rules=Rules())
+    compiled = simulated(tmp_path, again, rules=Rules())
+    assert by_hand.ledger.jobs.start_ns.tolist() == compiled.ledger.jobs.start_ns.tolist()
+    assert by_hand.observations.equals(compiled.observations)
+    as_the_ledger_has_it(by_hand, by_hand.observations.now_ns.tolist(), looked)
+
+
+def test_while_deciding_takes_time(tmp_path: Path) -> None:
+    # The cores of a job that was chosen are held from the decision on, though it starts only when that has been made.
+    looked = Look(S)
+    result = bridge.simulate(
+        Workload.from_jobs([(1, 0, 10, 4, 10)]),
+        MACHINE,
+        als="recorded",
+        rules=Rules(charge_decisions=True, decision_cost_ns=3 * S),
+        observers=[looked],
+    )
+    assert result.ledger.jobs.start_ns.tolist() == [3 * S]
+    assert result.observations.free.tolist() == [10] * 13 + [14]
+
+
+def test_types_of_the_table(tmp_path: Path) -> None:
+    class Mixed:
+        name = "mixed"
+        every_ns = 10 * S
+
+        def look(self, view: View) -> Any:
+            if view.now_ns == 20 * S:
+                return None
+            return {
+                "count": np.int32(view.n_running),
+                "share": np.float32(0.5),
+                "word": "is",
+                "flag": view.now_ns > 15 * S,
+            }
+
+    result = simulated(tmp_path, Mixed())
+    target = tmp_path / "run"
+    target.mkdir()
+    write_run(result, target, {}, tasks=False, trace=False)
+    frame = pd.read_parquet(target / "observations.parquet")
+    assert frame.columns.tolist() == ["observer", "now_ns", "count", "share", "word", "flag"]
+    assert [str(kind) for kind in frame.dtypes[["now_ns", "count", "share", "flag"]]] == [
+        "int64",
+        "int64",
+        "float64",
+        "int64",
+    ]
+    assert set(frame.observer) == {"mixed"}
+    assert set(frame.word) == {"is"}
+    assert 20 * S not in frame.now_ns.tolist()
+    assert frame.now_ns.tolist()[1:3] == [10 * S, 30 * S]
+
+
+def test_nothing_noted_is_an_empty_table(tmp_path: Path) -> None:
+    class Quiet:
+        name = "quiet"
+        every_ns = None
+
+        def look(self, view: View) -> None:
+            return None
+
+    result = simulated(tmp_path, Quiet())
+    target = tmp_path / "run"
+    target.mkdir()
+    write_run(result, target, {}, tasks=False, trace=False)
+    frame = pd.read_parquet(target / "observations.parquet")
+    assert (frame.columns.tolist(), len(frame)) == (["observer", "now_ns"], 0)
+
+
+def failing(what: Any, every_ns: Any = None) -> Observer:
+    class Mine:
+        name = "mine"
+
+        def __init__(self) -> None:
+            self.every_ns = every_ns
+
+        def look(self, view: View) -> Any:
+            return what(view)
+
+    return Mine()
+
+
+def wakes(view: View) -> Any:
+    view.wake_at(10**15)
+
+
+def sets(view: View) -> Any:
+    view.free_cores = 100  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (lambda view: 1 / 0, "at 0 ns: look() failed: ZeroDivisionError: division by zero"),
+        (lambda view: [1], "at 0 ns: look() gave [1]; allowed: a mapping of names to values, or None"),
+        (lambda view: {"a": None}, "at 0 ns: look() gave a = None; allowed: int64, float, str"),
+        (lambda view: {"a": 2**63}, "at 0 ns: look() gave a = 9223372036854775808; allowed: int64, float, str"),
+        (lambda view: {"now_ns": 1}, "at 0 ns: look() gave a value now_ns; there is such a column already"),
+        (lambda view: {"a": 1 if view.now_ns else "x"}, "at 10000000000 ns: look() gave a = 1, and before a word"),
+        (wakes, "at 0 ns: wake_at() is for a batch policy while it decides"),
+        (sets, "at 0 ns: look() failed: AttributeError: property 'free_cores' of 'View' object has no setter"),
+    ],
+)
+def test_mistakes_name_the_observer(what: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(PluginError) as caught:
+        simulated(tmp_path, failing(what))
+    assert str(caught.value) == f"observer mine, {message}"
+
+
+@pytest.mark.parametrize("every_ns", [0, -1, 1.5, True, "1s", 2**63])
+def test_an_interval_that_cannot_be(every_ns: Any, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"^observer mine: every_ns: .*allowed: 1 to 4611686018427387904, or None"):
+        simulated(tmp_path, failing(lambda view: None, every_ns))

@@ -1,0 +1,144 @@
+"""The machine and its queue over time: cases by hand, and against what there is at every instant, said literally."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_schedules import Row, Small, column, small_schedules
+
+from bls.metrics_schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
+from bls.occupancy import free_blocks, lasting_ns, occupancy
+
+
+def at(instants: np.ndarray, values: np.ndarray, t: int) -> int:
+    row = int(np.searchsorted(instants, t, side="right")) - 1
+    return int(values[row]) if row >= 0 else 0
+
+
+def test_by_hand() -> None:
+    """Four cores: A holds three during [0, 10), B waits for four during [1, 10), C for one during [2, 3) and leaves."""
+    steps = occupancy(
+        Schedule.of(
+            submit_ns=column(0, 1, 2),
+            start_ns=column(0, 10, -1),
+            end_ns=column(10, 15, -1),
+            cores=column(3, 4, 1),
+            n_cores=4,
+            left_ns=column(-1, -1, 3),
+        )
+    )
+    assert steps.instant_ns.tolist() == [0, 1, 2, 3, 10, 15]
+    assert steps.queue_length.tolist() == [0, 1, 2, 1, 0, 0]
+    assert steps.queued_cores.tolist() == [0, 4, 5, 4, 0, 0]
+    assert steps.smallest_waiting.tolist() == [0, 4, 1, 4, 0, 0]
+    assert steps.busy_cores.tolist() == [3, 3, 3, 3, 4, 0]
+    assert steps.down_cores.tolist() == [0] * 6
+    # Within [2, 12): the rows at 2, 3 and 10 hold for 1, 7 and 2.
+    assert lasting_ns(steps.instant_ns, 2, 12).tolist() == [0, 0, 1, 7, 2, 0]
+
+
+def test_nobody_at_all() -> None:
+    nobody = Schedule.of(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
+    assert len(occupancy(nobody).instant_ns) == 0
+    blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))
+    assert (blocks.instant_ns.tolist(), blocks.cores.tolist(), blocks.squares.tolist()) == ([0], [3], [9])
+
+
+def test_a_job_that_takes_no_time_is_never_seen() -> None:
+    steps = occupancy(
+        Schedule.of(submit_ns=column(0, 4), start_ns=column(0, 4), end_ns=column(9, 4), cores=column(1, 1), n_cores=2)
+    )
+    assert steps.instant_ns.tolist() == [0, 9]
+    assert steps.busy_cores.tolist() == [1, 0]
+
+
+def test_free_blocks_by_hand() -> None:
+    """Six cores ``......``: A takes 1 and 2 at 0, B takes 4 at 1, A ends at 2 as C takes 0 to 3, all end at 5."""
+    schedule = Schedule.of(
+        submit_ns=column(0, 1, 2), start_ns=column(0, 1, 2), end_ns=column(2, 5, 5), cores=column(2, 1, 4), n_cores=6
+    )
+    blocks = free_blocks(schedule, Allocations(column(0, 1, 2, 3), column(1, 4, 0), column(3, 5, 4)), column(0, 6))
+    # .XX...  1 + 3;   .XX.X.  1 + 1 + 1;   XXXXX.  1;   ......  6
+    assert blocks.instant_ns.tolist() == [0, 1, 2, 5]
+    assert blocks.cores.tolist() == [4, 3, 1, 6]
+    assert blocks.blocks.tolist() == [2, 3, 1, 1]
+    assert blocks.squares.tolist() == [10, 3, 1, 36]
+    assert blocks.fragmentation.tolist() == pytest.approx([1 - 10 / 16, 1 - 3 / 9, 0, 0])
+
+
+def test_nothing_free_has_no_fragmentation() -> None:
+    schedule = Schedule.of(submit_ns=column(0), start_ns=column(0), end_ns=column(4), cores=column(2), n_cores=2)
+    blocks = free_blocks(schedule, Allocations(column(0, 1), column(0), column(2)), column(0, 2))
+    assert blocks.cores.tolist() == [0, 2]
+    assert np.isnan(blocks.fragmentation).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("lo", "downtime"),
+    [
+        (column(0, 1), NO_DOWNTIME),
+        (column(2, 1), NO_DOWNTIME),
+        (column(0, 2), Downtime(column(1), column(2), column(4), column(6))),
+        (column(0, 2), Downtime(column(0), column(2), column(2), column(-1))),
+    ],
+    ids=["begin twice", "end twice", "while down", "while down for good"],
+)
+def test_a_core_is_held_once(lo: np.ndarray, downtime: Downtime) -> None:
+    schedule = Schedule.of(
+        submit_ns=column(0, 0), start_ns=column(0, 3), end_ns=column(5, 8), cores=column(2, 2), n_cores=4
+    )
+    with pytest.raises(ValueError, match="held twice"):
+        free_blocks(schedule, Allocations(column(0, 1, 2), lo, lo + 2), column(0, 2, 4), downtime)
+
+
+def test_a_host_is_down_once_and_to_the_end_if_it_is_never_repaired() -> None:
+    downtime = Downtime(column(1, 0, 1, 0), column(2, 3, 2, 3), column(4, 2, 6, 1), column(-1, 3, 7, 2))
+    within = downtime.within(0, 10)
+    assert within.host.tolist() == [0, 1]
+    assert within.cores.tolist() == [3, 2]
+    assert within.down_ns.tolist() == [1, 4]
+    assert within.up_ns.tolist() == [3, 10]
+    assert len(downtime.within(3, 4).host) == 0
+
+
+@given(small=small_schedules(), unit=st.sampled_from((1, 2**55)))
+def test_as_it_is_at_every_instant(small: Small, unit: int) -> None:
+    schedule, downtime = small.schedule(unit), small.downtime(unit)
+    steps = occupancy(schedule, downtime)
+    assert (np.diff(steps.instant_ns) > 0).all()
+    begin, end = small.span()
+    last = max((row.gone for row in small.rows), default=0)
+    for t in range(max(last, end) + 2):
+        waiting = small.waiting(t)
+        for values, expected in (
+            (steps.queue_length, len(waiting)),
+            (steps.queued_cores, sum(row.asked for row in waiting)),
+            (steps.smallest_waiting, min((row.asked for row in waiting), default=0)),
+            (steps.busy_cores, len(small.busy(t))),
+            (steps.down_cores, len(small.down(t)) if begin <= t < end else 0),
+        ):
+            assert at(steps.instant_ns, values, t * unit) == expected
+
+    blocks = free_blocks(schedule, small.allocations(), small.host_first, downtime)
+    assert blocks.instant_ns[0] == begin * unit
+    assert (np.diff(blocks.instant_ns) > 0).all()
+    for t in range(begin, end):
+        text = "".join("." if core in small.free(t) else " " for core in range(small.n_cores)).split()
+        for values, expected in (
+            (blocks.cores, sum(map(len, text))),
+            (blocks.blocks, len(text)),
+            (blocks.squares, sum(len(block) ** 2 for block in text)),
+        ):
+            assert at(blocks.instant_ns, values, t * unit) == expected
+
+
+def test_blocks_do_not_depend_on_how_an_allocation_is_cut() -> None:
+    """The same cores as one interval and core by core."""
+    small = Small((4, 4), (Row(0, 0, 0, 3, 3, (2, 3, 4)), Row(0, 0, 1, 5, 2, (5, 7)), Row(0, 0, 3, 4, 2, (3, 4))))
+    whole = Allocations(column(0, 1, 3, 4), column(2, 5, 7, 3), column(5, 6, 8, 5))
+    one = free_blocks(small.schedule(), whole, small.host_first)
+    other = free_blocks(small.schedule(), small.allocations(), small.host_first)
+    for name in ("instant_ns", "cores", "blocks", "squares"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()

@@ -1,0 +1,374 @@
+"""Policies in Python: they are the compiled ones when they do the same, see what is, and are named when they err."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bridge
+from bls import BatchSimulator, Platform, Rules, SeenJob, Surroundings, View, allocator, policy
+from bls import batch_state as b
+from bls.platform import HostGroup
+from bls.policies import AnyPolicy
+from bls.surroundings import surround
+from bls.workload import Workload
+from traces.errors import InputError, PluginError
+
+S = 10**9
+
+
+class Fcfs:
+    """Who came first starts first, and holds up the others."""
+
+    name = "fcfs-by-hand"
+
+    def decide(self, view: View) -> list[SeenJob]:
+        free, chosen = view.free_cores, []
+        for job in view.waiting:
+            if job.cores > free:
+                break
+            free -= job.cores
+            chosen.append(job)
+        return chosen
+
+
+class Easy:
+    """EASY backfilling as in the textbook, in the order of arrival."""
+
+    name = "easy-by-hand"
+
+    def decide(self, view: View) -> list[SeenJob]:
+        now, free, chosen = view.now_ns, view.free_cores, []
+        waiting = sorted(view.waiting, key=lambda job: job.row)
+        while waiting and waiting[0].cores <= free:
+            free -= waiting[0].cores
+            chosen.append(waiting.pop(0))
+        if not waiting:
+            return chosen
+        head, behind = waiting[0], waiting[1:]
+        # A job that is overdue is expected to end at the next instant.
+        ends = [(max(job.expected_end_ns, now + 1), job.cores) for job in view.running]
+        ends += [(now + job.estimate_ns, job.cores) for job in chosen]
+        shadow, extra = now, free
+        for end in sorted({end for end, _ in ends}):
+            extra = free + sum(cores for other, cores in ends if other <= end)
+            shadow = end
+            if extra >= head.cores:
+                break
+        extra -= head.cores
+        for job in behind:
+            if job.cores > free:
+                continue
+            if now + job.estimate_ns > shadow:
+                if job.cores > extra:
+                    continue
+                extra -= job.cores
+            free -= job.cores
+            chosen.append(job)
+        return chosen
+
+
+def starts(workload: Workload, machine: Platform, order: AnyPolicy, **options: Any) -> list[int]:
+    simulator = BatchSimulator(workload, machine, order, allocator("first-fit"), recorded=True, **options)
+    while simulator.advance(10**6):
+        pass
+    found: list[int] = simulator.column(b.START).tolist()
+    return found
+
+
+def machine(*hosts: int) -> Platform:
+    return Platform(tuple(HostGroup(1, cores, 1.0) for cores in hosts))
+
+
+def drawn(seed: int, n: int, widest: int, step: float = 1.0) -> Workload:
+    draw = np.random.default_rng(seed)
+    submit = np.sort(draw.integers(0, 6 * n, n))
+    run, more = draw.integers(1, 40, n), draw.integers(-15, 30, n)
+    cores = draw.integers(1, widest + 1, n)
+    rows = zip(range(n), submit * step, run * step, cores, np.maximum(1, run + more) * step, strict=True)
+    return Workload.from_jobs([(int(k), float(q), float(p), int(c), float(r)) for k, q, p, c, r in rows])
+
+
+rows_of_jobs = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
+).map(sorted)
+
+
+@settings(max_examples=300)
+@given(rows=rows_of_jobs)
+def test_by_hand_as_compiled(rows: list[tuple[int, int, int, int]]) -> None:
+    jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
+    assert starts(jobs, machine(4, 2), Fcfs()) == starts(jobs, machine(4, 2), policy("fcfs"))
+    assert starts(jobs, machine(4, 2), Easy()) == starts(jobs, machine(4, 2), policy("fcfs"), rules=Rules("easy"))
+
+
+def test_by_hand_as_compiled_on_a_thousand_jobs() -> None:
+    jobs, hosts = drawn(1, 1000, 12), machine(8, 4, 4)
+    fcfs, easy = starts(jobs, hosts, policy("fcfs")), starts(jobs, hosts, policy("fcfs"), rules=Rules("easy"))
+    assert fcfs != easy
+    assert starts(jobs, hosts, Fcfs()) == fcfs
+    assert starts(jobs, hosts, Easy()) == easy
+
+
+def test_by_hand_with_an_application_level() -> None:
+    jobs, hosts = drawn(2, 120, 8), machine(8, 4)
+    options: dict[str, Any] = {"als": "gss", "variation": 0.25, "tasks_per_core": 2, "seed": 4}
+    by_hand, compiled = (
+        bridge.simulate(jobs, hosts, bls=Easy(), **options),
+        bridge.simulate(jobs, hosts, backfill="easy", **options),
+    )
+    assert by_hand.ledger.jobs.start_ns.tolist() == compiled.ledger.jobs.start_ns.tolist()
+    assert by_hand.tasks.equals(compiled.tasks)
+
+
+@dataclass
+class Bookkeeper:
+    """Keeps books of its own of who must be waiting and running, and compares what it is shown with them."""
+
+    workload: Workload
+    cores: int
+    name: str = "bookkeeper"
+    held: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    looked: int = 0
+
+    def decide(self, view: View) -> list[SeenJob]:
+        self.looked += 1
+        now, jobs = view.now_ns, self.workload
+        running = {job.job_id: job for job in view.running}
+        # Who has run for the recorded time is gone, and nobody else is.
+        self.held = {k: one for k, one in self.held.items() if one[1] > now}
+        assert running.keys() == self.held.keys()
+        for number, (start, _, cores) in self.held.items():
+            job = running[number]
+            estimate = int(jobs.estimate_ns[number])
+            assert (job.start_ns, job.cores, job.expected_end_ns) == (start, cores, start + estimate)
+            assert sum(hi - lo for lo, hi in view.allocation(job)) == cores
+        assert view.free_cores == self.cores - sum(cores for _, _, cores in self.held.values())
+        assert (view.n_cores, view.n_running, view.n_waiting) == (self.cores, len(running), len(list(view.waiting)))
+        waiting = list(view.waiting)
+        assert [job.job_id for job in waiting] == sorted(job.job_id for job in waiting)
+        assert not {job.job_id for job in waiting} & running.keys()
+        for job in waiting:
+            assert (job.submit_ns, job.eligible_ns, job.start_ns) == (int(jobs.submit_ns[job.job_id]),) * 2 + (-1,)
+            assert job.submit_ns <= now
+            assert (job.attempt, job.user) == (0, int(jobs.user[job.job_id]))
+        chosen = Easy().decide(view)
+        for job in chosen:
+            self.held[job.job_id] = (now, now + int(jobs.run_ns[job.job_id]), job.cores)
+        return chosen
+
+
+def test_what_a_policy_is_shown_is_so() -> None:
+    jobs = drawn(3, 400, 7)
+    clerk = Bookkeeper(jobs, 12)
+    simulator = BatchSimulator(jobs, machine(8, 4), clerk, allocator("best-fit"), recorded=True)
+    while simulator.advance(10**6):
+        pass
+    assert clerk.looked == simulator.decisions()["decisions"] >= 600
+
+
+class Sleeper:
+    """Starts the head ten seconds after it came, for which it must be woken."""
+
+    name = "sleeper"
+
+    def __init__(self) -> None:
+        self.called: list[int] = []
+
+    def decide(self, view: View) -> list[SeenJob]:
+        self.called.append(view.now_ns)
+        head = next(iter(view.waiting), None)
+        if head is None:
+            return []
+        if view.now_ns < head.submit_ns + 10 * S:
+            view.wake_at(head.submit_ns + 10 * S)
+            return []
+        return [head]
+
+
+def test_a_policy_is_woken() -> None:
+    sleeper = Sleeper()
+    assert starts(Workload.from_jobs([(1, 0, 5, 1, 5), (2, 30, 5, 1, 5)]), machine(2), sleeper) == [10 * S, 40 * S]
+    # And only then: at arrivals, when it is woken, and at ends.
+    assert sleeper.called == [0, 10 * S, 15 * S, 30 * S, 40 * S, 45 * S]
+
+
+def test_a_job_that_is_seen_cannot_be_changed() -> None:
+    class Meddler(Fcfs):
+        def decide(self, view: View) -> list[SeenJob]:
+            for job in view.waiting:
+                with pytest.raises(AttributeError):
+                    job.cores = 1  # type: ignore[misc]
+            with pytest.raises(AttributeError):
+                view.free_cores = 0  # type: ignore[misc]
+            return super().decide(view)
+
+    jobs = drawn(4, 20, 3)
+    assert starts(jobs, machine(4), Meddler()) == starts(jobs, machine(4), policy("fcfs"))
+
+
+def test_attempts_and_failures_are_seen(tmp_path: Path) -> None:
+    seen = []
+
+    class Watcher(Fcfs):
+        def decide(self, view: View) -> list[SeenJob]:
+            seen.append((view.now_ns // S, view.free_cores, [(job.job_id, job.attempt) for job in view.waiting]))
+            return super().decide(view)
+
+    failures = tmp_path / "f.csv"
+    failures.write_text("host,down_s,up_s\n0,5,8\n")
+    hosts = machine(2, 2)
+    jobs, around = surround(
+        Workload.from_jobs([(1, 0, 10, 2, 10), (2, 1, 10, 1, 10)]), hosts, Surroundings(failures=str(failures))
+    )
+    found = starts(jobs, hosts, Watcher(), circumstances=around)
+    assert found == [0, S, 8 * S]
+    # Host 0 is down from 5 to 8, job 1 with it; job 2 runs on host 1.
+    assert seen == [
+        (0, 4, [(1, 0)]),
+        (1, 2, [(2, 0)]),
+        (5, 1, [(1, 1)]),
+        (8, 3, [(1, 1)]),
+        (11, 2, []),
+        (18, 4, []),
+    ]
+
+
+JOBS = Workload.from_jobs([(7, 0, 10, 3, 10), (8, 1, 10, 3, 10), (9, 2, 10, 1, 10)])
+
+
+def always(answer: Callable[[View], Any]) -> AnyPolicy:
+    class Mine:
+        name = "mine"
+
+        def decide(self, view: View) -> Any:
+            return answer(view)
+
+    return Mine()
+
+
+def boom(view: View) -> Any:
+    raise ValueError("no idea")
+
+
+def quits(view: View) -> Any:
+    raise SystemExit(0)
+
+
+def late(view: View) -> Any:
+    yield from Fcfs().decide(view)
+    if view.n_running:
+        raise ValueError("no idea")
+
+
+def asleep(instant: Any) -> Callable[[View], Any]:
+    def answer(view: View) -> Any:
+        view.wake_at(instant)
+        return []
+
+    return answer
+
+
+WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it asks for 3 cores, and 1 are free"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (boom, "at 0 ns: decide() failed: ValueError: no idea"),
+        (quits, "at 0 ns: decide() failed: SystemExit: 0"),
+        (late, "at 1000000000 ns: decide() failed: ValueError: no idea"),
+        (lambda view: None, "at 0 ns: decide() gave None; allowed: a list of the jobs to start, perhaps empty"),
+        (lambda view: [7], "at 0 ns: decide() gave 7; allowed: jobs of view.waiting"),
+        (lambda view: next(iter(view.waiting)), "at 0 ns: decide() gave 7; allowed: jobs of view.waiting"),
+        (lambda view: [*view.waiting, *view.waiting], "at 0 ns: decide() gave job 7 twice"),
+        (lambda view: list(view.waiting), WIDE),
+        (lambda view: [*view.waiting, *view.running][:1], WIDE),
+        (lambda view: list(view.running) or Fcfs().decide(view), "at 1000000000 ns: decide() gave job 7, which is not waiting"),
+        (asleep(0), "at 0 ns: wake_at: 0 is out of range; allowed: 1 to 4611686018427387904"),
+        (asleep("soon"), "at 0 ns: wake_at: 'soon' is not a whole number; allowed: 1 to 4611686018427387904"),
+        (asleep(2**63), "at 0 ns: wake_at: 9223372036854775808 is out of range; allowed: 1 to 4611686018427387904"),
+    ],
+)  # fmt: skip
+def test_mistakes_name_the_policy(answer: Callable[[View], Any], message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        starts(JOBS, machine(4), always(answer))
+    assert str(caught.value) == f"batch policy mine, {message}"
+
+
+def test_a_job_of_an_earlier_look_is_not_waiting() -> None:
+    kept: list[SeenJob] = []
+
+    def answer(view: View) -> Any:
+        kept.extend(Fcfs().decide(view))
+        return kept
+
+    with pytest.raises(PluginError, match="gave job 7, which is not waiting"):
+        starts(JOBS, machine(4), always(answer))
+
+
+def test_what_fits_the_machine_but_not_the_partition() -> None:
+    from bls import Partition
+
+    hosts = Platform((HostGroup(2, 2, 1.0),), partitions=(Partition("half", hosts="0", default=True),))
+    jobs, around = surround(Workload.from_jobs([(7, 0, 10, 2, 10), (8, 1, 10, 1, 10)]), hosts, Surroundings())
+    with pytest.raises(
+        PluginError, match="it asks for 1 cores, and 2 are free, but its partition, a window or what it"
+    ):
+        starts(jobs, hosts, Fcfs(), circumstances=around)
+
+
+def test_a_policy_that_starts_nothing_is_noticed() -> None:
+    with pytest.raises(InputError) as caught:
+        starts(JOBS, machine(4), always(lambda view: []))
+    assert str(caught.value) == (
+        "the simulation is stuck at job 7, at 2 s: nothing runs or arrives any more, and batch policy mine does not start "
+        "it; 3 jobs wait"
+    )
+
+
+def test_so_is_one_that_has_itself_woken_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bls import simulator
+
+    monkeypatch.setattr(simulator, "_MAX_IDLE_WAKES", 50)
+    with pytest.raises(
+        PluginError, match=r"decide\(\) asked 50 times in a row to be woken, and started nothing; nothing runs"
+    ):
+        starts(JOBS, machine(4), always(lambda view: asleep(view.now_ns + S)(view)))
+
+
+def test_long_sleep_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bls import simulator
+
+    monkeypatch.setattr(simulator, "_MAX_IDLE_WAKES", 50)
+    # Thrice as often as that, but not in a row.
+    sleepy = always(
+        lambda view: list(view.waiting)[:1] if view.now_ns % (40 * S) == 0 else asleep(view.now_ns + S)(view)
+    )
+    jobs = Workload.from_jobs([(k, 1, 1, 1, 1) for k in range(4)])
+    assert starts(jobs, machine(4), sleepy) == [40 * S, 80 * S, 120 * S, 160 * S]
+
+
+@pytest.mark.parametrize("backfill", ["easy", "conservative", "3"])
+def test_a_policy_that_decides_does_not_backfill(backfill: str) -> None:
+    with pytest.raises(
+        InputError, match=f"^--backfill {backfill}: batch policy fcfs-by-hand decides itself which jobs"
+    ):
+        starts(JOBS, machine(4), Fcfs(), rules=Rules(backfill))
+    with pytest.raises(InputError, match=f"^--backfill {backfill}: "):
+        bridge.simulate(JOBS, machine(4), bls=Fcfs(), backfill=backfill)
+
+
+def test_an_interrupt_while_a_policy_decides() -> None:
+    def interrupted(view: View) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        starts(JOBS, machine(4), always(interrupted))

@@ -1,0 +1,314 @@
+"""The batch level, one instant after another: ends, host events, cancellations, arrivals, one pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reference import room
+from reference.machine import Attempt, Job, Machine, Rules
+from reference.orders import key
+
+
+class NeverFinishes(Exception):
+    """Nothing happens any more, and these rows still wait."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it."""
+
+    start: int
+    end: int
+    cores: frozenset[int]
+    why: str
+    state: str
+
+
+EndOf = Callable[[int, int, tuple[int, ...]], int]
+
+
+def run(jobs: Sequence[Job], machine: Machine, rules: Rules, end_of: EndOf | None = None) -> list[Attempt]:
+    """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
+
+    ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself; without it, its run
+    time does.
+
+    Raises
+    ------
+    NeverFinishes
+        A job waits for what never comes.
+    """
+    return _Cluster(jobs, machine, rules, end_of).run()
+
+
+class _Cluster:
+    def __init__(self, jobs: Sequence[Job], machine: Machine, rules: Rules, end_of: EndOf | None) -> None:
+        assert rules.depth is None or not rules.keep
+        assert all(before.submit <= after.submit for before, after in pairwise(jobs))
+        self.jobs, self.machine, self.rules, self.end_of = jobs, machine, rules, end_of
+        self.counts = room.only_counts(jobs, machine, rules)
+        self.now = -1
+        self.arrives = {row: job.submit for row, job in enumerate(jobs) if job.after is None}
+        self.attempt = dict.fromkeys(range(len(jobs)), 0)
+        self.waiting: dict[int, int] = {}  # row: when it became eligible
+        self.eligible: dict[int, int] = {}
+        self.running: dict[int, Running] = {}
+        self.left: set[int] = set()  # rows that are done for good
+        self.down: set[int] = set()
+        self.looked_at_hosts = -1
+        self.attempts: list[tuple[int, Attempt]] = []
+        # Plans: the slots of waiting jobs, who was ever given one, and when the last pass thought that jobs end.
+        self.plan: dict[int, room.Slot] = {}
+        self.had_slot: set[int] = set()
+        self.planned_end: dict[int, int] = {}
+        self.gained = self.lost = False
+        self.wake: int | None = None
+        self.busy_until = 0
+        self.pass_is_due = False
+
+    def run(self) -> list[Attempt]:
+        while len(self.left) < len(self.jobs):
+            self.now = self.next_instant()
+            happened = [self.ends(), self.host_events(), self.cancellations(), self.arrivals(), self.now == self.wake]
+            self.pass_is_due = self.pass_is_due or any(happened)
+            if self.pass_is_due and self.now >= self.busy_until:
+                self.one_pass()
+        return [attempt for _, attempt in sorted(self.attempts, key=lambda one: (one[0], one[1].attempt))]
+
+    def next_instant(self) -> int:
+        now = self.now
+        instants = [*self.arrives.values(), *(job.end for job in self.running.values())]
+        later = [job.cancel for row, job in enumerate(self.jobs) if job.cancel is not None and row not in self.left]
+        later += [instant for host in self.machine.hosts for outage in host.outages for instant in outage]
+        later += [instant for window in self.machine.windows for instant in (window.begin, window.end)]
+        if self.wake is not None:
+            later.append(self.wake)
+        if self.pass_is_due:
+            later.append(self.busy_until)
+        instants += [instant for instant in later if instant > now]
+        if not instants:
+            raise NeverFinishes(sorted(set(range(len(self.jobs))) - self.left))
+        return min(instants)
+
+    # ---- 2.1 ----
+    def ends(self) -> bool:
+        rows = sorted(row for row, job in self.running.items() if job.end == self.now)
+        for row in rows:
+            job = self.running.pop(row)
+            planned = self.planned_end.get(row, self.now)
+            self.gained = self.gained or self.now < planned
+            self.lost = self.lost or self.now > planned
+            self.log(row, job.start, job.end, job.cores, job.why, job.state)
+            if job.state == "requeued":
+                self.attempt[row] += 1
+                self.arrives[row] = self.now
+                self.had_slot.discard(row)
+            else:
+                self.leaves(row)
+        return bool(rows)
+
+    # ---- 2.2 ----
+    def host_events(self) -> bool:
+        if self.now == self.looked_at_hosts:
+            return False  # a second round at this instant, as after a job without a run time
+        self.looked_at_hosts = self.now
+        outages = [outage for host in self.machine.hosts for outage in host.outages]
+        self.gained = self.gained or any(up == self.now for _, up in outages)
+        self.lost = self.lost or any(down == self.now for down, _ in outages)
+        self.down = {
+            number
+            for number, host in enumerate(self.machine.hosts)
+            if any(down <= self.now < up for down, up in host.outages)
+        }
+        return any(self.now in outage for outage in outages) or any(
+            self.now in (window.begin, window.end) for window in self.machine.windows
+        )
+
+    # ---- 2.3 ----
+    def cancellations(self) -> bool:
+        rows = [row for row, job in enumerate(self.jobs) if job.cancel == self.now]
+        rows = [row for row in rows if row not in self.left and row not in self.running]
+        for row in rows:
+            if row in self.plan:
+                del self.plan[row]
+                self.gained = True
+            self.waiting.pop(row, None)
+            self.arrives.pop(row, None)
+            self.log(row, -1, -1, frozenset(), "never", "cancelled")
+            self.leaves(row)
+        return bool(rows)
+
+    # ---- 2.4 ----
+    def arrivals(self) -> bool:
+        rows = sorted(row for row, instant in self.arrives.items() if instant == self.now)
+        for row in rows:
+            del self.arrives[row]
+            self.eligible[row] = self.now
+            cores = self.preset_cores(row) if self.jobs[row].preset and self.attempt[row] == 0 else None
+            if cores is None:
+                self.waiting[row] = self.now
+            else:
+                self.start(row, self.now, cores, "preset")
+        return bool(rows)
+
+    def preset_cores(self, row: int) -> frozenset[int] | None:
+        # Whatever reservations and limits there are, and whatever maintenance comes: the job is there already. Without room
+        # for it on hosts that are up, it waits like any other.
+        job = self.jobs[row]
+        plain = Machine(self.machine.hosts, self.machine.licences, self.machine.partitions)
+        cores = room.available(job, self.now, self.now + 1, self.held(), self.down, plain)
+        for window in self.machine.windows:
+            if window.maintenance and window.begin <= self.now < window.end:
+                cores -= window.cores
+        placed = room.place(job, cores, self.now, self.now + 1, self.held(), self.machine, self.rules)
+        return None if placed is None else frozenset(placed)
+
+    # ---- 2.5 and 4 ----
+    def one_pass(self) -> None:
+        now, rules = self.now, self.rules
+        self.pass_is_due = False
+        # Less than planned: a job is overdue, or a slow pass missed a slot.
+        overdue = any(job.start + self.jobs[row].estimate <= now for row, job in self.running.items())
+        self.lost = self.lost or overdue
+        self.lost = self.lost or any(slot.begin < now for slot in self.plan.values())
+        if self.lost or not rules.keep:
+            self.plan = {}
+        gained, self.gained, self.lost = self.gained, False, False
+        had_slot = set(self.had_slot)
+        waiting = len(self.waiting)
+        reserved: Counter[int] = Counter()
+        closed: set[int] = set()
+        one_waits: set[int] = set()  # partitions in which somebody waits who stands before
+        for row in self.queue():
+            partition = self.jobs[row].partition
+            if partition in closed:
+                continue
+            if self.limit_reached(row):
+                self.plan.pop(row, None)
+                one_waits.add(partition)
+                continue
+            slot = self.plan.get(row)
+            if slot is None or gained:
+                self.plan.pop(row, None)
+                slot = self.earliest(row) if rules.depth != 0 else self.slot_now(row)
+            if slot is not None and slot.begin == now:
+                self.plan.pop(row, None)
+                why = "reserved" if row in had_slot else "backfill" if partition in one_waits else "head"
+                self.start(row, now + rules.cost, self.cores_for(row, slot), why)
+                continue
+            one_waits.add(partition)
+            if rules.depth == 0:
+                closed.add(partition)
+            elif rules.depth is None or reserved[partition] < rules.depth:
+                # A job that no room is in sight for has a reservation at no instant.
+                self.had_slot.add(row)
+                reserved[partition] += 1
+                if slot is not None:
+                    self.plan[row] = slot
+        # What a slow pass has started holds its cores for longer than planned: the next plan is made anew.
+        self.lost = rules.cost > 0 and len(self.waiting) < waiting
+        self.planned_end = {row: self.expected(row) for row in self.running}
+        # A slot at the next instant may be only because overdue jobs are expected to end then, in every pass again.
+        awake = now + 1 if overdue else now
+        slots = [slot.begin for slot in self.plan.values() if rules.keep and slot.begin > awake]
+        self.wake = min(slots, default=None)
+        self.busy_until = now + rules.cost
+
+    def queue(self) -> list[int]:
+        def place(row: int) -> tuple[int, float | int, int, int]:
+            job = self.jobs[row]
+            return -self.machine.partitions[job.partition].tier, key(job, self.now, self.rules), job.submit, row
+
+        return sorted(self.waiting, key=place)
+
+    def limit_reached(self, row: int) -> bool:
+        job = self.jobs[row]
+        limits = self.machine.partitions[job.partition]
+        beside = [self.jobs[other] for other in self.running if self.jobs[other].partition == job.partition]
+        of_user = [other for other in beside if other.user == job.user]
+        return any(
+            limit is not None and asked > limit
+            for limit, asked in (
+                (limits.max_jobs, len(beside) + 1),
+                (limits.max_cores, sum(other.cores for other in beside) + job.cores),
+                (limits.max_user_jobs, len(of_user) + 1),
+                (limits.max_user_cores, sum(other.cores for other in of_user) + job.cores),
+            )
+        )
+
+    def expected(self, row: int) -> int:
+        # What this pass costs is not known yet: a job that starts after it is planned as if it started now.
+        start = min(self.running[row].start, self.now)
+        return max(start + self.jobs[row].estimate, self.now + 1)
+
+    def held(self) -> list[room.Hold]:
+        """Who has what: running jobs, until they are expected to end."""
+        return [
+            room.Hold(self.jobs[row], self.now, self.expected(row), len(job.cores), job.cores)
+            for row, job in self.running.items()
+        ]
+
+    def holds(self) -> list[room.Hold]:
+        """The same, and the slots of waiting jobs."""
+        return self.held() + [
+            room.Hold(
+                self.jobs[row], slot.begin, slot.begin + self.jobs[row].estimate, self.jobs[row].cores, slot.cores
+            )
+            for row, slot in self.plan.items()
+        ]
+
+    def earliest(self, row: int) -> room.Slot | None:
+        return room.earliest(self.jobs[row], self.now, self.holds(), self.down, self.machine, self.rules, self.counts)
+
+    def slot_now(self, row: int) -> room.Slot | None:
+        return room.slot_at(self.jobs[row], self.now, self.holds(), self.down, self.machine, self.rules, self.counts)
+
+    def cores_for(self, row: int, slot: room.Slot) -> frozenset[int]:
+        if slot.cores is not None:
+            return slot.cores
+        free = room.available(self.jobs[row], self.now, self.now + 1, self.held(), self.down, self.machine)
+        cores = room.place(self.jobs[row], free, self.now, self.now + 1, [], self.machine, self.rules)
+        assert cores is not None
+        return frozenset(cores)
+
+    # ---- 3 ----
+    def start(self, row: int, start: int, cores: frozenset[int], why: str) -> None:
+        job = self.jobs[row]
+        stops: list[tuple[int, int, str]] = []
+        if self.rules.kill:
+            stops.append((start + job.estimate, 0, "killed"))
+        if job.cancel is not None:
+            stops.append((job.cancel, 1, "cancelled"))
+        hosts = {self.machine.host_of(core) for core in cores}
+        downs = [down for host in hosts for down, _ in self.machine.hosts[host].outages]
+        downs += [window.begin for window in self.machine.windows if window.maintenance and window.cores & cores]
+        stops += [(down, 2, "requeued" if self.rules.requeue else "failed") for down in downs if down > self.now]
+        stops.sort()
+        if stops:
+            start = min(start, stops[0][0])  # what stops it before its start takes effect stops it as it starts
+        own: int | None = None
+        if self.end_of is not None:
+            own = self.end_of(row, start, tuple(sorted(cores)))
+        elif job.run >= 0:
+            own = start + job.run
+        if own is not None and (not stops or own <= stops[0][0]):
+            end, state = own, "completed"
+        else:
+            end, _, state = stops[0]
+        self.waiting.pop(row, None)
+        self.running[row] = Running(start, end, cores, why, state)
+
+    def log(self, row: int, start: int, end: int, cores: frozenset[int], why: str, state: str) -> None:
+        eligible = self.eligible.pop(row, -1)
+        held = tuple(sorted(cores))
+        attempt = Attempt(self.jobs[row].number, self.attempt[row], eligible, start, end, held, why, state)
+        self.attempts.append((row, attempt))
+
+    def leaves(self, row: int) -> None:
+        self.left.add(row)
+        for child, job in enumerate(self.jobs):
+            if job.after == row and child not in self.left:
+                self.arrives[child] = max(job.submit, self.now + job.think)

@@ -1,0 +1,121 @@
+"""The words of the batch level: jobs, the machine, the rules of a run, and what became of an attempt. Plain values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the workload has it; times in ns. ``wanted`` are the cores it asks for by number, if it does.
+
+    ``run`` -1: not known; it runs until something stops it. A unit is ``unit_cores`` cores and ``needs`` (resource,
+    amount) of one host; ``licences`` (name, amount) are of the machine. ``limit``: most leaf switches, 0 any. ``after`` is the
+    row of the job that must leave before, ``think`` what passes from then on. ``cancel`` is an instant. ``window`` is the
+    place of the reservation in ``Machine.windows`` that it runs in.
+    """
+
+    number: int
+    submit: int
+    run: int
+    cores: int
+    estimate: int
+    wanted: frozenset[int] | None = None
+    unit_cores: int = 1
+    needs: tuple[tuple[str, int], ...] = ()
+    licences: tuple[tuple[str, int], ...] = ()
+    limit: int = 0
+    user: int = -1
+    partition: int = 0
+    after: int | None = None
+    think: int = 0
+    cancel: int | None = None
+    preset: bool = False
+    window: int | None = None
+
+
+@dataclass(frozen=True)
+class Host:
+    """``cores`` cores, amounts of (resource, amount), and the instants between which it fails, as (down, up)."""
+
+    cores: int
+    amounts: tuple[tuple[str, int], ...] = ()
+    outages: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Hosts for some of the jobs (None: all of them), its place before others, and its limits (None: none)."""
+
+    hosts: frozenset[int] | None = None
+    tier: int = 0
+    max_jobs: int | None = None
+    max_cores: int | None = None
+    max_user_jobs: int | None = None
+    max_user_cores: int | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """[begin, end): ``maintenance`` of the hosts, or a reservation of the cores for the jobs that name it."""
+
+    begin: int
+    end: int
+    maintenance: bool
+    cores: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Hosts, whose cores are numbered host by host; ``switches`` are (level, first host, host after the last)."""
+
+    hosts: tuple[Host, ...]
+    licences: tuple[tuple[str, int], ...] = ()
+    partitions: tuple[Partition, ...] = (Partition(),)
+    windows: tuple[Window, ...] = ()
+    switches: tuple[tuple[int, int, int], ...] = ()
+
+    def cores_of(self, host: int) -> list[int]:
+        """The numbers of a host's cores."""
+        first = sum(each.cores for each in self.hosts[:host])
+        return list(range(first, first + self.hosts[host].cores))
+
+    def host_of(self, core: int) -> int:
+        """The host that has this core."""
+        return next(host for host in range(len(self.hosts)) if core in self.cores_of(host))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the machine is scheduled.
+
+    ``order`` is a name in ``reference.orders.ORDERS`` or a key of (job, now). ``depth`` None: no bound. ``keep`` only with
+    that. ``cost`` is what each pass takes. ``counts`` None: by what is asked.
+    """
+
+    order: str | Callable[[Job, int], float | int] = "fcfs"
+    depth: int | None = 0
+    keep: bool = False
+    allocator: str = "first-fit"
+    kill: bool = False
+    requeue: bool = True
+    cost: int = 0
+    slack: float | Fraction = 2.0
+    seed: int = 0
+    counts: bool | None = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of an attempt: -1 for an instant that never came."""
+
+    number: int
+    attempt: int
+    eligible: int
+    start: int
+    end: int
+    cores: tuple[int, ...]
+    why: str
+    state: str
