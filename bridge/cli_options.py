@@ -8,15 +8,30 @@ import typer
 
 __all__ = [
     "AllocatorOption",
+    "BackfillOption",
+    "CancelledOption",
+    "ChargeOption",
+    "ConservativeOption",
+    "CostOption",
+    "DependenciesOption",
+    "FailuresOption",
     "ForceOption",
+    "KillOption",
+    "MaxAttemptsOption",
+    "MemoryOption",
+    "OnFailureOption",
     "OutOption",
     "OverheadOption",
     "OversizeOption",
     "PlatformOption",
+    "PresetOption",
+    "RequestsOption",
     "SeedOption",
     "SelectOption",
     "SlackOption",
+    "SwitchesOption",
     "TasksPerCoreOption",
+    "WindowsOption",
     "WorkersOption",
     "WorkloadArgument",
 ]
@@ -25,7 +40,10 @@ WorkloadArgument = Annotated[
     str, typer.Argument(metavar="WORKLOAD", help="An SWF file, plain or gzipped; or 'sample'.")
 ]
 PlatformOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Platform in TOML; default: 4 hosts × 64 cores (twolevel platform).")
+    str | None,
+    typer.Option(
+        metavar="FILE", help="Platform in TOML, or AccaSim's JSON; default: 4 hosts × 64 cores (twolevel platform)."
+    ),
 ]
 SelectOption = Annotated[
     str, typer.Option(metavar="WHICH", help="all, first:N, busiest:LENGTH or window:START+LENGTH, as busiest:24h.")
@@ -33,11 +51,51 @@ SelectOption = Annotated[
 OversizeOption = Annotated[
     str, typer.Option(metavar="HOW", help="Jobs wider than the platform: reject, or clamp to its width.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of the task lengths.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of all that is drawn: task lengths, failures, random cores.")]
 SlackOption = Annotated[float, typer.Option(help="EDF's deadline is submit + SLACK × estimate.")]
 OverheadOption = Annotated[int, typer.Option(metavar="NS", help="What a core pays before each chunk, ns.")]
 TasksPerCoreOption = Annotated[int, typer.Option(metavar="K", help="Mean number of tasks a core of a job.")]
-AllocatorOption = Annotated[str, typer.Option(help="Choice of cores by name (lowest …), or FILE.py:NAME.")]
+AllocatorOption = Annotated[str, typer.Option(help="Choice of cores by name (first-fit …), or FILE.py:NAME.")]
+BackfillOption = Annotated[
+    str, typer.Option(metavar="HOW", help="Reservations: none, easy (one), conservative (all), or their number.")
+]
+ConservativeOption = Annotated[
+    str | None,
+    typer.Option(metavar="HOW", help="Conservative plans: keep (the default) what was promised, or rebuild each time."),
+]
+KillOption = Annotated[bool, typer.Option("--kill-at-walltime", help="Kill jobs that have run for their estimate.")]
+OnFailureOption = Annotated[str, typer.Option(metavar="HOW", help="Jobs that lose a host: requeue or lose.")]
+MaxAttemptsOption = Annotated[int, typer.Option(metavar="N", help="Give up when a job was cut so often.")]
+ChargeOption = Annotated[
+    bool, typer.Option("--charge-decisions", help="Jobs start only after the time it took to decide so.")
+]
+CostOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="What a decision takes, as 50ms, instead of what is measured.")
+]
+MemoryOption = Annotated[
+    str, typer.Option(metavar="WHENCE", help="Memory that a core asks for: none, or swf: the log's.")
+]
+RequestsOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="CSV of what jobs ask for: units, resources, licences, switches.")
+]
+WindowsOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="TOML of reservations and maintenance windows.")
+]
+FailuresOption = Annotated[
+    str | None, typer.Option(metavar="WHAT", help="Host failures: a CSV file, or mtbf:30d,mttr:4h.")
+]
+DependenciesOption = Annotated[
+    bool, typer.Option("--dependencies", help="Jobs wait for their preceding job and think time (SWF 17, 18).")
+]
+SwitchesOption = Annotated[
+    str | None, typer.Option(metavar="N[@TIME]", help="Jobs accept so many leaf switches, and wait so long for it.")
+]
+PresetOption = Annotated[
+    bool, typer.Option("--preset", help="With the jobs that by the log run at the window's start.")
+]
+CancelledOption = Annotated[
+    bool, typer.Option("--cancelled", help="With the jobs that were cancelled before they started.")
+]
 OutOption = Annotated[str, typer.Option(metavar="DIR", help="Folder for the results; it must not exist.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the results in DIR.")]
 WorkersOption = Annotated[int | None, typer.Option(metavar="N", help="Processes at once; default: one a processor.")]

@@ -12,15 +12,30 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_options import (
     AllocatorOption,
+    BackfillOption,
+    CancelledOption,
+    ChargeOption,
+    ConservativeOption,
+    CostOption,
+    DependenciesOption,
+    FailuresOption,
     ForceOption,
+    KillOption,
+    MaxAttemptsOption,
+    MemoryOption,
+    OnFailureOption,
     OutOption,
     OverheadOption,
     OversizeOption,
     PlatformOption,
+    PresetOption,
+    RequestsOption,
     SeedOption,
     SelectOption,
     SlackOption,
+    SwitchesOption,
     TasksPerCoreOption,
+    WindowsOption,
     WorkersOption,
     WorkloadArgument,
 )
@@ -57,13 +72,59 @@ def _root(
     """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
 
 
-def _load(workload: str, platform: Any, select: str, oversize: str) -> Any:
-    from bls.workloads import sample_path
+def _read(workload: str, cancelled: bool = False) -> Any:
+    from bls.workloads import read_workload, sample_path
+
+    return read_workload(sample_path() if workload == "sample" else workload, cancelled=cancelled)
+
+
+def _fitted(log: Any, platform: Any, select: str, oversize: str, preset: bool = False) -> Any:
     from bridge.scenario import load_workload
 
-    return load_workload(
-        sample_path() if workload == "sample" else workload, platform, selection=select, oversize=oversize
+    return load_workload(log, platform, selection=select, oversize=oversize, preset=preset)
+
+
+def _rules(
+    backfill: tuple[str, ...],
+    conservative: str | None,
+    kill_at_walltime: bool,
+    on_failure: str,
+    max_attempts: int,
+    charge_decisions: bool,
+    decision_cost: str | None,
+    *,
+    keep_decisions: bool = False,
+) -> Any:
+    from bls.rules import Rules
+    from traces.errors import InputError
+    from traces.time import parse_duration_ns
+
+    if conservative is not None and "conservative" not in backfill:
+        raise InputError(f"--conservative {conservative}: needs --backfill conservative")
+    cost_ns = None if decision_cost is None else parse_duration_ns(decision_cost, "--decision-cost")
+    return Rules(
+        backfill=backfill[0],
+        conservative=conservative or "keep",
+        kill_at_walltime=kill_at_walltime,
+        on_failure=on_failure,
+        max_attempts=max_attempts,
+        charge_decisions=charge_decisions,
+        decision_cost_ns=cost_ns,
+        keep_decisions=keep_decisions,
     )
+
+
+def _around(
+    memory: str,
+    requests: str | None,
+    windows: str | None,
+    failures: str | None,
+    dependencies: bool,
+    switches: str | None,
+) -> Any:
+    from bls.surroundings import Surroundings
+
+    return Surroundings(memory, requests, windows, failures, dependencies, switches)
 
 
 def say(text: str) -> None:
@@ -109,7 +170,9 @@ def _target(out: str, force: bool) -> Path:
 def run_command(
     workload: WorkloadArgument,
     out: OutOption,
-    bls: Annotated[str, typer.Option(help="Batch policy by name (fcfs, edf, sjf …), or FILE.py:NAME.")] = "fcfs",
+    bls: Annotated[
+        str, typer.Option(help="Batch policy by name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME.")
+    ] = "fcfs",
     als: Annotated[
         str,
         typer.Option(help="Application technique by name (static, ss, gss, fac …), FILE.py:NAME, or recorded: none."),
@@ -122,7 +185,22 @@ def run_command(
     tasks_per_core: TasksPerCoreOption = 1,
     overhead: OverheadOption = 0,
     slack: SlackOption = 2.0,
-    allocator: AllocatorOption = "lowest",
+    allocator: AllocatorOption = "first-fit",
+    backfill: BackfillOption = "none",
+    conservative: ConservativeOption = None,
+    kill_at_walltime: KillOption = False,
+    on_failure: OnFailureOption = "requeue",
+    max_attempts: MaxAttemptsOption = 1000,
+    charge_decisions: ChargeOption = False,
+    decision_cost: CostOption = None,
+    memory: MemoryOption = "none",
+    requests: RequestsOption = None,
+    windows: WindowsOption = None,
+    failures: FailuresOption = None,
+    dependencies: DependenciesOption = False,
+    switches: SwitchesOption = None,
+    preset: PresetOption = False,
+    cancelled: CancelledOption = False,
     coupling: Annotated[str, typer.Option(help="How applications are run: inline, pool or process.")] = "inline",
     workers: WorkersOption = None,
     als_command: Annotated[
@@ -132,6 +210,16 @@ def run_command(
         float, typer.Option(metavar="S", help="A process silent for so long is killed, its job run again.")
     ] = 300.0,
     socket: Annotated[str, typer.Option(help="Between bridge and processes: unix, or tcp on the loopback.")] = "unix",
+    observe: Annotated[
+        list[str] | None, typer.Option(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
+    ] = None,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Also write nodes.parquet, host states over time.")] = False,
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="Also write decisions.parquet, a row a scheduling pass.")
+    ] = False,
+    fair_start: Annotated[
+        bool, typer.Option("--fair-start", help="Also find each job's fair start time, and the unfairness.")
+    ] = False,
     tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, a row a task.")] = False,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
     force: ForceOption = False,
@@ -147,32 +235,52 @@ def run_command(
     from traces.errors import InputError
 
     target = _target(out, force)
-    options = Options(bls, als, variation, tasks_per_core, seed, slack, overhead, allocator)
+    rules = _rules(
+        (backfill,),
+        conservative,
+        kill_at_walltime,
+        on_failure,
+        max_attempts,
+        charge_decisions,
+        decision_cost,
+        keep_decisions=decisions,
+    )
+    around = _around(memory, requests, windows, failures, dependencies, switches)
+    options = Options(bls, als, variation, tasks_per_core, seed, slack, overhead, allocator, rules, around)
     known_coupling(coupling)
     peers = PeerOptions(workers, als_timeout, als_command, socket)
     if tasks and als == RECORDED:
         raise InputError("--tasks: with --als recorded there are no tasks")
     machine = platform_of(platform)
     _say_compiling()
-    jobs = _load(workload, machine, select, oversize)
-    scenario = Scenario.of(jobs, machine, options)
+    log = _read(workload, cancelled)
+    jobs = _fitted(log, machine, select, oversize, preset)
+    scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
+    jobs = scenario.workload
     with fresh_directory(target, force) as folder, Progress(len(jobs)) as watch:
-        result = run(scenario, coupling_name=coupling, keep_tasks=tasks or trace, peers=peers, watch=watch)
+        keep = tasks or trace
+        result = run(scenario, coupling_name=coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch)
         arguments = {
             "workload": workload,
             "select": select,
             "oversize": oversize,
             "platform": platform,
+            "preset": preset,
+            "cancelled": cancelled,
+            "observe": list(observe or ()),
             "coupling": coupling,
             "workers": workers,
             "als_command": als_command,
             "als_timeout_s": als_timeout,
             "socket": socket,
+            "fair_start": fair_start,
             "tasks_table": tasks,
             "trace": trace,
         }
-        write_run(result, folder, arguments, tasks=tasks, trace=trace)
+        write_run(result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
     _say_jobs(jobs)
+    if result.notes.missing_dependencies:
+        say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")
     print(_table(result.summary()))
     say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
 
@@ -197,11 +305,27 @@ def grid_command(
     tasks_per_core: TasksPerCoreOption = 1,
     overhead: OverheadOption = 0,
     slack: SlackOption = 2.0,
-    allocator: AllocatorOption = "lowest",
+    allocator: AllocatorOption = "first-fit",
+    backfill: BackfillOption = "none",
+    conservative: ConservativeOption = None,
+    kill_at_walltime: KillOption = False,
+    on_failure: OnFailureOption = "requeue",
+    max_attempts: MaxAttemptsOption = 1000,
+    charge_decisions: ChargeOption = False,
+    decision_cost: CostOption = None,
+    memory: MemoryOption = "none",
+    requests: RequestsOption = None,
+    windows: WindowsOption = None,
+    failures: FailuresOption = None,
+    dependencies: DependenciesOption = False,
+    switches: SwitchesOption = None,
+    preset: PresetOption = False,
+    cancelled: CancelledOption = False,
     workers: WorkersOption = None,
     force: ForceOption = False,
 ) -> None:
     """Run every combination of policies, techniques and variations; write their table and figures."""
+    from bls.policies import split_names
     from bridge.grid import Grid, makespan_table, run_grid
     from bridge.progress import Progress
     from bridge.results_directory import fresh_directory
@@ -214,14 +338,35 @@ def grid_command(
         variations = tuple(float(text) for text in _words(variation))
     except ValueError:
         raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
-    options = Options("fcfs", "static", 0.0, tasks_per_core, seed, slack, overhead, allocator)
-    grid = Grid(_words(bls), _words(als), variations, options)
+    depths = _words(backfill)
+    rules = _rules(
+        depths or (backfill,),
+        conservative,
+        kill_at_walltime,
+        on_failure,
+        max_attempts,
+        charge_decisions,
+        decision_cost,
+    )
+    around = _around(memory, requests, windows, failures, dependencies, switches)
+    options = Options("fcfs", "static", 0.0, tasks_per_core, seed, slack, overhead, allocator, rules, around)
+    grid = Grid(tuple(split_names(bls)), _words(als), variations, options, depths)
     machine = platform_of(platform)
     _say_compiling()
-    jobs = _load(workload, machine, select, oversize)
+    log = _read(workload, cancelled)
+    jobs = _fitted(log, machine, select, oversize, preset)
     with fresh_directory(target, force) as folder, Progress(len(grid), "cells") as watch:
-        rows = run_grid(jobs, machine, grid, workers=workers, folder=folder / "cells", watch=watch)
-        arguments = {"workload": workload, "select": select, "oversize": oversize, "platform": platform}
+        rows = run_grid(
+            jobs, machine, grid, workers=workers, folder=folder / "cells", watch=watch, known_jobs=log.job_id
+        )
+        arguments = {
+            "workload": workload,
+            "select": select,
+            "oversize": oversize,
+            "platform": platform,
+            "preset": preset,
+            "cancelled": cancelled,
+        }
         write_grid(rows, grid, jobs, machine, folder, arguments)
     _say_jobs(jobs)
     say(f"makespan of {len(jobs)} jobs on {machine.n_cores} cores, seed {seed}")
@@ -245,7 +390,7 @@ def workload_info(
     from bridge.scenario import platform_of
 
     machine = platform_of(platform)
-    described = describe(_load(workload, machine, "all", oversize), machine)
+    described = describe(_fitted(_read(workload), machine, "all", oversize), machine)
     print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else described)
 
 

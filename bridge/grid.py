@@ -10,9 +10,11 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from bls.platform import Platform
 from bls.workload import Workload
@@ -20,10 +22,11 @@ from bridge.couplings import PeerOptions
 from bridge.process_names import die_with_parent
 from bridge.scenario import Options, Scenario
 from bridge.simulation import run
+from traces.compiled import Array
 from traces.errors import InputError, PeerError, shown
 from traces.tables import write_jobs
 
-__all__ = ["Cell", "Grid", "makespan_table", "run_grid"]
+__all__ = ["Cell", "Grid", "batch_label", "makespan_table", "run_grid"]
 
 #: Metrics that the table of a grid holds, in order, after bls, als and variation.
 METRICS = (
@@ -43,6 +46,10 @@ METRICS = (
 )
 
 
+#: Longest name of a policy in the name of a folder.
+_LONGEST_WORD = 80
+
+
 @dataclass(frozen=True)
 class Grid:
     """The axes of a study. Every combination is a cell.
@@ -56,58 +63,90 @@ class Grid:
     options : Options
         Everything else, the same in all cells; above all the seed, so that a job has the same tasks in every cell of one
         variation.
+    backfill : tuple of str
+        Kinds of backfilling; empty: that of the options.
     """
 
     bls: tuple[str, ...]
     als: tuple[str, ...]
     variation: tuple[float, ...]
     options: Options
+    backfill: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, values in (("--bls", self.bls), ("--als", self.als), ("--variation", self.variation)):
+        if not self.backfill:
+            object.__setattr__(self, "backfill", (self.options.rules.backfill,))
+        axes = (
+            ("--bls", self.bls),
+            ("--backfill", self.backfill),
+            ("--als", self.als),
+            ("--variation", self.variation),
+        )
+        for name, values in axes:
             if not values:
                 raise InputError(f"{name}: empty; allowed: one or more, separated by commas")
             if len(set(values)) < len(values):
                 raise InputError(f"{name}: {shown(','.join(map(str, values)))} has one twice")
 
     def __len__(self) -> int:
-        return len(self.bls) * len(self.als) * len(self.variation)
+        return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation)
 
     def cells(self) -> Iterator[Options]:
         """The options of every cell: policies slowest, variations fastest."""
-        for bls, als, variation in product(self.bls, self.als, self.variation):
-            yield replace(self.options, bls=bls, als=als, variation=variation)
+        for bls, backfill, als, variation in product(self.bls, self.backfill, self.als, self.variation):
+            rules = replace(self.options.rules, backfill=backfill)
+            yield replace(self.options, bls=bls, als=als, variation=variation, rules=rules)
 
 
 #: One cell's row: its place on the axes and its metrics.
 Cell = dict[str, Any]
 
 
-def _run_cell(workload: Workload, platform: Platform, options: Options, target: Path | None) -> Cell:
-    result = run(Scenario.of(workload, platform, options), keep_tasks=False)
+def _run_cell(
+    workload: Workload, platform: Platform, known_jobs: Array | None, options: Options, target: Path | None
+) -> Cell:
+    result = run(Scenario.of(workload, platform, options, known_jobs=known_jobs), keep_tasks=False)
     if target is not None:
         target.mkdir(parents=True)
         write_jobs(result.ledger, target / "jobs.parquet")
-    row = {"bls": options.bls, "als": options.als, "variation": options.variation}
-    return row | {name: result.metrics[name] for name in METRICS}
+    row = {
+        "bls": options.bls,
+        "backfill": options.rules.backfill,
+        "als": options.als,
+        "variation": options.variation,
+    }
+    return row | {name: result.main_metrics[name] for name in METRICS}
+
+
+def batch_label(bls: str, backfill: str) -> str:
+    """A batch policy and its backfilling in one word: ``sjf+easy``, or just ``sjf`` where there is none."""
+    return bls if backfill == "none" else f"{bls}+{backfill}"
+
+
+def _word(name: str) -> str:
+    # A policy or a technique in the name of a folder: a plug-in FILE.py:NAME is known by its NAME.
+    _, colon, tail = name.partition(".py:")
+    word = quote(tail if colon else name, safe=" +-=,:()*")
+    return word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…{sha256(word.encode()).hexdigest()[:8]}"
 
 
 def _cell_name(options: Options) -> str:
-    # A folder's name: a plug-in FILE.py:NAME is known by its NAME, and 0.0 as 0.
+    # A folder's name; 0.0 is 0.
     variation = f"{options.variation:g}"
     if float(variation) != options.variation:
         variation = repr(options.variation)
-    return f"{str(options.bls).rpartition(':')[2]}-{str(options.als).rpartition(':')[2]}-{variation}"
+    batch = batch_label(_word(str(options.bls)), options.rules.backfill)
+    return f"{batch}-{_word(str(options.als))}-{variation}"
 
 
-_shared: tuple[Workload, Platform] | None = None
+_shared: tuple[Workload, Platform, Array | None] | None = None
 
 
-def _share(workload: Workload, platform: Platform, parent: int) -> None:
+def _share(workload: Workload, platform: Platform, known_jobs: Array | None, parent: int) -> None:
     # Sent to a worker once, not with every cell.
     global _shared
     die_with_parent(parent)
-    _shared = (workload, platform)
+    _shared = (workload, platform, known_jobs)
 
 
 def _run_shared_cell(options: Options, target: Path | None) -> Cell:
@@ -133,6 +172,7 @@ def run_grid(
     workers: int | None = None,
     folder: Path | None = None,
     watch: Callable[[int, int], None] = lambda ended, now_ns: None,
+    known_jobs: Array | None = None,
 ) -> list[Cell]:
     """Run every cell.
 
@@ -148,6 +188,8 @@ def run_grid(
         Where each cell's jobs.parquet goes, under its name.
     watch : callable
         Told how many cells are done.
+    known_jobs : ndarray of int64, optional
+        All job numbers that a file of requests may name.
 
     Returns
     -------
@@ -162,7 +204,9 @@ def run_grid(
     workers = PeerOptions(workers).how_many()
     cells = list(grid.cells())
     for options in cells:
-        Scenario.of(workload, platform, options)  # an unknown name is said before anything is simulated
+        Scenario.of(
+            workload, platform, options, known_jobs=known_jobs
+        )  # an unknown name is said before anything is simulated
     names = [_cell_name(options) for options in cells]
     if folder is not None and len(set(names)) < len(names):
         raise InputError("two cells of the grid would have the same name; name their plug-ins differently")
@@ -170,16 +214,19 @@ def run_grid(
     rows: list[Cell] = []
     if min(workers, len(cells)) == 1:
         for options, target in zip(cells, targets, strict=True):
-            rows.append(_run_cell(workload, platform, options, target))
+            rows.append(_run_cell(workload, platform, known_jobs, options, target))
             watch(len(rows), -1)
         return rows
     # The first cell runs here: it fills the kernel cache that the workers then load from.
-    rows.append(_run_cell(workload, platform, cells[0], targets[0]))
+    rows.append(_run_cell(workload, platform, known_jobs, cells[0], targets[0]))
     watch(1, -1)
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(
-        min(workers, len(cells) - 1), context, initializer=_share, initargs=(workload, platform, os.getpid())
+        min(workers, len(cells) - 1),
+        context,
+        initializer=_share,
+        initargs=(workload, platform, known_jobs, os.getpid()),
     ) as pool:
         try:
             with _deaf_children():
@@ -210,7 +257,7 @@ def makespan_table(rows: Sequence[Cell], grid: Grid) -> str:
         base = group[0]["makespan_ns"]
         texts = [f"{group[0]['makespan_ns'] / hour:.3f} h"]
         texts += [f"{row['makespan_ns'] / hour:.3f} h ({row['makespan_ns'] / base:.3f}×)" for row in group[1:]]
-        lines.append([f"{group[0]['bls']} × {group[0]['als']}", *texts])
+        lines.append([f"{batch_label(group[0]['bls'], group[0]['backfill'])} × {group[0]['als']}", *texts])
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return os.linesep.join(
         line[0].ljust(widths[0])

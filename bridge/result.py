@@ -9,17 +9,52 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from als.metrics import application_metrics
-from bls.metrics import batch_metrics
+from bls.metrics import batch_metrics, schedule_metrics
+from bls.metrics_schedule import Allocations, Downtime, Schedule
 from bridge.scenario import Scenario
 from traces import tables
-from traces.ledger import Ledger
+from traces.compiled import Array
+from traces.ledger import STATES, Ledger
 from traces.time import format_ns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Result"]
+__all__ = ["BatchNotes", "Result"]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchNotes:
+    """What the batch level noted beside the ledger.
+
+    Attributes
+    ----------
+    decisions : mapping
+        What deciding cost (``bls.simulator.BatchSimulator.decisions``).
+    decision_columns : mapping of str to ndarray
+        A row a scheduling pass, where they were kept.
+    observations : list of dict
+        What observers noted.
+    downtime : Downtime
+        When hosts were down, up to the last end.
+    left_ns : int64 (rows,)
+        When a job that never started was withdrawn; -1 for others.
+    missing_dependencies : int
+        Jobs whose preceding job is not simulated, and which wait for nobody.
+    fair_start_ns : int64 (rows,) or None
+        Fair start times (``bls.fair_start``), -1 where there is none; None where they were not asked for.
+    """
+
+    decisions: Mapping[str, Any]
+    decision_columns: Mapping[str, Array]
+    observations: list[dict[str, Any]]
+    downtime: Downtime
+    left_ns: Array
+    missing_dependencies: int
+    fair_start_ns: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +69,19 @@ class Result:
         What happened.
     coupling : mapping
         The coupling's name and what it cost.
+    notes : BatchNotes
+        What else the batch level has to tell.
     """
 
     scenario: Scenario
     ledger: Ledger
     coupling: Mapping[str, Any]
+    notes: BatchNotes
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row a job (``traces.tables.JOB_COLUMNS``), in workload order."""
-        return tables.jobs_frame(self.ledger)
+        """One row a job (``traces.tables.JOB_COLUMNS``), in workload order; ``fair_start_ns`` too where asked for."""
+        return tables.jobs_frame(self.ledger, self.notes.fair_start_ns)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
@@ -59,9 +97,49 @@ class Result:
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics``, ``als.metrics``); times in ns, fractions as such."""
+        jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
+        schedule = Schedule.of(
+            submit_ns=jobs.submit_ns,
+            start_ns=jobs.start_ns,
+            end_ns=jobs.end_ns,
+            cores=jobs.cores,
+            n_cores=machine.n_cores,
+            held_cores=jobs.held_cores,
+            why=jobs.why,
+            state=jobs.state,
+            eligible_ns=jobs.eligible_ns,
+            left_ns=notes.left_ns,
+        )
+        batch = schedule_metrics(
+            schedule,
+            allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
+            host_first=machine.first_core,
+            downtime=notes.downtime,
+            fst_ns=notes.fair_start_ns,
+        )
+        return MappingProxyType(batch | self._application_metrics())
+
+    @cached_property
+    def main_metrics(self) -> Mapping[str, Any]:
+        """Those of the metrics that need no walk through time: what the table of a grid holds."""
+        jobs, machine = self.ledger.jobs, self.ledger.machine
+        final = jobs.state != STATES.index("requeued")
+        columns = (jobs.submit_ns[final], jobs.start_ns[final], jobs.end_ns[final], jobs.cores[final])
+        return MappingProxyType(batch_metrics(*columns, machine.n_cores) | self._application_metrics())
+
+    def _application_metrics(self) -> dict[str, Any]:
         jobs = self.ledger.jobs
-        batch = batch_metrics(jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores, self.ledger.machine.n_cores)
-        return MappingProxyType(batch | application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov))
+        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov)
+
+    @cached_property
+    def decisions(self) -> pd.DataFrame:
+        """One row a scheduling pass; empty unless ``Rules.keep_decisions``."""
+        return tables.rows_frame(self.notes.decision_columns)
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """What the observers noted, one row each time."""
+        return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
     def write_trace(self, path: str | Path) -> Path:
         """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""
@@ -76,18 +154,26 @@ class Result:
         def text(name: str, form: str) -> str:
             return "–" if metrics[name] is None else format(metrics[name], form)
 
-        return [
+        def span(name: str) -> str:
+            return "–" if metrics[name] is None else format_ns(metrics[name])
+
+        rows = [
             ("batch × application", f"{options['bls']} × {options['als']}"),
+            ("backfilling, allocator", f"{options['backfill']}, {options['allocator']}"),
             ("variation, seed", f"{options['variation']:g}, {options['seed']}"),
             ("jobs on cores", f"{metrics['jobs']} on {self.ledger.machine.n_cores}"),
             ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
-            ("makespan", format_ns(metrics["makespan_ns"])),
-            ("mean wait", format_ns(metrics["mean_wait_ns"])),
-            ("mean response", format_ns(metrics["mean_response_ns"])),
+            ("makespan", span("makespan_ns")),
+            ("mean wait", span("mean_wait_ns")),
+            ("mean response", span("mean_response_ns")),
             ("mean bounded slowdown", text("mean_bounded_slowdown", ".4g")),
             ("utilisation", text("utilisation", ".4f")),
             ("mean imbalance", text("mean_imbalance", ".4f")),
         ]
+        ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
+        if ends != [f"completed {metrics['jobs']}"]:
+            rows.insert(4, ("how they ended", ", ".join(ends)))
+        return rows
 
     def __repr__(self) -> str:
         return "<twolevel result: " + ", ".join(f"{name} {value}" for name, value in self.summary()) + ">"

@@ -10,10 +10,11 @@ from typing import Any
 from bls.platform import Platform
 from bls.workload import Workload
 from bridge.doctor import versions
-from bridge.grid import Cell, Grid
+from bridge.grid import Cell, Grid, batch_label
+from bridge.node_table import node_columns
 from bridge.result import Result
 from bridge.results_directory import write_record
-from traces.tables import write_jobs, write_rows, write_tasks
+from traces.tables import write_frame, write_jobs, write_rows, write_tasks
 
 __all__ = ["write_grid", "write_run"]
 
@@ -29,12 +30,20 @@ def _workload_record(workload: Workload) -> dict[str, Any]:
     }
 
 
-def write_run(result: Result, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool) -> None:
-    """Write run.json, jobs.parquet and, where asked for, tasks.parquet and trace/traces.otf2."""
+def write_run(
+    result: Result, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool, nodes: bool = False
+) -> None:
+    """Write run.json, jobs.parquet and, where asked for, the other tables and trace/traces.otf2."""
     scenario = result.scenario
-    write_jobs(result.ledger, folder / "jobs.parquet")
+    write_jobs(result.ledger, folder / "jobs.parquet", result.notes.fair_start_ns)
     if tasks:
         write_tasks(result.ledger, folder / "tasks.parquet")
+    if nodes:
+        write_rows(node_columns(result), folder / "nodes.parquet")
+    if scenario.options.rules.keep_decisions:
+        write_rows(result.notes.decision_columns, folder / "decisions.parquet")
+    if scenario.observers:
+        write_frame(result.observations, folder / "observations.parquet")
     if trace:
         result.write_trace(folder / "trace")
     machine = result.ledger.machine
@@ -47,6 +56,8 @@ def write_run(result: Result, folder: Path, arguments: Mapping[str, Any], *, tas
         "workload": _workload_record(scenario.workload),
         "rejects": dict(scenario.workload.rejects),
         "metrics": dict(result.metrics),
+        "decisions": dict(result.notes.decisions),
+        "missing_dependencies": result.notes.missing_dependencies,
         "coupling": dict(result.coupling),
     }
     write_record(folder / "run.json", record)
@@ -71,7 +82,7 @@ def write_grid(
     # What a cell does not have (imbalance without tasks) is NaN in the table, so that a column has one type.
     write_rows({name: _filled(column) for name, column in columns.items()}, folder / "grid.parquet")
     axes = (
-        [str(v) for v in columns["bls"]],
+        [batch_label(str(bls), depth) for bls, depth in zip(columns["bls"], columns["backfill"], strict=True)],
         [str(v) for v in columns["als"]],
         columns["variation"],
         columns["makespan_ns"],
@@ -79,6 +90,7 @@ def write_grid(
     draw_makespans(*axes, path=folder / "makespan.png")
     draw_makespan_ratios(*axes, path=folder / "ratio.png")
     options = grid.options.names() | {"bls": list(grid.bls), "als": list(grid.als), "variation": list(grid.variation)}
+    options |= {"backfill": list(grid.backfill)}
     record = {
         "arguments": dict(arguments) | options,
         "seed": grid.options.seed,

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from als.tasks import TaskModel
 from als.techniques import Technique, technique
-from bls.allocators import Allocator, allocator
+from bls.allocators import ALLOCATORS, Allocator, allocator
+from bls.circumstances import Circumstances
 from bls.platform import Platform, load_platform
-from bls.policies import Policy, policy
+from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
+from bls.rules import Rules
+from bls.run_inputs import MAX_SLACK
 from bls.selection import fit, select
-from bls.simulator import MAX_SLACK
+from bls.surroundings import Surroundings, surround, switch_limit
+from bls.view import Observer
 from bls.workload import Workload
 from bls.workloads import read_workload
-from traces.errors import InputError, shown
+from traces.compiled import Array
+from traces.errors import InputError, PluginError, shown
+from traces.plugins import resolve
 from traces.ranges import real, whole
 from traces.time import NS_PER_S
 
@@ -34,8 +40,8 @@ class Options:
 
     Attributes
     ----------
-    bls : str or Policy
-        Batch policy: ``fcfs``, ``edf``, ``sjf``, ``FILE.py:NAME`` or an installed one.
+    bls : str or policy
+        Batch policy: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an installed one (``bls.policies``).
     als : str or Technique
         Application technique: ``static``, ``ss``, ``gss``, ``fac``, ``FILE.py:NAME``, an installed one, or ``recorded``.
     variation : float
@@ -49,21 +55,30 @@ class Options:
     overhead_ns : int
         What a core pays before each chunk.
     allocator : str or Allocator
-        ``lowest``, ``given``, ``FILE.py:NAME`` or an installed one.
+        ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
+    rules : Rules
+        Backfilling, kills, failures, the cost of deciding.
+    around : Surroundings
+        Memory, requests, windows, failures, dependencies, switches.
     """
 
-    bls: str | Policy = "fcfs"
+    bls: str | AnyPolicy = "fcfs"
     als: str | Technique = "static"
     variation: float = 0.0
     tasks_per_core: int = 1
     seed: int = 0
     slack: float = 2.0
     overhead_ns: int = 0
-    allocator: str | Allocator = "lowest"
+    allocator: str | Allocator = "first-fit"
+    rules: Rules = field(default_factory=Rules)
+    around: Surroundings = field(default_factory=Surroundings)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "overhead_ns", whole("--overhead", self.overhead_ns, 0, 3600 * NS_PER_S))
         object.__setattr__(self, "slack", real("--slack", self.slack, 0.0, MAX_SLACK))
+        if self.around.switches is not None:
+            wait_ns = switch_limit(self.around.switches)[1]
+            object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
 
     def names(self) -> dict[str, object]:
         """The options as plain values, for a record of the run."""
@@ -76,6 +91,8 @@ class Options:
             "slack": self.slack,
             "overhead_ns": self.overhead_ns,
             "allocator": self.allocator if isinstance(self.allocator, str) else self.allocator.name,
+            **self.rules.names(),
+            **self.around.names(),
         }
 
 
@@ -89,23 +106,29 @@ class Scenario:
         Fitted to the platform and selected.
     platform : Platform
     options : Options
-    policy : Policy
+    policy : Policy, ScoringPolicy or DecidingPolicy
     allocator : Allocator
     technique : Technique or None
         None where jobs last their recorded run times.
     model : TaskModel
     requested : mapping of int to str, or None
         Cores by job number, for the allocator ``given``.
+    circumstances : Circumstances
+        Partitions, requests, dependencies, windows, outages.
+    observers : tuple of Observer
+        Who looks at the run.
     """
 
     workload: Workload
     platform: Platform
     options: Options
-    policy: Policy
+    policy: AnyPolicy
     allocator: Allocator
     technique: Technique | None
     model: TaskModel
     requested: Mapping[int, str] | None = None
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    observers: tuple[Observer, ...] = ()
 
     @classmethod
     def of(
@@ -114,8 +137,13 @@ class Scenario:
         platform: Platform,
         options: Options,
         requested: Mapping[int, str] | None = None,
+        *,
+        observers: Sequence[str | Observer] = (),
+        known_jobs: Array | None = None,
     ) -> Scenario:
-        """Check the options against each other and look the plug-ins up.
+        """Check the options against each other, look the plug-ins up, and read what surrounds the jobs.
+
+        ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
 
         Raises
         ------
@@ -126,27 +154,42 @@ class Scenario:
         if options.als != RECORDED:
             known = _found("als", options.als, Technique, lambda name: technique(name, also=(RECORDED,)))
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
+        chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
+        if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
+            raise PluginError(f"--bls: {chosen.name} has neither keys() nor scored() nor decide()")
+        options.rules.check(chosen)
+        placed = _found("allocator", options.allocator, Allocator, allocator)
+        if options.around.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
+            raise InputError(f"--switches: allocator {placed.name} does not look at switches; allowed: topology")
+        seen = tuple(_found("observe", observer, Observer, _observer) for observer in observers)
+        workload, circumstances = surround(workload, platform, options.around, seed=options.seed, known_jobs=known_jobs)
         if known is not None:
             model.check(workload.cores, workload.job_id)
         return cls(
             workload,
             platform,
             options,
-            _found("bls", options.bls, Policy, policy),
-            _found("allocator", options.allocator, Allocator, allocator),
+            chosen,
+            placed,
             known,
             model,
             requested,
+            circumstances,
+            seen,
         )
 
 
-def _found(where: str, given: object, kind: type[T], find: Callable[[str], T]) -> T:
+def _observer(name: str) -> Observer:
+    return resolve("observer", name, {}, "twolevel.observers", Observer, "--observe", also=("FILE.py:NAME",))
+
+
+def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *, called: str = "") -> T:
     # A plug-in from what a user gives: its name, or itself.
     if isinstance(given, str):
         return find(given)
     if isinstance(given, kind):
         return given
-    raise InputError(f"{where}: {shown(given)}; allowed: a name or a {kind.__name__}")
+    raise InputError(f"{where}: {shown(given)}; allowed: a name or a {called or kind.__name__}")
 
 
 def platform_of(platform: Platform | str | Path | None) -> Platform:
@@ -157,14 +200,23 @@ def platform_of(platform: Platform | str | Path | None) -> Platform:
 
 
 def load_workload(
-    workload: Workload | str | Path, platform: Platform, *, selection: str = "all", oversize: str = "reject"
+    workload: Workload | str | Path,
+    platform: Platform,
+    *,
+    selection: str = "all",
+    oversize: str = "reject",
+    preset: bool = False,
+    cancelled: bool = False,
 ) -> Workload:
     """A workload from what a user gives, fitted to the platform, then selected.
+
+    ``preset``: with the jobs that run at the start of the selected window. ``cancelled``: with those that were withdrawn
+    before they started; for files.
 
     Raises
     ------
     InputError
         If it cannot be read, or nothing is left of it.
     """
-    whole = workload if isinstance(workload, Workload) else read_workload(workload)
-    return select(fit(whole, platform.n_cores, oversize), selection)
+    whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
+    return select(fit(whole, platform.n_cores, oversize), selection, preset=preset)

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from als.techniques import Technique
+from bls import batch_state as b
 from bls import engine
 from bls.allocators import Allocator
+from bls.fair_start import check_fair_start, fair_starts
 from bls.platform import Platform
-from bls.policies import Policy
+from bls.policies import AnyPolicy
+from bls.rules import Rules
 from bls.simulator import BatchSimulator
+from bls.surroundings import Surroundings
+from bls.view import Observer
 from bls.workload import Workload
+from bls.workloads import read_workload
 from bridge.couplings import Applications, PeerOptions, Watch, coupling
 from bridge.couplings.contract import nothing_done
 from bridge.memory import free_memory_bytes
 from bridge.messages import MAX_CORES
-from bridge.result import Result
+from bridge.result import BatchNotes, Result
 from bridge.scenario import Options, Scenario, load_workload, platform_of
 from traces.errors import InputError
 from traces.ledger import JobRecords, Ledger
@@ -50,27 +59,63 @@ def _check_memory(scenario: Scenario) -> None:
 def _run_recorded(scenario: Scenario, simulator: BatchSimulator, watch: Watch) -> Applications:
     while simulator.advance(_PAUSE_JOBS) != engine.DONE:
         watch(simulator.ended, simulator.now_ns)
-    return nothing_done(scenario)
+    return nothing_done(scenario, simulator)
 
 
 def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
-    workload, state = scenario.workload, simulator.state
+    workload, column = scenario.workload, simulator.column
+    origin = column(b.ORIGIN)
     jobs = JobRecords(
-        workload.job_id,
-        workload.submit_ns,
-        state.start_ns,
-        state.end_ns,
-        workload.estimate_ns,
-        simulator.deadline_ns,
-        workload.cores,
+        workload.job_id[origin],
+        workload.submit_ns[origin],
+        column(b.START).copy(),
+        column(b.END).copy(),
+        workload.estimate_ns[origin],
+        simulator.deadline_ns[origin],
+        workload.cores[origin],
         applications.tasks,
         applications.chunks,
         applications.length_gflop,
         applications.imbalance,
         applications.cov,
         *simulator.allocations(),
+        attempt=column(b.ATTEMPT).copy(),
+        why=column(b.WHY).astype(np.int8),
+        state=column(b.STATE).astype(np.int8),
+        eligible_ns=column(b.ELIGIBLE).copy(),
+        held_cores=column(b.HELD_CORES).copy(),
     )
     return Ledger(scenario.platform.machine(), jobs, applications.records)
+
+
+def _simulator(scenario: Scenario, observers: Sequence[Observer] = ()) -> BatchSimulator:
+    return BatchSimulator(
+        scenario.workload,
+        scenario.platform,
+        scenario.policy,
+        scenario.allocator,
+        rules=scenario.options.rules,
+        circumstances=scenario.circumstances,
+        observers=observers,
+        seed=scenario.options.seed,
+        slack=scenario.options.slack,
+        recorded=scenario.technique is None,
+        requested=scenario.requested,
+    )
+
+
+def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
+    never = simulator.column(b.START) < 0
+    dependencies = scenario.circumstances.dependencies
+    return BatchNotes(
+        decisions=simulator.decisions(),
+        decision_columns=simulator.decision_columns(),
+        observations=simulator.observations,
+        downtime=simulator.downtime(),
+        left_ns=np.where(never, simulator.column(b.CANCEL), -1),
+        missing_dependencies=0 if dependencies is None else dependencies.missing,
+        fair_start_ns=fair_starts(simulator, _simulator(scenario)) if fair_start else None,
+    )
 
 
 def run(
@@ -78,6 +123,7 @@ def run(
     *,
     coupling_name: str = "inline",
     keep_tasks: bool = True,
+    fair_start: bool = False,
     peers: PeerOptions | None = None,
     watch: Watch = _unwatched,
 ) -> Result:
@@ -91,6 +137,8 @@ def run(
         ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
     keep_tasks : bool
         Whether to keep a record of every task.
+    fair_start : bool
+        Whether to find out when each job would have started if no later one had come (``bls.fair_start``).
     peers : PeerOptions, optional
         How application processes are run.
     watch : Watch
@@ -111,6 +159,8 @@ def run(
         raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
     if peers.command is not None and scenario.technique is None:
         raise InputError("--als-command: with --als recorded no application is simulated")
+    if fair_start:
+        check_fair_start(scenario.policy, scenario.options.rules)
     if keep_tasks and scenario.technique is not None:
         _check_memory(scenario)
     if coupling_name != "inline" and (widest := int(scenario.workload.cores.max())) > MAX_CORES:
@@ -119,28 +169,20 @@ def run(
             "use --coupling inline"
         )
     began = time.perf_counter()
-    simulator = BatchSimulator(
-        scenario.workload,
-        scenario.platform.n_cores,
-        scenario.policy,
-        scenario.allocator,
-        slack=scenario.options.slack,
-        recorded=scenario.technique is None,
-        requested=scenario.requested,
-    )
+    simulator = _simulator(scenario, scenario.observers)
     if scenario.technique is None:
         applications = _run_recorded(scenario, simulator, watch)
     else:
         applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, peers=peers)
     cost = {"name": coupling_name, "simulation_s": time.perf_counter() - began, **applications.cost}
-    return Result(scenario, _ledger(scenario, simulator, applications), cost)
+    return Result(scenario, _ledger(scenario, simulator, applications), cost, _notes(scenario, simulator, fair_start))
 
 
 def simulate(
     workload: Workload | str | Path,
     platform: Platform | str | Path | None = None,
     *,
-    bls: str | Policy = "fcfs",
+    bls: str | AnyPolicy = "fcfs",
     als: str | Technique = "static",
     variation: float = 0.0,
     seed: int = 0,
@@ -149,7 +191,13 @@ def simulate(
     tasks_per_core: int = 1,
     overhead_ns: int = 0,
     slack: float = 2.0,
-    allocator: str | Allocator = "lowest",
+    allocator: str | Allocator = "first-fit",
+    backfill: str | int | None = None,
+    rules: Rules | None = None,
+    surroundings: Surroundings | None = None,
+    preset: bool = False,
+    cancelled: bool = False,
+    observers: Sequence[str | Observer] = (),
     requested: Mapping[int, str] | None = None,
     coupling: str = "inline",
     workers: int | None = None,
@@ -157,6 +205,7 @@ def simulate(
     als_timeout_s: float = 300.0,
     socket: str = "unix",
     keep_tasks: bool = True,
+    fair_start: bool = False,
 ) -> Result:
     """Simulate a workload on a platform at both levels.
 
@@ -172,6 +221,16 @@ def simulate(
         ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``.
     oversize : str
         What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
+    backfill : str or int, optional
+        ``none``, ``easy``, ``conservative``, or a number of reservations: that of ``rules`` by default.
+    rules : Rules, optional
+        How the batch level behaves: see :class:`bls.rules.Rules`.
+    surroundings : Surroundings, optional
+        Memory, requests, windows, failures, dependencies, switches: see :class:`bls.surroundings.Surroundings`.
+    preset, cancelled : bool
+        With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
+    observers : sequence of str or Observer
+        Who looks at the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional
         The cores each job asks for, as ``{17: "0-3 8"}``, for the allocator ``given``.
     coupling : str
@@ -180,6 +239,9 @@ def simulate(
         See :class:`bridge.couplings.PeerOptions`.
     keep_tasks : bool
         Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
+    fair_start : bool
+        Whether to find out when each job would have started if no later one had come (``bls.fair_start``): a column
+        ``fair_start_ns`` of ``jobs``, and the metrics of unfairness.
 
     Returns
     -------
@@ -201,9 +263,14 @@ def simulate(
     [0, 60000000000]
     """
     loaded = platform_of(platform)
-    options = Options(bls, als, variation, tasks_per_core, seed, slack, overhead_ns, allocator)
-    scenario = Scenario.of(
-        load_workload(workload, loaded, selection=select, oversize=oversize), loaded, options, requested
+    rules = rules or Rules()
+    if backfill is not None:
+        rules = replace(rules, backfill=str(backfill))
+    options = Options(
+        bls, als, variation, tasks_per_core, seed, slack, overhead_ns, allocator, rules, surroundings or Surroundings()
     )
+    log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
+    jobs = load_workload(log, loaded, selection=select, oversize=oversize, preset=preset)
+    scenario = Scenario.of(jobs, loaded, options, requested, observers=observers, known_jobs=log.job_id)
     peers = PeerOptions(workers, als_timeout_s, als_command, socket)
-    return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, peers=peers)
+    return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

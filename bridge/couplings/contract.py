@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from bls.batch_state import ORIGIN, START
 from bls.simulator import BatchSimulator
 from bridge.scenario import Scenario
 from traces.compiled import Array
@@ -69,12 +70,12 @@ class PeerOptions:
 
 @dataclass(frozen=True)
 class Applications:
-    """What became of the applications of n jobs, in workload order; the columns of ``traces.ledger.JobRecords``.
+    """What became of the applications, by the rows of the simulator; the columns of ``traces.ledger.JobRecords``.
 
     Attributes
     ----------
-    tasks, chunks : int64 (n,)
-    length_gflop, imbalance, cov : float64 (n,)
+    tasks, chunks : int64 (rows,)
+    length_gflop, imbalance, cov : float64 (rows,)
     records : TaskRecords or None
         None where task records were not kept, or there was no application level.
     cost : dict
@@ -103,15 +104,17 @@ class Coupling(Protocol):
     ) -> Applications: ...
 
 
-def nothing_done(scenario: Scenario) -> Applications:
+def nothing_done(scenario: Scenario, simulator: BatchSimulator) -> Applications:
     """The columns where there is no application level: no tasks, nominal lengths, no balance."""
-    n = len(scenario.workload)
+    rows, origin = simulator.rows, simulator.column(ORIGIN)
+    length = (core_gflop(scenario) * scenario.workload.cores)[origin]
+    length[simulator.column(START) < 0] = 0.0
     return Applications(
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        core_gflop(scenario) * scenario.workload.cores,
-        np.full(n, np.nan),
-        np.full(n, np.nan),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        length,
+        np.full(rows, np.nan),
+        np.full(rows, np.nan),
         None,
     )
 

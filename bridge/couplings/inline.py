@@ -7,6 +7,7 @@ import numpy as np
 from als.application import application_fault
 from als.techniques import NEXT_CHUNK
 from bls import engine
+from bls.batch_state import NUMBER
 from bls.simulator import BatchSimulator
 from bridge.couplings import inline_kernel as kernel
 from bridge.couplings.contract import Applications, PeerOptions, Watch, core_gflop
@@ -48,6 +49,10 @@ def run_inline(
         status = kernel.drive(
             simulator.state,
             simulator.place,
+            simulator.score,
+            simulator.account,
+            simulator.clock,
+            simulator.decide,
             inline,
             lengths,
             next_chunk,
@@ -63,11 +68,14 @@ def run_inline(
             inline = inline._replace(application=work._replace(lengths=np.empty(2 * len(work.lengths))))
         elif status == kernel.LEDGER_FULL:
             inline, lengths = _grown(inline, lengths)
+        elif status == kernel.ROWS_SHORT:
+            inline = kernel.with_rows(inline, simulator.state.jobs.shape[1])
         elif status == kernel.APPLICATION_FAULT:
-            job = int(workload.job_id[inline.cursor[kernel.FAULT_JOB]])
+            job = int(simulator.state.jobs[NUMBER, inline.cursor[kernel.FAULT_JOB]])
             raise application_fault(int(inline.cursor[kernel.FAULT_STATUS]), technique, f"job {job}: ")
         elif simulator.settle(status) and status == engine.DONE:
             break
+    inline = kernel.with_rows(inline, simulator.rows)
     return Applications(
         inline.n_tasks,
         inline.n_chunks,
@@ -98,11 +106,11 @@ def _grown(inline: kernel.InlineState, lengths: Array) -> tuple[kernel.InlineSta
 def _records(inline: kernel.InlineState, lengths: Array) -> TaskRecords:
     # From the order in which jobs started to workload order.
     work = inline.application
-    n_tasks, used = inline.n_tasks, int(inline.cursor[kernel.LEDGER_USED])
-    first = np.zeros(len(n_tasks) + 1, np.int64)
-    np.cumsum(n_tasks, out=first[1:])
+    n_rows, used = inline.n_rows, int(inline.cursor[kernel.LEDGER_USED])
+    first = np.zeros(len(n_rows) + 1, np.int64)
+    np.cumsum(n_rows, out=first[1:])
     columns = (work.start_ns, work.end_ns, work.core, work.chunk, lengths)
-    if np.array_equal(inline.first, first[:-1]):
+    if np.array_equal(inline.first[n_rows > 0], first[:-1][n_rows > 0]):
         ordered = [column[:used] for column in columns]
     else:
         ordered = [np.empty(used, column.dtype) for column in columns]

@@ -14,15 +14,28 @@ import numpy as np
 from als import engine as application
 from als.metrics import finish_cov, finish_imbalance
 from als.tasks import draw_lengths, expected_tasks
+from bls import batch_state as columns
 from bls import engine as batch
+from bls.batch_state import BatchState
 from traces.compiled import Array, compiled, own
 
-__all__ = ["APPLICATION_FAULT", "LEDGER_FULL", "LENGTHS_FULL", "InlineState", "drive", "new_inline_state", "reorder"]
+__all__ = [
+    "APPLICATION_FAULT",
+    "LEDGER_FULL",
+    "LENGTHS_FULL",
+    "ROWS_SHORT",
+    "InlineState",
+    "drive",
+    "new_inline_state",
+    "reorder",
+    "with_rows",
+]
 
 # What drive() returns beside the batch engine's own words: those below 0.
 LENGTHS_FULL = -1  # a job has more tasks than there is room to draw
 LEDGER_FULL = -2  # the task records must grow
 APPLICATION_FAULT = -3  # see InlineState.cursor
+ROWS_SHORT = -4  # there are more attempts than rows
 
 # Entries of InlineState.cursor.
 LEDGER_USED = 0
@@ -31,11 +44,13 @@ FAULT_STATUS = 2
 
 _batch_advance = batch.advance
 _batch_outcome = batch.outcome
-_N_STARTED, _ANSWERED, _STARTED = batch.N_STARTED, batch.ANSWERED, batch.STARTED
-_advance, _begin = application.advance, application.begin
+_N_STARTED, _ANSWERED, _STARTED = columns.N_STARTED, columns.ANSWERED, batch.STARTED
+_CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
+_HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
+_run_until_stop, _begin = application.run_until_stop, application.begin
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _ApplicationState = application.ApplicationState
-_FINISHED, _NEVER, _CHUNKS = application.FINISHED, application.NEVER, application.CHUNKS
+_FINISHED, _STOPPED, _CHUNKS, _RAN = application.FINISHED, application.STOPPED, application.CHUNKS, application.RAN
 
 
 class InlineState(NamedTuple):
@@ -55,10 +70,11 @@ class InlineState(NamedTuple):
         Work space.
     application
         One application's arrays, as large as the largest job needs; the loop uses the front of each.
-    n_tasks, n_chunks : int64 (n,)
-    length_gflop, imbalance, cov : float64 (n,)
-        What became of each job.
-    first : int64 (n,)
+    n_rows, n_tasks, n_chunks : int64 (rows,)
+        Tasks that were drawn for each row of the batch state, those that ran, and chunks.
+    length_gflop, imbalance, cov : float64 (rows,)
+        What became of each row's job.
+    first : int64 (rows,)
         The job's first row in the task records (rows are in the order in which jobs started), -1 if none.
     """
 
@@ -68,6 +84,7 @@ class InlineState(NamedTuple):
     core_gflop: Array
     keys: Array
     application: application.ApplicationState
+    n_rows: Array
     n_tasks: Array
     n_chunks: Array
     length_gflop: Array
@@ -76,9 +93,9 @@ class InlineState(NamedTuple):
     first: Array
 
 
-@compiled()
+@compiled(merged=True)
 def _run_application(
-    state: batch.BatchState,
+    state: BatchState,
     inline: InlineState,
     next_chunk: Callable[..., int],
     job: int,
@@ -88,17 +105,17 @@ def _run_application(
     overhead_ns: int,
     keep_tasks: bool,
 ) -> int:
-    work = inline.application
-    n_cores = state.cores[job]
+    work, jobs = inline.application, state.jobs
+    n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
     n = draw_lengths(
         work.lengths,
         inline.keys,
         seed,
-        inline.job_id[job],
+        inline.job_id[origin],
         n_cores * tasks_per_core,
-        inline.core_gflop[job] / tasks_per_core,
+        inline.core_gflop[origin] / tasks_per_core,
         variation,
-        inline.core_gflop[job] * n_cores,
+        inline.core_gflop[origin] * n_cores,
     )
     if n < 0:
         return LENGTHS_FULL
@@ -106,9 +123,10 @@ def _run_application(
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return LEDGER_FULL
+    # Of the cores that it holds the job computes on the first ones, as many as it asked for.
     c = 0
-    for k in range(state.held_first[job], state.held_first[job] + state.held_count[job]):
-        for number in range(state.pool_lo[k], state.pool_hi[k]):
+    for k in range(jobs[_HELD_FIRST, job], jobs[_HELD_FIRST, job] + jobs[_HELD_COUNT, job]):
+        for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
             work.speed[c] = inline.core_speed[number]
             work.core_number[c] = number
             c += 1
@@ -130,28 +148,33 @@ def _run_application(
         work.core[row:stop],
         work.chunk[row:stop],
     )
-    start_ns = state.start_ns[job]
+    start_ns = jobs[_START, job]
     _begin(app, start_ns, overhead_ns)
-    status = _advance(app, next_chunk, _NEVER)
-    if status != _FINISHED:
+    status = _run_until_stop(app, next_chunk, jobs[_STOP, job])
+    if status != _FINISHED and status != _STOPPED:
         inline.cursor[FAULT_JOB] = job
         inline.cursor[FAULT_STATUS] = status
         return APPLICATION_FAULT
     inline.cursor[LEDGER_USED] = stop
     inline.first[job] = row if keep_tasks else -1
-    inline.n_tasks[job] = n
+    inline.n_rows[job] = n
+    inline.n_tasks[job] = work.counters[_RAN]
     inline.n_chunks[job] = work.counters[_CHUNKS]
     inline.length_gflop[job] = _total_gflop(app)
     inline.imbalance[job] = finish_imbalance(app.finish_ns, start_ns)
     inline.cov[job] = finish_cov(app.finish_ns, start_ns)
-    _batch_outcome(state, job, _end_ns(app))
+    _batch_outcome(state, job, _end_ns(app), status == _STOPPED)
     return 0
 
 
-@compiled()
+@compiled(borrows=True)
 def drive(
-    state: batch.BatchState,
+    state: BatchState,
     place: Callable[..., int],
+    score: Callable[..., int],
+    account: Callable[..., int],
+    clock: Callable[..., int],
+    decide: Callable[..., int],
     inline: InlineState,
     lengths: Array,
     next_chunk: Callable[..., int],
@@ -170,15 +193,18 @@ def drive(
     while True:
         while counters[_ANSWERED] < counters[_N_STARTED]:
             job = state.started[counters[_ANSWERED]]
+            if job >= inline.n_rows.size:
+                return ROWS_SHORT
             need = _run_application(
                 state, inline, next_chunk, job, seed, tasks_per_core, variation, overhead_ns, keep_tasks
             )
             if need != 0:
                 return need
             if keep_tasks:
-                row = inline.first[job]
-                lengths[row : row + inline.n_tasks[job]] = inline.application.lengths[: inline.n_tasks[job]]
-        status = _batch_advance(state, place, max_ends)
+                row, drawn = inline.first[job], inline.application.lengths
+                for k in range(inline.n_rows[job]):
+                    lengths[row + k] = drawn[k]
+        status = _batch_advance(state, place, score, account, clock, decide, max_ends)
         if status != _STARTED:
             return status
 
@@ -217,9 +243,10 @@ def new_inline_state(
         core_gflop=own(core_gflop, np.float64),
         keys=np.empty(20, np.uint64),
         application=work,
+        n_rows=np.zeros(n, np.int64),
         n_tasks=np.zeros(n, np.int64),
         n_chunks=np.zeros(n, np.int64),
-        length_gflop=np.zeros(n, np.float64),
+        length_gflop=np.zeros(n),
         imbalance=np.full(n, np.nan),
         cov=np.full(n, np.nan),
         first=np.full(n, -1, np.int64),
@@ -227,9 +254,31 @@ def new_inline_state(
     return state, np.empty(rows, np.float64)
 
 
+def with_rows(inline: InlineState, rows: int) -> InlineState:
+    """The same with room for so many rows of the batch state, of which the first ones are as they were."""
+
+    def sized(column: Array, empty: float) -> Array:
+        new = np.full(rows, empty, column.dtype)
+        kept = min(rows, len(column))
+        new[:kept] = column[:kept]
+        return new
+
+    return inline._replace(
+        n_rows=sized(inline.n_rows, 0),
+        n_tasks=sized(inline.n_tasks, 0),
+        n_chunks=sized(inline.n_chunks, 0),
+        length_gflop=sized(inline.length_gflop, 0.0),
+        imbalance=sized(inline.imbalance, np.nan),
+        cov=sized(inline.cov, np.nan),
+        first=sized(inline.first, -1),
+    )
+
+
 @compiled()
 def reorder(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
     """Copy each job's rows from where they are in ``source`` to where they belong in ``target``."""
     for job in range(source_first.size):
+        if source_first[job] < 0:
+            continue  # it never started
         size = target_first[job + 1] - target_first[job]
         target[target_first[job] : target_first[job + 1]] = source[source_first[job] : source_first[job] + size]

@@ -11,18 +11,20 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from als.bounds import earliest_end_ns
 from als.metrics import finish_cov, finish_imbalance
 from bls import engine
+from bls.batch_state import N_ROWS, ORIGIN, START
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, PeerOptions, Watch, core_gflop
 from bridge.fleet import Fleet, Order, Report
 from bridge.messages import (
     Recipe,
+    Records,
     Start,
     pack_float64,
     unpack_float64,
@@ -124,6 +126,21 @@ def _interrupts(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) 
             signal.signal(number, handler)
 
 
+class _Done(NamedTuple):
+    """What became of the application of one row."""
+
+    tasks: int
+    chunks: int
+    length_gflop: float
+    imbalance: float
+    cov: float
+    records: list[tuple[Array, ...]]  # the columns of TaskRecords but the first, in parts
+
+
+#: Of a row that never started.
+_NOTHING = _Done(0, 0, 0.0, np.nan, np.nan, [])
+
+
 class _Drive:
     """Carries messages between the batch engine and a fleet of applications."""
 
@@ -137,17 +154,13 @@ class _Drive:
         jobs_per_worker: int | None,
     ) -> None:
         assert scenario.technique is not None
-        n = len(scenario.workload)
         self._scenario, self._simulator, self._watch, self._peers = scenario, simulator, watch, peers
         self._keep_tasks = keep_tasks
         self._jobs_per_worker = jobs_per_worker
         self._technique = _technique_name(scenario)
         self._core_gflop = core_gflop(scenario)
         self._core_speed = scenario.platform.core_speed_gflops
-        self._tasks, self._chunks = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self._length = np.zeros(n)
-        self._imbalance, self._cov = np.full(n, np.nan), np.full(n, np.nan)
-        self._records: list[list[tuple[Array, ...]]] = [[] for _ in range(n)]
+        self._done: dict[int, _Done] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Applications] | None = None
 
@@ -175,13 +188,14 @@ class _Drive:
             done = True
         finally:
             await _to_its_end(fleet.close(patient=done))
+        rows = [self._done.get(row, _NOTHING) for row in range(int(self._simulator.state.counters[N_ROWS]))]
         return Applications(
-            self._tasks,
-            self._chunks,
-            self._length,
-            self._imbalance,
-            self._cov,
-            self._task_records() if self._keep_tasks else None,
+            np.array([row.tasks for row in rows], np.int64),
+            np.array([row.chunks for row in rows], np.int64),
+            np.array([row.length_gflop for row in rows], np.float64),
+            np.array([row.imbalance for row in rows], np.float64),
+            np.array([row.cov for row in rows], np.float64),
+            _task_records(rows) if self._keep_tasks else None,
             {"workers": peers.how_many(), **fleet.cost},
         )
 
@@ -193,6 +207,8 @@ class _Drive:
                 return
             if status == engine.STARTED:
                 for row in simulator.started():
+                    if self._origin(row) != row:
+                        fleet.expect_another()
                     order = self._order(row)
                     fleet.submit(order)
                     # Somebody who does not say that they conserve work has promised nothing but the start.
@@ -214,12 +230,13 @@ class _Drive:
         fleet.reports.clear()
 
     def _order(self, row: int) -> Order:
-        workload, model = self._scenario.workload, self._scenario.model
-        start_ns = int(self._simulator.state.start_ns[row])
-        job, cores = int(workload.job_id[row]), int(workload.cores[row])
+        workload, model, origin = self._scenario.workload, self._scenario.model, self._origin(row)
+        start_ns, stop_ns = self._start_ns(row), self._simulator.stop_ns(row)
+        job, cores = int(workload.job_id[origin]), int(workload.cores[origin])
         speed = self._core_speed[self._cores(row)]
-        mean = float(self._core_gflop[row]) / model.tasks_per_core
-        total = float(self._core_gflop[row]) * cores
+        core_gflop = float(self._core_gflop[origin])
+        mean = core_gflop / model.tasks_per_core
+        total = core_gflop * cores
         recipe = Recipe(
             seed=model.seed,
             job_number=job,
@@ -240,45 +257,62 @@ class _Drive:
             tasks=None,
             until_ns=None,
             changes=(),
-            stop_ns=None,
+            stop_ns=stop_ns,
         )
         bound_ns = earliest_end_ns(start_ns, total, mean, speed)
-        return Order(start, bound_ns, job, lambda: model.lengths(job, cores, float(self._core_gflop[row])))
+        if stop_ns is not None:
+            bound_ns = min(bound_ns, stop_ns)
+        return Order(start, bound_ns, job, lambda: model.lengths(job, cores, core_gflop))
+
+    def _origin(self, row: int) -> int:
+        """The row of the workload that a row is an attempt at."""
+        return int(self._simulator.state.jobs[ORIGIN, row])
+
+    def _start_ns(self, row: int) -> int:
+        return int(self._simulator.state.jobs[START, row])
 
     def _cores(self, row: int) -> Array:
-        """The global numbers of a job's cores, in order."""
-        return np.concatenate([np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)])
+        """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""
+        held = [np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)]
+        return np.concatenate(held)[: self._scenario.workload.cores[self._origin(row)]]
 
     def _note(self, row: int, report: Report) -> None:
-        outcome = report.outcome
-        start_ns = int(self._simulator.state.start_ns[row])
+        outcome, start_ns = report.outcome, self._start_ns(row)
         finish_ns = np.array(unpack_int64(outcome.finish_ns))
-        self._tasks[row], self._chunks[row] = outcome.tasks, outcome.chunks
-        self._length[row] = report.length_gflop
-        self._imbalance[row] = finish_imbalance(finish_ns, start_ns)
-        self._cov[row] = finish_cov(finish_ns, start_ns)
-        if self._keep_tasks:
-            cores = self._cores(row).astype(np.int32)
-            self._records[row] = [
-                (
-                    unpack_int64(part.start_ns),
-                    unpack_int64(part.end_ns),
-                    cores[unpack_int32(part.core)],
-                    unpack_int32(part.chunk),
-                    unpack_float64(part.length_gflop),
-                )
-                for part in report.records
-            ]
-        if not self._simulator.outcome(row, outcome.end_ns):
+        cores = self._cores(row).astype(np.int32)
+        self._done[row] = _Done(
+            outcome.ran,
+            outcome.chunks,
+            report.length_gflop,
+            finish_imbalance(finish_ns, start_ns),
+            finish_cov(finish_ns, start_ns),
+            [_columns(part, cores) for part in report.records],
+        )
+        if not self._simulator.outcome(row, outcome.end_ns, stopped=outcome.stopped):
             # One process has promised, died, and another has broken the promise; the session knows only the latter.
-            job, end_ns = int(self._scenario.workload.job_id[row]), outcome.end_ns
+            job, end_ns = int(self._scenario.workload.job_id[self._origin(row)]), outcome.end_ns
             raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
 
-    def _task_records(self) -> TaskRecords:
-        first = np.zeros(len(self._tasks) + 1, np.int64)
-        np.cumsum(self._tasks, out=first[1:])
-        parts = [part for row in self._records for part in row]
-        return TaskRecords(first, *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+def _columns(part: Records, cores: Array) -> tuple[Array, ...]:
+    """Records in the columns of TaskRecords, with global core numbers; a task that never ran has -1 everywhere."""
+    start_ns, core, chunk = unpack_int64(part.start_ns), unpack_int32(part.core), unpack_int32(part.chunk)
+    never = start_ns < 0
+    return (
+        start_ns,
+        unpack_int64(part.end_ns),
+        np.where(never, np.int32(-1), cores[core]),
+        np.where(never, np.int32(-1), chunk),
+        unpack_float64(part.length_gflop),
+    )
+
+
+def _task_records(rows: list[_Done]) -> TaskRecords:
+    first = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([sum(len(part[0]) for part in row.records) for row in rows], out=first[1:])
+    none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    parts = [none, *(part for row in rows for part in row.records)]  # it may be that no job ever started
+    return TaskRecords(first, *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

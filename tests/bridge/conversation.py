@@ -38,7 +38,7 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 1, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    given_fields = {"version": 2, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
     return Hello(**{**given_fields, "conserves_work": True, **fields})
 
 
@@ -81,7 +81,9 @@ def outcome(**fields: Any) -> Outcome:
         "job": JOB,
         "attempt": 4,
         "end_ns": 300,
+        "stopped": False,
         "tasks": 3,
+        "ran": 3,
         "chunks": 2,
         "length_gflop": 3.0,
         "finish_ns": pack_int64([300, 100]),
@@ -111,7 +113,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=1, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=2, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -116,7 +116,9 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
             job=4,
             attempt=order.attempt,
             end_ns=application.end_ns,
+            stopped=application.stopped,
             tasks=len(lengths),
+            ran=application.ran,
             chunks=application.chunks,
             length_gflop=application.length_gflop,
             finish_ns=pack_int64(state.finish_ns),
@@ -173,6 +175,31 @@ def test_suspending_at_any_instants_changes_nothing(
         resumes = []
     resumes = [one for one, now_ns in zip(resumes, pauses, strict=False) if stop_ns is None or stop_ns >= now_ns]
     assert Played().run(first, resumes) == driven(order, changes, stop_ns)
+
+
+@given(order=STARTS, later=st.integers(-1, 1), until=st.none() | INSTANTS)
+def test_a_stop_at_the_end_of_the_last_task_is_nothing_to_a_job(order: Start, later: int, until: int | None) -> None:
+    *_, natural = driven(order, (), None)
+    assert isinstance(natural, Outcome)
+    stop_ns = natural.end_ns + later
+    *_, told = Played().run(
+        changed(order, until_ns=until, stop_ns=stop_ns), [resume(stop_ns=stop_ns)] if until is not None else []
+    )
+    if later < 0:
+        assert isinstance(told, Outcome)
+        assert (told.stopped, told.end_ns) == (True, stop_ns)
+    else:
+        assert told == natural
+        assert not told.stopped
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_a_stop_at_the_start(records: bool) -> None:
+    *_, told = Played().run(start(records=records, stop_ns=START_NS))
+    assert isinstance(told, Outcome)
+    assert (told.end_ns, told.stopped, told.ran, told.chunks) == (START_NS, True, 0, 0)
+    assert told.tasks > 0
+    assert told.length_gflop >= 12.0
 
 
 def test_several_jobs_suspended_at_once() -> None:

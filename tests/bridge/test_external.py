@@ -25,8 +25,9 @@ COUPLINGS = ("pool", "process")
 @pytest.fixture(autouse=True)
 def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = descendants()  # such as what a study of an earlier test has left to Python
     yield
-    assert descendants() == {}
+    assert descendants().keys() <= before.keys()
     assert list(tmp_path.glob("twolevel-*")) == []
 
 
@@ -100,7 +101,7 @@ def test_a_sum_that_was_added_otherwise_does_not_show() -> None:
 def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(PeerError, match=r"processes in a row did not say hello; the last one exited with status 1$"):
         simulated("pool", 8, als_command=rogue("future"))
-    assert "protocol version 7 is not spoken here; spoken: 1" in caplog.text
+    assert "protocol version 7 is not spoken here; spoken: 2" in caplog.text
 
 
 @pytest.mark.parametrize(

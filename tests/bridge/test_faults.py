@@ -47,8 +47,9 @@ COUPLINGS = ("pool", "process")
 @pytest.fixture(autouse=True)
 def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = descendants()  # such as what a study of an earlier test has left to Python
     yield
-    assert descendants() == {}
+    assert descendants().keys() <= before.keys()
     assert list(tmp_path.glob("twolevel-*")) == []
 
 

@@ -34,6 +34,14 @@ from bridge.session import (
     ProtocolError,
 )
 
+#: Columns of records in which the last task never ran.
+TWO_RAN: dict[str, Any] = {
+    "start_ns": pack_int64([100, 200, -1]),
+    "end_ns": pack_int64([300, 300, -1]),
+    "core": pack_int32([0, 1, -1]),
+    "chunk": pack_int32([0, 1, -1]),
+}
+
 BAD: dict[str, tuple[list[Message], Message, str]] = {
     "start: lengths unasked": ([], start("recipe"), "asked for, which is lengths"),
     "start: both": ([], start("recipe", tasks=3), "asked for"),
@@ -58,6 +66,7 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "lengths: ragged": ([start()], Lengths(job=JOB, first=0, length_gflop=bytes(9)), "9 bytes"),
     "lengths: zero": ([start()], Lengths(job=JOB, first=0, length_gflop=bytes(8)), "not positive and finite"),
     "promise: back": ([start(), lengths(), promise(150)], promise(149), "149; allowed: .* promise, 150 on"),
+    "promise: beyond stop": ([start(stop_ns=200), lengths()], promise(201), "201; allowed: up to stop_ns, 200"),
     "promise: before start": ([start(), lengths()], promise(99), "from the earlier promise, 100 on"),
     "suspended: unasked": ([start(), lengths()], suspended(200, 200), "told to run to the end"),
     "suspended: beyond": ([start(until_ns=200), lengths()], suspended(201, 201), "up to until_ns, 200"),
@@ -75,6 +84,11 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
         [start(until_ns=200), lengths(), promise(300)],
         suspended(200, 299),
         "from the earlier promise, 300 on",
+    ),
+    "suspended: promise beyond stop": (
+        [start(until_ns=200, stop_ns=250), lengths()],
+        suspended(200, 251),
+        "not_before_ns is 251; allowed: up to stop_ns, 250",
     ),
     "resume: until before now": (
         [start(until_ns=200), lengths(), suspended(200, 200)],
@@ -138,6 +152,28 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "outcome: before promise": ([start(), lengths(), promise(301)], outcome(), "from the promise, 301 on"),
     "outcome: at until": ([start(until_ns=300), lengths()], outcome(), "300; allowed: before until_ns, 300"),
     "outcome: after stop": ([start(stop_ns=299), lengths()], outcome(), "allowed: up to stop_ns, 299"),
+    "outcome: stopped, no stop": ([start(), lengths()], outcome(stopped=True), "stopped at 300; it was told no stop"),
+    "outcome: stopped before": (
+        [start(stop_ns=301), lengths()],
+        outcome(stopped=True),
+        "stopped at 300; expected: at stop_ns, 301",
+    ),
+    "outcome: ran, not all": ([start(stop_ns=300), lengths()], outcome(ran=2), "ran is 2; allowed: .*, all tasks, 3"),
+    "outcome: ran, more": (
+        [start(stop_ns=300), lengths()],
+        outcome(stopped=True, ran=4),
+        "ran is 4; .* up to tasks, 3",
+    ),
+    "outcome: ran, not as recorded": (
+        [start(records=True, stop_ns=300), lengths(), records(**TWO_RAN)],
+        outcome(stopped=True),
+        "tasks is 3 and ran is 3, but 3 were recorded and 2 of them ran",
+    ),
+    "outcome: not stopped, not all ran": (
+        [start(records=True, stop_ns=300), lengths(), records(**TWO_RAN)],
+        outcome(),
+        "ran is 3, but 3 were recorded and 2 of them ran",
+    ),
     "outcome: cores": (
         [start(), lengths()],
         outcome(finish_ns=bytes(24)),
@@ -155,9 +191,9 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "outcome: records missing": (
         [start(records=True), lengths(), records(count=2)],
         outcome(),
-        "tasks is 3, but 2 were recorded",
+        "tasks is 3 and ran is 3, but 2 were recorded and 2 of them ran",
     ),
-    "outcome: no records": ([start(records=True), lengths()], outcome(), "but 0 were recorded"),
+    "outcome: no records": ([start(records=True), lengths()], outcome(), "but 0 were recorded and 0"),
     "outcome: record later": (
         [start(records=True), lengths(), records(end_ns=pack_int64([100, 301, 100]))],
         outcome(),
@@ -208,10 +244,22 @@ def test_a_value_out_of_range_is_not_sent() -> None:
 
 def test_what_a_stop_permits() -> None:
     pair = Pair()
-    never: dict[str, Any] = {"start_ns": pack_int64([100, 200, -1]), "end_ns": pack_int64([300, 300, -1])}
-    where: dict[str, Any] = {"core": pack_int32([0, 1, -1]), "chunk": pack_int32([0, 1, -1])}
-    pair.say(start(records=True, stop_ns=300), lengths(), records(**never, **where))
-    pair.say(outcome(finish_ns=pack_int64([300, 300])))
+    pair.say(start(records=True, stop_ns=300), lengths(), records(**TWO_RAN))
+    pair.say(outcome(stopped=True, ran=2, finish_ns=pack_int64([300, 300])))
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("told", [False, True])
+def test_a_job_that_ends_at_its_stop_says_whether_it_has_completed(stopped: bool, told: bool) -> None:
+    """The last task may have ended there, or have been cut there."""
+    pair = Pair()
+    pair.say(start(records=told, stop_ns=300), lengths(), *([records()] if told else []), outcome(stopped=stopped))
+
+
+def test_a_stop_at_the_start_leaves_nothing_done() -> None:
+    pair = Pair()
+    pair.say(start(stop_ns=100), lengths())
+    pair.say(outcome(end_ns=100, stopped=True, ran=0, chunks=0, finish_ns=pack_int64([100, 100])))
 
 
 def test_records_in_several_slices_and_jobs_side_by_side() -> None:
@@ -247,6 +295,14 @@ def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
         pair.forge(outcome()).next_event()
 
 
+def test_a_bound_does_not_hold_beyond_the_stop() -> None:
+    pair = Pair()
+    pair.say(start(stop_ns=250), lengths())
+    pair.bridge.hold_to(JOB, 301)
+    assert pair.bridge.not_before_ns(JOB) == 250
+    pair.say(outcome(end_ns=250, stopped=True, finish_ns=pack_int64([250, 100])))
+
+
 def test_an_application_need_not_know_the_bound_it_is_held_to() -> None:
     pair = Pair()
     pair.say(start(until_ns=200), lengths())
@@ -260,7 +316,7 @@ def test_an_application_need_not_know_the_bound_it_is_held_to() -> None:
 
 def test_one_that_does_not_conserve_work_cannot() -> None:
     pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=1, run="r"), start(), lengths())
+    pair.say(hello(conserves_work=False), Welcome(version=2, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
         pair.bridge.hold_to(JOB, 301)
     with pytest.raises(LocalProtocolError, match="job 8 is not open"):

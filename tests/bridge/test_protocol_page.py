@@ -153,7 +153,7 @@ def test_the_toy_simulates_jobs(kind: str, tmp_path: Path) -> None:
     with toy(kind, tmp_path) as (session, connection, process):
         greeting = hear(session, connection)
         assert (greeting.name, greeting.worker, greeting.tasks) == ("toy", "w3", "lengths")
-        connection.sendall(session.send(Welcome(version=1, run="r")))
+        connection.sendall(session.send(Welcome(version=2, run="r")))
         task_lengths = Lengths(job=JOB, first=0, length_gflop=pack_float64([3, 1, 2]))
         for technique, overhead in (("ss", 5), ("static", 0), ("gss", 0)):
             ordered = start(

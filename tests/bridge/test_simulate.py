@@ -52,13 +52,16 @@ def test_hundreds_of_jobs_as_the_slow_reference(policy: str, technique: str) -> 
 # together are as long as the third: here 1, 2 and 3 s of work on resources of 1 GFLOP/s. J0 and J1 arrive at 0, J2 at
 # 1 s and J3 at 2 s. They ask for {R0, R1}, {R2, R3}, {R2, R4} and {R0, R4}.
 PAPER_JOBS = Workload.from_jobs([(0, 0, 3, 2, 3), (1, 0, 3, 2, 3), (2, 1, 3, 2, 3), (3, 2, 3, 2, 3)])
+PAPER_PLATFORM = Platform((HostGroup(1, 5, 5.0),))
 PAPER_CORES = {0: "0-1", 1: "2-3", 2: "2 4", 3: "0 4"}
 PAPER_TASKS = [1.0, 2.0, 3.0]
 
 
 def paper_log(technique: str) -> list[str]:
     """What happens, in seconds: the bridge by hand, one application for each job that the batch engine starts."""
-    simulator = BatchSimulator(PAPER_JOBS, 5, bls.policies.POLICIES["fcfs"], ALLOCATORS["given"], requested=PAPER_CORES)
+    simulator = BatchSimulator(
+        PAPER_JOBS, PAPER_PLATFORM, bls.policies.POLICIES["fcfs"], ALLOCATORS["given"], requested=PAPER_CORES
+    )
     log = []
     while simulator.advance(100) == engine.STARTED:
         for row in simulator.started():

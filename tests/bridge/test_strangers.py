@@ -28,7 +28,7 @@ from bridge.scenario import Options, Scenario
 from bridge.simulation import run
 from traces.errors import InputError
 
-HELLO = {"version": 1, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
+HELLO = {"version": 2, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
 
 
 def hello(**fields: object) -> bytes:
@@ -91,7 +91,7 @@ STRANGE = {
     "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
     "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
     "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
-    "future": (hello(version=2), "protocol version 2 is not spoken here; spoken: 1", b"protocol version 2"),
+    "future": (hello(version=3), "protocol version 3 is not spoken here; spoken: 2", b"protocol version 3"),
     "unknown": (hello(), NOBODY, NOBODY.encode()),
     "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
 }

@@ -36,8 +36,8 @@ def simulate(job, order, lengths):
         named = zip(COLUMNS.items(), zip(*tasks[first : first + 262_144], strict=True), strict=True)
         columns = {name: struct.pack(f"<{len(column)}{code}", *column) for (name, code), column in named}
         send("records", job=job, first=first, **columns)
-    result = {"attempt": order["attempt"], "end_ns": max(finish), "tasks": n, "chunks": chunks}
-    return send("outcome", job=job, length_gflop=sum(lengths), finish_ns=struct.pack(f"<{p}q", *finish), **result)
+    end = {"attempt": order["attempt"], "end_ns": max(finish), "stopped": False, "tasks": n, "ran": n, "chunks": chunks}
+    return send("outcome", job=job, length_gflop=sum(lengths), finish_ns=struct.pack(f"<{p}q", *finish), **end)
 
 
 kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
@@ -46,7 +46,7 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, jobs = connection.makefile("rb"), {}
 secret = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"]}
-send("hello", version=1, name="toy", tasks="lengths", conserves_work=True, **secret)
+send("hello", version=2, name="toy", tasks="lengths", conserves_work=True, **secret)
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":

@@ -196,7 +196,7 @@ def test_plug_ins_that_are_none(here: Path) -> None:
     (here / "other.py").write_text("X = 3\n")
     refused(here, (*RUN, "--bls", "other.py:Y"), "has no 'Y'")
     # These two are the plug-in's fault, not the user's: exit code 1.
-    for name, said in (("broken.py:X", "SyntaxError"), ("other.py:X", "is a int")):
+    for name, said in (("broken.py:X", "SyntaxError"), ("other.py:X", ": int; allowed: BatchPolicy")):
         ran = twolevel(*RUN, "--bls", name)
         assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
         assert said in ran.err

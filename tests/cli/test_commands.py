@@ -127,7 +127,8 @@ def test_the_same_from_python(here: Path) -> None:
 def test_a_result_shows_itself(here: Path) -> None:
     result = bridge.simulate(sample_path(), als="ss", variation=0.1, seed=77, select="first:5")
     text, table = repr(result), result._repr_html_()
-    assert text.startswith("<twolevel result: batch × application fcfs × ss, variation, seed 0.1, 77, ")
+    assert text.startswith("<twolevel result: batch × application fcfs × ss, backfilling, allocator none, first-fit, ")
+    assert "variation, seed 0.1, 77, " in text
     assert table.startswith("<table>")
     assert table.count("<tr>") == len(result.summary())
     for _, value in result.summary():
