@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,65 +31,20 @@ import numpy as np
 from als import engine as application
 from als.tasks import drawn_lengths
 from als.techniques import NEXT_CHUNK, technique
-from bls import engine as batch
 from bls.platform import HostGroup, Platform
-from bls.simulator import BatchSimulator
 from bls.workload import Workload
 from bls.workloads import read_workload
 from bridge.couplings import PeerOptions
 from bridge.doctor import versions
 from bridge.scenario import Options, Scenario, load_workload
 from bridge.simulation import run
+from tools.bench_batch import batch_engine, python_policy
+from tools.bench_rows import CURIE, ROOT, Row, log, row, timed
 from traces.compiled import as_value
 from traces.exporters.otf2 import write_otf2
 from traces.ledger import Ledger
 
-ROOT = Path(__file__).resolve().parent.parent
-LOGS = Path(os.environ.get("TWOLEVEL_SHARED", ROOT.parent / "shared")) / "traces"
-CURIE, HPC2N = "CEA-Curie-2011-2.1-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz"
 PAPER = Platform()
-
-
-@dataclass
-class Row:
-    """One line of the table: a measured figure beside the one that must be reached."""
-
-    case: str
-    figure: float
-    unit: str
-    must: str
-    low: float
-    high: float
-    runs: int
-    note: str = ""
-
-
-def log(name: str) -> Path:
-    """A real log's path."""
-    path = LOGS / name
-    if not path.is_file():
-        raise FileNotFoundError(f"{name} is not in {LOGS}")
-    return path
-
-
-def timed(work: Callable[[], float | None], runs: int) -> list[float]:
-    """Seconds of each of ``runs`` calls after one that does not count; a call may return its own seconds."""
-    seconds = []
-    for at in range(runs + 1):
-        began = time.perf_counter()
-        own = work()
-        took = time.perf_counter() - began if own is None else own
-        if at:
-            seconds.append(took)
-    return seconds
-
-
-def row(
-    case: str, must: str, seconds: list[float], *, per: float | None = None, unit: str = "s", note: str = ""
-) -> Row:
-    """The row of these seconds; with ``per`` as a rate, so many things a second."""
-    figures = [per / s for s in seconds] if per else seconds
-    return Row(case, statistics.median(figures), unit, must, min(figures), max(figures), len(figures), note)
 
 
 def _two_level(workload: Workload, coupling: str, als: str = "static") -> tuple[float, Any]:
@@ -146,26 +101,6 @@ def whole_log() -> list[Row]:
     return [
         *_whole("CEA-Curie whole, fcfs-gss, no trace", "≤ 10 s, ≤ 2048 MiB", 3, *words, "--no-trace"),
         *_whole("CEA-Curie whole, fcfs-gss, OTF2 trace", "≤ 20 s", 3, *words),
-    ]
-
-
-def batch_engine() -> list[Row]:
-    """The batch engine alone on HPC2N with recorded run times."""
-    machine = Platform(hosts=(HostGroup(count=1, cores=240, speed_gflops=240.0),))
-    workload = load_workload(log(HPC2N), machine)
-    scenario = Scenario.of(workload, machine, Options(bls="fcfs", als="recorded"))
-
-    def work() -> float:
-        simulator = BatchSimulator(workload, 240, scenario.policy, scenario.allocator, recorded=True)
-        began = time.perf_counter()
-        assert simulator.advance(2**40) == batch.DONE
-        took = time.perf_counter() - began
-        assert simulator.ended == len(workload) == 202_871
-        return took
-
-    note = "AccaSim 113 CPU s, Batsim 45, Alea 34, pyss 6.6 for the whole log"
-    return [
-        row("HPC2N, recorded, fcfs, engine", "≥ 1 M jobs/s", timed(work, 9), per=0.202871, unit="M jobs/s", note=note)
     ]
 
 
@@ -298,6 +233,7 @@ def main() -> None:
         "couplings": couplings,
         "whole": whole_log,
         "batch": batch_engine,
+        "python": python_policy,
         "application": application_engine,
         "otf2": otf2_writer,
         "help": start_up,

@@ -56,22 +56,60 @@ def perform(line: str) -> None:
         Path(target).write_text(ran.out, encoding="utf-8")
 
 
-def python_of_the_readme() -> tuple[str, str]:
-    tour, plug_ins = blocks(README, "python")
-    return tour, plug_ins
+def python_of_the_readme() -> tuple[str, str, str]:
+    tour, backfilling, plug_ins = blocks(README, "python")
+    return tour, backfilling, plug_ins
+
+
+def named_files(page: Path) -> dict[str, str]:
+    """The blocks of a page that are whole files: their first line is a comment, the file's name."""
+    found = {}
+    for block in (*blocks(page, "python"), *blocks(page, "toml")):
+        if name := re.match(r"# (\w+\.(?:py|toml))\n", block):
+            found[name[1]] = block
+    return found
 
 
 def test_every_page_with_examples_is_known() -> None:
-    assert set(EXAMPLES) == {"README.md", "docs/cli.md", "docs/couplings.md"}
-    assert sum(len(lines) for lines in EXAMPLES.values()) >= 15
+    pages = ("batch", "cli", "couplings", "inputs", "topology")
+    assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}
+    assert sum(len(lines) for lines in EXAMPLES.values()) >= 25
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_the_commands_of_a_page(desk: Path, page: str) -> None:
     if page == "README.md":
-        (desk / "my.py").write_text(python_of_the_readme()[1], encoding="utf-8")
+        (desk / "my.py").write_text(python_of_the_readme()[2], encoding="utf-8")
+    for name, text in named_files(ROOT / page).items():
+        (desk / name).write_text(text, encoding="utf-8")
     for line in EXAMPLES[page]:
         perform(line)
+
+
+def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
+    files = named_files(ROOT / "docs" / "batch.md")
+    assert sorted(files) == ["greedy.py", "slowdown.py", "watch.py"]
+    for name, text in files.items():
+        (desk / name).write_text(text, encoding="utf-8")
+    import bridge
+    from bls import HostGroup, Platform
+
+    # Job 3 fits beside job 1 and delays job 2; job 4 has waited for longer than job 5 for what it asks.
+    jobs = Workload.from_jobs(
+        [(1, 0, 10, 3, 10), (2, 1, 5, 4, 5), (3, 2, 20, 1, 20), (4, 3, 5, 4, 5), (5, 4, 9, 4, 999)]
+    )
+    machine = Platform((HostGroup(1, 4, 4.0),))
+
+    def starts(bls: str, backfill: str) -> list[int]:
+        ran = bridge.simulate(jobs, machine, bls=bls, backfill=backfill, als="recorded")
+        return [start // 10**9 for start in ran.ledger.jobs.start_ns.tolist()]
+
+    assert starts("greedy.py:Greedy", "none") == [0, 22, 2, 27, 32]
+    assert starts("slowdown.py:LARGEST_SLOWDOWN", "none") == [0, 10, 20, 15, 40]
+    watched = bridge.simulate(jobs, machine, als="recorded", observers=["watch.py:EveryHour"])
+    assert watched.observations["waiting"].tolist()[:1] == [0]
+    assert watched.observations["free_cores"].tolist()[:1] == [1]
+    assert watched.observations["now_ns"].tolist()[:1] == [0]
 
 
 @pytest.mark.parametrize("command", ["run", "grid", "workload info", "platform", "gantt", "doctor"])
@@ -103,8 +141,17 @@ def test_the_python_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]
     traces.check_ledger(names["result"].ledger)
 
 
+def test_the_backfilling_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "backfilling.py").write_text(python_of_the_readme()[1], encoding="utf-8")
+    runpy.run_path("backfilling.py")
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    waits = {line[0]: int(line[1]) for line in shown}
+    assert list(waits) == ["none", "easy", "conservative"]
+    assert waits["easy"] < waits["none"]
+
+
 def test_the_plug_ins_of_the_readme_do_what_they_say(desk: Path) -> None:
-    (desk / "my.py").write_text(python_of_the_readme()[1], encoding="utf-8")
+    (desk / "my.py").write_text(python_of_the_readme()[2], encoding="utf-8")
     names = runpy.run_path("my.py")
     workload = Workload.from_jobs([(1, 0, 9, 4, 100), (2, 0, 9, 1, 300), (3, 0, 9, 2, 100)])
     known = KnownJobs(workload.job_id, workload.submit_ns, workload.estimate_ns, workload.estimate_ns, workload.cores)
@@ -119,7 +166,7 @@ def test_the_plug_ins_of_the_contributing_page(desk: Path) -> None:
     for block in blocks(ROOT / "CONTRIBUTING.md", "python"):
         (desk / "plugin.py").write_text(block, encoding="utf-8")
         for name, found in runpy.run_path("plugin.py").items():
-            if isinstance(found, type) and name == "Ljf":
+            if isinstance(found, type) and name == "NarrowFirst":
                 kinds[Policy] = found()
             for kind in (Technique, Allocator):
                 if isinstance(found, kind):

@@ -18,7 +18,6 @@ from als.metrics import application_metrics
 from als.techniques import TECHNIQUES
 from bls import Platform, sample_path
 from bls.allocators import ALLOCATORS
-from bls.metrics import batch_metrics
 from bls.policies import POLICIES
 from bls.workload import REASONS
 from bridge.couplings import COUPLINGS
@@ -70,32 +69,39 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result with everything that a run can write."""
     folder = tmp_path_factory.mktemp("result") / "r"
     words = ("--select", "first:10", "--coupling", "pool", "--workers", 1, "--tasks", "--out", folder)
-    ran = twolevel("run", "sample", *words)
+    ran = twolevel("run", "sample", "--nodes", "--decisions", *words)
     assert ran.code == 0, ran.err
     return folder
 
 
-@pytest.mark.parametrize(("name", "columns"), [("jobs", JOB_COLUMNS), ("tasks", TASK_COLUMNS)])
-def test_the_columns_are_those_of_the_page(result: Path, name: str, columns: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("name", "columns"), [("jobs", JOB_COLUMNS), ("tasks", TASK_COLUMNS), ("nodes", None), ("decisions", None)]
+)
+def test_the_columns_are_those_of_the_page(result: Path, name: str, columns: tuple[str, ...] | None) -> None:
     rows = table(section(RESULTS, f"{name}.parquet"))
     schema = pq.read_schema(result / f"{name}.parquet")
-    assert [unquoted(row[0]) for row in rows] == list(columns) == schema.names
-    assert [row[1] for row in rows] == [str(schema.field(column).type) for column in columns]
+    assert [unquoted(row[0]) for row in rows] == schema.names
+    assert columns is None or list(columns) == schema.names
+    assert [row[1] for row in rows] == [str(schema.field(column).type) for column in schema.names]
     for row in rows:
         assert (row[2] == "ns") == row[0].endswith("_ns`"), row
         assert row[3]
 
 
 def test_the_metrics_are_those_of_the_page() -> None:
-    jobs = bridge.simulate(sample_path(), select="first:5").ledger.jobs
-    batch = batch_metrics(jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores, 256)
-    rows = table(section(RESULTS, "Metrics"))
-    expected = [*batch, *application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov)]
-    assert [unquoted(row[0]) for row in rows] == expected
+    ran = bridge.simulate(sample_path(), select="first:5")
+    jobs = ran.ledger.jobs
+    text = section(RESULTS, "Metrics")
+    batch = [name for row in table(text) for name in re.findall(r"`(\w+)`", row[1])]
+    rows = table(text[text.index("| metric |") :])
+    application = application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov)
+    assert [unquoted(row[0]) for row in rows] == list(application)
+    assert len(set(batch)) == len(batch)
+    assert set(batch) == set(ran.metrics) - set(application)
     for row in rows:
         assert (row[1] == "ns") == row[0].endswith("_ns`"), row
     named = re.findall(r"`(\w+)`", section(RESULTS, "A grid").partition("grid.parquet")[2].partition("|\n")[0])
-    assert tuple(named) == ("bls", "als", "variation", *METRICS)
+    assert tuple(named) == ("bls", "backfill", "als", "variation", *METRICS)
 
 
 def test_the_records_keys_are_those_of_the_page(result: Path) -> None:
@@ -103,7 +109,7 @@ def test_the_records_keys_are_those_of_the_page(result: Path) -> None:
     rows = {unquoted(row[0]): set(re.findall(r"`(\w+)`", row[1])) for row in table(section(RESULTS, "run.json"))}
     assert list(rows) == list(record)
     assert rows["arguments"] == set(record["arguments"])
-    for key in ("machine", "workload", "coupling"):
+    for key in ("machine", "workload", "coupling", "decisions"):
         assert rows[key] == set(record[key]), key
     options = bridge.Options().names()
     assert set(options) < rows["arguments"]
@@ -142,7 +148,8 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     page = DOCS / "model.md"
     batch = section(page, "Batch level")
     policies, allocators = (table(batch[at:]) for at in (batch.index("| policy"), batch.index("| allocator")))
-    assert {unquoted(row[0]) for row in policies} == set(POLICIES)
+    named = [name for row in policies for name in re.findall(r"`([\w:]+)`", row[0])]
+    assert sorted(named) == sorted([*POLICIES, "expr:EXPRESSION"])
     assert {unquoted(row[0]) for row in allocators} == set(ALLOCATORS)
     assert {unquoted(row[0]) for row in table(section(page, "Application level"))} == set(TECHNIQUES)
     workload = section(page, "Workload")
