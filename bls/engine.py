@@ -143,6 +143,7 @@ def _others(state: BatchState, now: int) -> None:
             # It accepts more from now on: it may have a better slot than the one that it keeps.
             counters[b.CHANGED] = 1
             if jobs[b.SLOT, job - jobs.shape[1]] != b.NEVER:
+                counters[b.HULL] = b.NEVER
                 counters[b.GAIN] = 1
         elif jobs[b.STATE, job] < 0:
             counters[b.CHANGED] = 1
@@ -214,7 +215,6 @@ def _hopeless(state: BatchState) -> bool:
         or counters[b.N_ARRIVING] > 0
         or counters[b.NEXT_BOUNDARY] < state.boundaries.size
         or counters[b.NEXT_CANCEL] < state.cancel_order.size
-        or counters[b.CHANGED] == 1
     ):
         counters[b.IDLE] = 0
         return False
@@ -232,7 +232,9 @@ def _room(state: BatchState) -> int:
         return DECISIONS_FULL
     if counters[b.BY_CORES] == 1:
         # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
-        more = 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING]) + 2 * state.host_ns.size + 16
+        more = 2 * state.host_ns.size + 16
+        if counters[b.PLANS] == 1:
+            more += 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING])
         if state.cores_profile.used[0] + more > state.cores_profile.ns.size:
             return PROFILE_FULL
     if counters[b.KEEP] == 1 and counters[b.BY_CORES] == 1:
@@ -330,7 +332,8 @@ def advance(
             if others:
                 t = min(t, _next_other(state))
             if charged and counters[b.CHANGED] == 1:
-                t = min(t, counters[b.BUSY_UNTIL])
+                # Not before now, where the rest of an instant that asked for something is still to be handled.
+                t = min(t, max(counters[b.BUSY_UNTIL], counters[b.NOW]))
             if t > counters[b.OBSERVE]:
                 counters[b.OBSERVE] = t
                 return LOOK
@@ -376,7 +379,7 @@ def advance(
                 # The scheduler is still at its latest decision: it will look at what happened when it is done.
                 if counters[b.ARRIVED] >= 0:
                     counters[b.CHANGED] = 1
-                if counters[b.PLANS] == 1:
+                if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
                     move_on(state)  # or the profile would be full of what has passed
                 continue
             if counters[b.CHANGED] == 0 and counters[b.ARRIVED] < 0:
@@ -389,7 +392,7 @@ def advance(
             return status
         if counters[b.PRESETS_LEFT] > 0:
             # They run already: that is nothing to decide.
-            if counters[b.PLANS] == 1:
+            if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
                 prepare(state)
             if not start_presets(state, place):
                 return ALLOCATOR_FAULT

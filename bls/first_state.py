@@ -75,7 +75,7 @@ class Given:
     keep_decisions: bool = False
 
 
-def _jobs(given: Given, n_cores: int) -> Array:
+def _jobs(given: Given) -> Array:
     n = len(given.submit_ns)
     jobs = np.zeros((b.COLUMNS, n), np.int64)
     jobs[b.SUBMIT] = given.submit_ns
@@ -137,7 +137,7 @@ def new_state(given: Given) -> BatchState:
     n = len(given.submit_ns)
     host_first = own(given.host_first, np.int64)
     n_cores, n_hosts = int(host_first[-1]), len(host_first) - 1
-    jobs = _jobs(given, n_cores)
+    jobs = _jobs(given)
     by_rank = np.empty(n, np.int64)
     by_rank[given.rank] = np.arange(n)
     queue_words, queue_starts = new_queue(n)
@@ -156,7 +156,7 @@ def new_state(given: Given) -> BatchState:
     counters[b.PRESETS_LEFT] = int(jobs[b.PRESET].sum())
     counters[b.N_WINDOWS] = given.windows.shape[1]
     by_cores = bool(counters[b.BY_CORES])
-    counters[b.PLANS] = 1 if by_cores or counters[b.DEPTH] > 0 else 0
+    counters[b.PLANS] = 1 if counters[b.DEPTH] > 0 else 0
 
     # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
     most_running = min(n, n_cores) + 1
@@ -170,6 +170,7 @@ def new_state(given: Given) -> BatchState:
     plan = count_slices if counters[b.DEPTH] > 1 else 0
     # Profiles of cores grow when they are full: most runs need far fewer slices than they could.
     core_slices = min(slices, 64 + given.windows.shape[1] * 2) if by_cores else 0
+    plan_slices = core_slices if counters[b.DEPTH] and not counters[b.KEEP] else 0
     cores_profile = _core_profile(core_slices, leaves, given.amounts, n_cores)
     boundaries = np.unique(given.windows)
     if by_cores:
@@ -218,7 +219,7 @@ def new_state(given: Given) -> BatchState:
         plan_ns=np.zeros(plan, np.int64),
         plan_free=np.zeros(plan, np.int64),
         cores_profile=cores_profile,
-        cores_plan=_core_profile(core_slices, leaves, given.amounts, n_cores),
+        cores_plan=_core_profile(plan_slices, leaves, given.amounts, n_cores),
         offered_words=free_words.copy(),
         offered_amounts=np.zeros(len(given.amounts), np.int64),
         offered_hosts=np.zeros(n_hosts, np.int64),
@@ -264,10 +265,12 @@ def _longer(array: Array, size: int) -> Array:
 
 
 def grow_pool(state: BatchState) -> BatchState:
-    """More room for allocations and kept reservations; reservations are moved together."""
+    """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
     counters, jobs = state.counters, state.jobs
-    size = 2 * len(state.pool_lo)
-    state = state._replace(pool_lo=_longer(state.pool_lo, size), pool_hi=_longer(state.pool_hi, size))
+    needed = int(counters[b.POOL_USED] + counters[b.FREE_CORES] + 2 * counters[b.WIDEST] + 2)
+    if needed > len(state.pool_lo):
+        size = max(needed, 2 * len(state.pool_lo))
+        state = state._replace(pool_lo=_longer(state.pool_lo, size), pool_hi=_longer(state.pool_hi, size))
     if len(state.kept_lo) == 0:
         return state
     rows = np.flatnonzero(jobs[b.SLOT] < b.NEVER)
@@ -275,9 +278,11 @@ def grow_pool(state: BatchState) -> BatchState:
     first = np.cumsum(counts) - counts
     source = np.repeat(jobs[b.PLAN_FIRST, rows] - first, counts) + np.arange(int(counts.sum()))
     lo, hi = state.kept_lo[source], state.kept_hi[source]
-    size = 2 * len(state.kept_lo)
     jobs[b.PLAN_FIRST, rows] = first
     counters[b.PLAN_USED] = len(lo)
+    waits = (jobs[b.ELIGIBLE] >= 0) & (jobs[b.START] < 0) & (jobs[b.STATE] < 0)
+    needed = len(lo) + int(jobs[b.CORES, waits].sum())
+    size = len(state.kept_lo) if needed <= len(state.kept_lo) else 2 * needed
     return state._replace(kept_lo=_longer(lo, size), kept_hi=_longer(hi, size))
 
 

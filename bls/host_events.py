@@ -96,7 +96,7 @@ def handle_host_events(state: BatchState, now: int) -> None:
             counters[b.HULL] = b.NEVER
         after = _until(state, host)
         lo, hi = state.host_first[host], state.host_first[host + 1]
-        if counters[b.PLANS] == 1 and after != before:
+        if (counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1) and after != before:
             if before > now:
                 _gone(state, host, now, before, 1)
             if after > now:

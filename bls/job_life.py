@@ -225,6 +225,8 @@ def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) 
             thought = counters[b.LAST_PASS] + 1
         if thought < now:
             counters[b.LOSS] = 1
+    elif counters[b.BY_CORES] == 1:
+        hold_pool(state, job, now, b.NEVER, 1)
     if counters[b.LIMITED] == 1:
         tally(state, job, -1)
     if counters[b.ACCOUNTS] == 1:

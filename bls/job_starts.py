@@ -70,6 +70,8 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
     jobs[b.WHY, job] = why
     if counters[b.PLANS] == 1:
         hold_pool(state, job, now, jobs[b.EXPECTED, job], -1)
+    elif counters[b.BY_CORES] == 1:
+        hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
     if counters[b.LIMITED] == 1:
         tally(state, job, 1)
     if counters[b.LOGS] == 1:

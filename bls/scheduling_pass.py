@@ -92,12 +92,20 @@ def _place_earliest(
     # The earliest slot of a job before an instant, and the number of intervals, which are at the end of the pool.
     used = state.counters[b.POOL_USED]
     lo, hi = state.pool_lo[used:], state.pool_hi[used:]
-    for at in range(profile.used[0]):
-        if profile.ns[at] >= before:
-            break
+    n, length = state.jobs[b.CORES, job], state.jobs[b.ESTIMATE, job]
+    at, last = 0, profile.used[0]
+    while at < last and profile.ns[at] < before:
+        # Whatever the cores are, there must be as many: a slot begins behind the last slice that has too few.
+        k = at
+        while k < last and (k == at or profile.ns[k] < profile.ns[at] + length) and profile.free[k] >= n:
+            k += 1
+        if k < last and profile.free[k] < n and (k == at or profile.ns[k] < profile.ns[at] + length):
+            at = k + 1
+            continue
         count = place_at(state, profile, place, job, at, lo, hi)
         if count != 0:
             return profile.ns[at], count
+        at += 1
     return b.NEVER, 0
 
 
@@ -196,11 +204,12 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
 
 @compiled(merged=True)
 def _earlier(state: BatchState, n: int, before: int) -> bool:
-    # Whether n cores are free at some instant before one: else no slot begins there, whatever its length. Reservations
-    # were at their earliest when capacity was last gained, so that a better one touches what was gained since.
+    # By counts, whether n cores are free at some instant before one: else no slot begins there, whatever its length.
+    # Reservations were at their earliest when capacity was last gained: a better one touches what was gained since. (By
+    # cores they are not: a job that keeps its slot may have moved to other cores.)
     counters, ns, free = state.counters, state.profile_ns, state.profile_free
-    k = counters[b.FIRST]
-    while k < counters[b.LAST] and ns[k] < before:
+    k, last = counters[b.FIRST], counters[b.LAST]
+    while k < last and ns[k] < before:
         if free[k] >= n:
             return True
         k += 1
@@ -295,9 +304,8 @@ def _planned(state: BatchState, place: Callable[..., int], n_order: int) -> int:
         slot, count = b.NEVER, 0
         if by_cores:
             slot, count = _place_earliest(state, profile, place, job, before)
-            if (
-                slot == b.NEVER and before > now + 1 and before != _ALWAYS
-            ):  # an allocator that now refuses what it chose
+            if slot == b.NEVER and now + 1 < before < _ALWAYS:
+                # An allocator that now refuses what it chose before.
                 slot, count = _place_earliest(state, profile, place, job, _ALWAYS)
         else:
             if keep:
@@ -380,7 +388,7 @@ def _planned(state: BatchState, place: Callable[..., int], n_order: int) -> int:
 def make_pass(state: BatchState, place: Callable[..., int], score: Callable[..., int]) -> int:
     """Walk the queue once; jobs that start are appended to ``state.started``. Returns ``PASSED``, or what went wrong."""
     counters = state.counters
-    if counters[b.PLANS] == 1:
+    if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
         prepare(state)
     status = -1
     if counters[b.ORDER] == b.DECIDED:

@@ -295,7 +295,7 @@ class BatchSimulator:
             if self._idle_wakes > _MAX_IDLE_WAKES:
                 raise PluginError(
                     f"{self._deciding()}: decide() asked {_MAX_IDLE_WAKES} times in a row to be woken, and started nothing; "
-                    f"nothing runs or arrives any more, and {counters[b.N_WAITING]} jobs wait"
+                    f"nothing runs or arrives any more, and {_waiting(self.state)}"
                 )
 
     def _look(self, *, last: bool = False) -> None:
@@ -376,12 +376,13 @@ class BatchSimulator:
         elif self.state.counters[b.IDLE] > 0 and self._may_go_on():
             reason = "the failures of hosts never leave enough of them up for it"
         elif self.state.counters[b.N_DOWN] > 0:
-            reason = f"{self.state.counters[b.N_DOWN]} hosts are down for ever"
+            down = int(self.state.counters[b.N_DOWN])
+            reason = f"{down} host{'s are' if down > 1 else ' is'} down for ever"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         return (
             f"the simulation is stuck at job {job}, at {at}: nothing runs or arrives any more, and {reason}; "
-            f"{self.state.counters[b.N_WAITING]} jobs wait"
+            f"{_waiting(self.state)}"
         )
 
     def promise(self, row: int, not_before_ns: int) -> bool:
@@ -427,6 +428,11 @@ class BatchSimulator:
         names = ("now_ns", "waiting", "started", "decision_ns")
         n = int(self.state.counters[b.N_DECISIONS])
         return {name: self.state.decisions[k, :n] for k, name in enumerate(names)}
+
+
+def _waiting(state: b.BatchState) -> str:
+    n = int(state.counters[b.N_WAITING])
+    return f"{n} job{'s wait' if n != 1 else ' waits'}"
 
 
 #: What is done about a status that asks for room.

@@ -167,7 +167,9 @@ def test_an_impossible_suggestion_names_the_allocator_and_the_job(kernel: Any, j
 
 
 def test_a_job_that_is_never_placed_is_named() -> None:
-    with pytest.raises(InputError, match=r"stuck at job 1, at .*: nothing runs or arrives any more, and allocator mine"):
+    with pytest.raises(
+        InputError, match=r"stuck at job 1, at .*: nothing runs or arrives any more, and allocator mine"
+    ):
         simulator(Allocator("mine", _never)).advance(100)
 
 

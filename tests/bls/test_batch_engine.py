@@ -626,7 +626,7 @@ def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> 
     )
     with pytest.raises(InputError, match="stuck at job 7") as error:
         finish(simulator)
-    assert "1 hosts are down for ever" in str(error.value)
+    assert "1 host is down for ever" in str(error.value)
 
 
 def answer_at_once(simulator: BatchSimulator) -> None:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, policy
+from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, engine, policy
 from bls import batch_state as b
 from bls.allocators import Allocator, allocator_kernel
 from bls.platform import HostGroup
 from bls.run_inputs import deadlines_ns
 from bls.surroundings import surround
 from bls.workload import Workload
+from bridge import simulate
 from traces.compiled import jit_enabled
 from traces.errors import InputError, PluginError
+from traces.nesting import check_ledger
 from traces.time import MAX_NS
 
 S = 10**9
@@ -106,13 +108,13 @@ def test_the_end_of_time() -> None:
         done(one)
 
 
-@pytest.mark.parametrize(("count", "hosts"), [(1, "1 hosts"), (2, "2 hosts")])
+@pytest.mark.parametrize(("count", "hosts"), [(1, "1 host is"), (2, "2 hosts are")])
 def test_hosts_that_are_down_for_ever(tmp_path: Path, count: int, hosts: str) -> None:
     file = tmp_path / "f.csv"
     file.write_text("host,down_s,up_s\n" + "".join(f"{host},5,\n" for host in range(count)))
     with pytest.raises(InputError) as caught:
         done(simulator(around=Surroundings(failures=str(file))))
-    assert f"and {hosts} are down for ever; " in str(caught.value)
+    assert f"and {hosts} down for ever; " in str(caught.value)
     assert str(caught.value).startswith("the simulation is stuck at job ")
 
 
@@ -224,3 +226,40 @@ def test_columns_are_not_the_callers(tmp_path: Path) -> None:
 
     with pytest.raises(PluginError, match=r"batch policy writes: keys\(\) failed: ValueError: .*read-only"):
         simulator(bls=Writes())
+
+
+# ---- deciding takes time, and an instant asks for something in its middle: the clock never goes back ----
+
+
+def test_a_failure_at_the_instant_of_an_end_while_decisions_are_charged(tmp_path: Path) -> None:
+    failures = tmp_path / "failures.csv"
+    failures.write_text("host,down_s,up_s\n1,10,20\n", encoding="utf-8")
+    result = simulate(
+        Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 50, 1, 50), (3, 5, 5, 1, 5)]),
+        Platform(hosts=(HostGroup(count=2, cores=1, speed_gflops=1.0),)),
+        als="recorded",
+        rules=Rules(charge_decisions=True, decision_cost_ns=S),
+        surroundings=Surroundings(failures=str(failures)),
+    )
+    check_ledger(result.ledger)
+    jobs = result.ledger.jobs
+    # Job 1 runs from 1 to 10 on core 0. Job 2 loses core 1 at 10; the pass at 10 starts job 2 again, which came first, on
+    # core 0 from 11 to 61; host 1 is back at 20, and job 3 starts there at 21.
+    assert (jobs.start_ns // S).tolist() == [1, 1, 21, 11]
+    assert (jobs.end_ns // S).tolist() == [10, 10, 26, 61]
+
+
+def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> None:
+    platform = Platform(hosts=(HostGroup(count=1, cores=2, speed_gflops=1.0),))
+    workload = Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 9, 1, 9), (3, 2, 5, 2, 5)])
+    rules = Rules(charge_decisions=True, decision_cost_ns=S)
+    run = BatchSimulator(workload, platform, policy("fcfs"), allocator("first-fit"), rules=rules)
+    clock = [0]
+    while (status := run.advance(100)) != engine.DONE:
+        clock.append(run.now_ns)
+        for row in run.started():
+            assert run.promise(row, int(run.column(b.START)[row]) + 1)
+        if status == engine.DUE:
+            assert run.outcome(run.due, 10 * S if run.due < 2 else 20 * S)
+    assert clock == sorted(clock)
+    assert (run.column(b.START) // S).tolist() == [1, 1, 11]
