@@ -251,15 +251,15 @@ def test_a_failure_at_the_instant_of_an_end_while_decisions_are_charged(tmp_path
 
 def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> None:
     platform = Platform(hosts=(HostGroup(count=1, cores=2, speed_gflops=1.0),))
-    workload = Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 9, 1, 9), (3, 2, 5, 2, 5)])
+    workload = Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 9, 1, 9), (3, 2, 5, 1, 5)])
     rules = Rules(charge_decisions=True, decision_cost_ns=S)
     run = BatchSimulator(workload, platform, policy("fcfs"), allocator("first-fit"), rules=rules)
-    clock = [0]
+    clock, ends = [0], [10 * S, 10 * S, 20 * S]
     while (status := run.advance(100)) != engine.DONE:
         clock.append(run.now_ns)
         for row in run.started():
-            assert run.promise(row, int(run.column(b.START)[row]) + 1)
+            assert run.promise(row, ends[row])  # exactly: an end and another's promise at one instant
         if status == engine.DUE:
-            assert run.outcome(run.due, 10 * S if run.due < 2 else 20 * S)
+            assert run.outcome(run.due, ends[run.due])
     assert clock == sorted(clock)
     assert (run.column(b.START) // S).tolist() == [1, 1, 11]
