@@ -10,7 +10,7 @@ from traces.compiled import Array
 # ---- columns of BatchState.jobs, a row a column: jobs[START, job] ----
 # What is given:
 SUBMIT = 0
-ESTIMATE = 1
+ESTIMATE = 1  # the run time that is planned with, from its arrival on
 CORES = 2
 RUN = 3  # natural run time, -1 where the application level decides
 NUMBER = 4  # the job's number in the workload
@@ -26,26 +26,28 @@ USER = 13  # dense number of its user
 UNIT = 14  # cores of one unit
 LIMIT = 15  # most leaf switches, 0 any
 WINDOW = 16  # the reservation it runs in, -1 none
+WALLTIME = 17  # requested run time: it is killed then, if at all
 # What becomes of it:
-ELIGIBLE = 17
-START = 18
-END = 19
-STOP = 20  # it is cut then at the latest
-REASON = 21  # the state it has if it is cut then
-PROMISE = 22
-EXPECTED = 23  # when the scheduler thinks that it ends: start + estimate
-HELD_FIRST = 24
-HELD_COUNT = 25
-HELD_CORES = 26
-WHY = 27
-STATE = 28
-RESERVED = 29  # 1 once it was given a reservation
-SLOT = 30  # kept reservation, NEVER if none
-PLAN_FIRST = 31
-PLAN_COUNT = 32
-OVERDUE = 33  # 1 while it runs beyond EXPECTED
-CUT = 34  # 1 where END is because of STOP
-COLUMNS = 35
+ELIGIBLE = 18
+START = 19
+END = 20
+STOP = 21  # it is cut then at the latest
+REASON = 22  # the state it has if it is cut then
+PROMISE = 23
+EXPECTED = 24  # when the scheduler thinks that it ends: start + estimate, and what it was corrected by
+HELD_FIRST = 25
+HELD_COUNT = 26
+HELD_CORES = 27
+WHY = 28
+STATE = 29
+RESERVED = 30  # 1 once it was given a reservation
+SLOT = 31  # kept reservation, NEVER if none
+PLAN_FIRST = 32
+PLAN_COUNT = 33
+OVERDUE = 34  # 1 while it runs beyond EXPECTED
+CUT = 35  # 1 where END is because of STOP
+CORRECTIONS = 36  # how often it has run longer than was expected then
+COLUMNS = 37
 
 # ---- entries of BatchState.counters ----
 NOW = 0
@@ -112,17 +114,18 @@ DECIDED_NS = 60  # wall time that a Python policy took for the pass under way
 HULL = 61  # capacity that was gained since kept reservations were last tried earlier lies before this instant
 LAST_PASS = 62  # instant of the latest pass
 IDLE = 63  # passes in a row without a start while only outages and wake-ups are to come
-COUNTERS = 64
+PREDICTS = 64  # 1 where estimates are predicted from those who have ended
+COUNTERS = 65
 
 # ORDER.
-STATIC, SCORED, DECIDED = 0, 1, 2
+STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 # ---- why a job started, and what became of it: places in traces.ledger.WHY and STATES ----
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = 0, 1, 2, 3, 4
-COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED = 0, 1, 2, 3, 4
+COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = 0, 1, 2, 3, 4, 5
 
 #: The instant that never comes.
 NEVER = PROFILE_NEVER
@@ -133,7 +136,8 @@ UNBOUNDED = 2**62
 # ---- columns of BatchState.partitions ----
 TIER, MAX_RUNNING, MAX_RUNNING_CORES, MAX_USER_JOBS, MAX_USER_CORES, RUNNING_JOBS, RUNNING_CORES = range(7)
 BLOCKED, WAITS = 7, 8  # of the pass under way: how many jobs are blocked, whether one waits
-PARTITION_COLUMNS = 9
+MASKED = 9  # 1 where it has not all the cores
+PARTITION_COLUMNS = 10
 
 # ---- rows of BatchState.host_status ----
 DOWN_UNTIL, NEXT_OUTAGE, NEXT_DOWN = 0, 1, 2
@@ -142,25 +146,46 @@ DOWN_UNTIL, NEXT_OUTAGE, NEXT_DOWN = 0, 1, 2
 WINDOW_BEGIN, WINDOW_END = 0, 1
 
 
+# ---- entries of CoreProfile.used ----
+SLICES = 0  # in use, from 0
+CHANGES = 1  # in use
+EVER = 2  # changes that have ever been in use, from 0
+SPARE = 3  # one of them that is not, -1 none; those after it follow by ``after``
+
+
 class CoreProfile(NamedTuple):
-    """A profile of up to S slices on W words of cores and A amounts.
+    """A profile of up to S slices with up to C changes; A amounts of other resources.
 
     Attributes
     ----------
-    used : int64 (1,)
-        Slices in use, from 0.
+    used : int64 (4,)
+        See the names above.
     ns, free : int64 (S,)
         Begin of each slice, and how many cores are free in it.
-    words : int64 (S, W)
-        Which ones.
-    amounts : int64 (S, A)
-        Resource r of host h at ``h * R + r``, then the licences.
+    first : int64 (S,)
+        One of the changes at its begin, -1 none; always none at that of the first slice.
+    lo, hi, amount : int64 (C,)
+        The changes (``bls.core_profile``).
+    after : int64 (C,)
+        Another change at the same begin, -1 none.
+    words : int64
+        The cores that are free in the first slice, as ``bls.free_cores`` keeps them.
+    hosts : int64 (H,) or (0,)
+        How many of each host, where that is asked for.
+    amounts : int64 (A,)
+        What else is left in the first slice: resource r of host h at ``h * R + r``, then the licences.
     """
 
     used: Array
     ns: Array
     free: Array
+    first: Array
+    lo: Array
+    hi: Array
+    amount: Array
+    after: Array
     words: Array
+    hosts: Array
     amounts: Array
 
 
@@ -197,16 +222,28 @@ class BatchState(NamedTuple):
         ``bls.count_profile``: cores free over time by what is expected, reservations that are kept included.
     plan_ns, plan_free : int64 (S,)
         The same while a plan is made anew.
-    cores_profile, cores_plan : CoreProfile
+    cores_profile : CoreProfile
         Instead of them where it matters which cores are free.
+    later_words, later_hosts, later_amounts : int64
+        What is free in a later slice, while a job is asked about one.
     offered_words : int64
-        The cores that are offered to the allocator.
+        The cores that are offered to the allocator, where they are not simply those that are free.
     offered_amounts, offered_hosts : int64 (A,), (H,)
         What else each host has for it, and how many of the cores are of use.
+    passing_amounts : int64 (A,)
+        The amounts of one slice after the other.
     masks : int64 (P + windows, W)
         The cores of each partition, then of each window.
     needs : int64 (R + L, rows)
         Amounts of a unit on its host, then licences of a job.
+    history_group : int64 (levels, n)
+        Which group's history tells of a job, the closest first; -1 none.
+    history_least : int64 (levels,)
+        How many of a group must have ended to tell of others.
+    history : int64 (groups, 1 + m)
+        How many have ended, and the run times of the latest m, the one that ended k-th (from 0) at 1 + k mod m.
+    corrections_ns : int64
+        By how much a job that runs longer than expected is expected to go on, the first time, the second …
     kept_lo, kept_hi : int64
         Cores of the kept reservations.
     cancel_order : int64
@@ -262,12 +299,19 @@ class BatchState(NamedTuple):
     plan_ns: Array
     plan_free: Array
     cores_profile: CoreProfile
-    cores_plan: CoreProfile
+    later_words: Array
+    later_hosts: Array
+    later_amounts: Array
     offered_words: Array
     offered_amounts: Array
     offered_hosts: Array
+    passing_amounts: Array
     masks: Array
     needs: Array
+    history_group: Array
+    history_least: Array
+    history: Array
+    corrections_ns: Array
     kept_lo: Array
     kept_hi: Array
     cancel_order: Array

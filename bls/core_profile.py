@@ -1,11 +1,15 @@
 """Which cores will be free when, and how much of everything else: the profile for plans in which cores differ.
 
-It has the slices of ``bls.count_profile``, and for each of them the set of free cores, a bit a core, and the amounts of other
-resources that are left on each host and of the machine's licences. A job fits from an instant on if its allocator places it
-on the cores that are free in every slice that it touches, less those that are not for it: cores outside its partition, and
-those of a window that it would meet and that is not its own.
+It has the slices of ``bls.count_profile``; of the first of them it has the free cores themselves, as ``bls.free_cores`` keeps
+them, and of every other one what changes when it begins: cores that are given back or taken, interval by interval, amounts of
+other resources, licences. So to take or give back cores costs what they are, however large the machine is, and a job that is
+asked about now is shown the free cores as they stand. Where something keeps cores off (another partition, a window, a
+reservation that the job would meet), it is shown a copy without them: the bits of 32 cores a word, all of them.
 
-Slices are not joined when they come to be equal: to compare them would cost more than to keep them until time has passed.
+A job fits from an instant on if its allocator places it on the cores that are free then and are not taken as long as it
+runs, less those that are not for it: cores outside its partition, and those of a window that it would meet and that is not
+its own. It is asked about now, and about the begin of every slice at which something is given back or a window begins or
+ends: at others nothing comes free that was not before.
 """
 
 from __future__ import annotations
@@ -14,43 +18,21 @@ from collections.abc import Callable
 
 from bls import batch_state as b
 from bls.batch_state import BatchState, CoreProfile
+from bls.free_cores import count_hosts, free_count, free_give, free_take
 from traces.compiled import Array, compiled
 
-__all__ = ["copy_profile", "hold_cores", "move_profile", "place_at", "split_slices"]
+__all__ = ["earliest_place", "hold_cores", "move_profile"]
+
+# A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes
+# so much more. Where nothing at all changes, (0, 0, 0), a window begins or ends.
+_AMOUNT = -1
 
 
 @compiled(inner=True)
-def _bits(word: int) -> int:
-    # How many of the lower 32 bits are set.
-    word -= (word >> 1) & 0x55555555
-    word = (word & 0x33333333) + ((word >> 2) & 0x33333333)
-    word = (word + (word >> 4)) & 0x0F0F0F0F
-    return ((word * 0x01010101) & 0xFFFFFFFF) >> 24
-
-
-@compiled(inner=True)
-def _mask(word: int, lo: int, hi: int) -> int:
-    # The bits of word number ``word`` that are for cores of [lo, hi).
-    begin = max(lo - 32 * word, 0)
-    stop = min(hi - 32 * word, 32)
-    return ((1 << (stop - begin)) - 1) << begin
-
-
-@compiled(inner=True)
-def _copy_slice(source: CoreProfile, k: int, target: CoreProfile, at: int) -> None:
-    target.ns[at] = source.ns[k]
-    target.free[at] = source.free[k]
-    for word in range(source.words.shape[1]):
-        target.words[at, word] = source.words[k, word]
-    for a in range(source.amounts.shape[1]):
-        target.amounts[at, a] = source.amounts[k, a]
-
-
-@compiled(inner=True)
-def split_slices(profile: CoreProfile, instant: int) -> int:
-    """Let a slice begin at ``instant``, which is not before the first slice; returns its place."""
+def _split(profile: CoreProfile, instant: int) -> int:
+    # Let a slice begin at an instant, which is not before the first slice; returns its place.
     ns = profile.ns
-    lo, hi = 0, profile.used[0]
+    lo, hi = 0, profile.used[b.SLICES]
     while hi - lo > 1:
         middle = (lo + hi) >> 1
         if ns[middle] <= instant:
@@ -59,76 +41,148 @@ def split_slices(profile: CoreProfile, instant: int) -> int:
             hi = middle
     if ns[lo] == instant:
         return lo
-    for k in range(profile.used[0] - 1, lo - 1, -1):
-        _copy_slice(profile, k, profile, k + 1)
-    ns[lo + 1] = instant
-    profile.used[0] += 1
+    for k in range(profile.used[b.SLICES] - 1, lo, -1):
+        ns[k + 1], profile.free[k + 1], profile.first[k + 1] = ns[k], profile.free[k], profile.first[k]
+    ns[lo + 1], profile.free[lo + 1], profile.first[lo + 1] = instant, profile.free[lo], -1
+    profile.used[b.SLICES] += 1
     return lo + 1
 
 
 @compiled(inner=True)
-def move_profile(profile: CoreProfile, now: int) -> None:
+def _join(profile: CoreProfile, k: int) -> None:
+    # Slice k is no slice of its own where nothing changes when it begins.
+    if k == 0 or profile.first[k] >= 0:
+        return
+    used = profile.used[b.SLICES] - 1
+    profile.used[b.SLICES] = used
+    for at in range(k, used):
+        profile.ns[at], profile.free[at] = profile.ns[at + 1], profile.free[at + 1]
+        profile.first[at] = profile.first[at + 1]
+
+
+@compiled(inner=True)
+def _free_change(profile: CoreProfile, change: int) -> None:
+    profile.after[change] = profile.used[b.SPARE]
+    profile.used[b.SPARE] = change
+    profile.used[b.CHANGES] -= 1
+
+
+@compiled(inner=True)
+def _add(profile: CoreProfile, k: int, lo: int, hi: int, amount: int) -> None:
+    # One more change at the begin of slice k.
+    used = profile.used
+    change = used[b.SPARE]
+    if change >= 0:
+        used[b.SPARE] = profile.after[change]
+    else:
+        change = used[b.EVER]
+        used[b.EVER] += 1
+    used[b.CHANGES] += 1
+    profile.lo[change], profile.hi[change], profile.amount[change] = lo, hi, amount
+    profile.after[change] = profile.first[k]
+    profile.first[k] = change
+
+
+@compiled(inner=True)
+def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
+    # Add a change that undoes one that is there: both vanish. Looked for behind change ``before`` first (-1: from the
+    # beginning), since the changes of a job lie together; returns the one that the next is to be looked for behind.
+    after = profile.after
+    for _ in range(2):
+        last = before
+        change = profile.first[k] if before < 0 else after[before]
+        while change >= 0:
+            if profile.lo[change] == lo and profile.hi[change] == hi and profile.amount[change] == -amount:
+                if last < 0:
+                    profile.first[k] = after[change]
+                else:
+                    after[last] = after[change]
+                _free_change(profile, change)
+                return last
+            last, change = change, after[change]
+        if before < 0:
+            break
+        before = -1
+    _add(profile, k, lo, hi, amount)
+    return before
+
+
+@compiled(inner=True)
+def _apply(
+    state: BatchState, words: Array, hosts: Array, amounts: Array, profile: CoreProfile, k: int, given: bool
+) -> None:
+    # What is given back, or what is taken, when slice k begins.
+    change = profile.first[k]
+    while change >= 0:
+        lo, hi, amount = profile.lo[change], profile.hi[change], profile.amount[change]
+        if (amount > 0) == given and lo != hi:
+            _one_change(state, words, hosts, amounts, lo, hi, amount)
+        change = profile.after[change]
+
+
+@compiled(inner=True)
+def _one_change(state: BatchState, words: Array, hosts: Array, amounts: Array, lo: int, hi: int, amount: int) -> None:
+    if hi == _AMOUNT:
+        amounts[lo] += amount
+        return
+    if amount > 0:
+        free_give(words, state.free_starts, lo, hi)
+    else:
+        free_take(words, state.free_starts, lo, hi)
+    if hosts.size > 0:
+        count_hosts(state.host_of, state.host_first, hosts, lo, hi, amount)
+
+
+@compiled(inner=True)
+def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
     """Let time go on to ``now``."""
-    ns = profile.ns
-    passed, used = 0, profile.used[0]
+    ns, used = profile.ns, profile.used[b.SLICES]
+    passed = 0
     while passed + 1 < used and ns[passed + 1] <= now:
         passed += 1
+        # First what is given back: another may take the same cores at the same instant.
+        _apply(state, profile.words, profile.hosts, profile.amounts, profile, passed, True)
+        _apply(state, profile.words, profile.hosts, profile.amounts, profile, passed, False)
+        change = profile.first[passed]
+        while change >= 0:
+            after = profile.after[change]
+            _free_change(profile, change)
+            change = after
     if passed > 0:
         for k in range(passed, used):
-            _copy_slice(profile, k, profile, k - passed)
-        profile.used[0] = used - passed
+            ns[k - passed], profile.free[k - passed] = ns[k], profile.free[k]
+            profile.first[k - passed] = profile.first[k]
+        profile.first[0] = -1
+        profile.used[b.SLICES] = used - passed
     ns[0] = now
 
 
 @compiled(inner=True)
-def copy_profile(source: CoreProfile, target: CoreProfile) -> None:
-    """Make ``target`` equal to ``source``."""
-    target.used[0] = source.used[0]
-    for k in range(source.used[0]):
-        _copy_slice(source, k, target, k)
+def _change(
+    state: BatchState, profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int, undo: bool
+) -> int:
+    # One change when slice k begins, at once where that is now; returns what ``_cancel`` does.
+    if k == 0:
+        _one_change(state, profile.words, profile.hosts, profile.amounts, lo, hi, amount)
+        return -1
+    if undo:
+        return int(_cancel(profile, k, before, lo, hi, amount))
+    _add(profile, k, lo, hi, amount)
+    return -1
 
 
 @compiled(inner=True)
-def hold_cores(
-    state: BatchState,
-    profile: CoreProfile,
-    job: int,
-    lo: Array,
-    hi: Array,
-    count: int,
-    begin: int,
-    stop: int,
-    sign: int,
+def _change_amounts(
+    state: BatchState, profile: CoreProfile, k: int, job: int, lo: Array, hi: Array, count: int, sign: int, undo: bool
 ) -> None:
-    """Take (``sign`` -1) a job's cores, and what it needs beside them, for [begin, stop), or give them back (``sign`` 1).
-
-    ``lo, hi`` are the ``count`` intervals of its cores. A negative ``job`` needs nothing beside them.
-    """
-    if begin >= stop:
-        return
-    at = split_slices(profile, begin)
-    until = profile.used[0]
-    if stop != b.NEVER:
-        until = split_slices(profile, stop)
-    words, amounts = profile.words, profile.amounts
-    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
-    licences = amounts.shape[1] - n_licences
-    for i in range(count):
-        for word in range(lo[i] >> 5, ((hi[i] - 1) >> 5) + 1):
-            bits = _mask(word, lo[i], hi[i])
-            for k in range(at, until):
-                if sign > 0:
-                    words[k, word] |= bits
-                else:
-                    words[k, word] &= ~bits
-        for k in range(at, until):
-            profile.free[k] += sign * (hi[i] - lo[i])
-    if job < 0 or n_resources + n_licences == 0:
-        return
+    # What a job needs beside its cores is taken (-1) or given back (1) when slice k begins.
     needs, unit = state.needs, state.jobs[b.UNIT, job]
+    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
+    licences, before = profile.amounts.size - n_licences, -1
     for r in range(n_licences):
-        for k in range(at, until):
-            amounts[k, licences + r] += sign * needs[n_resources + r, job]
+        if needs[n_resources + r, job] > 0:
+            amount = sign * needs[n_resources + r, job]
+            before = _change(state, profile, k, before, licences + r, _AMOUNT, amount, undo)
     if n_resources == 0:
         return
     # A unit is on one host, but may lie in several intervals: the cores are counted host by host.
@@ -146,127 +200,328 @@ def hold_cores(
                 if i < count:
                     core = lo[i]
         for r in range(n_resources):
-            for k in range(at, until):
-                amounts[k, host * n_resources + r] += sign * (cores // unit) * needs[r, job]
+            amount = sign * (cores // unit) * needs[r, job]
+            if amount != 0:
+                before = _change(state, profile, k, before, host * n_resources + r, _AMOUNT, amount, undo)
 
 
 @compiled(inner=True)
-def _offer(state: BatchState, profile: CoreProfile, job: int, at: int) -> bool:
-    # What the job could have of each host from slice ``at`` on; False if that is not enough.
-    jobs, windows, needs, masks = state.jobs, state.windows, state.needs, state.masks
-    offered, amounts, hosts = state.offered_words, state.offered_amounts, state.offered_hosts
-    ns, words, used = profile.ns, profile.words, profile.used[0]
-    n, own, unit = jobs[b.CORES, job], jobs[b.WINDOW, job], jobs[b.UNIT, job]
-    begin = ns[at]
-    stop = begin + jobs[b.ESTIMATE, job]
-    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
-    n_partitions, n_words = state.partitions.shape[0], words.shape[1]
-    if own >= 0 and (begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]):
-        return False
-    until = at + 1
-    while until < used and ns[until] < stop:
-        until += 1
+def hold_cores(
+    state: BatchState,
+    profile: CoreProfile,
+    job: int,
+    lo: Array,
+    hi: Array,
+    count: int,
+    begin: int,
+    stop: int,
+    sign: int,
+) -> None:
+    """Take (``sign`` -1) a job's cores, and what it needs beside them, for [begin, stop), or give them back (``sign`` 1).
+
+    ``lo, hi`` are the ``count`` intervals of its cores. A negative ``job`` needs nothing beside them. What is given back is
+    what was taken, and to the same instant; its begin may have passed.
+    """
+    if begin >= stop:
+        return
+    if begin == state.counters[b.NOW] and profile.ns[0] < begin:
+        move_profile(state, profile, begin)
+    at = _split(profile, begin)
+    until = profile.used[b.SLICES]
+    if stop != b.NEVER:
+        until = _split(profile, stop)
+    cores = 0
+    for i in range(count):
+        cores += hi[i] - lo[i]
     for k in range(at, until):
-        if profile.free[k] < n:
-            return False
-    for word in range(n_words):
-        cores = masks[jobs[b.PARTITION, job], word]
-        if own >= 0:
-            cores &= masks[n_partitions + own, word]
-        for k in range(at, until):
-            cores &= words[k, word]
-        offered[word] = cores
+        profile.free[k] += sign * cores
+    others = job >= 0 and state.counters[b.N_RESOURCES] + state.counters[b.N_LICENCES] > 0
+    undo = sign > 0
+    for end in range(2 if stop != b.NEVER else 1):
+        k, amount, before = at, sign, -1
+        if end == 1:
+            k, amount = until, -sign
+        for i in range(count):
+            # The latest is the first of its slice: they are added backwards, and so found forwards.
+            place = i if undo else count - 1 - i
+            before = _change(state, profile, k, before, lo[place], hi[place], amount, undo)
+        if others:
+            _change_amounts(state, profile, k, job, lo, hi, count, amount, undo)
+    if stop != b.NEVER:
+        _join(profile, until)
+    _join(profile, at)
+
+
+@compiled(inner=True)
+def _fill_levels(words: Array, starts: Array) -> None:
+    # The upper levels of a tree from its leaves: a bit for each word below that is not empty.
+    for level in range(1, starts.size - 1):
+        for word in range(starts[level], starts[level + 1]):
+            first = starts[level - 1] + ((word - starts[level]) << 5)
+            bits = 0
+            for below in range(first, min(first + 32, starts[level])):
+                if words[below] != 0:
+                    bits |= 1 << (below - first)
+            words[word] = bits
+
+
+@compiled(inner=True)
+def _copy(source: Array, target: Array) -> None:
+    for k in range(source.size):  # numba's slices might overlap, so it would copy them twice
+        target[k] = source[k]
+
+
+@compiled(inner=True)
+def _is_gain(profile: CoreProfile, k: int) -> bool:
+    # Whether anything is given back, or a window begins or ends, when slice k begins.
+    change = profile.first[k]
+    while change >= 0:
+        if profile.amount[change] >= 0:
+            return True
+        change = profile.after[change]
+    return False
+
+
+@compiled(inner=True)
+def _is_less(profile: CoreProfile, k: int, until: int) -> bool:
+    # Whether anything is taken when one of the slices k … until - 1 begins.
+    while k < until:
+        change = profile.first[k]
+        while change >= 0:
+            if profile.amount[change] < 0:
+                return True
+            change = profile.after[change]
+        k += 1
+    return False
+
+
+@compiled(inner=True)
+def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> bool:
+    # Whether a window keeps a job off its cores: not off its own; and not what runs from the start.
+    if state.jobs[b.WINDOW, job] >= 0:
+        return False
+    if state.jobs[b.PRESET, job] == 1 and state.counters[b.PRESETS_LEFT] > 0:
+        return False
+    return bool(state.windows[b.WINDOW_BEGIN, window] < stop and state.windows[b.WINDOW_END, window] > begin)
+
+
+@compiled(inner=True)
+def _withhold(state: BatchState, by_hosts: bool, lo: int, hi: int) -> None:
+    # Cores that are not to be had, whether or not they are offered.
+    if by_hosts:
+        host = state.host_of[lo]
+        core = lo
+        while core < hi:
+            stop = min(hi, state.host_first[host + 1])
+            state.offered_hosts[host] -= free_count(state.offered_words, core, stop)
+            core = stop
+            host += 1
+    free_take(state.offered_words, state.free_starts, lo, hi)
+
+
+@compiled(inner=True)
+def _offer_cores(
+    state: BatchState, profile: CoreProfile, words: Array, hosts: Array, job: int, at: int, until: int, stop: int
+) -> None:
+    # The cores for a job that begins with slice ``at``, when ``words`` are free, into the state's offer.
+    offered, starts, masks = state.offered_words, state.free_starts, state.masks
+    own, partition = state.jobs[b.WINDOW, job], state.jobs[b.PARTITION, job]
+    n_partitions, n_leaves = state.partitions.shape[0], starts[1]
+    masked = False
+    _copy(words, offered)
+    _copy(hosts, state.offered_hosts)
+    if state.partitions[partition, b.MASKED] == 1:
+        masked = True
+        for word in range(n_leaves):
+            offered[word] &= masks[partition, word]
+    if own >= 0:
+        masked = True
+        for word in range(n_leaves):
+            offered[word] &= masks[n_partitions + own, word]
+    for w in range(state.counters[b.N_WINDOWS]):
+        if _meets(state, job, profile.ns[at], stop, w):
+            masked = True
+            for word in range(n_leaves):
+                offered[word] &= ~masks[n_partitions + w, word]
+    if masked:
+        _fill_levels(offered, starts)
+        for host in range(hosts.size):
+            state.offered_hosts[host] = free_count(offered, state.host_first[host], state.host_first[host + 1])
+    for k in range(at + 1, until):
+        change = profile.first[k]
+        while change >= 0:
+            if profile.amount[change] < 0 and profile.hi[change] != _AMOUNT:
+                _withhold(state, hosts.size > 0, profile.lo[change], profile.hi[change])
+            change = profile.after[change]
+
+
+@compiled(inner=True)
+def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: int, until: int) -> None:
+    # The least of every amount in the slices at … until - 1, of which ``amounts`` are those of the first.
+    offered, here = state.offered_amounts, state.passing_amounts
     for a in range(amounts.size):
-        least = profile.amounts[at, a]
-        for k in range(at + 1, until):
-            least = min(least, profile.amounts[k, a])
-        amounts[a] = least
-    # Windows do not keep off what runs there from the start.
-    if own < 0 and (jobs[b.PRESET, job] == 0 or state.counters[b.PRESETS_LEFT] == 0):
-        for w in range(state.counters[b.N_WINDOWS]):
-            if windows[b.WINDOW_BEGIN, w] < stop and windows[b.WINDOW_END, w] > begin:
-                for word in range(n_words):
-                    offered[word] &= ~masks[n_partitions + w, word]
+        offered[a] = here[a] = amounts[a]
+    for k in range(at + 1, until):
+        change = profile.first[k]
+        while change >= 0:
+            if profile.hi[change] == _AMOUNT:
+                here[profile.lo[change]] += profile.amount[change]
+            change = profile.after[change]
+        change = profile.first[k]
+        while change >= 0:
+            if profile.hi[change] == _AMOUNT:
+                a = profile.lo[change]
+                offered[a] = min(offered[a], here[a])
+            change = profile.after[change]
+
+
+@compiled(inner=True)
+def _trim(state: BatchState, job: int) -> bool:
+    # No more cores of a host than for the units that its other resources have room for; False if that is too little.
+    offered, starts, hosts = state.offered_words, state.free_starts, state.offered_hosts
+    needs, amounts, unit = state.needs, state.offered_amounts, state.jobs[b.UNIT, job]
+    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
             return False
-    # Host by host: how many units there is room for, and no more cores than for those.
+    if n_resources == 0:
+        return True
     total = 0
-    for host in range(state.host_first.size - 1):
-        lo, hi = state.host_first[host], state.host_first[host + 1]
-        cores = 0
-        for word in range(lo >> 5, ((hi - 1) >> 5) + 1):
-            cores += _bits(offered[word] & _mask(word, lo, hi))
+    for host in range(hosts.size):
+        lo, hi, cores = state.host_first[host], state.host_first[host + 1], hosts[host]
+        if cores == 0:
+            continue
         units = cores // unit
         room = units
         for r in range(n_resources):
             if needs[r, job] > 0:
                 room = min(room, max(amounts[host * n_resources + r], 0) // needs[r, job])
         usable = room * unit if room < units else cores
-        total += room * unit
         if state.counters[b.WHOLE_HOSTS] == 1:
             # All of the host or nothing; how many of its cores are of use is said by offered_hosts.
             if cores < hi - lo or room == 0:
-                total -= room * unit
-                usable = 0
-                for word in range(lo >> 5, ((hi - 1) >> 5) + 1):
-                    offered[word] &= ~_mask(word, lo, hi)
+                usable = room = 0
+                free_take(offered, starts, lo, hi)
         else:
             # The highest cores that no unit has a use for are left out.
             extra = cores - usable
             core = hi - 1
             while extra > 0:
                 if offered[core >> 5] & (1 << (core & 31)) != 0:
-                    offered[core >> 5] &= ~(1 << (core & 31))
+                    free_take(offered, starts, core, core + 1)
                     extra -= 1
                 core -= 1
+        total += room * unit
         hosts[host] = usable
-    if total < n:
-        return False
-    # The upper levels of the tree: a bit for each word below that is not empty.
-    starts = state.free_starts
-    for level in range(1, starts.size - 1):
-        for word in range(starts[level], starts[level + 1]):
-            offered[word] = 0
-        for below in range(starts[level - 1], starts[level]):
-            if offered[below] != 0:
-                place = below - starts[level - 1]
-                offered[starts[level] + (place >> 5)] |= 1 << (place & 31)
-    return True
+    return bool(total >= state.jobs[b.CORES, job])
 
 
 @compiled(inner=True)
-def place_at(
+def _ask(
+    state: BatchState,
+    place: Callable[..., int],
+    job: int,
+    limit: int,
+    words: Array,
+    hosts: Array,
+    out_lo: Array,
+    out_hi: Array,
+) -> int:
+    jobs, wanted_first = state.jobs, state.wanted_first
+    wanted, stop = wanted_first[jobs[b.ORIGIN, job]], wanted_first[jobs[b.ORIGIN, job] + 1]
+    return int(
+        place(
+            jobs[b.NUMBER, job],
+            jobs[b.CORES, job],
+            jobs[b.UNIT, job],
+            limit,
+            words,
+            state.free_starts,
+            state.host_first,
+            hosts,
+            state.switch_lo,
+            state.switch_hi,
+            state.wanted_lo[wanted:stop],
+            state.wanted_hi[wanted:stop],
+            state.parameters,
+            out_lo,
+            out_hi,
+        )
+    )
+
+
+@compiled(inner=True)
+def earliest_place(
     state: BatchState,
     profile: CoreProfile,
     place: Callable[..., int],
     job: int,
-    at: int,
+    before: int,
     out_lo: Array,
     out_hi: Array,
-) -> int:
-    """Place a job from the beginning of slice ``at`` on, if it fits there: the number of intervals, or 0."""
-    if not _offer(state, profile, job, at):
-        return 0
-    jobs, wanted_first = state.jobs, state.wanted_first
-    limit = jobs[b.LIMIT, job]
-    if limit > 0 and profile.ns[at] - jobs[b.ELIGIBLE, job] >= state.counters[b.SWITCH_WAIT]:
-        limit = 0
-    wanted, stop = wanted_first[jobs[b.ORIGIN, job]], wanted_first[jobs[b.ORIGIN, job] + 1]
-    return place(
-        jobs[b.NUMBER, job],
-        jobs[b.CORES, job],
-        jobs[b.UNIT, job],
-        limit,
-        state.offered_words,
-        state.free_starts,
-        state.host_first,
-        state.offered_hosts,
-        state.switch_lo,
-        state.switch_hi,
-        state.wanted_lo[wanted:stop],
-        state.wanted_hi[wanted:stop],
-        state.parameters,
-        out_lo,
-        out_hi,
-    )
+) -> tuple[int, int]:
+    """The earliest slot of a job before an instant, and its cores.
+
+    Returns
+    -------
+    tuple of int
+        When it can start, ``NEVER`` if not before that instant, and the number of intervals written.
+    """
+    jobs, counters, windows = state.jobs, state.counters, state.windows
+    ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
+    n, length, own = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.WINDOW, job]
+    others = counters[b.N_RESOURCES] + counters[b.N_LICENCES] > 0
+    kept_off = own >= 0 or state.partitions[jobs[b.PARTITION, job], b.MASKED] == 1
+    at, ahead, reached, tried = 0, 0, 0, False
+    while at < used and ns[at] < before:
+        begin = ns[at]
+        stop = begin + length
+        # Whatever the cores are, there must be as many: a slot begins behind the last slice that has too few.
+        ahead = max(ahead, at)
+        while ahead < used and (ahead == at or ns[ahead] < stop) and free[ahead] >= n:
+            ahead += 1
+        if ahead < used and (ahead == at or ns[ahead] < stop):
+            at, tried = ahead + 1, False
+            continue
+        limit = jobs[b.LIMIT, job]
+        if limit > 0 and begin - jobs[b.ELIGIBLE, job] >= counters[b.SWITCH_WAIT]:
+            limit = 0
+        elif limit > 0:
+            tried = False
+        if own >= 0 and (begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]):
+            at, tried = at + 1, False
+            continue
+        # Where nothing comes free it fits no better than a slice before; only what is left of a host for its other
+        # resources may then be other cores.
+        if tried and not others and not _is_gain(profile, at):
+            at += 1
+            continue
+        words, hosts, amounts = profile.words, profile.hosts, profile.amounts
+        if at > 0:
+            words, hosts, amounts = state.later_words, state.later_hosts, state.later_amounts
+            if reached == 0:
+                _copy(profile.words, words)
+                _copy(profile.hosts, hosts)
+                _copy(profile.amounts, amounts)
+            while reached < at:
+                reached += 1
+                _apply(state, words, hosts, amounts, profile, reached, True)
+                _apply(state, words, hosts, amounts, profile, reached, False)
+        less = kept_off or others or _is_less(profile, at + 1, ahead)
+        for w in range(counters[b.N_WINDOWS]):
+            less = less or _meets(state, job, begin, stop, w)
+        count = 0
+        if not less:
+            count = _ask(state, place, job, limit, words, hosts, out_lo, out_hi)
+        else:
+            _offer_cores(state, profile, words, hosts, job, at, ahead, stop)
+            enough = True
+            if others:
+                _offer_amounts(state, profile, amounts, at, ahead)
+                enough = _trim(state, job)
+            if enough:
+                count = _ask(state, place, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+        if count != 0:
+            return begin, count
+        at, tried = at + 1, True
+    return b.NEVER, 0

@@ -173,15 +173,19 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
             set_stop(state, job, b.NEVER)
             late = min(cost_ns, jobs[b.STOP, job] - start)
             if counters[b.PLANS] == 1:
-                hold_pool(state, job, jobs[b.EXPECTED, job], jobs[b.EXPECTED, job] + late, -1)
+                hold_pool(state, job, counters[b.NOW], jobs[b.EXPECTED, job], 1)
+                hold_pool(state, job, counters[b.NOW], jobs[b.EXPECTED, job] + late, -1)
             jobs[b.EXPECTED, job] += late
             start += late
             jobs[b.START, job] = start
-        set_stop(state, job, jobs[b.EXPECTED, job] if counters[b.KILL] == 1 else b.NEVER)
+        set_stop(state, job, start + jobs[b.WALLTIME, job] if counters[b.KILL] == 1 else b.NEVER)
         if counters[b.ACCOUNTS] == 1:
             account(start, job, jobs[b.CORES, job], 1, state.numbers, state.memory)
         run = jobs[b.RUN, job]
-        if counters[b.PLANS] == 1 and counters[b.KILL] == 0 and (run < 0 or run > jobs[b.ESTIMATE, job]):
+        longer = run < 0 or run > jobs[b.ESTIMATE, job]
+        if counters[b.KILL] == 1 and jobs[b.WALLTIME, job] <= jobs[b.ESTIMATE, job]:
+            longer = False
+        if counters[b.PLANS] == 1 and longer:
             counters[b.N_EXPECTED] = heap_push(
                 state.expected_ns, state.expected_job, counters[b.N_EXPECTED], jobs[b.EXPECTED, job], job
             )
@@ -222,6 +226,24 @@ def _hopeless(state: BatchState) -> bool:
     return bool((counters[b.N_DOWN] == 0 and counters[b.WAKE] == b.NEVER) or counters[b.IDLE] > _MOST_IDLE)
 
 
+@compiled(inner=True)
+def _planned_cores(state: BatchState) -> int:
+    # The most cores that may be reserved in one pass.
+    counters = state.counters
+    most = counters[b.N_WAITING]
+    if counters[b.DEPTH] < most:
+        most = min(most, counters[b.DEPTH] * state.partitions.shape[0])
+    cores = most * counters[b.WIDEST]
+    if counters[b.PLAN_USED] + cores <= state.kept_lo.size:
+        return int(cores)
+    cores = 0
+    position = queue_next(state.queue_words, state.queue_starts, 0)
+    while position >= 0:
+        cores += state.jobs[b.CORES, state.by_rank[position]]
+        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+    return int(min(cores, most * counters[b.WIDEST]))
+
+
 @compiled(merged=True)
 def _room(state: BatchState) -> int:
     # Whether the arrays have room for whatever one pass may write; a status otherwise.
@@ -235,15 +257,16 @@ def _room(state: BatchState) -> int:
         more = 2 * state.host_ns.size + 16
         if counters[b.PLANS] == 1:
             more += 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING])
-        if state.cores_profile.used[0] + more > state.cores_profile.ns.size:
+        profile = state.cores_profile
+        if profile.used[b.SLICES] + more > profile.ns.size:
             return PROFILE_FULL
-    if counters[b.KEEP] == 1 and counters[b.BY_CORES] == 1:
-        needed = counters[b.PLAN_USED]
-        position = queue_next(state.queue_words, state.queue_starts, 0)
-        while position >= 0:
-            needed += state.jobs[b.CORES, state.by_rank[position]]
-            position = queue_next(state.queue_words, state.queue_starts, position + 1)
-        if needed > state.kept_lo.size:
+        # There are no more intervals than cores, and so many changes of amounts at the most.
+        planned = _planned_cores(state) if counters[b.PLANS] == 1 else 0
+        more = 2 * (counters[b.FREE_CORES] + counters[b.OVERDUE_CORES] + planned) + 2 * state.host_ns.size
+        more *= 1 + counters[b.N_RESOURCES] + counters[b.N_LICENCES]
+        if profile.used[b.CHANGES] + more > profile.lo.size:
+            return PROFILE_FULL
+        if counters[b.PLAN_USED] + planned > state.kept_lo.size:
             return POOL_FULL
     return _RUNNING
 

@@ -32,6 +32,7 @@ import numpy as np
 from bls import batch_state as b
 from bls import engine
 from bls.policies import AnyPolicy, DecidingPolicy
+from bls.policies.reject import Reject
 from bls.rules import Rules
 from bls.simulator import BatchSimulator
 from traces.compiled import Array
@@ -54,6 +55,8 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
             f"--fair-start: batch policy {policy.name} decides in Python and may remember what it has seen, so that parts of "
             "a run cannot be made again; allowed: policies of keys or scores"
         )
+    if isinstance(policy, Reject):
+        raise InputError(f"--fair-start: batch policy {policy.name} starts no job; allowed: policies that do")
     if rules.charge_decisions and rules.decision_cost_ns is None:
         raise InputError(
             "--fair-start: with --charge-decisions as measured no run can be made again; give a --decision-cost"
@@ -269,7 +272,7 @@ class _Noted:
         running, expected = counters[b.N_RUNNING], counters[b.N_EXPECTED]
         arriving, hosts = counters[b.N_ARRIVING], counters[b.N_HOST_EVENTS]
         first, last, planned = counters[b.FIRST], counters[b.LAST], counters[b.PLAN_USED]
-        slices = profile.used[0]
+        slices, changes = profile.used[b.SLICES], profile.used[b.EVER]
         views = [
             counters,
             state.running_ns[:running],
@@ -286,6 +289,7 @@ class _Noted:
             state.kept_hi[:planned],
             state.host_ns[:hosts],
             state.host_key[:hosts],
+            state.history,
             state.host_status,
             state.host_free,
             state.partitions,
@@ -294,8 +298,14 @@ class _Noted:
             profile.used,
             profile.ns[:slices],
             profile.free[:slices],
-            profile.words[:slices],
-            profile.amounts[:slices],
+            profile.first[:slices],
+            profile.lo[:changes],
+            profile.hi[:changes],
+            profile.amount[:changes],
+            profile.after[:changes],
+            profile.words,
+            profile.hosts,
+            profile.amounts,
         ]
         self.kept = [(view, view.copy()) for view in views if view.size]
         self.jobs = state.jobs[:, rows]

@@ -34,6 +34,8 @@ class Given:
         First core of each host, and M.
     number : (n,)
         Job numbers; row numbers by default.
+    history_group, history_least, history : int64
+        As of ``BatchState``; of no levels where nothing is predicted.
     columns : mapping of int to (n,)
         Further columns of ``BatchState.jobs`` by their names.
     masks : (P + W, words) or None
@@ -66,6 +68,10 @@ class Given:
     outage_first: Array = field(default_factory=_none)
     outage_down: Array = field(default_factory=_none)
     outage_up: Array = field(default_factory=_none)
+    history_group: Array = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    history_least: Array = field(default_factory=_none)
+    history: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    corrections_ns: Array = field(default_factory=_none)
     numbers: Array = field(default_factory=lambda: np.zeros((0, 0)))
     memory: Array = field(default_factory=lambda: np.zeros(0))
     switch_lo: Array = field(default_factory=_none)
@@ -81,6 +87,7 @@ def _jobs(given: Given) -> Array:
     jobs[b.SUBMIT] = given.submit_ns
     jobs[b.ELIGIBLE] = -1
     jobs[b.ESTIMATE] = np.minimum(given.estimate_ns, _LONGEST_NS)
+    jobs[b.WALLTIME] = jobs[b.ESTIMATE]
     jobs[b.CORES], jobs[b.RANK], jobs[b.RUN] = given.cores, given.rank, given.run_ns
     jobs[b.NUMBER] = np.arange(n) if given.number is None else given.number
     jobs[b.ORIGIN] = np.arange(n)
@@ -117,18 +124,26 @@ def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
     return ns, key, status, len(pending)
 
 
-def _core_profile(slices: int, words: Array, amounts: Array, n_cores: int) -> CoreProfile:
+def _core_profile(given: Given, boundaries: Array, words: Array, by_cores: bool, by_hosts: bool) -> CoreProfile:
+    # It grows when it is full: most runs need far fewer slices than they could.
+    at = boundaries[boundaries > 0] if by_cores else boundaries[:0]
+    slices, changes = (64 + len(at), 256 + len(at)) if by_cores else (0, 0)
     profile = CoreProfile(
-        used=np.ones(1, np.int64),
+        used=np.array([1 + len(at), len(at), len(at), -1], np.int64),
         ns=np.zeros(slices, np.int64),
-        free=np.zeros(slices, np.int64),
-        words=np.zeros((slices, len(words)), np.int64),
-        amounts=np.zeros((slices, len(amounts)), np.int64),
+        free=np.full(slices, int(given.host_first[-1]), np.int64),
+        first=np.full(slices, -1, np.int64),
+        lo=np.zeros(changes, np.int64),
+        hi=np.zeros(changes, np.int64),
+        amount=np.zeros(changes, np.int64),
+        after=np.full(changes, -1, np.int64),
+        words=words.copy() if by_cores else words[:0].copy(),
+        hosts=np.diff(given.host_first) if by_cores and by_hosts else _none(),
+        amounts=own(given.amounts, np.int64).copy(),
     )
-    if slices:
-        profile.free[0] = n_cores
-        profile.words[0] = words
-        profile.amounts[0] = amounts
+    # A job may fit from the end of a window on: slices begin there, at a change of nothing.
+    profile.ns[1 : 1 + len(at)] = at
+    profile.first[1 : 1 + len(at)] = np.arange(len(at))
     return profile
 
 
@@ -154,38 +169,32 @@ def new_state(given: Given) -> BatchState:
         counters[name] = value
     counters[b.N_ROWS], counters[b.FREE_CORES], counters[b.WIDEST] = n, n_cores, widest
     counters[b.PRESETS_LEFT] = int(jobs[b.PRESET].sum())
+    counters[b.PREDICTS] = int(len(given.history_least) > 0)
     counters[b.N_WINDOWS] = given.windows.shape[1]
     by_cores = bool(counters[b.BY_CORES])
     counters[b.PLANS] = 1 if counters[b.DEPTH] > 0 else 0
 
     # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
     most_running = min(n, n_cores) + 1
-    planned = n if counters[b.DEPTH] > 1 else 0
-    slices = 4 * (most_running + planned) + 2 * given.windows.shape[1] + 64
+    slices = 4 * (most_running + (n if counters[b.DEPTH] > 1 else 0)) + 2 * given.windows.shape[1] + 64
     count_slices = 0 if by_cores else slices
     profile_ns, profile_free = np.zeros(count_slices, np.int64), np.zeros(count_slices, np.int64)
     if not by_cores:
         profile_free[0] = n_cores
         counters[b.LAST] = 1
     plan = count_slices if counters[b.DEPTH] > 1 else 0
-    # Profiles of cores grow when they are full: most runs need far fewer slices than they could.
-    core_slices = min(slices, 64 + given.windows.shape[1] * 2) if by_cores else 0
-    plan_slices = core_slices if counters[b.DEPTH] and not counters[b.KEEP] else 0
-    cores_profile = _core_profile(core_slices, leaves, given.amounts, n_cores)
+    by_hosts = bool(counters[b.BY_HOSTS] or counters[b.WHOLE_HOSTS] or counters[b.N_RESOURCES])
     boundaries = np.unique(given.windows)
-    if by_cores:
-        # A job may fit from the end of a window on: slices begin there.
-        at = np.concatenate([[0], boundaries[boundaries > 0]]) if len(boundaries) else np.zeros(1, np.int64)
-        cores_profile.used[0] = len(at)
-        cores_profile.ns[: len(at)] = at
-        for column in (cores_profile.free, cores_profile.words, cores_profile.amounts):
-            column[: len(at)] = column[0]
+    cores_profile = _core_profile(given, boundaries, free_words, by_cores, by_hosts)
+    masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
+    planned = 2 * n + n_cores if by_cores and counters[b.PLANS] else 0
 
     limits = np.zeros((1, 5), np.int64) if given.limits is None else given.limits
     if given.limits is None:
         limits[0, 1:] = b.NEVER // 2
     partitions = np.zeros((len(limits), b.PARTITION_COLUMNS), np.int64)
     partitions[:, : limits.shape[1]] = limits
+    partitions[:, b.MASKED] = np.any(masks[: len(limits)] != leaves, axis=1)
     cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
     host_ns, host_key, host_status, counters[b.N_HOST_EVENTS] = _host_events(given)
     dynamic = counters[b.ORDER] == b.SCORED
@@ -219,14 +228,21 @@ def new_state(given: Given) -> BatchState:
         plan_ns=np.zeros(plan, np.int64),
         plan_free=np.zeros(plan, np.int64),
         cores_profile=cores_profile,
-        cores_plan=_core_profile(plan_slices, leaves, given.amounts, n_cores),
-        offered_words=free_words.copy(),
+        later_words=cores_profile.words.copy(),
+        later_hosts=cores_profile.hosts.copy(),
+        later_amounts=cores_profile.amounts.copy(),
+        offered_words=cores_profile.words.copy(),
         offered_amounts=np.zeros(len(given.amounts), np.int64),
-        offered_hosts=np.zeros(n_hosts, np.int64),
-        masks=leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64),
+        offered_hosts=cores_profile.hosts.copy(),
+        passing_amounts=np.zeros(len(given.amounts), np.int64),
+        masks=masks,
         needs=own(given.needs, np.int64),
-        kept_lo=np.empty(2 * n + n_cores if by_cores and counters[b.KEEP] else 0, np.int64),
-        kept_hi=np.empty(2 * n + n_cores if by_cores and counters[b.KEEP] else 0, np.int64),
+        history_group=own(given.history_group, np.int64),
+        history_least=own(given.history_least, np.int64),
+        history=own(given.history, np.int64).copy(),
+        corrections_ns=own(given.corrections_ns, np.int64),
+        kept_lo=np.empty(planned, np.int64),
+        kept_hi=np.empty(planned, np.int64),
         cancel_order=cancels[np.lexsort((cancels, jobs[b.CANCEL, cancels]))],
         child_first=own(given.child_first, np.int64),
         child_row=own(given.child_row, np.int64),
@@ -310,20 +326,13 @@ def grow_rows(state: BatchState) -> BatchState:
     )
 
 
-def _more_slices(profile: CoreProfile) -> CoreProfile:
-    size = 2 * len(profile.ns)
-    return CoreProfile(
-        profile.used,
-        _longer(profile.ns, size),
-        _longer(profile.free, size),
-        np.concatenate([profile.words, np.zeros_like(profile.words)]),
-        np.concatenate([profile.amounts, np.zeros_like(profile.amounts)]),
-    )
-
-
 def grow_profile(state: BatchState) -> BatchState:
-    """More room for slices of the profiles of cores."""
-    return state._replace(cores_profile=_more_slices(state.cores_profile), cores_plan=_more_slices(state.cores_plan))
+    """More room for slices of the profile of cores, and for changes."""
+    profile = state.cores_profile
+    slices, changes = 2 * len(profile.ns), 2 * len(profile.lo)
+    longer = {name: _longer(getattr(profile, name), slices) for name in ("ns", "free", "first")}
+    longer |= {name: _longer(getattr(profile, name), changes) for name in ("lo", "hi", "amount", "after")}
+    return state._replace(cores_profile=profile._replace(**longer))
 
 
 def grow_decisions(state: BatchState) -> BatchState:

@@ -11,6 +11,7 @@ from bls.bit_tree import bits_of, lowest_bit, new_tree, next_number
 from traces.compiled import Array, compiled
 
 __all__ = [
+    "count_hosts",
     "free_all",
     "free_count",
     "free_give",
@@ -127,7 +128,9 @@ def free_count(words: Array, lo: int, hi: int) -> int:
 def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
     """The lowest core from ``core`` on at which ``n_cores`` (from 1) consecutive free cores begin, or -1."""
     begin = -1  # of the run that reaches the present word from below
-    for word in range(core >> 5, starts[1]):
+    word = (core >> 5) - 1
+    while word + 1 < starts[1]:
+        word += 1
         base = word << 5
         rest = words[word]
         if base < core:
@@ -137,6 +140,14 @@ def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
                 begin = base
             if base + 32 - begin >= n_cores:
                 return begin
+            continue
+        if rest == 0:
+            # What is busy is passed over by the upper levels.
+            begin = -1
+            free = next_number(words, starts, base + 32)
+            if free < 0:
+                return -1
+            word = (free >> 5) - 1
             continue
         if begin >= 0:
             if base + lowest_bit(~rest) - begin >= n_cores:
@@ -219,3 +230,14 @@ def free_lowest(
             left -= stop - first
         core = base + 32
     return n_out, left
+
+
+@compiled(inner=True)
+def count_hosts(host_of: Array, host_first: Array, host_free: Array, lo: int, hi: int, sign: int) -> None:
+    """Add (``sign`` 1) the cores [lo, hi) to the free cores of their hosts, or subtract them (-1)."""
+    host = host_of[lo]
+    while lo < hi:
+        stop = min(hi, host_first[host + 1])
+        host_free[host] += sign * (stop - lo)
+        lo = stop
+        host += 1

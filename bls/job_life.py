@@ -8,24 +8,14 @@ from bls import batch_state as b
 from bls.batch_state import BatchState
 from bls.core_profile import hold_cores
 from bls.count_profile import profile_add
-from bls.free_cores import free_all, free_give, free_take
+from bls.expected_ends import learn, predict
+from bls.free_cores import count_hosts, free_all, free_give, free_take
 from bls.rank_queue import queue_add, queue_remove
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 from traces.event_heap import heap_push
 from traces.time import MAX_NS
 
-__all__ = ["arrive", "count_hosts", "end_job", "hold_pool", "leave_queue", "set_stop", "take_cores"]
-
-
-@compiled(inner=True)
-def count_hosts(host_of: Array, host_first: Array, host_free: Array, lo: int, hi: int, sign: int) -> None:
-    """Add (``sign`` 1) the cores [lo, hi) to the free cores of their hosts, or subtract them (-1)."""
-    host = host_of[lo]
-    while lo < hi:
-        stop = min(hi, host_first[host + 1])
-        host_free[host] += sign * (stop - lo)
-        lo = stop
-        host += 1
+__all__ = ["arrive", "end_job", "for_good", "hold_pool", "leave_queue", "set_stop", "take_cores"]
 
 
 @compiled(merged=True)
@@ -138,6 +128,8 @@ def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
     jobs, counters = state.jobs, state.counters
     jobs[b.ELIGIBLE, job] = now
+    if counters[b.PREDICTS] == 1:
+        predict(state, job)
     queue_add(state.queue_words, state.queue_starts, jobs[b.RANK, job])
     counters[b.N_WAITING] += 1
     counters[b.ARRIVED] = job
@@ -240,6 +232,8 @@ def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) 
         _again(state, job, now)
     else:
         jobs[b.STATE, job] = state_now
+        if counters[b.PREDICTS] == 1 and (state_now == b.COMPLETED or state_now == b.KILLED):
+            learn(state, job, now)
         for_good(state, job, now)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
-from bls.core_profile import place_at
-from bls.job_life import hold_pool, leave_queue, take_cores, tally
+from bls.core_profile import earliest_place
+from bls.job_life import for_good, hold_pool, leave_queue, take_cores, tally
 from bls.queue_order import held_back
 from bls.rank_queue import queue_next
 from traces.compiled import compiled
 
 __all__ = [
+    "turn_away",
     "ALLOCATOR_REFUSED",
     "CHOICE_FAILED",
     "PASSED",
@@ -83,6 +84,23 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
 
 
 @compiled(inner=True)
+def turn_away(state: BatchState) -> None:
+    """Send all waiting jobs away: they never run."""
+    counters, jobs = state.counters, state.jobs
+    position = queue_next(state.queue_words, state.queue_starts, 0)
+    while position >= 0:
+        job = state.by_rank[position]
+        leave_queue(state, job)
+        if counters[b.LOGS] == 1:
+            state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
+            counters[b.N_LOG] += 1
+        jobs[b.STATE, job], jobs[b.WHY, job] = b.TURNED_AWAY, b.NEVER_STARTED
+        jobs[b.CANCEL, job] = counters[b.NOW]
+        for_good(state, job, counters[b.NOW])
+        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+
+
+@compiled(inner=True)
 def start_presets(state: BatchState, place: Callable[..., int]) -> bool:
     """Put the jobs that run from the start on the machine, before any other is thought of; those without room wait.
 
@@ -100,7 +118,7 @@ def start_presets(state: BatchState, place: Callable[..., int]) -> bool:
             if counters[b.BY_CORES] == 1:
                 used = counters[b.POOL_USED]
                 lo, hi = state.pool_lo[used:], state.pool_hi[used:]
-                count = place_at(state, state.cores_profile, place, job, 0, lo, hi)
+                _, count = earliest_place(state, state.cores_profile, place, job, counters[b.NOW] + 1, lo, hi)
             else:
                 count = suggest(state, place, job)
         if count != 0 and not start(state, job, count, b.BY_PRESET):
@@ -121,7 +139,8 @@ def start_chosen(state: BatchState, place: Callable[..., int]) -> int:
             return CHOICE_FAILED
         if counters[b.BY_CORES] == 1:
             used = counters[b.POOL_USED]
-            count = place_at(state, state.cores_profile, place, job, 0, state.pool_lo[used:], state.pool_hi[used:])
+            lo, hi = state.pool_lo[used:], state.pool_hi[used:]
+            _, count = earliest_place(state, state.cores_profile, place, job, counters[b.NOW] + 1, lo, hi)
             if count == 0:
                 return CHOICE_FAILED
         else:

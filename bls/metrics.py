@@ -301,6 +301,8 @@ def _mean_fragmentation(
 def _counts(schedule: Schedule) -> dict[str, Any]:
     held: dict[str, int] = {}
     for number, name in enumerate(STATES):
+        if name == "rejected":
+            continue  # it never held anything
         rows = schedule.started & (schedule.state == number)
         held[name] = exact_product_sum(schedule.held_cores[rows], schedule.end_ns[rows] - schedule.start_ns[rows])
     held["lost"] = held["failed"] + held["requeued"]

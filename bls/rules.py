@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from bls.batch_state import UNBOUNDED
+from bls.estimates import AnyEstimator, estimator
 from bls.policies.contract import AnyPolicy, DecidingPolicy
+from bls.policies.reject import Reject
 from traces.errors import InputError, one_of, shown
 from traces.ranges import whole
 from traces.time import MAX_NS
@@ -34,7 +36,7 @@ class Rules:
         Whether a reservation without bound of depth is kept from pass to pass and only ever moved earlier, or the
         plan is made anew in every pass.
     kill_at_walltime : bool
-        Whether a job is killed when it has run for its estimate.
+        Whether a job is killed when it has run for its request.
     on_failure : {"requeue", "lose"}
         What becomes of a job that loses a host.
     max_attempts : int
@@ -47,6 +49,8 @@ class Rules:
         Whether there is a table of all decisions.
     switch_wait_ns : int or None
         How long a job waits for no more switches than it asks for; None is for ever.
+    estimates : str or estimator
+        Who says how long the scheduler thinks that jobs run (``bls.estimates``).
 
     Raises
     ------
@@ -63,6 +67,7 @@ class Rules:
     decision_cost_ns: int | None = None
     keep_decisions: bool = False
     switch_wait_ns: int | None = None
+    estimates: str | AnyEstimator = "requested"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backfill", str(self.backfill))
@@ -76,6 +81,7 @@ class Rules:
             whole("--decision-cost", self.decision_cost_ns, 0, MAX_NS)
             if not self.charge_decisions:
                 raise InputError("--decision-cost: needs --charge-decisions")
+        estimator(self.estimates)
         if self.switch_wait_ns is not None:
             whole("--switches", self.switch_wait_ns, 0, MAX_NS)
 
@@ -103,6 +109,8 @@ class Rules:
         InputError
             If it decides itself what starts, and jobs should be backfilled.
         """
+        if self.depth > 0 and isinstance(policy, Reject):
+            raise InputError(f"--backfill {self.backfill}: batch policy {policy.name} starts no job; allowed: none")
         if self.depth > 0 and isinstance(policy, DecidingPolicy):
             raise InputError(
                 f"--backfill {self.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
@@ -110,4 +118,5 @@ class Rules:
 
     def names(self) -> dict[str, Any]:
         """The rules as plain values, for a record of the run."""
-        return asdict(self)
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return values | {"estimates": estimator(self.estimates).name}

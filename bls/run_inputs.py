@@ -9,11 +9,13 @@ import numpy as np
 from bls import batch_state as b
 from bls.allocators import Allocator
 from bls.circumstances import Circumstances, masks, outage_columns
+from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
 from bls.first_state import Given
 from bls.partitions import partition_table
 from bls.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.fcfs import Fcfs
+from bls.policies.reject import Reject
 from bls.rules import Rules
 from bls.workload import Workload
 from traces.compiled import Array
@@ -22,7 +24,7 @@ from traces.intervals import parse_intervals
 from traces.ranges import real
 from traces.time import MAX_NS
 
-__all__ = ["MAX_SLACK", "deadlines_ns", "given_for"]
+__all__ = ["MAX_SLACK", "deadlines_ns", "estimates_come_later", "given_for", "planned_with"]
 
 #: Largest slack that is accepted.
 MAX_SLACK = 1e6
@@ -72,6 +74,20 @@ def _wanted(
     return np.array(first), np.array(lo, np.int64), np.array(hi, np.int64)
 
 
+def estimates_come_later(rules: Rules) -> bool:
+    """Whether a job's estimate is known only when it arrives."""
+    return isinstance(estimator(rules.estimates), HistoryEstimator)
+
+
+def planned_with(workload: Workload, rules: Rules, seed: int) -> Array:
+    """The run times that are planned with, int64 (n,): requests where the estimates come later."""
+    found = estimator(rules.estimates)
+    if isinstance(found, HistoryEstimator):
+        return workload.estimate_ns
+    planned = planned_ns(found, workload, seed)
+    return np.minimum(planned, workload.estimate_ns) if rules.kill_at_walltime else planned
+
+
 def given_for(
     workload: Workload,
     platform: Platform,
@@ -86,6 +102,8 @@ def given_for(
     requested: Mapping[int, str] | None,
 ) -> Given:
     """The arrays of a run; ``scored`` is the policy made ready, where it scores. Arguments as of ``BatchSimulator``.
+
+    The jobs are planned with the estimates of ``known``.
 
     Raises
     ------
@@ -112,16 +130,23 @@ def given_for(
         order = b.DECIDED
     elif scored is not None:
         order = b.SCORED
-    rank = ranks(policy if order == b.STATIC else Fcfs(), known, tier)  # type: ignore[arg-type]
+    elif isinstance(policy, Reject):
+        order = b.REJECTED
+    rank = ranks(policy if order in (b.STATIC, b.REJECTED) else Fcfs(), known, tier)  # type: ignore[arg-type]
     asked, windows = around.requests, around.windows
     countable = allocator.countable and around.interchangeable(platform)
+    # What runs in a window of its own is taken at its word: the window was checked to be long enough for that.
+    planned = known.estimate_ns
+    if windows is not None and len(windows):
+        planned = np.where(windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
     cancel = np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns)
     # A job of which no run time is known runs until it is withdrawn.
     columns = {b.PARTITION: partition, b.USER: user, b.PRESET: workload.preset, b.CANCEL: cancel}
     run_ns = np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1)
+    columns[b.WALLTIME] = workload.estimate_ns
     given = Given(
         workload.submit_ns,
-        workload.estimate_ns,
+        planned,
         workload.cores,
         rank,
         run_ns,
@@ -133,6 +158,13 @@ def given_for(
         parameters=allocator.parameters,
         keep_decisions=rules.keep_decisions,
     )
+    if estimates_come_later(rules):
+        foretells = estimator(rules.estimates)
+        assert isinstance(foretells, HistoryEstimator)
+        given.history_group, n_groups = groups(foretells, workload)
+        given.history_least = np.full(len(foretells.levels), foretells.least)
+        given.history = np.zeros((n_groups, 1 + foretells.mean_of), np.int64)
+    given.corrections_ns = np.array(CORRECTIONS_NS)
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
     given.switch_lo, given.switch_hi = platform.topology.lo, platform.topology.hi
     if scored is not None:
@@ -167,7 +199,7 @@ def given_for(
         b.COST: -1 if rules.decision_cost_ns is None else rules.decision_cost_ns,
         b.MAX_ATTEMPTS: rules.max_attempts,
         b.SWITCH_WAIT: switch_wait,
-        b.BY_HOSTS: int(allocator.by_hosts and countable),
+        b.BY_HOSTS: int(allocator.by_hosts),
         b.WHOLE_HOSTS: int(allocator.whole_hosts),
         b.LIMITED: int(bool((limits[:, 1:] < MAX_NS).any())),
         b.N_RESOURCES: 0 if asked is None else asked.per_unit.shape[1],

@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bls import batch_state as b
-from bls.batch_state import BatchState, CoreProfile
-from bls.core_profile import copy_profile, hold_cores, move_profile, place_at
+from bls.batch_state import BatchState
+from bls.core_profile import earliest_place, hold_cores, move_profile
 from bls.count_profile import profile_add, profile_earliest, profile_move, profile_pack
+from bls.expected_ends import corrected_end
 from bls.job_life import hold_pool
-from bls.job_starts import ALLOCATOR_REFUSED, PASSED, SCORE_FAILED, start, start_chosen, suggest
+from bls.job_starts import ALLOCATOR_REFUSED, PASSED, SCORE_FAILED, start, start_chosen, suggest, turn_away
 from bls.kept_slots import drop_slot, drop_slots
 from bls.queue_order import held_back, put_in_order
 from bls.rank_queue import queue_next
 from traces.compiled import compiled
-from traces.event_heap import heap_drop_top
+from traces.event_heap import heap_drop_top, heap_push
 
 __all__ = ["make_pass", "move_on", "prepare"]
 
@@ -38,7 +39,7 @@ def move_on(state: BatchState) -> None:
     counters = state.counters
     now = counters[b.NOW]
     if counters[b.BY_CORES] == 1:
-        move_profile(state.cores_profile, now)
+        move_profile(state, state.cores_profile, now)
     else:
         first = profile_move(state.profile_ns, counters[b.FIRST], counters[b.LAST], now)
         if first > 0 and counters[b.LAST] > state.profile_ns.size // 2:
@@ -56,7 +57,15 @@ def prepare(state: BatchState) -> None:
     while counters[b.N_EXPECTED] > 0 and state.expected_ns[0] <= now:
         job = state.expected_job[0]
         counters[b.N_EXPECTED] = heap_drop_top(state.expected_ns, state.expected_job, counters[b.N_EXPECTED])
-        if jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0 and jobs[b.OVERDUE, job] == 0:
+        if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0 or jobs[b.OVERDUE, job] == 1:
+            continue
+        end = corrected_end(state, job, now)
+        if end > now:
+            hold_pool(state, job, now, end, -1)
+            jobs[b.EXPECTED, job] = end
+            counters[b.N_EXPECTED] = heap_push(state.expected_ns, state.expected_job, counters[b.N_EXPECTED], end, job)
+            counters[b.LOSS] = 1
+        else:
             jobs[b.OVERDUE, job] = 1
             counters[b.OVERDUE_CORES] += jobs[b.HELD_CORES, job]
     if counters[b.OVERDUE_CORES] > 0:
@@ -86,27 +95,10 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
 
 
 @compiled(inner=True)
-def _place_earliest(
-    state: BatchState, profile: CoreProfile, place: Callable[..., int], job: int, before: int
-) -> tuple[int, int]:
+def _earliest(state: BatchState, place: Callable[..., int], job: int, before: int) -> tuple[int, int]:
     # The earliest slot of a job before an instant, and the number of intervals, which are at the end of the pool.
     used = state.counters[b.POOL_USED]
-    lo, hi = state.pool_lo[used:], state.pool_hi[used:]
-    n, length = state.jobs[b.CORES, job], state.jobs[b.ESTIMATE, job]
-    at, last = 0, profile.used[0]
-    while at < last and profile.ns[at] < before:
-        # Whatever the cores are, there must be as many: a slot begins behind the last slice that has too few.
-        k = at
-        while k < last and (k == at or profile.ns[k] < profile.ns[at] + length) and profile.free[k] >= n:
-            k += 1
-        if k < last and profile.free[k] < n and (k == at or profile.ns[k] < profile.ns[at] + length):
-            at = k + 1
-            continue
-        count = place_at(state, profile, place, job, at, lo, hi)
-        if count != 0:
-            return profile.ns[at], count
-        at += 1
-    return b.NEVER, 0
+    return earliest_place(state, state.cores_profile, place, job, before, state.pool_lo[used:], state.pool_hi[used:])
 
 
 @compiled(merged=True)
@@ -115,6 +107,8 @@ def _only_the_newcomer(state: BatchState, place: Callable[..., int]) -> int:
     # who could not before. (As time goes on, what fits before the shadow time only gets less.) -1: a whole pass is needed.
     counters, jobs = state.counters, state.jobs
     job, head = counters[b.ARRIVED], counters[b.BLOCKED_HEAD]
+    if counters[b.LOSS] == 1:  # a job was expected to end by now, and does not
+        return -1
     if head < 0 or counters[b.CHANGED] == 1 or counters[b.OVERDUE_CORES] > 0 or counters[b.LIMITED] == 1:
         return -1
     if jobs[b.RANK, job] < jobs[b.RANK, head]:
@@ -244,21 +238,16 @@ def _planned(state: BatchState, place: Callable[..., int], n_order: int) -> int:
     awake = now + 1 if overdue else now
     if overdue:
         _hold_overdue(state, -1)
-    # A plan that is made anew in every pass is made on a copy: the profile itself then holds running jobs only.
-    copied = not keep and depth > 0
-    profile = state.cores_profile
+    # A plan that is made anew in every pass is made on a copy, by counts; the cores of one are given back at its end.
+    copied = not keep and depth > 0 and not by_cores
     ns, free_then = state.profile_ns, state.profile_free
     first, last = counters[b.FIRST], counters[b.LAST]
     if copied:
-        if by_cores:
-            copy_profile(state.cores_profile, state.cores_plan)
-            profile = state.cores_plan
-        else:
-            for k in range(first, last):
-                state.plan_ns[k - first] = ns[k]
-                state.plan_free[k - first] = free_then[k]
-            ns, free_then = state.plan_ns, state.plan_free
-            first, last = 0, last - first
+        for k in range(first, last):
+            state.plan_ns[k - first] = ns[k]
+            state.plan_free[k - first] = free_then[k]
+        ns, free_then = state.plan_ns, state.plan_free
+        first, last = 0, last - first
     hull, moved = counters[b.HULL], 0
     wake, status = b.NEVER, PASSED
     position = -1
@@ -303,10 +292,10 @@ def _planned(state: BatchState, place: Callable[..., int], n_order: int) -> int:
             before = kept + 1  # never later than promised
         slot, count = b.NEVER, 0
         if by_cores:
-            slot, count = _place_earliest(state, profile, place, job, before)
+            slot, count = _earliest(state, place, job, before)
             if slot == b.NEVER and now + 1 < before < _ALWAYS:
                 # An allocator that now refuses what it chose before.
-                slot, count = _place_earliest(state, profile, place, job, _ALWAYS)
+                slot, count = _earliest(state, place, job, _ALWAYS)
         else:
             if keep:
                 last = counters[b.LAST]
@@ -322,24 +311,10 @@ def _planned(state: BatchState, place: Callable[..., int], n_order: int) -> int:
                 if jobs[b.RESERVED, job] == 1
                 else (b.BY_BACKFILL if partitions[p, b.WAITS] == 1 else b.BY_HEAD)
             )
-            used = counters[b.POOL_USED]
             if not start(state, job, count, why):
                 status = ALLOCATOR_REFUSED
                 break
-            if copied and by_cores:
-                stop = used + count
-                hold_cores(
-                    state,
-                    profile,
-                    job,
-                    state.pool_lo[used:stop],
-                    state.pool_hi[used:stop],
-                    count,
-                    now,
-                    now + length,
-                    -1,
-                )
-            elif copied:
+            if copied:
                 last = profile_add(ns, free_then, first, last, now, now + length, -jobs[b.HELD_CORES, job])
             continue
         partitions[p, b.WAITS] = 1
@@ -355,24 +330,24 @@ def _planned(state: BatchState, place: Callable[..., int], n_order: int) -> int:
         if slot == b.NEVER:
             continue
         if by_cores:
-            used = counters[b.POOL_USED]
-            stop = used + count
-            lo, hi = state.pool_lo[used:stop], state.pool_hi[used:stop]
-            hold_cores(state, profile, job, lo, hi, count, slot, slot + length, -1)
-            if keep:
-                at = counters[b.PLAN_USED]
-                for i in range(count):
-                    state.kept_lo[at + i] = lo[i]
-                    state.kept_hi[at + i] = hi[i]
-                jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job] = at, count
-                counters[b.PLAN_USED] = at + count
+            used, at = counters[b.POOL_USED], counters[b.PLAN_USED]
+            for i in range(count):
+                state.kept_lo[at + i] = state.pool_lo[used + i]
+                state.kept_hi[at + i] = state.pool_hi[used + i]
+            jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job] = at, count
+            counters[b.PLAN_USED] = at + count
+            lo, hi = state.kept_lo[at : at + count], state.kept_hi[at : at + count]
+            hold_cores(state, state.cores_profile, job, lo, hi, count, slot, slot + length, -1)
         elif keep:
             counters[b.LAST] = profile_add(ns, free_then, first, counters[b.LAST], slot, slot + length, -n)
         else:
             last = profile_add(ns, free_then, first, last, slot, slot + length, -n)
-        if keep:
+        if keep or by_cores:
             jobs[b.SLOT, job] = slot
+        if keep:
             wake = min(wake, slot if slot > awake else b.NEVER)
+    if by_cores and not keep and depth > 0:
+        drop_slots(state)
     if overdue:
         _hold_overdue(state, 1)
     counters[b.WAKE] = wake
@@ -393,6 +368,9 @@ def make_pass(state: BatchState, place: Callable[..., int], score: Callable[...,
     status = -1
     if counters[b.ORDER] == b.DECIDED:
         return start_chosen(state, place)
+    if counters[b.ORDER] == b.REJECTED:
+        turn_away(state)
+        return PASSED
     simple = counters[b.BY_CORES] == 0 and counters[b.DEPTH] <= 1
     if simple and counters[b.ORDER] == b.STATIC:
         status = _only_the_newcomer(state, place)

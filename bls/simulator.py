@@ -13,6 +13,7 @@ from bls import batch_state as b
 from bls import engine, first_state
 from bls.allocators import PLACE, Allocator
 from bls.circumstances import Circumstances, outage_columns
+from bls.estimates import ESTIMATORS, estimator
 from bls.looks import Looks
 from bls.metrics_schedule import NO_DOWNTIME, Downtime
 from bls.outages import Outages
@@ -28,9 +29,10 @@ from bls.policies import (
     scoring,
     unscored,
 )
+from bls.policies.by_prediction import by_prediction
 from bls.policies.contract import DECIDE, no_account, no_decision, no_score
 from bls.rules import Rules
-from bls.run_inputs import deadlines_ns, given_for
+from bls.run_inputs import deadlines_ns, estimates_come_later, given_for, planned_with
 from bls.view import Observer, View
 from bls.wall_clock import wall_clock
 from bls.workload import Workload
@@ -75,7 +77,7 @@ class BatchSimulator:
     observers : sequence of Observer
         Who looks.
     seed : int
-        For an allocator that draws.
+        For an allocator that draws, and for estimates that are drawn.
 
     Raises
     ------
@@ -111,10 +113,12 @@ class BatchSimulator:
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
         self.deadline_ns.flags.writeable = False  # policies are given it to look at
+        self.planned_ns = planned_with(workload, self.rules, seed)
+        self.planned_ns.flags.writeable = False
         known = KnownJobs(
             workload.job_id,
             workload.submit_ns,
-            workload.estimate_ns,
+            self.planned_ns,
             self.deadline_ns,
             workload.cores,
             workload.user,
@@ -124,6 +128,8 @@ class BatchSimulator:
             workload.qos,
             n_cores,
         )
+        if estimates_come_later(self.rules):
+            policy = by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.circumstances.outages
         self._looks = Looks(observers)
@@ -161,6 +167,11 @@ class BatchSimulator:
             self._policy_decides: Callable[[View], Any] = policy.decide
             callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
             self.decide = CFunction(callback, DECIDE)
+
+    @property
+    def estimates_differ(self) -> bool:
+        """Whether jobs are planned with something else than what their users asked for."""
+        return estimator(self.rules.estimates) is not ESTIMATORS["requested"]
 
     @property
     def now_ns(self) -> int:

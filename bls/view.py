@@ -31,7 +31,7 @@ class SeenJob(NamedTuple):
     submit_ns, eligible_ns : int
         When it was submitted, and when it joined the queue.
     estimate_ns : int
-        Requested run time.
+        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another.
     cores : int
         Requested cores.
     user, group, queue, partition, qos : int
@@ -83,7 +83,7 @@ class View:
         self._given: list[list[int]] = []
         if simulator.is_seen:
             columns = ("user", "group", "queue", "partition", "qos")
-            self._given = [getattr(workload, name).tolist() for name in ("job_id", "submit_ns", "estimate_ns", "cores")]
+            self._given = [getattr(workload, name).tolist() for name in ("job_id", "submit_ns", "cores")]
             self._given += [getattr(workload, name).tolist() for name in columns]
 
     @property
@@ -166,7 +166,7 @@ class View:
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0
-        job_id, submit, estimate, cores, user, group, queue, partition, qos = self._given
+        job_id, submit, cores, user, group, queue, partition, qos = self._given
         if row >= len(job_id):
             origin, attempt = int(jobs[b.ORIGIN, row]), int(jobs[b.ATTEMPT, row])
         eligible = int(jobs[b.ELIGIBLE, row])
@@ -176,7 +176,7 @@ class View:
                 job_id[origin],
                 submit[origin],
                 eligible,
-                estimate[origin],
+                int(jobs[b.ESTIMATE, row]),
                 cores[origin],
                 user[origin],
                 group[origin],

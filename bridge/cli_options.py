@@ -16,6 +16,7 @@ __all__ = [
     "DependenciesOption",
     "FailuresOption",
     "ForceOption",
+    "EstimatesOption",
     "KillOption",
     "MaxAttemptsOption",
     "MemoryOption",
@@ -63,7 +64,14 @@ ConservativeOption = Annotated[
     str | None,
     typer.Option(metavar="HOW", help="Conservative plans: keep (the default) what was promised, or rebuild each time."),
 ]
-KillOption = Annotated[bool, typer.Option("--kill-at-walltime", help="Kill jobs that have run for their estimate.")]
+KillOption = Annotated[bool, typer.Option("--kill-at-walltime", help="Kill jobs that have run for their request.")]
+EstimatesOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="How long the scheduler thinks that jobs run: requested, exact, within:X%, last-two, profile or FILE.py:NAME.",
+    ),
+]
 OnFailureOption = Annotated[str, typer.Option(metavar="HOW", help="Jobs that lose a host: requeue or lose.")]
 MaxAttemptsOption = Annotated[int, typer.Option(metavar="N", help="Give up when a job was cut so often.")]
 ChargeOption = Annotated[

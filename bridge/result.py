@@ -46,6 +46,8 @@ class BatchNotes:
         Jobs whose preceding job is not simulated, and which wait for nobody.
     fair_start_ns : int64 (rows,) or None
         Fair start times (``bls.fair_start``), -1 where there is none; None where they were not asked for.
+    planned_ns : int64 (rows,) or None
+        The run times that were planned with, as of each job's arrival; None where they are the requested ones.
     """
 
     decisions: Mapping[str, Any]
@@ -55,6 +57,13 @@ class BatchNotes:
     left_ns: Array
     missing_dependencies: int
     fair_start_ns: Array | None = None
+    planned_ns: Array | None = None
+
+    @property
+    def further_columns(self) -> dict[str, Array]:
+        """What the table of jobs has beside its usual columns."""
+        further = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
+        return {name: column for name, column in further.items() if column is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +89,9 @@ class Result:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row a job (``traces.tables.JOB_COLUMNS``), in workload order; ``fair_start_ns`` too where asked for."""
-        return tables.jobs_frame(self.ledger, self.notes.fair_start_ns)
+        """One row a job (``traces.tables.JOB_COLUMNS``), in workload order; ``fair_start_ns`` and
+        ``planned_ns`` too where they say something."""
+        return tables.jobs_frame(self.ledger, self.notes.further_columns)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:

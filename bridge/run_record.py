@@ -35,7 +35,7 @@ def write_run(
 ) -> None:
     """Write run.json, jobs.parquet and, where asked for, the other tables and trace/traces.otf2."""
     scenario = result.scenario
-    write_jobs(result.ledger, folder / "jobs.parquet", result.notes.fair_start_ns)
+    write_jobs(result.ledger, folder / "jobs.parquet", result.notes.further_columns)
     if tasks:
         write_tasks(result.ledger, folder / "tasks.parquet")
     if nodes:

@@ -115,6 +115,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         left_ns=np.where(never, simulator.column(b.CANCEL), -1),
         missing_dependencies=0 if dependencies is None else dependencies.missing,
         fair_start_ns=fair_starts(simulator, _simulator(scenario)) if fair_start else None,
+        planned_ns=simulator.column(b.ESTIMATE).copy() if simulator.estimates_differ else None,
     )
 
 

@@ -40,6 +40,7 @@ from bridge.scenario import Options, Scenario, load_workload
 from bridge.simulation import run
 from tools.bench_batch import batch_engine, python_policy
 from tools.bench_rows import CURIE, ROOT, Row, log, row, timed
+from tools.bench_wide import which_cores
 from traces.compiled import as_value
 from traces.exporters.otf2 import write_otf2
 from traces.ledger import Ledger
@@ -234,6 +235,7 @@ def main() -> None:
         "whole": whole_log,
         "batch": batch_engine,
         "python": python_policy,
+        "wide": which_cores,
         "application": application_engine,
         "otf2": otf2_writer,
         "help": start_up,

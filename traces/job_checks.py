@@ -9,7 +9,7 @@ from traces.ledger import STATES, WHY, JobRecords
 
 __all__ = ["InvariantError", "check_jobs"]
 
-_CANCELLED, _REQUEUED = STATES.index("cancelled"), STATES.index("requeued")
+_CANCELLED, _REQUEUED, _REJECTED = (STATES.index(name) for name in ("cancelled", "requeued", "rejected"))
 _NEVER = WHY.index("never")
 
 
@@ -47,7 +47,8 @@ def _check_times(jobs: JobRecords) -> None:
         (started & (jobs.start_ns < jobs.eligible_ns), "starts before it is eligible"),
         (started & (jobs.end_ns < jobs.start_ns), "ends before it starts"),
         (~started & ~nothing, "never started, but has left something"),
-        (~started & (jobs.state != _CANCELLED), "never started, but was not cancelled"),
+        (~started & (jobs.state != _CANCELLED) & (jobs.state != _REJECTED), "never started, but was not cancelled"),
+        (started & (jobs.state == _REJECTED), "was rejected, but started"),
         (started == (jobs.why == _NEVER), "started, or did not, otherwise than it says"),
     ):
         if len(bad := np.flatnonzero(wrong)):

@@ -19,7 +19,7 @@ __all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "TaskRecords"]
 WHY = ("head", "backfill", "reserved", "preset", "never")
 
 #: What became of a job, or of one attempt at it; ``JobRecords.state`` holds the place of one.
-STATES = ("completed", "killed", "cancelled", "failed", "requeued")
+STATES = ("completed", "killed", "cancelled", "failed", "requeued", "rejected")
 
 #: Of a column that need not be given.
 _BY_DEFAULT: Any = None
@@ -67,7 +67,7 @@ class JobRecords:
 
     First come the first attempts of all jobs, in workload order; an attempt at a job that was cut and put back into the
     queue is a row behind them, in the order in which they were made. A job that never started has -1 as start and end,
-    no cores and no tasks; it was cancelled.
+    no cores and no tasks; it was cancelled or rejected.
 
     Attributes
     ----------

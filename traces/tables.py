@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FAIR_START",
     "JOB_COLUMNS",
+    "PLANNED",
     "TASK_COLUMNS",
     "jobs_frame",
     "read_tasks",
@@ -54,8 +55,9 @@ JOB_COLUMNS = (
     "held_cores",
 )
 
-#: The column of ``jobs_frame`` that is there only where it was asked for.
+#: Columns of ``jobs_frame`` that are there only where they were asked for, or say something new.
 FAIR_START = "fair_start_ns"
+PLANNED = "planned_ns"
 
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
 
@@ -73,13 +75,15 @@ class _Words(NamedTuple):
     words: tuple[str, ...]
 
 
-def _job_columns(ledger: Ledger, fair_start_ns: Array | None) -> dict[str, object]:
+def _job_columns(ledger: Ledger, further: Mapping[str, Array] | None) -> dict[str, object]:
     jobs = ledger.jobs
     columns: dict[str, object] = {name: getattr(jobs, name) for name in JOB_COLUMNS if name != "allocation"}
-    columns["allocation"] = [intervals_text(jobs.allocation(row)) for row in range(len(jobs))]
+    allocation = [""] * len(jobs)
+    for row in np.flatnonzero(np.diff(jobs.allocation_first)).tolist():  # millions of jobs may have none
+        allocation[row] = intervals_text(jobs.allocation(row))
+    columns["allocation"] = allocation
     columns["why"], columns["state"] = _Words(jobs.why, WHY), _Words(jobs.state, STATES)
-    asked = {} if fair_start_ns is None else {FAIR_START: fair_start_ns}
-    return {name: columns[name] for name in JOB_COLUMNS} | asked
+    return {name: columns[name] for name in JOB_COLUMNS} | dict(further or {})
 
 
 def _tasks(ledger: Ledger) -> TaskRecords:
@@ -106,13 +110,13 @@ def _task_columns(ledger: Ledger) -> dict[str, Array]:
     return columns
 
 
-def jobs_frame(ledger: Ledger, fair_start_ns: Array | None = None) -> pd.DataFrame:
+def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
-    ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. With fair
-    start times (int64, one a row, -1 where there is none) there is one more column, ``FAIR_START``.
+    ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
+    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``.
     """
-    columns = _job_columns(ledger, fair_start_ns)
+    columns = _job_columns(ledger, further)
     for name, column in columns.items():
         if isinstance(column, _Words):
             columns[name] = np.array(column.words, object)[column.place]
@@ -163,9 +167,9 @@ def _write(columns: Mapping[str, Any], path: Path) -> None:
     pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=_REPEATED)
 
 
-def write_jobs(ledger: Ledger, path: Path, fair_start_ns: Array | None = None) -> None:
+def write_jobs(ledger: Ledger, path: Path, further: Mapping[str, Array] | None = None) -> None:
     """Write ``jobs_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_job_columns(ledger, fair_start_ns), path)
+    _write(_job_columns(ledger, further), path)
 
 
 def write_tasks(ledger: Ledger, path: Path) -> None:

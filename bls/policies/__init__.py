@@ -36,6 +36,7 @@ from bls.policies.fcfs import Fcfs
 from bls.policies.ljf import Ljf
 from bls.policies.multifactor import multifactor
 from bls.policies.naming import split_names, split_parameters, with_parameters
+from bls.policies.reject import Reject
 from bls.policies.saf import Saf
 from bls.policies.sjf import Sjf
 from bls.policies.unicef import UNICEF
@@ -78,6 +79,7 @@ POLICIES: dict[str, AnyPolicy] = {
     "f3": F3(),
     "f4": F4(),
     "multifactor": multifactor(),
+    "reject": Reject(),
 }
 
 #: Policies that are written behind a name, ``NAME:TEXT``, and what makes them of (the text, the option it was given in).

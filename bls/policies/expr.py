@@ -12,7 +12,7 @@ from bls.policies.contract import KnownJobs, Policy, ScorePolicy, score_kernel
 from traces.compiled import Array, own
 from traces.errors import InputError, shown
 
-__all__ = ["StaticExpression", "expression", "score_expression", "values"]
+__all__ = ["StaticExpression", "expression", "prepared", "score_expression", "values"]
 
 
 @score_kernel
@@ -81,8 +81,9 @@ def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
     program = parse(text, f"{where}: expr")
     if not program.dynamic:
         return StaticExpression(program)
-    return ScorePolicy(f"expr:{program.text}", score_expression, prepare=partial(_prepare, program), blame=InputError)
+    return ScorePolicy(f"expr:{program.text}", score_expression, prepare=partial(prepared, program), blame=InputError)
 
 
-def _prepare(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:
+def prepared(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:
+    """What :func:`score_expression` needs of a run: no numbers of jobs, and the program."""
     return np.empty((0, len(jobs.job_id))), program.memory(jobs.n_cores)

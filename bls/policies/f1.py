@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bls.expression import parse
+from bls.expression import Program, parse
 from bls.policies.contract import KnownJobs
 from bls.policies.expr import values
 from traces.compiled import Array
@@ -28,6 +28,11 @@ class F1:
     """Key: log10(r)·n + 870·log10(q)."""
 
     name: str = "f1"
+
+    @property
+    def score(self) -> Program:
+        """The expression."""
+        return _SCORE
 
     def keys(self, jobs: KnownJobs) -> Array:
         """Scores, float64."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bls.expression import parse
+from bls.expression import Program, parse
 from bls.policies.contract import KnownJobs
 from bls.policies.expr import values
 from traces.compiled import Array
@@ -27,6 +27,11 @@ class F4:
     """Key: r·√n + 5.3e5·log10(q)."""
 
     name: str = "f4"
+
+    @property
+    def score(self) -> Program:
+        """The expression."""
+        return _SCORE
 
     def keys(self, jobs: KnownJobs) -> Array:
         """Scores, float64."""

@@ -544,10 +544,11 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         if len(state.kept_lo):
             small |= {"kept_lo": state.kept_lo[:1].copy(), "kept_hi": state.kept_hi[:1].copy()}
         if len(state.cores_profile.ns):
-            n = int(state.cores_profile.used[0]) + 4
-            for name in ("cores_profile", "cores_plan"):
-                profile = getattr(state, name)
-                small[name] = type(profile)(profile.used, *(column[:n].copy() for column in profile[1:]))
+            profile = state.cores_profile
+            n = int(profile.used[b.SLICES]) + 4
+            tight_columns = {name: getattr(profile, name)[:n].copy() for name in ("ns", "free", "first")}
+            tight_columns |= {name: getattr(profile, name)[:n].copy() for name in ("lo", "hi", "amount", "after")}
+            small["cores_profile"] = profile._replace(**tight_columns)
         sizes = {
             name: np.shape(getattr(state._replace(**small), name))
             for name in ("decisions", "kept_lo", "jobs", "pool_lo")
@@ -563,7 +564,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         assert tight.state.decisions[2, :k].sum() + sum(one.why == "preset" for one in answer) == sum(
             one.start >= 0 for one in answer
         )
-    assert grown == {"decisions", "jobs", "pool_lo", "slices"} | ({"kept_lo"} if keep else set())
+    assert grown == {"decisions", "jobs", "kept_lo", "pool_lo", "slices"}
 
 
 # ---- what goes wrong ----

@@ -14,7 +14,8 @@ from reference.machine import Host, Job, Machine, Rules
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
-from bls.core_profile import copy_profile, hold_cores, move_profile
+from bls.core_profile import hold_cores, move_profile
+from bls.free_cores import new_free
 from traces.compiled import Array, compiled
 
 HORIZON = 60
@@ -32,13 +33,7 @@ def hold(state: BatchState, job: int, lo: Array, hi: Array, begin: int, stop: in
 
 @compiled(borrows=True)
 def move(state: BatchState, now: int) -> int:
-    move_profile(state.cores_profile, now)
-    return 0
-
-
-@compiled(borrows=True)
-def copy(state: BatchState) -> int:
-    copy_profile(state.cores_profile, state.cores_plan)
+    move_profile(state, state.cores_profile, now)
     return 0
 
 
@@ -55,24 +50,26 @@ def new_state() -> BatchState:
     # The masks of the driver are of one word: the state of a machine of two words is made from that of a narrower one.
     state = engine_of(BatchCase(jobs, narrow, Rules(depth=None))).state
     first = np.cumsum([0, *SIZES])
-    profile = wide(state.cores_profile)
+    words, starts = new_free(sum(SIZES))
     return state._replace(
         host_first=first,
         host_of=np.repeat(np.arange(len(SIZES)), SIZES),
-        cores_profile=profile,
-        cores_plan=wide(state.cores_plan),
+        free_words=words,
+        free_starts=starts,
+        cores_profile=wide(state.cores_profile, words),
     )
 
 
-def wide(profile: Any) -> Any:
-    n = len(profile.ns) + 300
-    words = np.zeros((n, 2), np.int64)
-    words[0] = [2**32 - 1, 3]
-    amounts = np.zeros((n, profile.amounts.shape[1]), np.int64)
-    amounts[0] = profile.amounts[0]
-    free = np.zeros(n, np.int64)
-    free[0] = sum(SIZES)
-    return type(profile)(np.ones(1, np.int64), np.zeros(n, np.int64), free, words, amounts)
+def wide(profile: Any, words: Array) -> Any:
+    n = 300
+    return profile._replace(
+        ns=np.zeros(n, np.int64),
+        free=np.full(n, sum(SIZES)),
+        first=np.full(n, -1),
+        **{name: np.zeros(10 * n, np.int64) for name in ("lo", "hi", "amount", "after")},
+        words=words.copy(),
+        hosts=np.array(SIZES),
+    )
 
 
 @dataclass
@@ -100,19 +97,43 @@ class Slow:
         return cores, [*(amount for host in left for amount in host), licences]
 
 
+def changes(profile: Any, k: int) -> list[tuple[int, int, int]]:
+    """What changes when slice k begins."""
+    found, change = [], int(profile.first[k])
+    while change >= 0:
+        found.append((int(profile.lo[change]), int(profile.hi[change]), int(profile.amount[change])))
+        change = int(profile.after[change])
+    return found
+
+
 def said(profile: Any, instant: int) -> tuple[set[int], int, list[int]]:
     """What a profile says about an instant."""
-    n = int(profile.used[0])
+    n = int(profile.used[b.SLICES])
     k = int(np.searchsorted(profile.ns[:n], instant, "right")) - 1
-    cores = {core for core in range(64) if int(profile.words[k, core // 32]) >> core % 32 & 1}
-    return cores, int(profile.free[k]), profile.amounts[k].tolist()
+    cores = {core for core in range(64) if int(profile.words[core // 32]) >> core % 32 & 1}
+    amounts = profile.amounts.tolist()
+    for at in range(1, k + 1):
+        for lo, hi, amount in sorted(changes(profile, at), key=lambda change: -change[2]):  # given back first
+            if hi < 0:
+                amounts[lo] += amount
+            else:
+                cores = cores | set(range(lo, hi)) if amount > 0 else cores - set(range(lo, hi))
+    return cores, int(profile.free[k]), amounts
 
 
 def check(state: BatchState, slow: Slow) -> None:
     profile = state.cores_profile
-    instants = profile.ns[: int(profile.used[0])].tolist()
+    n = int(profile.used[b.SLICES])
+    instants = profile.ns[:n].tolist()
     assert instants[0] == slow.now
     assert instants == sorted(set(instants))
+    # A slice is there because something changes; what has passed, or was undone, is not kept.
+    there = [changes(profile, k) for k in range(n)]
+    assert all(there[1:])
+    assert not there[0]
+    assert profile.used[b.CHANGES] == sum(map(len, there)) <= profile.used[b.EVER]
+    free, first = slow.at(slow.now)[0], np.cumsum([0, *SIZES]).tolist()
+    assert profile.hosts.tolist() == [len(free & set(range(*first[h : h + 2]))) for h in range(len(SIZES))]
     for instant in range(slow.now, HORIZON):
         cores, amounts = slow.at(instant)
         assert said(profile, instant) == (cores, len(cores), amounts)
@@ -147,10 +168,6 @@ def test_it_says_what_sets_of_cores_say(data: st.DataObject) -> None:
                 slow.held.append((job, frozenset(some), begin, stop))
                 hold(state, job, *intervals(frozenset(some)), begin, stop, -1)
         check(state, slow)
-    copy(state)
-    used = int(state.cores_profile.used[0])
-    for column, copied in zip(state.cores_profile, state.cores_plan, strict=True):
-        assert np.array_equal(column[:used], copied[:used])
 
 
 def test_what_begins_when_it_ends_holds_nothing() -> None:

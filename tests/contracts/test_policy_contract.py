@@ -51,7 +51,7 @@ def test_it_is_found_under_its_own_name(name: str) -> None:
 
 @settings(max_examples=50)
 @given(values=rows)
-@pytest.mark.parametrize("name", STATIC)
+@pytest.mark.parametrize("name", [name for name in STATIC if name != "reject"])
 def test_it_gives_one_number_a_job_and_looks_only(name: str, values: list[tuple[int, int, int, int, int]]) -> None:
     jobs, kept = known(values), POLICIES[name]
     assert isinstance(kept, Policy)
@@ -99,7 +99,7 @@ def test_it_gives_every_waiting_job_a_number_whenever_it_is_asked_and_looks_only
 
 @settings(max_examples=40)
 @given(case=cases(recorded=True, max_jobs=12))
-@pytest.mark.parametrize("name", STATIC)
+@pytest.mark.parametrize("name", [name for name in STATIC if name != "reject"])
 def test_under_it_every_job_runs_once_and_the_records_are_sound(name: str, case: Case) -> None:
     result = case.simulated(bls=name)  # with check_ledger
     jobs = done(result)

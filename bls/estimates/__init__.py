@@ -1,0 +1,77 @@
+"""Who says how long the scheduler thinks that a job runs: ``--estimates``.
+
+To add one: an estimator in a file here, a line in :data:`ESTIMATORS`. Outside packages add theirs under the entry-point group
+``twolevel.estimators``; a single run can take one from a file, ``--estimates my.py:MINE``.
+"""
+
+from __future__ import annotations
+
+from bls.estimates.contract import (
+    ALIKE,
+    CORRECTIONS_NS,
+    AnyEstimator,
+    HistoryEstimator,
+    KnowingEstimator,
+    groups,
+    planned_ns,
+)
+from bls.estimates.history import LAST_TWO, PROFILE
+from bls.estimates.knowing import EXACT, REQUESTED, Within, within
+from traces.errors import PluginError
+from traces.plugins import resolve
+
+__all__ = [
+    "ALIKE",
+    "CORRECTIONS_NS",
+    "ESTIMATORS",
+    "AnyEstimator",
+    "HistoryEstimator",
+    "KnowingEstimator",
+    "Within",
+    "estimator",
+    "groups",
+    "planned_ns",
+]
+
+ESTIMATORS: dict[str, AnyEstimator] = {
+    "requested": REQUESTED,
+    "exact": EXACT,
+    "last-two": LAST_TWO,
+    "profile": PROFILE,
+}
+
+
+def estimator(name: str | AnyEstimator, *, where: str = "--estimates") -> AnyEstimator:
+    """The estimator of this name.
+
+    Parameters
+    ----------
+    name : str or estimator
+        One of :data:`ESTIMATORS`, ``within:X%``, an installed package's, or ``FILE.py:NAME``. An estimator is itself.
+    where : str
+        The option it was given in.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists the known ones.
+    PluginError
+        If it cannot be loaded or is no estimator.
+    """
+    if not isinstance(name, str):
+        return _checked(name, type(name).__name__, where)
+    kind, colon, text = name.partition(":")
+    if colon and kind == "within":
+        return within(text, where)
+    also = ("within:X%",)
+    found: object = resolve("estimator", name, dict(ESTIMATORS), "twolevel.estimators", object, where, also=also)
+    return _checked(found, name, where)
+
+
+def _checked(found: object, name: str, where: str) -> AnyEstimator:
+    if not isinstance(found, HistoryEstimator | KnowingEstimator):
+        raise PluginError(
+            f"{where}: {name} is a {type(found).__name__}; "
+            "allowed: a HistoryEstimator, or an object with a name and planned_ns(workload, seed)"
+        )
+    return found

@@ -1,0 +1,123 @@
+"""What an estimator is: it says how long the scheduler thinks that a job runs. There are two kinds.
+
+knowing (:class:`KnowingEstimator`)
+    Says it for all jobs before the simulation begins. It may look at the recorded run times, as no scheduler could.
+history (:class:`HistoryEstimator`)
+    Predicts a job's run time when it arrives, from jobs that have ended by then. The engine does that; an estimator of this
+    kind only says which jobs tell of which.
+
+In both cases the request, which the workload calls estimate, stays what it is: a job is killed, if at all, at its request,
+its deadline follows from it, and a prediction never exceeds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from bls.workload import Workload
+from traces.compiled import Array
+from traces.errors import PluginError, one_of
+from traces.ranges import whole
+
+__all__ = ["ALIKE", "CORRECTIONS_NS", "AnyEstimator", "HistoryEstimator", "KnowingEstimator", "groups", "planned_ns"]
+
+#: What the jobs of a group may have in common.
+ALIKE = ("user", "group", "queue", "partition", "qos", "application", "cores", "estimate_ns")
+
+_MINUTE_NS = 60 * 10**9
+
+#: By how much a job that runs longer than predicted is expected to go on: 1, 5, 15, 30 minutes, 1, 2, 5, 10, 20, 50 and then
+#: each time 100 hours, but never beyond its request (Tsafrir, Etsion and Feitelson, doi:10.1109/TPDS.2007.70606).
+CORRECTIONS_NS = tuple(_MINUTE_NS * minutes for minutes in (1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000))
+
+
+@runtime_checkable
+class KnowingEstimator(Protocol):
+    """Estimates that are made before the simulation begins."""
+
+    @property
+    def name(self) -> str:
+        """As it is written on the command line."""
+        ...
+
+    def planned_ns(self, workload: Workload, seed: int) -> Array:
+        """What is planned with for each job, int64 (n,), from 1; depends on the arguments alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class HistoryEstimator:
+    """The mean of the latest run times in the closest group of jobs that tells; the request where none does.
+
+    Attributes
+    ----------
+    name : str
+        As it is written on the command line.
+    levels : tuple of tuple of str
+        What the jobs of a group have in common, of :data:`ALIKE`, the closest level first.
+    mean_of : int
+        Of how many of the latest, 1 to 1000.
+    least : int
+        How many must have ended in a group for it to tell, 1 to ``mean_of``.
+    """
+
+    name: str
+    levels: tuple[tuple[str, ...], ...]
+    mean_of: int = 1
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        for level in self.levels:
+            for column in level:
+                if column not in ALIKE:
+                    raise one_of("column", column, ALIKE, f"estimator {self.name}")
+        whole(f"estimator {self.name}: mean_of", self.mean_of, 1, 1000)
+        whole(f"estimator {self.name}: least", self.least, 1, self.mean_of)
+
+
+AnyEstimator: TypeAlias = KnowingEstimator | HistoryEstimator
+
+
+def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Array:
+    """The estimates of a knowing estimator, checked.
+
+    Raises
+    ------
+    PluginError
+        If it gives something else than a run time from 1 ns on for every job.
+    """
+    found = np.asarray(estimator.planned_ns(workload, seed))
+    if found.shape != (len(workload),) or found.dtype.kind != "i" or int(found.min()) < 1:
+        raise PluginError(
+            f"estimator {estimator.name}: planned_ns() gave {found.dtype} of shape {found.shape}; "
+            f"allowed: whole numbers from 1 of shape ({len(workload)},)"
+        )
+    return found.astype(np.int64)
+
+
+def groups(estimator: HistoryEstimator, workload: Workload) -> tuple[Array, int]:
+    """Which group of each level a job is in: int64 (levels, n), and how many groups there are in all.
+
+    A group's number stands for nothing: it tells who is alike, and not what becomes of anybody. A job of which a level's
+    column is not known is in no group of that level.
+    """
+    n = len(workload)
+    found = np.full((len(estimator.levels), n), -1, np.int64)
+    count = 0
+    for place, level in enumerate(estimator.levels):
+        columns = [getattr(workload, column) for column in level]
+        known = np.ones(n, bool)
+        for column in columns:
+            known &= column >= 0
+        if not known.any():
+            continue
+        if columns:
+            alike = np.unique(np.stack([column[known] for column in columns]), axis=1, return_inverse=True)[1].ravel()
+        else:
+            alike = np.zeros(n, np.int64)
+        found[place, known] = count + alike
+        count += int(alike.max()) + 1
+    return found, count
