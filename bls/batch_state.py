@@ -115,7 +115,9 @@ HULL = 61  # capacity that was gained since kept reservations were last tried ea
 LAST_PASS = 62  # instant of the latest pass
 IDLE = 63  # passes in a row without a start while only outages and wake-ups are to come
 PREDICTS = 64  # 1 where estimates are predicted from those who have ended
-COUNTERS = 65
+PREDICTED = 65  # rows of later attempts up to this one have their estimates
+SHORTEST = 66  # no prediction is shorter, but for that of a job that asks for less
+COUNTERS = 67
 
 # ORDER.
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3

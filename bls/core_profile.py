@@ -68,8 +68,8 @@ def _free_change(profile: CoreProfile, change: int) -> None:
 
 
 @compiled(inner=True)
-def _add(profile: CoreProfile, k: int, lo: int, hi: int, amount: int) -> None:
-    # One more change at the begin of slice k.
+def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
+    # One more change at the begin of slice k, behind change ``before`` (-1: as its first); returns it.
     used = profile.used
     change = used[b.SPARE]
     if change >= 0:
@@ -79,8 +79,13 @@ def _add(profile: CoreProfile, k: int, lo: int, hi: int, amount: int) -> None:
         used[b.EVER] += 1
     used[b.CHANGES] += 1
     profile.lo[change], profile.hi[change], profile.amount[change] = lo, hi, amount
-    profile.after[change] = profile.first[k]
-    profile.first[k] = change
+    if before < 0:
+        profile.after[change] = profile.first[k]
+        profile.first[k] = change
+    else:
+        profile.after[change] = profile.after[before]
+        profile.after[before] = change
+    return int(change)
 
 
 @compiled(inner=True)
@@ -103,8 +108,7 @@ def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount:
         if before < 0:
             break
         before = -1
-    _add(profile, k, lo, hi, amount)
-    return before
+    return int(_add(profile, k, before, lo, hi, amount))
 
 
 @compiled(inner=True)
@@ -161,24 +165,33 @@ def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
 def _change(
     state: BatchState, profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int, undo: bool
 ) -> int:
-    # One change when slice k begins, at once where that is now; returns what ``_cancel`` does.
+    # One change when slice k begins, at once where that is now; returns the one that the next is to be behind. So the
+    # changes of a job lie together, in the order in which they were made, and are found again without a search.
     if k == 0:
         _one_change(state, profile.words, profile.hosts, profile.amounts, lo, hi, amount)
         return -1
     if undo:
         return int(_cancel(profile, k, before, lo, hi, amount))
-    _add(profile, k, lo, hi, amount)
-    return -1
+    return int(_add(profile, k, before, lo, hi, amount))
 
 
 @compiled(inner=True)
 def _change_amounts(
-    state: BatchState, profile: CoreProfile, k: int, job: int, lo: Array, hi: Array, count: int, sign: int, undo: bool
+    state: BatchState,
+    profile: CoreProfile,
+    k: int,
+    before: int,
+    job: int,
+    lo: Array,
+    hi: Array,
+    count: int,
+    sign: int,
+    undo: bool,
 ) -> None:
-    # What a job needs beside its cores is taken (-1) or given back (1) when slice k begins.
+    # What a job needs beside its cores is taken (-1) or given back (1) when slice k begins, behind change ``before``.
     needs, unit = state.needs, state.jobs[b.UNIT, job]
     n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
-    licences, before = profile.amounts.size - n_licences, -1
+    licences = profile.amounts.size - n_licences
     for r in range(n_licences):
         if needs[n_resources + r, job] > 0:
             amount = sign * needs[n_resources + r, job]
@@ -242,11 +255,9 @@ def hold_cores(
         if end == 1:
             k, amount = until, -sign
         for i in range(count):
-            # The latest is the first of its slice: they are added backwards, and so found forwards.
-            place = i if undo else count - 1 - i
-            before = _change(state, profile, k, before, lo[place], hi[place], amount, undo)
+            before = _change(state, profile, k, before, lo[i], hi[i], amount, undo)
         if others:
-            _change_amounts(state, profile, k, job, lo, hi, count, amount, undo)
+            _change_amounts(state, profile, k, before, job, lo, hi, count, amount, undo)
     if stop != b.NEVER:
         _join(profile, until)
     _join(profile, at)
@@ -451,6 +462,15 @@ def _ask(
 
 
 @compiled(inner=True)
+def _needs_others(state: BatchState, job: int) -> bool:
+    # Whether a job needs anything beside cores.
+    needs = 0
+    for r in range(state.counters[b.N_RESOURCES] + state.counters[b.N_LICENCES]):
+        needs += 1 if state.needs[r, job] > 0 else 0
+    return needs > 0
+
+
+@compiled(inner=True)
 def earliest_place(
     state: BatchState,
     profile: CoreProfile,
@@ -470,9 +490,9 @@ def earliest_place(
     jobs, counters, windows = state.jobs, state.counters, state.windows
     ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
     n, length, own = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.WINDOW, job]
-    others = counters[b.N_RESOURCES] + counters[b.N_LICENCES] > 0
+    others = _needs_others(state, job)
     kept_off = own >= 0 or state.partitions[jobs[b.PARTITION, job], b.MASKED] == 1
-    at, ahead, reached, tried = 0, 0, 0, False
+    at, ahead, reached, tried, limit = 0, 0, 0, False, jobs[b.LIMIT, job]
     while at < used and ns[at] < before:
         begin = ns[at]
         stop = begin + length
@@ -483,11 +503,8 @@ def earliest_place(
         if ahead < used and (ahead == at or ns[ahead] < stop):
             at, tried = ahead + 1, False
             continue
-        limit = jobs[b.LIMIT, job]
         if limit > 0 and begin - jobs[b.ELIGIBLE, job] >= counters[b.SWITCH_WAIT]:
-            limit = 0
-        elif limit > 0:
-            tried = False
+            limit, tried = 0, False  # it has waited long enough for few switches
         if own >= 0 and (begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]):
             at, tried = at + 1, False
             continue

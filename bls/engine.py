@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
+from bls.expected_ends import predict
 from bls.host_events import handle_host_events, outages_short
 from bls.job_life import arrive, end_job, for_good, hold_pool, leave_queue, set_stop
 from bls.job_starts import CHOICE_FAILED, PASSED, SCORE_FAILED, start_presets
@@ -244,6 +245,20 @@ def _planned_cores(state: BatchState) -> int:
     return int(min(cores, most * counters[b.WIDEST]))
 
 
+@compiled(inner=True)
+def _overrunning_cores(state: BatchState) -> int:
+    # What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer.
+    counters, jobs = state.counters, state.jobs
+    if counters[b.N_EXPECTED] == 0 or state.expected_ns[0] > counters[b.NOW]:
+        return 0
+    cores = 0
+    for k in range(counters[b.N_EXPECTED]):
+        job = state.expected_job[k]
+        if state.expected_ns[k] <= counters[b.NOW] and jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0:
+            cores += jobs[b.HELD_CORES, job]
+    return int(cores)
+
+
 @compiled(merged=True)
 def _room(state: BatchState) -> int:
     # Whether the arrays have room for whatever one pass may write; a status otherwise.
@@ -262,7 +277,8 @@ def _room(state: BatchState) -> int:
             return PROFILE_FULL
         # There are no more intervals than cores, and so many changes of amounts at the most.
         planned = _planned_cores(state) if counters[b.PLANS] == 1 else 0
-        more = 2 * (counters[b.FREE_CORES] + counters[b.OVERDUE_CORES] + planned) + 2 * state.host_ns.size
+        more = counters[b.FREE_CORES] + counters[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
+        more = 2 * more + 2 * state.host_ns.size
         more *= 1 + counters[b.N_RESOURCES] + counters[b.N_LICENCES]
         if profile.used[b.CHANGES] + more > profile.lo.size:
             return PROFILE_FULL
@@ -384,6 +400,11 @@ def advance(
                         return ATTEMPTS
                 counters[b.N_RUNNING] = heap_drop_top(running_ns, running_job, counters[b.N_RUNNING])
                 end_job(state, account, job, t)
+            while counters[b.PREDICTED] < counters[b.N_ROWS]:
+                # An attempt that joins again knows of all that have ended by now, and not only of those before it.
+                if counters[b.PREDICTS] == 1:
+                    predict(state, counters[b.PREDICTED])
+                counters[b.PREDICTED] += 1
             if others:
                 if counters[b.MORE_OUTAGES] == 1 and outages_short(state, t):
                     return OUTAGES_SHORT

@@ -13,12 +13,15 @@ __all__ = ["corrected_end", "learn", "predict"]
 def predict(state: BatchState, job: int) -> None:
     """Set the estimate of a job that arrives: the mean of the latest in the closest group that tells, else the request.
 
-    Never more than the request, never less than 1 ns.
+    Never more than the request; else never less than ``SHORTEST``. The window of a reservation was checked to be long
+    enough for what its jobs ask for: they are planned with that.
     """
     jobs, history = state.jobs, state.history
     origin = jobs[b.ORIGIN, job]
     most = history.shape[1] - 1
     jobs[b.ESTIMATE, job] = jobs[b.WALLTIME, job]
+    if jobs[b.WINDOW, job] >= 0:
+        return
     for level in range(state.history_least.size):
         group = state.history_group[level, origin]
         if group < 0 or history[group, 0] < state.history_least[level]:
@@ -29,7 +32,8 @@ def predict(state: BatchState, job: int) -> None:
         for k in range(1, n + 1):
             mean += history[group, k] // n
             rest += history[group, k] % n
-        jobs[b.ESTIMATE, job] = min(max(mean + rest // n, 1), jobs[b.WALLTIME, job])
+        shortest = max(state.counters[b.SHORTEST], 1)
+        jobs[b.ESTIMATE, job] = min(max(mean + rest // n, shortest), jobs[b.WALLTIME, job])
         return
 
 

@@ -13,7 +13,7 @@ The definition, for a row r (a job, or a later attempt at one) that joined the q
   instants; what ran or waited when r joined did so. Jobs are withdrawn at the same instants. From t on the schedule
   takes its own course: a job may run elsewhere, be cut by an outage that it escaped in the run, and escape another.
 - Run times are the recorded ones where the run used those. Else a job lasts, wherever it runs, as long as its last
-  attempt did in the run, and its estimate if it never ran.
+  attempt did in the run, and its request if it never ran.
 
 A row that would never start, since it is withdrawn before, cut too often or waits for ever, has no fair start time: -1.
 
@@ -106,7 +106,7 @@ class _Replay:
         for row in range(n, finished.rows):
             self.before[row] = last[self.origin[row]]
             last[self.origin[row]] = row
-        lasted = np.where(self.start[last] >= 0, self.end[last] - self.start[last], jobs[b.ESTIMATE, :n])
+        lasted = np.where(self.start[last] >= 0, self.end[last] - self.start[last], jobs[b.WALLTIME, :n])
         self.length = np.where(jobs[b.RUN, :n] >= 0, jobs[b.RUN, :n], lasted)
 
         eligible, self.cancel = self.eligible[:n], jobs[b.CANCEL, :n]
@@ -289,7 +289,6 @@ class _Noted:
             state.kept_hi[:planned],
             state.host_ns[:hosts],
             state.host_key[:hosts],
-            state.history,
             state.host_status,
             state.host_free,
             state.partitions,
@@ -308,6 +307,12 @@ class _Noted:
             profile.amounts,
         ]
         self.kept = [(view, view.copy()) for view in views if view.size]
+        self.groups = np.zeros(0, np.int64)
+        if state.history.size:
+            # Nobody else can end, and so tell of others.
+            groups = np.unique(state.history_group[:, state.jobs[b.ORIGIN, rows]])
+            self.groups = groups[groups >= 0]
+        self.history = state.history[self.groups]
         self.jobs = state.jobs[:, rows]
         self.ranks = self.jobs[b.RANK]
         self.by_rank = state.by_rank[self.ranks]
@@ -321,5 +326,6 @@ class _Noted:
         state.jobs[:, state.counters[b.N_ROWS] : used] = self.unused  # attempts that there were not
         state.jobs[:, self.rows] = self.jobs
         state.by_rank[self.ranks] = self.by_rank
+        state.history[self.groups] = self.history
         if self.numbers.size:
             state.numbers[:, self.rows] = self.numbers

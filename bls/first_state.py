@@ -168,6 +168,7 @@ def new_state(given: Given) -> BatchState:
     for name, value in given.counters.items():
         counters[name] = value
     counters[b.N_ROWS], counters[b.FREE_CORES], counters[b.WIDEST] = n, n_cores, widest
+    counters[b.PREDICTED] = n
     counters[b.PRESETS_LEFT] = int(jobs[b.PRESET].sum())
     counters[b.PREDICTS] = int(len(given.history_least) > 0)
     counters[b.N_WINDOWS] = given.windows.shape[1]

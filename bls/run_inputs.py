@@ -79,13 +79,18 @@ def estimates_come_later(rules: Rules) -> bool:
     return isinstance(estimator(rules.estimates), HistoryEstimator)
 
 
-def planned_with(workload: Workload, rules: Rules, seed: int) -> Array:
+def planned_with(workload: Workload, rules: Rules, around: Circumstances, seed: int) -> Array:
     """The run times that are planned with, int64 (n,): requests where the estimates come later."""
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
         return workload.estimate_ns
     planned = planned_ns(found, workload, seed)
-    return np.minimum(planned, workload.estimate_ns) if rules.kill_at_walltime else planned
+    if rules.kill_at_walltime:
+        planned = np.minimum(planned, workload.estimate_ns)
+    if around.windows is None or not len(around.windows):
+        return planned
+    # What runs in a window of its own is taken at its word: the window was checked to be long enough for that.
+    return np.where(around.windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
 
 
 def given_for(
@@ -135,10 +140,6 @@ def given_for(
     rank = ranks(policy if order in (b.STATIC, b.REJECTED) else Fcfs(), known, tier)  # type: ignore[arg-type]
     asked, windows = around.requests, around.windows
     countable = allocator.countable and around.interchangeable(platform)
-    # What runs in a window of its own is taken at its word: the window was checked to be long enough for that.
-    planned = known.estimate_ns
-    if windows is not None and len(windows):
-        planned = np.where(windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
     cancel = np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns)
     # A job of which no run time is known runs until it is withdrawn.
     columns = {b.PARTITION: partition, b.USER: user, b.PRESET: workload.preset, b.CANCEL: cancel}
@@ -146,7 +147,7 @@ def given_for(
     columns[b.WALLTIME] = workload.estimate_ns
     given = Given(
         workload.submit_ns,
-        planned,
+        known.estimate_ns,
         workload.cores,
         rank,
         run_ns,
@@ -158,11 +159,13 @@ def given_for(
         parameters=allocator.parameters,
         keep_decisions=rules.keep_decisions,
     )
+    shortest_ns = 1
     if estimates_come_later(rules):
         foretells = estimator(rules.estimates)
         assert isinstance(foretells, HistoryEstimator)
         given.history_group, n_groups = groups(foretells, workload)
         given.history_least = np.full(len(foretells.levels), foretells.least)
+        shortest_ns = foretells.shortest_ns
         given.history = np.zeros((n_groups, 1 + foretells.mean_of), np.int64)
     given.corrections_ns = np.array(CORRECTIONS_NS)
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
@@ -204,6 +207,7 @@ def given_for(
         b.LIMITED: int(bool((limits[:, 1:] < MAX_NS).any())),
         b.N_RESOURCES: 0 if asked is None else asked.per_unit.shape[1],
         b.N_LICENCES: 0 if asked is None else asked.licences.shape[1],
+        b.SHORTEST: shortest_ns,
         b.ACCOUNTS: int(scored is not None and scored.accounts),
     }
     return given

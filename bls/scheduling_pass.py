@@ -61,6 +61,8 @@ def prepare(state: BatchState) -> None:
             continue
         end = corrected_end(state, job, now)
         if end > now:
+            if counters[b.KEEP] == 1:
+                drop_slots(state)  # a slot may be on the very cores
             hold_pool(state, job, now, end, -1)
             jobs[b.EXPECTED, job] = end
             counters[b.N_EXPECTED] = heap_push(state.expected_ns, state.expected_job, counters[b.N_EXPECTED], end, job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ class BatchSimulator:
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
         self.deadline_ns.flags.writeable = False  # policies are given it to look at
-        self.planned_ns = planned_with(workload, self.rules, seed)
+        self.planned_ns = planned_with(workload, self.rules, self.circumstances, seed)
         self.planned_ns.flags.writeable = False
         known = KnownJobs(
             workload.job_id,
@@ -151,7 +152,6 @@ class BatchSimulator:
         )
         given.counters |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on())}
         self.state = first_state.new_state(given)
-        self.view = View(self)
         self.state.counters[b.OBSERVE] = self._looks.next_ns
         self._looks.so_far = self._so_far()
         try:
@@ -167,6 +167,11 @@ class BatchSimulator:
             self._policy_decides: Callable[[View], Any] = policy.decide
             callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
             self.decide = CFunction(callback, DECIDE)
+
+    @cached_property
+    def view(self) -> View:
+        """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
+        return View(self)
 
     @property
     def estimates_differ(self) -> bool:

@@ -23,6 +23,7 @@ from traces.time import MAX_NS, NS_PER_S
 __all__ = [
     "DUPLICATE",
     "MALFORMED",
+    "NAME_LENGTH",
     "NO_PROCESSORS",
     "NO_RUN_TIME",
     "OPTIONAL",
@@ -41,6 +42,9 @@ TOO_WIDE = "wider than the platform"
 #: Why a line is no job, in the order in which the reasons are tested: the first that applies is counted.
 REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
 
+#: The longest name of a further column.
+NAME_LENGTH = 100
+
 _COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
 
 #: The columns that a workload may do without, and what then stands in every row.
@@ -58,6 +62,7 @@ OPTIONAL: Mapping[str, int] = MappingProxyType(
         "wait_ns": -1,
         "status": -1,
         "preset": 0,
+        "application": -1,
     }
 )
 
@@ -116,6 +121,14 @@ class Workload:
         SWF's status, -1 where unknown: 0 failed, 1 completed, 5 cancelled (others in the format's definition).
     preset : ndarray of int64, shape (n,)
         1 for a job that runs already at time 0 (``bls.selection.select``), else 0; such a job is submitted at 0.
+    application : ndarray of int64, shape (n,)
+        Number that the log gives the program that the job runs, -1 where unknown.
+    extras : mapping of str to ndarray of int64, shape (n,)
+        Further columns of a log, by name: any whole numbers, -1 where unknown. Nothing here reads them; they go
+        with their jobs.
+
+    An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
+    so that millions of jobs need no memory for what their log does not say.
 
     Raises
     ------
@@ -147,32 +160,30 @@ class Workload:
     wait_ns: Array = field(default_factory=_unknown)
     status: Array = field(default_factory=_unknown)
     preset: Array = field(default_factory=_zero)
+    application: Array = field(default_factory=_unknown)
+    extras: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        n = np.size(self.job_id)
         for name in (*_COLUMNS, *OPTIONAL):
-            column = np.array(getattr(self, name), dtype=np.int64)  # a copy: nobody else can write to it
-            if column.shape == () and name in OPTIONAL:
-                column = np.full(len(self.job_id), column)
-            if column.shape != (len(self.job_id),):
-                raise InputError(
-                    f"{self.source}: column {name} has shape {column.shape}; allowed: ({len(self.job_id)},)"
-                )
-            column.flags.writeable = False
-            object.__setattr__(self, name, column)
-        if len(self) == 0:
+            where = f"{self.source}: column {name}"
+            object.__setattr__(self, name, _kept(getattr(self, name), n, name in OPTIONAL, where))
+        if n == 0:
             raise InputError(f"{self.source}: a workload needs at least one job")
+        extras = {name: _further(name, column, n, self.source) for name, column in self.extras.items()}
+        object.__setattr__(self, "extras", MappingProxyType(extras))
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*_COLUMNS, *OPTIONAL):
             column = getattr(self, name)
             highest = 1 if name == "preset" else MAX_NS
-            for value in (int(column.min()), int(column.max())):
+            for value in _ends(column):
                 if not lowest[name] <= value <= highest:
                     allowed = f"{lowest[name]} to {highest}"
                     raise InputError(f"{self.source}: {name} {value} is out of range; allowed: {allowed}")
         later = np.diff(self.submit_ns)
         if np.any((later < 0) | ((later == 0) & (np.diff(self.line) <= 0))):
             raise InputError(f"{self.source}: jobs are not sorted by (submit, line)")
-        if np.any(np.diff(np.sort(self.job_id)) == 0):
+        if not _ascends(self.job_id) and np.any(np.diff(np.sort(self.job_id)) == 0):
             raise InputError(f"{self.source}: two jobs have the same number")
         early = np.flatnonzero((self.cancel_ns >= 0) & (self.cancel_ns < self.submit_ns))
         if len(early):
@@ -199,6 +210,8 @@ class Workload:
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt by the constructor: a copy in another process is checked and read-only too.
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values |= {name: _packed(values[name]) for name in OPTIONAL}
+        values["extras"] = {name: _packed(column) for name, column in self.extras.items()}
         return Workload, tuple((values | {"rejects": dict(self.rejects)}).values())
 
     def take(self, rows: Array, **changes: Any) -> Workload:
@@ -211,7 +224,9 @@ class Workload:
         **changes
             Other values for the fields, as ``submit_ns``; columns as long as the rows taken.
         """
-        taken = {name: getattr(self, name)[rows] for name in (*_COLUMNS, *OPTIONAL)}
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        taken |= {name: _taken(getattr(self, name), rows) for name in OPTIONAL}
+        taken["extras"] = {name: _taken(column, rows) for name, column in self.extras.items()}
         return replace(self, **(taken | changes))
 
     @classmethod
@@ -224,6 +239,7 @@ class Workload:
         source: str,
         n_lines: int,
         extra: Mapping[str, Array] | None = None,
+        extras: Mapping[str, Array] | None = None,
     ) -> Workload:
         """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
 
@@ -237,7 +253,11 @@ class Workload:
         header, rejects, source, n_lines
             As the attributes; ``rejects`` without the duplicates.
         extra : mapping of str to ndarray, optional
-            Any of the columns of :data:`OPTIONAL`, as long as the others.
+            Any of the columns of :data:`OPTIONAL`, as long as the others or one number for all rows.
+        extras : mapping of str to ndarray, optional
+            Further columns of the log, by name, as long as the others or one number for all rows.
+
+        Arrays that own their numbers and are read-only are kept as they are; others are copied.
 
         Raises
         ------
@@ -249,22 +269,34 @@ class Workload:
                 raise one_of("column", name, OPTIONAL, source)
         if len(columns[0]) == 0:
             lines = f"{n_lines} line{'s' * (n_lines != 1)}"
-            raise InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}")
-        kept = np.sort(np.unique(columns[0], return_index=True)[1])
-        duplicates = len(columns[0]) - len(kept)
-        submit = columns[1][kept]
-        named = dict(zip(_COLUMNS, columns, strict=True)) | dict(extra or {})
-        if duplicates or np.any(submit[1:] < submit[:-1]):
-            rows = kept[np.argsort(submit, kind="stable")]
-            named = {name: column[rows] for name, column in named.items()}
+            other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
+            raise InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
+        named: dict[str, Any] = dict(zip(_COLUMNS, columns, strict=True)) | dict(extra or {})
+        others = dict(extras or {})
+        submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
+        kept: Array | None = None
+        if not _ascends(np.asarray(columns[0])):
+            kept = np.sort(np.unique(columns[0], return_index=True)[1])
+            duplicates = len(columns[0]) - len(kept)
+            submit = submit[kept]
+        if np.any(submit[1:] < submit[:-1]):
+            reordered = int(np.count_nonzero(submit < np.maximum.accumulate(submit)))
+            order = np.argsort(submit, kind="stable")
+            kept = order if kept is None else kept[order]
+        elif not duplicates:
+            kept = None
+        if kept is not None:
+            named = {name: _taken(column, kept) for name, column in named.items()}
+            others = {name: _taken(column, kept) for name, column in others.items()}
         return cls(
             **named,
             header=tuple(header),
             rejects={**rejects, DUPLICATE: rejects.get(DUPLICATE, 0) + duplicates},
-            reordered=int(np.count_nonzero(submit < np.maximum.accumulate(submit))),
+            reordered=reordered,
             clamped=0,
             source=source,
             n_lines=n_lines,
+            extras=others,
         )
 
     @classmethod
@@ -277,8 +309,8 @@ class Workload:
             Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
             A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
             ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` (an instant),
-            ``wait_s``, ``status`` and ``preset``. A ``run_s`` of None, with an estimate and ``cancel_s``, is that
-            of a job whose run time nobody knows, as it was cancelled before its start.
+            ``wait_s``, ``status``, ``preset`` and ``application``. A ``run_s`` of None, with an estimate and
+            ``cancel_s``, is that of a job whose run time nobody knows, as it was cancelled before its start.
         source : str
             A name for messages.
 
@@ -303,6 +335,62 @@ class Workload:
         if made.rejects[DUPLICATE]:
             raise InputError(f"{source}: two jobs have the same number")
         return made
+
+
+def _kept(values: Any, n: int, optional: bool, where: str) -> Array:
+    """``values`` as a read-only column that nobody else can write to; one number for all rows is kept as one."""
+    given = np.asarray(values, dtype=np.int64)
+    if optional and given.ndim == 0:
+        return _constant(int(given), n)
+    if given.shape != (n,):
+        raise InputError(f"{where} has shape {given.shape}; allowed: ({n},)")
+    if optional and n:
+        lowest, highest = _ends(given)
+        if lowest == highest:
+            return _constant(lowest, n)
+    if given.base is None and not given.flags.writeable and given.flags.c_contiguous:
+        return given
+    column = np.array(given)
+    column.flags.writeable = False
+    return column
+
+
+def _constant(value: int, n: int) -> Array:
+    return np.broadcast_to(np.int64(value), (n,))
+
+
+def _is_constant(column: Array) -> bool:
+    # One number for all rows: the next row is where the first is.
+    return column.ndim == 0 or (len(column) > 0 and column.strides == (0,))
+
+
+def _packed(column: Array) -> Array:
+    return np.array(column.flat[0]) if _is_constant(column) else column
+
+
+def _taken(column: Any, rows: Array) -> Array:
+    values = np.asarray(column)
+    return _packed(values) if _is_constant(values) else np.asarray(values[rows])
+
+
+def _ends(column: Array) -> tuple[int, int]:
+    if _is_constant(column):
+        return int(column[0]), int(column[0])
+    return int(column.min()), int(column.max())
+
+
+def _ascends(column: Array) -> bool:
+    return bool(np.all(column[1:] > column[:-1]))
+
+
+def _further(name: object, column: Any, n: int, source: str) -> Array:
+    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= NAME_LENGTH:
+        allowed = f"1 to {NAME_LENGTH} printable characters"
+        raise InputError(f"{source}: a further column is called {shown(name)}; allowed: {allowed}")
+    values = np.asarray(column)
+    if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64):
+        raise InputError(f"{source}: column {name} is of type {values.dtype}; allowed: int64")
+    return _kept(values, n, True, f"{source}: column {name}")
 
 
 def rejects_text(rejects: Mapping[str, int]) -> str:

@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 WorkloadArgument = Annotated[
-    str, typer.Argument(metavar="WORKLOAD", help="An SWF file, plain or gzipped; or 'sample'.")
+    str,
+    typer.Argument(metavar="WORKLOAD", help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; or 'sample'."),
 ]
 PlatformOption = Annotated[
     str | None,

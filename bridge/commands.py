@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,6 +39,7 @@ from bridge.cli_options import (
     WorkersOption,
     WorkloadArgument,
 )
+from bridge.workload_commands import workload_app
 
 __all__ = ["app", "say"]
 
@@ -52,7 +52,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-workload_app = typer.Typer(help="Look at workloads.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(workload_app, name="workload")
 
 
@@ -226,12 +225,15 @@ def run_command(
     ] = False,
     tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, a row a task.")] = False,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show the run while it is under way, as twolevel watch.")
+    ] = False,
     force: ForceOption = False,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
     from bridge.couplings import PeerOptions
     from bridge.couplings import coupling as known_coupling
-    from bridge.progress import Progress
+    from bridge.progress import Broadcast
     from bridge.results_directory import fresh_directory
     from bridge.run_record import write_run
     from bridge.scenario import RECORDED, Options, Scenario, platform_of
@@ -262,7 +264,7 @@ def run_command(
     jobs = _fitted(log, machine, select, oversize, preset)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
-    with fresh_directory(target, force) as folder, Progress(len(jobs)) as watch:
+    with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tasks or trace
         result = run(scenario, coupling_name=coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch)
         arguments = {
@@ -288,6 +290,18 @@ def run_command(
         say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")
     print(_table(result.summary()))
     say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
+
+
+@app.command("watch", short_help="Show a run that is under way.", epilog="Example: twolevel watch results --once")
+def watch_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
+    once: Annotated[bool, typer.Option("--once", help="One look, then exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each look as a line of JSON.")] = False,
+) -> None:
+    """Show a run that is under way in another terminal: clock, queue, use of the machine, map of the hosts."""
+    from bridge.watch import watch_run
+
+    raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
 
 
 @app.command(
@@ -383,22 +397,6 @@ def grid_command(
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-@workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
-def workload_info(
-    workload: WorkloadArgument,
-    platform: PlatformOption = None,
-    oversize: OversizeOption = "reject",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Describe a workload: jobs, span, widths, rejects by reason, busiest day, load on the platform."""
-    from bls.description import describe
-    from bridge.scenario import platform_of
-
-    machine = platform_of(platform)
-    described = describe(_fitted(_read(workload), machine, "all", oversize), machine)
-    print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else described)
 
 
 @app.command(

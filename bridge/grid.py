@@ -256,7 +256,9 @@ def makespan_table(rows: Sequence[Cell], grid: Grid) -> str:
         group = rows[at : at + len(grid.variation)]
         base = group[0]["makespan_ns"]
         texts = [f"{group[0]['makespan_ns'] / hour:.3f} h"]
-        texts += [f"{row['makespan_ns'] / hour:.3f} h ({row['makespan_ns'] / base:.3f}×)" for row in group[1:]]
+        for row in group[1:]:
+            ratio = f" ({row['makespan_ns'] / base:.3f}×)" if base else ""  # 0: no job ran
+            texts.append(f"{row['makespan_ns'] / hour:.3f} h{ratio}")
         lines.append([f"{batch_label(group[0]['bls'], group[0]['backfill'])} × {group[0]['als']}", *texts])
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return os.linesep.join(

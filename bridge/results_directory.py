@@ -30,6 +30,8 @@ def check_target(target: Path, force: bool) -> None:
         If it exists and ``force`` is off; if it exists and is no result of ours, whatever ``force`` is; or if it cannot
         be made.
     """
+    if str(target).encode("utf-8", "ignore").decode() != str(target):
+        raise InputError(f"--out: {str(target)!r} is no text in UTF-8")
     try:
         if target.exists() or target.is_symlink():
             if not force:

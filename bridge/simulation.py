@@ -13,6 +13,7 @@ from als.techniques import Technique
 from bls import batch_state as b
 from bls import engine
 from bls.allocators import Allocator
+from bls.estimates import AnyEstimator
 from bls.fair_start import check_fair_start, fair_starts
 from bls.platform import Platform
 from bls.policies import AnyPolicy
@@ -22,8 +23,8 @@ from bls.surroundings import Surroundings
 from bls.view import Observer
 from bls.workload import Workload
 from bls.workloads import read_workload
-from bridge.couplings import Applications, PeerOptions, Watch, coupling
-from bridge.couplings.contract import nothing_done
+from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
+from bridge.couplings.contract import Pace, nothing_done
 from bridge.memory import free_memory_bytes
 from bridge.messages import MAX_CORES
 from bridge.result import BatchNotes, Result
@@ -32,9 +33,6 @@ from traces.errors import InputError
 from traces.ledger import JobRecords, Ledger
 
 __all__ = ["run", "simulate"]
-
-#: Jobs between two looks at the clock where there is no application level.
-_PAUSE_JOBS = 100_000
 
 #: Memory of one task's record while it is made.
 _RECORD_BYTES = 36
@@ -57,7 +55,8 @@ def _check_memory(scenario: Scenario) -> None:
 
 
 def _run_recorded(scenario: Scenario, simulator: BatchSimulator, watch: Watch) -> Applications:
-    while simulator.advance(_PAUSE_JOBS) != engine.DONE:
+    pace = Pace()
+    while simulator.advance(pace.ends()) != engine.DONE:
         watch(simulator.ended, simulator.now_ns)
     return nothing_done(scenario, simulator)
 
@@ -143,7 +142,7 @@ def run(
     peers : PeerOptions, optional
         How application processes are run.
     watch : Watch
-        Told of the progress.
+        Told of the progress; and shown the run, if it is a ``bridge.couplings.RunWatch``.
 
     Returns
     -------
@@ -171,10 +170,14 @@ def run(
         )
     began = time.perf_counter()
     simulator = _simulator(scenario, scenario.observers)
+    if isinstance(watch, RunWatch):
+        watch.begin(scenario, simulator, coupling_name)
     if scenario.technique is None:
         applications = _run_recorded(scenario, simulator, watch)
     else:
         applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, peers=peers)
+    if isinstance(watch, RunWatch):
+        watch.finish()
     cost = {"name": coupling_name, "simulation_s": time.perf_counter() - began, **applications.cost}
     return Result(scenario, _ledger(scenario, simulator, applications), cost, _notes(scenario, simulator, fair_start))
 
@@ -194,6 +197,7 @@ def simulate(
     slack: float = 2.0,
     allocator: str | Allocator = "first-fit",
     backfill: str | int | None = None,
+    estimates: str | AnyEstimator | None = None,
     rules: Rules | None = None,
     surroundings: Surroundings | None = None,
     preset: bool = False,
@@ -213,7 +217,7 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload, or the path of an SWF file, plain or gzipped.
+        A workload, or the path of one in any format of ``bls.workloads``, plain or gzipped.
     platform : Platform, str or Path, optional
         A platform, or the path of a TOML file; default the two-level paper's 4 hosts × 64 cores.
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
@@ -224,6 +228,8 @@ def simulate(
         What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
     backfill : str or int, optional
         ``none``, ``easy``, ``conservative``, or a number of reservations: that of ``rules`` by default.
+    estimates : str or estimator, optional
+        Who says how long jobs run (``bls.estimates``): that of ``rules`` by default.
     rules : Rules, optional
         How the batch level behaves: see :class:`bls.rules.Rules`.
     surroundings : Surroundings, optional
@@ -267,6 +273,8 @@ def simulate(
     rules = rules or Rules()
     if backfill is not None:
         rules = replace(rules, backfill=str(backfill))
+    if estimates is not None:
+        rules = replace(rules, estimates=estimates)
     options = Options(
         bls, als, variation, tasks_per_core, seed, slack, overhead_ns, allocator, rules, surroundings or Surroundings()
     )

@@ -13,7 +13,19 @@ from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
 from reference.cluster import NeverFinishes, run
-from reference.machine import Attempt, Host, Job, Machine, Partition, Rules, Window
+from reference.machine import (
+    LAST_TWO,
+    MINUTE,
+    PROFILE,
+    Attempt,
+    Host,
+    Job,
+    Machine,
+    Partition,
+    Predictor,
+    Rules,
+    Window,
+)
 
 ORDERS = ("fcfs", "sjf", "ljf", "edf", "saf", "wfp3", "unicef", "f1", "f2", "f3", "f4")
 ALLOCATORS = ("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology")
@@ -38,10 +50,20 @@ FEATURES = (
     "outages",
     "presets",
     "cost",
+    "estimates",  # others than the requests
 )
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
+
+#: Who predicts: nobody, those there are, and others.
+PREDICTORS = (
+    None,
+    LAST_TWO,
+    PROFILE,
+    Predictor((("user", "cores"), ("group",), ("user",)), 3, 2),
+    Predictor((("application",), ()), 4, 1),
+)
 
 _T = TypeVar("_T")
 
@@ -136,7 +158,7 @@ class _Rolled:
 
 def _case(choose: Choice, features: Collection[str], max_jobs: int) -> BatchCase:
     has: dict[str, bool] = {name: name in features and choose.number(0, 2) == 2 for name in FEATURES}
-    scale = choose.one(SCALES)
+    scale = choose.one((*SCALES, MINUTE) if has["estimates"] else SCALES)
     rules = _rules(choose, has, scale)
     machine = _machine(choose, has, scale)
     jobs = sorted(
@@ -162,7 +184,7 @@ def _rules(choose: Choice, has: dict[str, bool], scale: int) -> Rules:
         allocator = "topology"
     if has["given"]:
         allocator = "given"
-    return Rules(
+    rules = Rules(
         order=choose.one(ORDERS if has["orders"] else ("fcfs", "sjf")),
         depth=depth,
         keep=depth is None and choose.one((False, True)),
@@ -173,6 +195,11 @@ def _rules(choose: Choice, has: dict[str, bool], scale: int) -> Rules:
         slack=choose.one((0.0, 0.5, 1.0, 2.0)),
         seed=choose.number(0, 3),
     )
+    if has["estimates"]:
+        rules = replace(rules, predictor=choose.one(PREDICTORS))
+        if choose.one((False, True)):
+            rules = replace(rules, corrections=(scale, 3 * scale, 2 * scale))
+    return rules
 
 
 def _machine(choose: Choice, has: dict[str, bool], scale: int) -> Machine:
@@ -270,6 +297,21 @@ def _job(choose: Choice, has: dict[str, bool], scale: int, machine: Machine, rul
         wanted = frozenset(range(first, first + cores))
     job = Job(0, submit * scale, run * scale, cores, estimate * scale, wanted, unit_cores=unit)
     job = replace(job, user=choose.number(0, 1), partition=choose.number(0, len(machine.partitions) - 1))
+    if has["estimates"]:
+        run = max(
+            1, run
+        )  # or one would be predicted to run for 1 ns, and a plan behind a job that is overdue be looked at each
+        planned = choose.one((None, max(1, run), choose.number(1, 8))) if rules.predictor is None else None
+        job = replace(
+            job,
+            run=run * scale,
+            estimate=scale * max(1, choose.one((estimate, 2 * run, 4 * run, choose.number(1, 60)))),
+            planned=None if planned is None else planned * scale,
+            user=choose.number(-1, 1),
+            group=choose.number(-1, 1),
+            application=choose.number(-1, 1),
+            queue=choose.number(-1, 0),
+        )
     if maybe("unknown"):
         return replace(job, run=-1, cancel=(submit + choose.number(0, 12)) * scale)
     if maybe("cancel"):
@@ -284,7 +326,8 @@ def _job(choose: Choice, has: dict[str, bool], scale: int, machine: Machine, rul
         job = replace(job, limit=choose.number(1, 2))
     reserved = [number for number, window in enumerate(machine.windows) if not window.maintenance]
     if len(reserved) > 0 and choose.one((False, True)):
-        job = replace(job, window=choose.one(reserved))
+        # What it asks for is for a reservation.
+        job = replace(job, window=choose.one(reserved), estimate=estimate * scale)
     return job
 
 

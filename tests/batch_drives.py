@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from batch_cases import BatchCase
 from reference import orders, room
-from reference.machine import Attempt, Job, Machine
+from reference.machine import MINUTES, Attempt, Job, Machine, Predictor
 from reference.machine import Rules as CaseRules
 
 from bls import batch_state as b
@@ -21,11 +21,13 @@ from bls.allocators import ALLOCATORS, PLACE
 from bls.batch_state import BatchState
 from bls.circumstances import Circumstances
 from bls.dependencies import dependencies
+from bls.estimates import HistoryEstimator
 from bls.first_state import Given
 from bls.outages import NEVER, Outages
 from bls.partitions import Partition
 from bls.platform import HostGroup, Platform
 from bls.policies import ACCOUNT, POLICIES, SCORE, KnownJobs, ScoringPolicy, ranks, scoring
+from bls.policies.by_prediction import by_prediction
 from bls.policies.contract import DECIDE, no_account, no_decision, no_score
 from bls.resources import Requests
 from bls.rules import Rules
@@ -125,10 +127,35 @@ def known_jobs(case: BatchCase) -> KnownJobs:
     return KnownJobs(
         int64(job.number for job in jobs),
         int64(job.submit for job in jobs),
-        int64(job.estimate for job in jobs),
+        int64(_planned(job, case.rules) for job in jobs),
         int64(orders.deadline(job, case.rules.slack) for job in jobs),
         int64(job.cores for job in jobs),
     )
+
+
+def _planned(job: Job, rules: CaseRules) -> int:
+    # What a job is planned with, as far as that is known before the simulation.
+    if job.planned is None or job.window is not None:
+        return job.estimate
+    return min(job.planned, job.estimate) if rules.kill else job.planned
+
+
+def _history(case: BatchCase) -> dict[str, Array]:
+    # Which groups of jobs tell of which; each group by what its jobs have in common.
+    predictor = case.rules.predictor
+    if predictor is None:
+        return {"corrections_ns": int64(case.rules.corrections)}
+    seen: dict[tuple[object, ...], int] = {}
+    rows = []
+    for place, level in enumerate(predictor.levels):
+        columns = [[getattr(job, name) for name in level] for job in case.jobs]
+        rows.append([seen.setdefault((place, *own), len(seen)) if min(own, default=0) >= 0 else -1 for own in columns])
+    return {
+        "corrections_ns": int64(case.rules.corrections),
+        "history_group": int64(rows),
+        "history_least": int64([predictor.least] * len(predictor.levels)),
+        "history": np.zeros((len(seen), 1 + predictor.mean_of), np.int64),
+    }
 
 
 def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
@@ -136,6 +163,8 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
     jobs, machine, rules = case.jobs, case.machine, case.rules
     n, n_hosts, n_parts = len(jobs), len(machine.hosts), len(machine.partitions)
     known, policy = known_jobs(case), POLICIES[rules.order if isinstance(rules.order, str) else "fcfs"]
+    if rules.predictor is not None:
+        policy = by_prediction(policy)
     allocator = ALLOCATORS[rules.allocator].with_parameters(seed=rules.seed)
     tier = int64(machine.partitions[job.partition].tier for job in jobs)
     dynamic = scoring(policy, known) if isinstance(policy, ScoringPolicy) else None
@@ -180,7 +209,9 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             b.UNIT: int64(job.unit_cores for job in jobs),
             b.LIMIT: int64(job.limit for job in jobs),
             b.WINDOW: int64(-1 if job.window is None else job.window for job in jobs),
+            b.WALLTIME: int64(job.estimate for job in jobs),
         },
+        **_history(case),
         wanted_first=int64(np.cumsum([0] + [len(some) for some in wanted])),
         wanted_lo=int64(core for some in wanted for core in some),
         wanted_hi=int64(core + 1 for some in wanted for core in some),
@@ -259,7 +290,8 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
                 return None
             cancel = window.end if cancel is None else min(cancel, window.end)
         jobs.append(replace(job, run=max(job.run, 1) if job.run >= 0 else -1, cancel=cancel, window=place))
-    return replace(case, jobs=tuple(jobs), machine=replace(machine, windows=tuple(machine.windows[k] for k in places)))
+    machine = replace(machine, windows=tuple(machine.windows[k] for k in places))
+    return BatchCase(tuple(jobs), machine, replace(case.rules, corrections=MINUTES))
 
 
 def platform_of(machine: Machine) -> Platform:
@@ -317,7 +349,7 @@ def workload_of(jobs: Sequence[Job]) -> Workload:
         np.arange(1, len(jobs) + 1),
     ]
     extra = {
-        "user": int64(job.user for job in jobs),
+        **{name: int64(getattr(job, name) for job in jobs) for name in ("user", "group", "queue", "application")},
         "cancel_ns": int64(-1 if job.cancel is None else job.cancel for job in jobs),
         "status": int64(1 if each else 5 for each in known),
         "preceding": int64(-1 if job.after is None else jobs[job.after].number for job in jobs),
@@ -327,8 +359,35 @@ def workload_of(jobs: Sequence[Job]) -> Workload:
     return Workload.from_lines(columns, header=(), rejects={}, source="case", n_lines=len(jobs), extra=extra)
 
 
+@dataclass(frozen=True)
+class Said:
+    """An estimator of one's own: for each job of a case what is said of it."""
+
+    planned: tuple[int, ...]
+    name: str = "said"
+
+    def planned_ns(self, workload: Workload, seed: int) -> Array:
+        return int64(self.planned)
+
+
+def estimates_of(case: BatchCase) -> str | Said | HistoryEstimator:
+    """Who says what the jobs of a case are planned with."""
+    predictor = case.rules.predictor
+    if predictor is not None:
+        return estimator_of(predictor)
+    if all(job.planned is None for job in case.jobs):
+        return "requested"
+    return Said(tuple(job.estimate if job.planned is None else job.planned for job in case.jobs))
+
+
+def estimator_of(predictor: Predictor) -> HistoryEstimator:
+    """A predictor as users say it."""
+    levels = tuple(tuple("estimate_ns" if name == "estimate" else name for name in level) for level in predictor.levels)
+    return HistoryEstimator("predictor", levels, predictor.mean_of, predictor.least, shortest_ns=1)
+
+
 def rules_of(rules: CaseRules) -> Rules:
-    """The rules of a case as users say them."""
+    """The rules of a case as users say them, but for the estimates."""
     return Rules(
         backfill="conservative" if rules.depth is None else str(rules.depth),
         conservative="keep" if rules.keep else "rebuild",
@@ -382,7 +441,7 @@ def simulator_of(case: BatchCase, **options: Any) -> BatchSimulator:
     policy = POLICIES[case.rules.order if isinstance(case.rules.order, str) else "fcfs"]
     requested = {job.number: cores_text(job.wanted) for job in case.jobs if job.wanted is not None}
     usual: dict[str, Any] = {
-        "rules": rules_of(case.rules),
+        "rules": replace(rules_of(case.rules), estimates=estimates_of(case)),
         "circumstances": circumstances_of(case, platform, workload),
         "slack": float(case.rules.slack),
         "recorded": True,

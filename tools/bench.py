@@ -17,12 +17,11 @@ import os
 import resource
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,9 @@ from bridge.doctor import versions
 from bridge.scenario import Options, Scenario, load_workload
 from bridge.simulation import run
 from tools.bench_batch import batch_engine, python_policy
-from tools.bench_rows import CURIE, ROOT, Row, log, row, timed
+from tools.bench_rows import CURIE, ROOT, Row, command, log, row, timed
 from tools.bench_wide import which_cores
+from tools.bench_workloads import generator, readers, rejected
 from traces.compiled import as_value
 from traces.exporters.otf2 import write_otf2
 from traces.ledger import Ledger
@@ -52,6 +52,14 @@ def _two_level(workload: Workload, coupling: str, als: str = "static") -> tuple[
     scenario = Scenario.of(workload, PAPER, Options(bls="fcfs", als=als, variation=0.25, seed=1))
     result = run(scenario, coupling_name=coupling, keep_tasks=False, peers=PeerOptions(workers=2))
     return result.coupling["simulation_s"], result
+
+
+def _inline_s(workload: Workload) -> float:
+    return _two_level(workload, "inline")[0]
+
+
+def _simulation_s(scenario: Scenario) -> float:
+    return float(run(scenario, keep_tasks=False).coupling["simulation_s"])
 
 
 def couplings() -> list[Row]:
@@ -67,25 +75,12 @@ def couplings() -> list[Row]:
     return rows
 
 
-def _command(*words: str, folder: Path) -> tuple[float, float]:
-    # Wall seconds and MiB of a whole command.
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bridge.cli", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder
-    )
-    assert process.stderr is not None
-    said = process.stderr.read().decode()
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, said
-    return time.perf_counter() - began, usage.ru_maxrss / 1024
-
-
 def _whole(case: str, must: str, runs: int, *words: str) -> list[Row]:
     seconds, memory = [], []
     with tempfile.TemporaryDirectory() as scratch:
         for at in range(runs + 1):
             out = Path(scratch) / f"r{at}"
-            took, mib = _command(*words, "--out", str(out), folder=Path(scratch))
+            took, mib = command(*words, "--out", str(out), folder=Path(scratch))
             record = json.loads((out / "run.json").read_text())
             assert (record["workload"]["jobs"], record["workload"]["lines"]) == (241_794, 312_826)
             assert record["metrics"]["tasks"] > 12_900_000
@@ -183,7 +178,7 @@ def _binding() -> float:
 def start_up() -> list[Row]:
     """``twolevel --help``."""
     with tempfile.TemporaryDirectory() as scratch:
-        return [row("twolevel --help", "≤ 0.4 s", timed(lambda: _command("--help", folder=Path(scratch))[0], 7))]
+        return [row("twolevel --help", "≤ 0.4 s", timed(lambda: command("--help", folder=Path(scratch))[0], 7))]
 
 
 def grid() -> list[Row]:
@@ -192,7 +187,7 @@ def grid() -> list[Row]:
 
     def work() -> float:
         with tempfile.TemporaryDirectory() as scratch:
-            took, _ = _command(*words, "--out", str(Path(scratch) / "g"), folder=Path(scratch))
+            took, _ = command(*words, "--out", str(Path(scratch) / "g"), folder=Path(scratch))
             assert len(json.loads((Path(scratch) / "g" / "grid.json").read_text())["cells"]) == 60
             return took
 
@@ -205,7 +200,7 @@ def scaling(figure: Path) -> list[Row]:
     rows, by_jobs, by_cores = [], [], []
     for n in (1_000, 10_000, 100_000):
         workload = load_workload(whole, PAPER, selection=f"first:{n}")
-        seconds = timed(lambda workload=workload: _two_level(workload, "inline")[0], 3)
+        seconds = timed(partial(_inline_s, workload), 3)
         rows.append(row(f"{n:,} jobs, fcfs-static, inline", "linear in jobs", seconds,
                         note=f"{1e6 * statistics.median(seconds) / n:.2f} µs a job"))  # fmt: skip
         by_jobs.append((n, seconds))
@@ -215,7 +210,7 @@ def scaling(figure: Path) -> list[Row]:
         base = load_workload(whole, PAPER, selection="first:10000")
         workload = base.take(np.arange(len(base)), cores=base.cores * (cores // 256))
         scenario = Scenario.of(workload, machine, Options(als="static", variation=0.25, seed=1))
-        seconds = timed(lambda scenario=scenario: run(scenario, keep_tasks=False).coupling["simulation_s"], 3)
+        seconds = timed(partial(_simulation_s, scenario), 3)
         tasks = int(workload.cores.sum())
         rows.append(row(f"10,000 jobs on {cores:,} cores", "", seconds,
                         note=f"{1e9 * statistics.median(seconds) / tasks:.0f} ns a task"))  # fmt: skip
@@ -236,6 +231,9 @@ def main() -> None:
         "batch": batch_engine,
         "python": python_policy,
         "wide": which_cores,
+        "readers": readers,
+        "rejected": rejected,
+        "generator": generator,
         "application": application_engine,
         "otf2": otf2_writer,
         "help": start_up,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,3 +56,27 @@ def row(
     """The row of these seconds; with ``per`` as a rate, so many things a second."""
     figures = [per / s for s in seconds] if per else seconds
     return Row(case, statistics.median(figures), unit, must, min(figures), max(figures), len(figures), note)
+
+
+# A process is charged with the memory of the one that it was made from: one of a small process in between is not.
+_BETWEEN = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)
+"""
+
+
+def command(*words: str, folder: Path) -> tuple[float, float]:
+    """Wall seconds and MiB of a whole command of ``twolevel``."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", _BETWEEN, sys.executable, "-m", "bridge.cli", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    return time.perf_counter() - began, int(done.stdout) / 1024

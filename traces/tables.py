@@ -25,6 +25,7 @@ __all__ = [
     "PLANNED",
     "TASK_COLUMNS",
     "jobs_frame",
+    "read_jobs",
     "read_tasks",
     "rows_frame",
     "tasks_frame",
@@ -212,3 +213,14 @@ def read_tasks(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, TASK_COLUMNS)
+
+
+def read_jobs(path: Path) -> pd.DataFrame:
+    """Read a jobs.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, JOB_COLUMNS)

@@ -6,8 +6,8 @@ history (:class:`HistoryEstimator`)
     Predicts a job's run time when it arrives, from jobs that have ended by then. The engine does that; an estimator of this
     kind only says which jobs tell of which.
 
-In both cases the request, which the workload calls estimate, stays what it is: a job is killed, if at all, at its request,
-its deadline follows from it, and a prediction never exceeds it.
+In both cases the request, which the workload calls estimate, stays what it is: a job is killed, if at all, at its request, and
+its deadline follows from it. What is predicted from history never exceeds it; nor does what is known, where jobs are killed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 
 from bls.workload import Workload
 from traces.compiled import Array
-from traces.errors import PluginError, one_of
+from traces.errors import PluginError, TwolevelError, one_of
 from traces.ranges import whole
+from traces.time import MAX_NS, NS_PER_S
 
 __all__ = ["ALIKE", "CORRECTIONS_NS", "AnyEstimator", "HistoryEstimator", "KnowingEstimator", "groups", "planned_ns"]
 
@@ -62,12 +63,16 @@ class HistoryEstimator:
         Of how many of the latest, 1 to 1000.
     least : int
         How many must have ended in a group for it to tell, 1 to ``mean_of``.
+    shortest_ns : int
+        No prediction is shorter, but for that of a job that asks for less; from 1. Logs count in seconds; and a plan of
+        nothing but instants would be made again and again while a job is overdue.
     """
 
     name: str
     levels: tuple[tuple[str, ...], ...]
     mean_of: int = 1
     least: int = 1
+    shortest_ns: int = NS_PER_S
 
     def __post_init__(self) -> None:
         for level in self.levels:
@@ -76,6 +81,7 @@ class HistoryEstimator:
                     raise one_of("column", column, ALIKE, f"estimator {self.name}")
         whole(f"estimator {self.name}: mean_of", self.mean_of, 1, 1000)
         whole(f"estimator {self.name}: least", self.least, 1, self.mean_of)
+        whole(f"estimator {self.name}: shortest_ns", self.shortest_ns, 1, MAX_NS)
 
 
 AnyEstimator: TypeAlias = KnowingEstimator | HistoryEstimator
@@ -87,9 +93,15 @@ def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Ar
     Raises
     ------
     PluginError
-        If it gives something else than a run time from 1 ns on for every job.
+        If it fails, or gives something else than a run time from 1 ns on for every job.
     """
-    found = np.asarray(estimator.planned_ns(workload, seed))
+    try:
+        found = np.asarray(estimator.planned_ns(workload, seed))
+    except TwolevelError:
+        raise
+    except Exception as error:  # whatever it is, it is the estimator's
+        what = f"{type(error).__name__}: {error}"
+        raise PluginError(f"estimator {estimator.name}: planned_ns() failed: {what}") from error
     if found.shape != (len(workload),) or found.dtype.kind != "i" or int(found.min()) < 1:
         raise PluginError(
             f"estimator {estimator.name}: planned_ns() gave {found.dtype} of shape {found.shape}; "
@@ -107,17 +119,23 @@ def groups(estimator: HistoryEstimator, workload: Workload) -> tuple[Array, int]
     n = len(workload)
     found = np.full((len(estimator.levels), n), -1, np.int64)
     count = 0
+    values = {column: _numbered(getattr(workload, column)) for level in estimator.levels for column in level}
     for place, level in enumerate(estimator.levels):
-        columns = [getattr(workload, column) for column in level]
         known = np.ones(n, bool)
-        for column in columns:
-            known &= column >= 0
+        for column in level:
+            known &= getattr(workload, column) >= 0
         if not known.any():
             continue
-        if columns:
-            alike = np.unique(np.stack([column[known] for column in columns]), axis=1, return_inverse=True)[1].ravel()
-        else:
-            alike = np.zeros(n, np.int64)
+        alike = np.zeros(int(known.sum()), np.int64)
+        for column in level:
+            # Both numbers are below n: no two pairs are made one, and n² fits.
+            alike = _numbered(alike * n + values[column][known])
         found[place, known] = count + alike
         count += int(alike.max()) + 1
     return found, count
+
+
+def _numbered(values: Array) -> Array:
+    # Equal values by the same number, from 0 on without gaps.
+    numbers: Array = np.unique(values, return_inverse=True)[1].ravel()
+    return numbers

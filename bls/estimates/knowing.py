@@ -43,7 +43,7 @@ class Exact:
 class Within:
     """The recorded run time, wrong by up to a share of itself: run × (1 + share × u), u uniform in [-1, 1).
 
-    The errors are drawn from a stream named by the seed, in workload order.
+    The errors are drawn from a stream named by the seed, in workload order, and are cut to whole ns, so that they stay within.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Within:
         """Run times with errors, at least 1 ns."""
         true_ns = EXACT.planned_ns(workload, seed)
         error = np.random.default_rng([seed, _STREAM]).uniform(-1.0, 1.0, len(workload)) * self.share
-        estimates: Array = np.clip(true_ns + np.rint(true_ns * error), 1, MAX_NS).astype(np.int64)
+        estimates: Array = np.clip(true_ns + np.trunc(true_ns * error).astype(np.int64), 1, MAX_NS)
         return estimates
 
 

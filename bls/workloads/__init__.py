@@ -1,7 +1,8 @@
 """The readers of workload files, one format a file, and the small workload that is shipped.
 
 To add one: a file here, a line in :data:`READERS`. Outside packages add theirs under the entry-point group
-``twolevel.readers``. A reader is called like the ending of its files' names: ``swf`` reads ``x.swf.gz``.
+``twolevel.readers``. A reader is called like the ending of its files' names: ``swf`` reads ``x.swf.gz``; other endings are
+in :data:`ENDINGS`. Where the ending says nothing, the file's first lines do.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from bls.workload import Workload
+from bls.workloads.batsim import read_batsim
+from bls.workloads.first_lines import format_by_content
+from bls.workloads.gwf import read_gwf
+from bls.workloads.sacct import read_sacct
 from bls.workloads.swf import read_swf
 from traces.errors import InputError, PluginError, TwolevelError
 from traces.plugins import resolve
 
-__all__ = ["READERS", "Reader", "read_workload", "sample_path"]
+__all__ = ["ENDINGS", "READERS", "Reader", "read_workload", "sample_path"]
 
 _GROUP = "twolevel.readers"
 _DEFAULT = "swf"
@@ -43,7 +48,13 @@ class Reader(Protocol):
 
 READERS: dict[str, Reader] = {
     "swf": read_swf,
+    "sacct": read_sacct,
+    "batsim": read_batsim,
+    "gwf": read_gwf,
 }
+
+#: Endings of names that are not a reader's own.
+ENDINGS = {"json": "batsim"}
 
 
 def read_workload(
@@ -57,7 +68,8 @@ def read_workload(
         The file.
     format : str, optional
         A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the
-        ending of the file's name without ``.gz``; where no reader is called so, ``swf``.
+        ending of the file's name without ``.gz`` (:data:`ENDINGS`); where no reader is called so, what the first lines
+        look like; ``swf`` where they are no other's.
     where : str
         The option ``format`` was given in, for messages.
     cancelled : bool
@@ -97,4 +109,4 @@ def _format_of(path: str | os.PathLike[str]) -> str:
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix.removeprefix(".").lower()
     if ending in READERS or (ending and ending in entry_points(group=_GROUP).names):
         return ending
-    return _DEFAULT
+    return ENDINGS.get(ending) or format_by_content(path) or _DEFAULT

@@ -20,20 +20,26 @@ field SWF's name           here
 11    status               ``status``
 12    user                 ``user``
 13    group                ``group``
+14    application          ``application``
 15    queue                ``queue``
 16    partition            ``partition``
 17    preceding job        ``preceding``
 18    think time           ``think_ns``
+19–21 (further columns)    ``extras``
 ===== ==================== ==========================================================================
 
-The last ten are extras: where one is not what it should be (negative, beyond 2**62, or fractional where it must be
-whole), it is unknown (no memory, no preceding job, a think time of 0), and the line is a job all the same. A
-fraction of a KB is rounded up.
+From field 3 on, those of the list's second part are extras: where one is not what it should be (negative, beyond 2**62,
+or fractional where it must be whole), it is unknown (no memory, no preceding job, a think time of 0), and the line is a
+job all the same. A fraction of a KB is rounded up.
+
+A line may have up to three further fields, as the extended logs of some sites do. They are kept as whole numbers, -1
+where a line has no such field or it is no whole number in ±2**62 (it may be any word). A header line
+``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on.
 
 The reasons for a reject, in the order they are tested, the first that applies being counted:
 
-1. *malformed*: not 18 fields, or one is not a decimal number; one of the first six above is fractional where it
-   must be whole, or beyond ±2**62 (ns for times); the job number or the submit time is negative;
+1. *malformed*: not 18 to 21 fields, or one of the first 18 is not a decimal number; one of the first six above is
+   fractional where it must be whole, or beyond ±2**62 (ns for times); the job number or the submit time is negative;
 2. *no run time*: it is zero or negative;
 3. *no processors*: neither field 8 nor field 5 is positive;
 4. *duplicate job number*: an earlier line that passed these tests has it.
@@ -43,46 +49,57 @@ One exception is made on request (``cancelled=True``). A job with status 5 (canc
 never started; where its wait and its requested time are known, it becomes a job that is cancelled at submit + wait,
 with a ``run_ns`` of 1 that stands for nothing (``Workload.run_unknown``), instead of a reject.
 
+The file is read block by block, as it is unpacked, so that only the columns of its jobs need memory.
+
 Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads Archive; S. Chapin et al.,
 doi:10.1007/3-540-47954-6_4.
 """
 
 from __future__ import annotations
 
-import gzip
+import io
 import os
-import zlib
+import re
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from bls.given_file import read_given
-from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
+from bls.given_file import GivenFile
+from bls.workload import MALFORMED, NAME_LENGTH, NO_PROCESSORS, NO_RUN_TIME, Workload
+from bls.workloads.decimals import NONE, blank, count, kilobytes, nanoseconds, number
+from bls.workloads.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
 from traces.compiled import Array, compiled
-from traces.errors import InputError
 from traces.time import MAX_NS
 
 __all__ = ["parse_swf", "read_swf"]
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_FIELDS = 18
+_FIELDS, _MOST_FIELDS = 18, 21
+_SHORTEST_LINE = 2 * _FIELDS  # with its line feed
 
-# What a line is; the kernel's codes.
+# What a line is; the kernel's codes, and then what else it counts: lines, and fields of the job with the most of them.
 _JOB, _MALFORMED, _NO_RUN_TIME, _NO_PROCESSORS = 0, 1, 2, 3
+_LINE, _WIDEST = 4, 5
 
-_MAX = MAX_NS  # the limit of job numbers and processor counts too
-_NS_PER_S = 1_000_000_000
-_MAX_WHOLE_S = _MAX // _NS_PER_S
+_MAX = MAX_NS  # a kernel's constants are its module's
 
-#: No value: a number that cannot be used where it stands.
-_NONE = -_MAX - 1
+# The columns of the kernel's rows 6, 7, …; after them, those of the fields 19 to 21.
+_EXTRA = (
+    "wait_ns",
+    "memory_kb",
+    "status",
+    "user",
+    "group",
+    "queue",
+    "partition",
+    "preceding",
+    "think_ns",
+    "cancel_ns",
+    "application",
+)
+_FURTHER = 6 + len(_EXTRA)
+_ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
-# What follows the ninth decimal of a number: nothing, less than half a unit of it, exactly half, more.
-_NOTHING, _BELOW_HALF, _HALF, _ABOVE_HALF = 0, 1, 2, 3
-
-
-# The extra columns, in the order of the kernel's rows 6, 7, ….
-_EXTRA = ("wait_ns", "memory_kb", "status", "user", "group", "queue", "partition", "preceding", "think_ns", "cancel_ns")
+_NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+(\d+)\s*:\s*(\S.*)", re.IGNORECASE)
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
@@ -101,19 +118,11 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
         One line that names the file: it is missing, a directory, not readable, empty, a broken gzip,
         or holds no valid job.
     """
-    source = os.fspath(path)
-    data = read_given(path, "workload file")
-    if data.startswith(_GZIP_MAGIC):
-        try:
-            data = gzip.decompress(data)
-        except EOFError:
-            raise InputError(f"{source}: the gzip file is truncated") from None
-        except (OSError, zlib.error) as error:
-            raise InputError(f"{source}: the gzip file is damaged: {error}") from None
-    return parse_swf(data, source, cancelled=cancelled)
+    with GivenFile(path, "workload file") as file:
+        return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
 
 
-def parse_swf(data: bytes, source: str, *, cancelled: bool = False) -> Workload:
+def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
     """The workload of an SWF text.
 
     Parameters
@@ -124,172 +133,126 @@ def parse_swf(data: bytes, source: str, *, cancelled: bool = False) -> Workload:
         The name for messages.
     cancelled : bool
         Whether jobs that were cancelled before their start are jobs too.
+    block_bytes : int
+        How much is read at once; nothing that is read depends on it.
 
     Raises
     ------
     InputError
         If it is empty or holds no valid job.
     """
-    if not data:
-        raise InputError(f"{source}: the file is empty")
-    start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
-    most_lines = data.count(b"\n") + 1
-    jobs = np.empty((6 + len(_EXTRA), most_lines), dtype=np.int64)
-    comments = np.empty((2, data.count(b";")), dtype=np.int64)
-    counts = np.zeros(4, dtype=np.int64)
-    # Signed bytes: numba takes an unsigned and a signed integer together to a float.
-    n_comments = _parse(np.frombuffer(data, dtype=np.int8), start, cancelled, jobs, comments, counts)
-    spans = comments[:, :n_comments].T.tolist()
+    return _read(io.BytesIO(data), source, cancelled, block_bytes)
+
+
+def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
+    columns = [Column() for _ in range(_ROWS)]
+    header: list[str] = []
+    counts = np.zeros(6, dtype=np.int64)
+    jobs = np.empty((_ROWS, 0), dtype=np.int64)
+    for text in line_blocks(file, source, block_bytes):
+        most = len(text) // _SHORTEST_LINE + 1
+        if jobs.shape[1] < most:
+            jobs = np.empty((_ROWS, most), dtype=np.int64)
+        comments = np.empty((2, np.count_nonzero(text == ord(";"))), dtype=np.int64)
+        before = int(counts[_JOB])
+        n_comments = _parse(text, cancelled, jobs, comments, counts)
+        for column, values in zip(columns, jobs[:, : int(counts[_JOB]) - before], strict=True):
+            column.add(values)
+        spans = comments[:, :n_comments].T.tolist()
+        header += (text[lo:hi].tobytes().decode("utf-8", "replace").rstrip() for lo, hi in spans)
+    further = range(_FIELDS + 1, int(counts[_WIDEST]) + 1)
     return Workload.from_lines(
-        tuple(jobs[:6, : counts[_JOB]]),
-        header=(data[lo:hi].decode("utf-8", "replace").rstrip() for lo, hi in spans),
+        [column.taken(whole=True) for column in columns[:6]],
+        header=header,
         rejects={
             MALFORMED: int(counts[_MALFORMED]),
             NO_RUN_TIME: int(counts[_NO_RUN_TIME]),
             NO_PROCESSORS: int(counts[_NO_PROCESSORS]),
         },
         source=source,
-        n_lines=int(counts.sum()),
-        extra=dict(zip(_EXTRA, jobs[6:, : counts[_JOB]], strict=True)),
+        n_lines=int(counts[:_LINE].sum()),
+        extra={name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)},
+        extras={
+            name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)
+        },
     )
 
 
-@compiled()
-def _blank(byte: int) -> bool:
-    # Tab, vertical tab, form feed, carriage return, space.
-    return byte == 32 or byte == 9 or (11 <= byte <= 13)
+def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
+    """The names of the further fields, all different: the first that the header has for each, else by their number."""
+    named: dict[int, str] = {}
+    for comment in header:
+        match = _NAMED_FIELD.fullmatch(comment)
+        if match and len(match[1]) <= 2 and match[2].isprintable() and len(match[2]) <= NAME_LENGTH:
+            named.setdefault(int(match[1]), match[2])
+    used: set[str] = set()
+    for field in further:
+        name = named.get(field, "")
+        if not name or name in used or name in (f"field{other}" for other in range(_FIELDS + 1, _MOST_FIELDS + 1)):
+            name = f"field{field}"
+        used.add(name)
+        yield name
 
 
 @compiled()
-def _number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
-    """Read the word at ``text[at]``.
-
-    Returns
-    -------
-    sign, whole, nano, rest, end : int
-        The value is sign × (whole + nano × 1e-9 + rest), where ``whole`` stays at 2**62 + 1 once it is beyond
-        2**62 and ``rest`` is a class such as ``_HALF``. ``sign`` is 0 if the word is no decimal number. The
-        word ends before ``text[end]``.
-    """
-    sign, whole, nano, rest = 1, 0, 0, _NOTHING
-    digits, decimals, point, good = 0, 0, False, True
-    first = at
-    while at < stop:
-        byte = int(text[at])
-        if _blank(byte):
-            break
-        if 48 <= byte <= 57:
-            digit = byte - 48
-            digits += 1
-            if not point:
-                whole = whole * 10 + digit if whole <= (_MAX - digit) // 10 else _MAX + 1
-            elif decimals < 9:
-                nano = nano * 10 + digit
-                decimals += 1
-            elif decimals == 9:
-                decimals += 1
-                if digit > 0:
-                    rest = _BELOW_HALF if digit < 5 else (_HALF if digit == 5 else _ABOVE_HALF)
-            elif digit > 0:
-                if rest == _NOTHING:
-                    rest = _BELOW_HALF
-                elif rest == _HALF:
-                    rest = _ABOVE_HALF
-        elif byte == 46 and not point:  # .
-            point = True
-        elif byte == 45 and at == first:  # -
-            sign = -1
-        elif byte != 43 or at != first:  # +
-            good = False
-        at += 1
-    for _ in range(decimals, 9):
-        nano *= 10
-    if digits == 0 or not good:
-        sign = 0
-    return sign, whole, nano, rest, at
-
-
-@compiled()
-def _count(sign: int, whole: int, nano: int, rest: int) -> int:
-    """The value of a whole number, or ``_NONE`` if it is fractional or beyond ±2**62."""
-    if whole > _MAX or nano > 0 or rest != _NOTHING:
-        return _NONE
-    return sign * whole
-
-
-@compiled()
-def _nanoseconds(sign: int, whole: int, nano: int, rest: int) -> int:
-    """Seconds in ns, rounded half to even, or ``_NONE`` if beyond ±2**62 ns."""
-    if whole > _MAX_WHOLE_S:
-        return _NONE
-    ns = whole * _NS_PER_S + nano
-    if ns > _MAX or (ns == _MAX and rest != _NOTHING):
-        return _NONE
-    if rest == _ABOVE_HALF or (rest == _HALF and ns % 2 == 1):
-        ns += 1
-    return sign * ns
-
-
-@compiled()
-def _kilobytes(sign: int, whole: int, nano: int, rest: int) -> int:
-    """The value rounded up, or -1 if it is not positive or beyond 2**62."""
-    more = nano > 0 or rest != _NOTHING
-    if sign < 0 or whole > _MAX or (whole == _MAX and more) or (whole == 0 and not more):
-        return -1
-    return whole + 1 if more else whole
-
-
-@compiled()
-def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, column: int) -> int:
+def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, column: int, counts: Array) -> int:
     """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is."""
     job_id, submit, run, allocated, requested, estimate = 0, 0, 0, 0, 0, 0
     wait, used_kb, asked_kb, status, think = -1, -1, -1, -1, 0
-    user, group, queue, partition, preceding = -1, -1, -1, -1, -1
+    user, group, queue, partition, preceding, application = -1, -1, -1, -1, -1, -1
+    jobs[17, column], jobs[18, column], jobs[19, column] = -1, -1, -1
     field = 0
     while True:
-        while at < stop and _blank(int(text[at])):
+        while at < stop and blank(int(text[at])):
             at += 1
         if at == stop:
             break
         field += 1
-        sign, whole, nano, rest, at = _number(text, at, stop)
-        if field > _FIELDS or sign == 0:
+        sign, whole, nano, rest, at = number(text, at, stop)
+        if field > _FIELDS:
+            if field > _MOST_FIELDS:
+                return _MALFORMED
+            value = count(sign, whole, nano, rest) if sign != 0 else NONE
+            jobs[field - 2, column] = value if value != NONE else -1
+        elif sign == 0:
             return _MALFORMED
-        if field == 1:
-            job_id = _count(sign, whole, nano, rest)
+        elif field == 1:
+            job_id = count(sign, whole, nano, rest)
         elif field == 2:
-            submit = _nanoseconds(sign, whole, nano, rest)
+            submit = nanoseconds(sign, whole, nano, rest)
         elif field == 4:
-            run = _nanoseconds(sign, whole, nano, rest)
+            run = nanoseconds(sign, whole, nano, rest)
         elif field == 5:
-            allocated = _count(sign, whole, nano, rest)
+            allocated = count(sign, whole, nano, rest)
         elif field == 8:
-            requested = _count(sign, whole, nano, rest)
+            requested = count(sign, whole, nano, rest)
         elif field == 9:
-            estimate = _nanoseconds(sign, whole, nano, rest)
+            estimate = nanoseconds(sign, whole, nano, rest)
         elif field == 3:
-            wait = max(-1, _nanoseconds(sign, whole, nano, rest))
+            wait = max(-1, nanoseconds(sign, whole, nano, rest))
         elif field == 7:
-            used_kb = _kilobytes(sign, whole, nano, rest)
+            used_kb = kilobytes(sign, whole, nano, rest)
         elif field == 10:
-            asked_kb = _kilobytes(sign, whole, nano, rest)
+            asked_kb = kilobytes(sign, whole, nano, rest)
         elif field == 11:
-            status = max(-1, _count(sign, whole, nano, rest))
+            status = max(-1, count(sign, whole, nano, rest))
         elif field == 12:
-            user = max(-1, _count(sign, whole, nano, rest))
+            user = max(-1, count(sign, whole, nano, rest))
         elif field == 13:
-            group = max(-1, _count(sign, whole, nano, rest))
+            group = max(-1, count(sign, whole, nano, rest))
+        elif field == 14:
+            application = max(-1, count(sign, whole, nano, rest))
         elif field == 15:
-            queue = max(-1, _count(sign, whole, nano, rest))
+            queue = max(-1, count(sign, whole, nano, rest))
         elif field == 16:
-            partition = max(-1, _count(sign, whole, nano, rest))
+            partition = max(-1, count(sign, whole, nano, rest))
         elif field == 17:
-            preceding = max(-1, _count(sign, whole, nano, rest))
+            preceding = max(-1, count(sign, whole, nano, rest))
         elif field == 18:
-            think = max(0, _nanoseconds(sign, whole, nano, rest))
-    if field != _FIELDS or job_id < 0 or submit < 0:  # _NONE is negative
+            think = max(0, nanoseconds(sign, whole, nano, rest))
+    if field < _FIELDS or job_id < 0 or submit < 0:  # NONE is negative
         return _MALFORMED
-    if run == _NONE or allocated == _NONE or requested == _NONE or estimate == _NONE:
+    if run == NONE or allocated == NONE or requested == NONE or estimate == NONE:
         return _MALFORMED
     cancel = -1
     if run <= 0:
@@ -316,38 +279,42 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
     jobs[13, column] = preceding
     jobs[14, column] = think
     jobs[15, column] = cancel
+    jobs[16, column] = application
+    counts[_WIDEST] = max(counts[_WIDEST], field)
     return _JOB
 
 
 @compiled()
-def _parse(text: Array, at: int, cancelled: bool, jobs: Array, comments: Array, counts: Array) -> int:
-    """Read all lines.
+def _parse(text: Array, cancelled: bool, jobs: Array, comments: Array, counts: Array) -> int:
+    """Read the lines of a block.
 
     Parameters
     ----------
     text : ndarray of int8
-        The file, read from index ``at`` on.
+        Whole lines.
     cancelled : bool
         Whether jobs that were cancelled before their start are jobs.
-    jobs : ndarray of int64, shape (16, at least the number of lines)
-        Filled from the left with the jobs' job_id, submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``.
-    comments : ndarray of int64, shape (2, at least the number of comment lines)
+    jobs : ndarray of int64, shape (20, at least the number of the block's jobs)
+        Filled from the left with the jobs' job_id, submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``,
+        then the fields 19 to 21.
+    comments : ndarray of int64, shape (2, at least the number of the block's comment lines)
         Filled from the left with each comment's first index and the index after its last.
-    counts : ndarray of int64, shape (4,)
-        Increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …
+    counts : ndarray of int64, shape (6,)
+        Of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by all lines; the last
+        is the most fields of any job.
 
     Returns
     -------
     int
         Number of comment lines.
     """
-    line, n_comments, size = 0, 0, len(text)
+    at, column, n_comments, size = 0, 0, 0, len(text)
     while at < size:
-        line += 1
+        counts[_LINE] += 1
         stop = at
         while stop < size and text[stop] != 10:
             stop += 1
-        while at < stop and _blank(int(text[at])):
+        while at < stop and blank(int(text[at])):
             at += 1
         if at < stop:
             if text[at] == 59:  # ;
@@ -355,10 +322,10 @@ def _parse(text: Array, at: int, cancelled: bool, jobs: Array, comments: Array, 
                 comments[1, n_comments] = stop
                 n_comments += 1
             else:
-                column = counts[_JOB]
-                kind = _parse_line(text, at, stop, cancelled, jobs, column)
+                kind = _parse_line(text, at, stop, cancelled, jobs, column, counts)
                 if kind == _JOB:
-                    jobs[5, column] = line
+                    jobs[5, column] = counts[_LINE]
+                    column += 1
                 counts[kind] += 1
         at = stop + 1
     return n_comments

@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from bridge.couplings.contract import Applications, Coupling, PeerOptions, Watch
+from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
 from traces.errors import one_of
 
-__all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "Watch", "coupling"]
+__all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "RunWatch", "Watch", "coupling"]
 
 #: Name → module and function; imported when chosen, since each brings its own machinery.
 COUPLINGS: dict[str, tuple[str, str]] = {

@@ -10,16 +10,13 @@ from bls import engine
 from bls.batch_state import NUMBER
 from bls.simulator import BatchSimulator
 from bridge.couplings import inline_kernel as kernel
-from bridge.couplings.contract import Applications, PeerOptions, Watch, core_gflop
+from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch, core_gflop
 from bridge.scenario import Scenario
 from traces.compiled import Array, as_value
 from traces.errors import PluginError
 from traces.ledger import TaskRecords
 
 __all__ = ["run_inline"]
-
-#: Jobs between two looks at the clock, and tasks, where jobs have so many that these are fewer jobs.
-_PAUSE_JOBS, _PAUSE_TASKS = 2000, 2_000_000
 
 
 def run_inline(
@@ -43,8 +40,7 @@ def run_inline(
     except TypeError as error:
         raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
     seed = np.uint64(model.seed)
-    tasks = int(workload.cores.sum()) * model.tasks_per_core
-    pause = max(1, min(_PAUSE_JOBS, _PAUSE_TASKS * len(workload) // tasks))
+    pace = Pace()
     while True:
         status = kernel.drive(
             simulator.state,
@@ -60,7 +56,7 @@ def run_inline(
             model.tasks_per_core,
             model.variation,
             scenario.options.overhead_ns,
-            pause,
+            pace.ends(),
         )
         watch(simulator.ended, simulator.now_ns)
         if status == kernel.LENGTHS_FULL:

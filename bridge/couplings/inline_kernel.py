@@ -44,7 +44,8 @@ FAULT_STATUS = 2
 
 _batch_advance = batch.advance
 _batch_outcome = batch.outcome
-_N_STARTED, _ANSWERED, _STARTED = columns.N_STARTED, columns.ANSWERED, batch.STARTED
+_N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
+_STARTED, _PAUSED = batch.STARTED, batch.PAUSED
 _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
 _run_until_stop, _begin = application.run_until_stop, application.begin
@@ -190,6 +191,7 @@ def drive(
     """
     keep_tasks = lengths.size > 0
     counters = state.counters
+    pause_at = counters[_ENDED] + max_ends
     while True:
         while counters[_ANSWERED] < counters[_N_STARTED]:
             job = state.started[counters[_ANSWERED]]
@@ -207,6 +209,8 @@ def drive(
         status = _batch_advance(state, place, score, account, clock, decide, max_ends)
         if status != _STARTED:
             return status
+        if counters[_ENDED] >= pause_at:
+            return _PAUSED  # what has started is answered for when it goes on
 
 
 def new_inline_state(

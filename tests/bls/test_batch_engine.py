@@ -524,6 +524,29 @@ def test_room_runs_out_within_a_pass_that_waits_for_answers() -> None:
     assert schedule(simulator) == [(0, NS_PER_S, (core,)) for core in range(8)]
 
 
+@pytest.mark.parametrize("width", [98, 100, 102])
+def test_there_is_room_for_what_runs_longer_than_expected(width: int) -> None:
+    """At 100 job 1 is overdue, in 64 single cores, and four jobs arrive whose reservations fill what room there is."""
+    odd = list(range(3, 256, 2))
+    asked = [list(range(0, 128, 2)), [1], odd[:90], odd[90:], list(range(128, 256, 2))]
+    lasts = [(0, 1000, 100), (0, 100, 200), *[(0, 3000, 5000)] * 3, *[(100, 10, 10)] * 4]
+    asked += [list(range(0, 2 * width, 2))] * 4
+    simulator = BatchSimulator(
+        jobs(*((k + 1, at, run, len(asked[k]), estimate) for k, (at, run, estimate) in enumerate(lasts))),
+        machine(256),
+        POLICIES["fcfs"],
+        ALLOCATORS["given"],
+        rules=BatchRules("conservative", conservative="rebuild"),
+        recorded=True,
+        requested={k + 1: " ".join(map(str, cores)) for k, cores in enumerate(asked)},
+    )
+    while simulator.advance(1) != engine.DONE:
+        profile = simulator.state.cores_profile
+        assert profile.used[b.EVER] <= len(profile.lo)
+    starts_s = [0, 0, 0, 0, 0, 3000, 3010, 3020, 3030]
+    assert simulator.column(b.START).tolist() == [start * NS_PER_S for start in starts_s]
+
+
 @pytest.mark.parametrize("keep", [False, True])
 def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
     """Rows, slices, decisions and reservations begin with room for next to nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -116,3 +117,118 @@ def test_header_facts() -> None:
         "x: y",
     ]
     assert header_facts(header) == {"MaxProcs": "4", "Queue": "1 [x]"}
+    assert header_facts([";    http://www.example.org/", "; Information: http://x/"]) == {"Information": "http://x/"}
+
+
+LOG = b"""\
+; Computer: Seth
+; UnixStartTime: 1027839845
+; TimeZoneString: Europe/Stockholm
+; Queue: 1 batch
+1        0  5 3600 4 -1  2000 4 7200 -1 1 1 1 1 1 -1 -1 -1
+2     3600 -1 1800 1 -1    -1 1 1800 -1 0 1 1 1 1 -1 -1 -1
+3   864000 10 7300 8 -1 -1000 8 7200 -1 5 2 1 1 2 -1 -1 -1
+4  2592000 15 7200 1 -1  4000 1 7200 -1 1 3 2 1 2 -1 -1 -1
+"""
+
+
+def test_what_the_log_says_of_time_people_and_classes() -> None:
+    found = describe(fit(parse_swf(LOG, "seth.swf"), PLATFORM.n_cores), PLATFORM)
+    # Sunday, 28 July 2002, 9:04 in Stockholm.
+    assert (found.arrivals.start, found.arrivals.by_weekday) == ("2002-07-28T09:04:05+02:00", (0, 1, 1, 0, 0, 0, 2))
+    assert (found.arrivals.by_hour[9], found.arrivals.by_hour[10]) == (3, 1)
+    assert [(month.start, month.jobs) for month in found.months] == [("2002-07-01", 2), ("2002-08-01", 2)]
+    # Less than half of July lies in the log; 26.3 days of August do.
+    assert found.months[0].load is None
+    assert found.months[1].load == pytest.approx((8 * 7300 + 7200) / (8 * (2_592_000 - 3 * 86_400 - 53_755)))
+    assert (found.step, len(found.timeline)) == ("day", 31)
+    assert (found.serial, found.powers_of_two) == (2, 2)
+    assert list(found.width_work_core_s) == [9000, 0, 14400, 58400]
+    assert sum(found.width_work_core_s) == found.work_core_s
+    assert (found.estimates.exact, found.estimates.at_limit, found.underestimated) == (2, 2, 1)
+    assert found.wait_ns == Spread(5e9, 10e9, 10e9, 15e9)
+    assert found.users is not None
+    assert (found.users.users, found.users.groups, found.users.half) == (3, 2, 1)
+    assert [(one.number, one.name, one.jobs) for one in found.queues] == [(1, "batch", 2), (2, "", 2)]
+    assert [(one.name, one.jobs) for one in found.statuses] == [("completed", 2), ("failed", 1), ("cancelled", 1)]
+    assert (found.partitions, found.qos) == ((), ())
+    assert found.memory_kb == Spread(2000, 3000, 3000, 4000)
+    assert found.memory_known == 2
+
+
+def test_text_of_time_people_and_classes() -> None:
+    text = str(describe(fit(parse_swf(LOG, "seth.swf"), PLATFORM.n_cores), PLATFORM))
+    lines = text.splitlines()
+    column = lines[0].index("seth.swf")
+    rows = [(line[:column].rstrip(), line[column:]) for line in lines]
+    assert all(line == line.rstrip() and line.isprintable() and len(line) < 150 for line in lines)
+    assert {line[column - 1] for line in lines} == {" "}
+    assert all(line[column] != " " for line in lines)
+    said = dict(rows)
+    assert said["first submit"] == "0 s (2002-07-28 09:04)"
+    assert said["last submit"] == "30 d 00 h (2002-08-27 09:04)"
+    assert said["arrivals"] == "by the clocks of Europe/Stockholm"
+    assert said["  6-11 h"].split() == ["0", "0", "0", "3", "1", "0"]
+    assert said["  Mon-Sun"].split() == ["0", "1", "1", "0", "0", "0", "2"]
+    assert said["  Jul-Dec"].split() == ["2", "2", "0", "0", "0", "0"]
+    assert said["  by month"].split()[6:8] == ["Jul", "Aug"]
+    assert said["  2002"].split() == [*"......", "-", "0.004", *"...."]
+    assert said["  2002"].index("0.004") == said["  by month"].index("Aug")
+    assert said["at the limit"] == "50.0 % of jobs ran for 99 % to 101 % of their estimate, 50.0 % exactly"
+    assert said["round estimates"].endswith("75.0 % of an hour; 2 different ones")
+    assert said["  frequent"] == "2 h 00 min (75.0 %)   30 min 00 s (25.0 %)"
+    assert said["memory per core"].endswith("max 4 MB   (50.0 % of jobs)")
+    assert said[""] == "50.0 % of jobs have one core, 50.0 % another power of two"
+    assert said["users"] == "3 in 2 groups; 1 submit half of the jobs"
+    assert said["  1 batch"] == "2 jobs (50.0 %), 19.8 % of the work"
+    assert said["  5 cancelled"] == "1 jobs (25.0 %), 71.4 % of the work"
+    assert "qos" not in said
+
+
+def test_text_of_a_log_that_says_little() -> None:
+    header = ("; TimeZoneString: Mars/Base", "; UnixStartTime: never")
+    made = Workload.from_jobs([(k, 86_400 * k, 60, 1, None) for k in range(90)])
+    text = str(describe(replace(made, header=header), PLATFORM))
+    said = {line[:20].strip(): line[17:].strip() for line in text.splitlines()}
+    assert "time 0 counts as a Monday, 0 h" in text
+    assert "remark" in text
+    assert "UnixStartTime 'never'" in text
+    assert "every estimate is the run time: the log seems to have none" in text
+    assert "the log names none" in text
+    assert "year 1" in said
+    assert "2001" not in text
+    assert "recorded wait" not in text
+    assert "memory" not in text
+
+
+def test_powers_of_two() -> None:
+    found = describe(Workload.from_jobs([(cores, 0, 1, cores, 1) for cores in (1, 2, 3, 6, 7, 8)]), PLATFORM)
+    assert (found.serial, found.powers_of_two) == (1, 2)
+
+
+def test_many_classes_are_shown_in_part() -> None:
+    jobs = [{"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "queue": k % 30, "user": k % 30} for k in range(90)]
+    found = describe(Workload.from_jobs(jobs), PLATFORM)
+    assert len(found.queues) == 30
+    text = str(found)
+    assert text.count("3 jobs (3.3 %)") == 8 + 8  # queues and users
+    assert "  others" in text
+    assert "66 jobs" in text
+
+
+def test_json_can_hold_everything() -> None:
+    for workload in (fit(parse_swf(LOG, "seth.swf"), 8), Workload.from_jobs([(1, 5, 10, 2, 20)])):
+        plain = describe(workload, PLATFORM).as_dict()
+        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["users"] is None
+    assert plain["arrivals"]["interarrival_ns"] is None
+
+
+@pytest.mark.parametrize(
+    ("days", "step"),
+    [(0, "hour"), (19, "hour"), (20, "day"), (139, "day"), (140, "week"), (600, "month"), (7300, "year")],
+)
+def test_the_step_of_the_time_line(days: int, step: str) -> None:
+    found = describe(Workload.from_jobs([(1, 0, 1, 1, 1), (2, 86_400 * days, 1, 1, 1)]), PLATFORM)
+    assert found.step == step
+    assert sum(one.jobs for one in found.timeline) == 2

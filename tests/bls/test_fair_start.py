@@ -209,7 +209,8 @@ def test_who_is_still_to_come_comes_in_the_run_when_a_fork_is_over() -> None:
 
 _KINDS = [(), ("orders",), ("kill",), ("allocators",), ("given",), ("units",), ("resources", "licences"), ("cancel",)]
 _KINDS += [("unknown",), ("dependencies",), ("partitions", "limits"), ("limits",), ("reservations",)]
-_KINDS += [("maintenance",), ("outages",), ("presets",), ("cost",), ("switches",), FEATURES]
+_KINDS += [("maintenance",), ("outages",), ("presets",), ("cost",), ("switches",), ("estimates",)]
+_KINDS += [("estimates", "outages", "orders"), ("estimates", "cancel", "kill"), FEATURES]
 
 
 @pytest.mark.parametrize("features", _KINDS, ids=lambda each: "+".join(each) if len(each) < 3 else "all")
@@ -270,6 +271,28 @@ def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> Non
     assert result.metrics["unfair_share"] == (late > 0).mean()
     write_jobs(result.ledger, tmp_path / "jobs.parquet", result.notes.further_columns)
     assert pd.read_parquet(tmp_path / "jobs.parquet").fair_start_ns.tolist() == table.fair_start_ns.tolist()
+
+
+def test_a_job_that_never_ran_would_run_for_its_request() -> None:
+    """By sjf and predictions: job 4 is planned with 1 s, since its user's jobs last so long, and asks for 30; job 6 is planned
+    with half a second and goes before it at 10 s, for longer, so that job 4 is withdrawn at 18. Without job 6, job 4 would run
+    until it is withdrawn, and job 5 start then."""
+    rows: list[dict[str, float]] = [
+        {"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "estimate_s": 100, "user": 1},
+        {"job_id": 2, "submit_s": 0, "run_s": 1, "cores": 1, "estimate_s": 100, "user": 1},
+        {"job_id": 3, "submit_s": 2, "run_s": 8, "cores": 4, "estimate_s": 8, "user": 2},
+        {"job_id": 4, "submit_s": 3, "run_s": 30, "cores": 4, "estimate_s": 30, "user": 1, "cancel_s": 18},
+        {"job_id": 5, "submit_s": 4, "run_s": 5, "cores": 4, "estimate_s": 50, "user": 3},
+        {"job_id": 6, "submit_s": 5, "run_s": 9, "cores": 4, "estimate_s": 0.5, "user": 3},
+    ]
+    result = simulate(
+        Workload.from_jobs(rows), Platform((HostGroup(1, 4, 4.0),)), bls="sjf", fair_start=True,
+        rules=BatchRules(estimates="last-two"),
+    )  # fmt: skip
+    table = result.jobs
+    assert (table.planned_ns / NS_PER_S).tolist() == [100, 100, 8, 1, 50, 0.5]
+    assert (table.start_ns / NS_PER_S).tolist()[3:] == [-1 / NS_PER_S, 19, 10]
+    assert table.fair_start_ns.tolist()[4] == 18 * NS_PER_S
 
 
 def test_it_is_there_only_where_it_is_asked_for() -> None:

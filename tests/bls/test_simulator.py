@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +264,21 @@ def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> Non
             assert run.outcome(run.due, ends[run.due])
     assert clock == sorted(clock)
     assert (run.column(b.START) // S).tolist() == [1, 1, 11]
+
+
+def test_memory_does_not_grow_with_the_jobs_that_have_ended() -> None:
+    """What a run needs is there before the first event: columns as long as the workload, and nothing per job that ended."""
+
+    def grown(n: int) -> int:
+        jobs = Workload.from_jobs([(k, 3 * k, 7 + k % 5, 1 + k % 8, 9) for k in range(n)])
+        one = simulator(jobs, rules=Rules("easy"))
+        before = [array.nbytes for array in one.state if hasattr(array, "nbytes")]
+        one.advance(1)
+        tracemalloc.start()
+        done(one)
+        grown = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert [array.nbytes for array in one.state if hasattr(array, "nbytes")] == before
+        return grown
+
+    assert grown(4_000) < grown(400) + 20_000  # bytes

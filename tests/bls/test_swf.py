@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import copy
 import gzip
+import os
 import pickle
 import re
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import ROOT, blocks
 
-from bls.workload import REASONS, Workload
-from bls.workloads import READERS, read_workload
+from bls.given_file import GivenFile
+from bls.workload import OPTIONAL, REASONS, Workload
+from bls.workloads import READERS, line_blocks, read_workload, sample_path
+from bls.workloads.line_blocks import BLOCK_BYTES
 from bls.workloads.swf import parse_swf, read_swf
+from bridge.results_directory import check_target
 from traces.errors import InputError, PluginError
 from traces.time import MAX_NS
 
@@ -45,6 +51,13 @@ def rejects(workload: Workload) -> dict[str, int]:
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 
 
+def further(words: list[bytes]) -> tuple[int, ...]:
+    """The fields 19 to 21, -1 where there is none or it is no whole number in ±2**62."""
+    values = [Fraction(word.decode()) if NUMBER.fullmatch(word) else Fraction(1, 2) for word in words[18:]]
+    known = [int(x) if x.denominator == 1 and abs(x) <= MAX_NS else -1 for x in values]
+    return tuple([*known, -1, -1, -1][:3])
+
+
 def reference(data: bytes) -> tuple[list[tuple[int, ...]], dict[str, int], list[str], int]:
     """Rows sorted by (submit, line), rejects, header and the number of lines."""
     rows, header, n_lines, seen = [], [], 0, set()
@@ -57,10 +70,10 @@ def reference(data: bytes) -> tuple[list[tuple[int, ...]], dict[str, int], list[
             header.append(text.decode("utf-8", "replace").strip())
             continue
         n_lines += 1
-        if len(words) != 18 or not all(NUMBER.fullmatch(word) for word in words):
+        if not 18 <= len(words) <= 21 or not all(NUMBER.fullmatch(word) for word in words[:18]):
             counts["malformed"] += 1
             continue
-        value = [Fraction(0)] + [Fraction(word.decode()) for word in words]
+        value = [Fraction(0)] + [Fraction(word.decode()) for word in words[:18]]
         whole = [value[k] for k in (1, 5, 8)]
         times = [value[k] * 10**9 for k in (2, 4, 9)]
         if any(x.denominator != 1 for x in whole) or any(abs(x) > MAX_NS for x in whole + times):
@@ -79,19 +92,22 @@ def reference(data: bytes) -> tuple[list[tuple[int, ...]], dict[str, int], list[
         else:
             seen.add(job_id)
             cores = requested if requested > 0 else allocated
-            rows.append((job_id, submit, run, cores, estimate if estimate > 0 else run, number))
+            rows.append((job_id, submit, run, cores, estimate if estimate > 0 else run, number, *further(words)))
     return sorted(rows, key=lambda row: (row[1], row[5])), counts, header, n_lines
 
 
-def assert_agrees(data: bytes) -> None:
+def assert_agrees(data: bytes, block_bytes: int = BLOCK_BYTES) -> None:
     rows, counts, header, n_lines = reference(data)
     assert len(rows) + sum(counts.values()) == n_lines
     if not rows:
         with pytest.raises(InputError, match=r"^x: (the file is empty|no valid job)"):
-            parse_swf(data, "x")
+            parse_swf(data, "x", block_bytes=block_bytes)
         return
-    found = parse_swf(data, "x")
-    assert list(zip(*(getattr(found, name).tolist() for name in COLUMNS), strict=True)) == rows
+    found = parse_swf(data, "x", block_bytes=block_bytes)
+    unknown = np.full(len(found), -1)
+    columns = [getattr(found, name) for name in COLUMNS]
+    columns += [found.extras.get(f"field{field}", unknown) for field in (19, 20, 21)]
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == rows
     assert dict(found.rejects) == counts
     assert [comment.strip() for comment in found.header] == header
     assert found.n_lines == n_lines
@@ -141,7 +157,7 @@ def mutated(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(0, 2))):
         fields[draw(st.integers(0, 17))] = draw(WORDS)
     del fields[: draw(st.sampled_from([0, 0, 0, 0, 1]))]
-    fields += draw(st.sampled_from([[], [], [], ["1"]]))
+    fields += draw(st.lists(st.sampled_from(["1", "-7", "2.0", "0.5", "x", "9" * 30]), max_size=4))
     return draw(st.sampled_from([" ", "\t", "  ", "\v\f"])).join(fields)
 
 
@@ -149,16 +165,24 @@ LINES = st.one_of(mutated(), mutated(), st.sampled_from(["", " \t", "; Note: é"
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.lists(LINES, max_size=12), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
-def test_agrees_with_the_slow_reader_on_mutated_lines(lines: list[str], end: str, mark: bool, last: bool) -> None:
+@given(
+    st.lists(LINES, max_size=12),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([3, 40, 101, BLOCK_BYTES]),
+)
+def test_agrees_with_the_slow_reader_on_mutated_lines(
+    lines: list[str], end: str, mark: bool, last: bool, block_bytes: int
+) -> None:
     text = "\ufeff" * mark + end.join(lines) + end * last
-    assert_agrees(text.encode())
+    assert_agrees(text.encode(), block_bytes)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.binary(max_size=300))
-def test_agrees_with_the_slow_reader_on_any_bytes(data: bytes) -> None:
-    assert_agrees(data)
+@given(st.binary(max_size=300), st.sampled_from([3, 17, BLOCK_BYTES]))
+def test_agrees_with_the_slow_reader_on_any_bytes(data: bytes, block_bytes: int) -> None:
+    assert_agrees(data, block_bytes)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -214,7 +238,7 @@ def test_each_reject_is_counted_under_the_first_reason_that_applies() -> None:
         line(f9="-4611686019"),
         line(f6="nan"),
         line(f18="1e3"),
-        line() + " 1",
+        line() + " 1 2 3 4",
         line(f18=""),
     ],
 )
@@ -263,6 +287,61 @@ def test_arrays_are_read_only_also_in_a_copy(tmp_path: Path) -> None:
             workload.rejects["malformed"] = 1
 
 
+# ---------------------------------------------------------------- further fields
+
+
+def test_further_fields_are_named_by_the_header_and_go_with_their_jobs() -> None:
+    found = parse(
+        "; Field 19: GPUs asked for",
+        ";column  21 :  gpus ",
+        "; Field 21: later",
+        line(f1="1", f2="5") + " 2 x 7",
+        line(f1="2", f2="0"),
+        line(f1="3", f2="9") + " -4 2.5",
+    )
+    assert list(found.extras) == ["GPUs asked for", "field20", "gpus"]
+    assert {name: column.tolist() for name, column in found.extras.items()} == {
+        "GPUs asked for": [-1, 2, -4],
+        "field20": [-1, -1, -1],
+        "gpus": [-1, 7, -1],
+    }
+    assert found.take(np.array([1])).extras["gpus"].tolist() == [7]
+
+
+def test_only_fields_that_a_job_has_are_columns() -> None:
+    assert dict(parse("; Field 19: gpus", line()).extras) == {}
+    assert list(parse("; Field 20: gpus", line() + " 1", line(f4="0") + " 1 2 3").extras) == ["field19"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["; Field 19: field20", "; Field 20: gpus\n; Field 19: gpus", "; Field 19: a\x00b", "; Field 19: " + "n" * 101],
+)
+def test_a_name_that_cannot_be_used_is_the_field_s_number(header: str) -> None:
+    assert list(parse(header, line() + " 1 2").extras) in (["field19", "field20"], ["gpus", "field20"])
+
+
+# ---------------------------------------------------------------- blocks
+
+
+@pytest.mark.parametrize("block_bytes", [3, 8, 100, 4096])
+def test_nothing_depends_on_the_blocks(block_bytes: int) -> None:
+    text = "\ufeff; a\r\n" + "".join(f"{line(f1=str(k), f2=str(k // 3), f12=str(k % 5))}\n; {k}\n\n" for k in range(90))
+    whole, found = parse_swf(text.encode(), "w"), parse_swf(text.encode(), "w", block_bytes=block_bytes)
+    assert found.header == whole.header == ("; a", *(f"; {k}" for k in range(90)))
+    for name in (*COLUMNS, *OPTIONAL):
+        assert getattr(found, name).tolist() == getattr(whole, name).tolist()
+    assert found.line.tolist() == [2 + 3 * k for k in range(90)]
+    assert found.user.tolist() == [k % 5 for k in range(90)]
+
+
+def test_a_file_that_is_one_endless_line_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_blocks, "LINE_BYTES", 64)
+    with pytest.raises(InputError, match="x: a line is longer than 64 bytes; this is no text"):
+        parse_swf(b"1" * 65, "x", block_bytes=4)
+    assert len(parse_swf(LINE + b"1 " * 20, "x", block_bytes=4)) == 1
+
+
 # ---------------------------------------------------------------- files
 
 
@@ -284,7 +363,7 @@ def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
         "cut": (packed[: len(packed) // 2], "the gzip file is truncated"),
         "damaged": (bytes(damaged), "the gzip file is damaged"),
         "magic": (b"\x1f\x8bnoise that is no gzip", "the gzip file is damaged"),
-        "noise": (bytes(range(256)) * 9, "no valid job in 10 lines: malformed 10"),
+        "noise": (bytes(range(256)) * 9, "no valid job in 10 lines: malformed 10; perhaps it is in another format"),
         "comments": (b"; x\n\n", "no valid job in 0 lines: no rejects"),
         "never": (line(f4="0").encode(), "no valid job in 1 line: no run time 1"),
     }
@@ -318,6 +397,104 @@ def test_files_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_unknown_format_shows_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--format: unknown workload format 'swff'; known: swf"):
         read_workload(tmp_path / "x", format="swff")
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that is written anew in every example."""
+    return tmp_path_factory.mktemp("noise") / "w"
+
+
+LIKELY = st.sampled_from(
+    [
+        b"JobID|NCPUS|Submit|ElapsedRaw\n",
+        b'{"jobs": [',
+        b'"profiles": {}',
+        b"}",
+        b"]",
+        b"# a\n",
+        b"; a\n",
+        b"1\t2\t",
+        b"1|2|3|4\n",
+    ]
+)
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from([None, *READERS]), st.lists(st.one_of(st.binary(max_size=20), LIKELY), max_size=6), st.booleans()
+)
+def test_any_bytes_are_a_workload_or_one_clear_line(
+    noise: Path, name: str | None, parts: list[bytes], gz: bool
+) -> None:
+    data = b"".join(parts)
+    noise.write_bytes(gzip.compress(data) if gz else data)
+    found, message = None, ""
+    try:
+        found = read_workload(noise, format=name)
+    except InputError as error:
+        message = str(error)
+    if found is None:
+        assert message.startswith(str(noise))
+        assert "\n" not in message
+    else:
+        assert len(found) + sum(found.rejects.values()) == found.n_lines
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_says_what_is_wrong_with_a_file(name: str, tmp_path: Path) -> None:
+    packed = gzip.compress(LINE * 1000)
+    (tmp_path / "cut").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "torn").write_bytes(packed[:-6] + b"\0" * 6)
+    (tmp_path / "empty").write_bytes(gzip.compress(b""))
+    for file, message in (
+        ("none", "no such file"),
+        (".", "is a directory"),
+        ("cut", "the gzip file is truncated"),
+        ("torn", "the gzip file is damaged"),
+        ("empty", "the file is empty"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_workload(tmp_path / file, format=name)
+
+
+def test_a_reading_that_fails_half_way_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.swf").write_bytes(LINE)
+
+    def fail(*_: object) -> object:
+        raise OSError(5, "Input/output error")
+
+    with GivenFile(tmp_path / "a.swf", "workload file") as file:
+        monkeypatch.setattr(file, "_text", SimpleNamespace(readinto=fail))
+        with pytest.raises(InputError, match=r"a\.swf': cannot be read: Input/output error"):
+            file.readinto(memoryview(bytearray(4)))
+
+
+def test_the_format_is_the_ending_s_even_if_the_file_looks_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "a.swf").write_bytes(b"# JobID|NCPUS|Submit|ElapsedRaw\n" + LINE)
+    assert len(read_workload(tmp_path / "a.swf")) == 1
+    for name in ("a", "a.log", "a.txt.gz"):
+        (tmp_path / name).write_bytes(b"; JobID|x\n\n" + LINE)
+        assert len(read_workload(tmp_path / name)) == 1
+
+
+def test_the_examples_on_the_inputs_page(tmp_path: Path) -> None:
+    found = {}
+    for text in blocks(ROOT / "docs/inputs.md", "text")[:4]:
+        (tmp_path / "a.txt").write_text(text)
+        workload = read_workload(tmp_path / "a.txt")
+        jobs = zip(workload.job_id.tolist(), workload.cores.tolist(), (workload.run_ns / 10**9).tolist(), strict=True)
+        found[text.split()[0]] = (list(jobs), rejects(workload), list(workload.extras))
+    assert found == {
+        ";": ([(1, 8, 3600), (2, 1, 30.5)], {}, ["gpus"]),
+        "JobID|User|Account|Partition|NCPUS|NNodes|Submit|Start|End|ElapsedRaw|Timelimit|State": (
+            [(101, 72, 3600), (1020000000001, 1, 61)],
+            {"job step": 1},
+            ["nodes"],
+        ),
+        '{"nb_res":': ([(1, 4, 20.25), (2, 8, 40.5)], {"run time not known": 1}, []),
+        "#": ([(1, 8, 60)], {}, ["orig_site", "run_site", "vo", "project"]),
+    }
 
 
 def test_an_outside_reader_is_found_by_file_and_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,3 +563,12 @@ def test_a_workload_checks_its_columns() -> None:
         good.take(np.array([0, 1]), job_id=np.array([5, 5]))
     with pytest.raises(InputError, match="at least one job"):
         Workload.from_jobs([])
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"b\xff.swf")
+    path.write_bytes(sample_path().read_bytes())
+    with pytest.raises(InputError, match="the name of a workload file must be text in UTF-8"):
+        read_workload(path)
+    with pytest.raises(InputError, match=r"--out: .* is no text in UTF-8"):
+        check_target(tmp_path / os.fsdecode(b"o\xff"), force=False)

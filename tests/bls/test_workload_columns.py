@@ -55,6 +55,69 @@ def test_columns_by_keyword_are_sorted_and_taken_with_the_rows() -> None:
         Workload.from_lines([column] * 6, header=(), rejects={}, source="w", n_lines=3, extra={"usr": column})
 
 
+def test_a_column_of_one_number_costs_one_number_however_it_came() -> None:
+    n = 1000
+    column = np.arange(1, n + 1)
+    made = Workload.from_lines(
+        [column] * 6, header=(), rejects={}, source="w", n_lines=n,
+        extra={"user": np.full(n, 7), "group": np.array(3), "queue": column},
+        extras={"gpus": np.array(0), "nodes": np.full(n, 2), "rack": column},
+    )  # fmt: skip
+    copies = (made, made.take(column > 5), pickle.loads(pickle.dumps(made)))
+    assert len(pickle.dumps(made)) < 8 * 8 * n + 4000  # the six needed columns, queue and rack
+    for workload in copies:
+        small = {name for name in OPTIONAL if getattr(workload, name).strides == (0,)}
+        assert small == set(OPTIONAL) - {"queue"}
+        assert {name for name, values in workload.extras.items() if values.strides == (0,)} == {"gpus", "nodes"}
+        assert workload.user[[0, -1]].tolist() == [7, 7]
+        assert workload.extras["rack"][-1] == n
+        with pytest.raises(ValueError, match="read-only"):
+            workload.user[0] = 1
+        with pytest.raises(ValueError, match="read-only"):
+            workload.extras["rack"][0] = 1
+        with pytest.raises(TypeError):
+            workload.extras["rack"] = column
+    assert made.take(column <= 1).queue.tolist() == [1]
+
+
+def test_a_column_is_not_shared_with_who_gave_it() -> None:
+    column = np.arange(1, 4)
+    locked = column.view()
+    locked.flags.writeable = False  # the numbers can still be changed through the other
+    made = Workload.from_lines([locked] * 6, header=(), rejects={}, source="w", n_lines=3, extra={"user": locked})
+    column[:] = 9
+    assert made.user.tolist() == made.job_id.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("extras", "message"),
+    [
+        ({"gpus": np.array([1, 2])}, r"w: column gpus has shape \(2,\); allowed: \(3,\)"),
+        ({"gpus": np.array([1.0, 2.0, 3.0])}, "w: column gpus is of type float64; allowed: int64"),
+        ({"gpus": np.array([1, 2, 3], np.uint64)}, "w: column gpus is of type uint64"),
+        ({"": np.array(1)}, "w: a further column is called ''"),
+        ({"a\nb": np.array(1)}, r"w: a further column is called 'a\\nb'; allowed: 1 to 100 printable"),
+        ({5: np.array(1)}, "w: a further column is called 5"),
+    ],
+)
+def test_further_columns_are_checked(extras: dict[str, np.ndarray], message: str) -> None:
+    column = np.arange(1, 4)
+    with pytest.raises(InputError, match=message):
+        Workload.from_lines([column] * 6, header=(), rejects={}, source="w", n_lines=3, extras=extras)
+
+
+def test_further_columns_are_sorted_with_the_jobs_and_lose_the_duplicates() -> None:
+    job_id, submit = np.array([1, 2, 1, 3]), np.array([9, 0, 4, 5])
+    one = np.ones(4, np.int64)
+    made = Workload.from_lines(
+        [job_id, submit, one, one, one, np.arange(1, 5)],
+        header=(), rejects={}, source="w", n_lines=4, extras={"gpus": np.array([10, 20, 11, 30])},
+    )  # fmt: skip
+    assert made.job_id.tolist() == [2, 3, 1]
+    assert made.extras["gpus"].tolist() == [20, 30, 10]
+    assert made.rejects["duplicate job number"] == 1
+
+
 def test_a_duplicate_s_extra_columns_go_with_it() -> None:
     found = parse(line(f1="1", f2="5", f12="10"), line(f1="1", f12="11"), line(f1="2", f2="0", f12="12"))
     assert found.user.tolist() == [12, 10]
@@ -62,21 +125,35 @@ def test_a_duplicate_s_extra_columns_go_with_it() -> None:
 
 def test_swf_s_extra_fields() -> None:
     found = parse(
-        line(f1="1", f3="2.5", f7="100", f10="200", f11="1", f12="3", f13="4", f15="0", f16="6", f17="7", f18="8"),
+        line(
+            f1="1",
+            f3="2.5",
+            f7="100",
+            f10="200",
+            f11="1",
+            f12="3",
+            f13="4",
+            f14="5",
+            f15="0",
+            f16="6",
+            f17="7",
+            f18="8",
+        ),
         line(f1="2", f7="100", f10="-1"),
         line(f1="3", f7="0", f10="0.25"),
         line(f1="4", f3="-1", f11="-1", f18="-1"),
     )
     assert found.wait_ns.tolist() == [2_500_000_000, -1, -1, -1]
     assert found.memory_kb.tolist() == [200, 100, 1, -1]
-    first = {name: int(getattr(found, name)[0]) for name in ("status", "user", "group", "queue", "partition")}
-    assert first == {"status": 1, "user": 3, "group": 4, "queue": 0, "partition": 6}
+    names = ("status", "user", "group", "application", "queue", "partition")
+    first = {name: int(getattr(found, name)[0]) for name in names}
+    assert first == {"status": 1, "user": 3, "group": 4, "application": 5, "queue": 0, "partition": 6}
     assert (int(found.preceding[0]), int(found.think_ns[0])) == (7, 8 * NS)
     last = {name: int(getattr(found, name)[3]) for name in OPTIONAL}
     assert last == dict(OPTIONAL)
 
 
-@pytest.mark.parametrize("field", ["f3", "f7", "f10", "f11", "f12", "f13", "f15", "f16", "f17", "f18"])
+@pytest.mark.parametrize("field", ["f3", "f7", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17", "f18"])
 @pytest.mark.parametrize("value", ["-7", "-0.5", "9" * 40, "-" + "9" * 40])
 def test_an_extra_field_that_cannot_be_used_is_unknown_and_never_a_reject(field: str, value: str) -> None:
     found = parse(line(**{field: value}, **({} if field == "f11" else {"f11": "-1"})))
@@ -85,7 +162,7 @@ def test_an_extra_field_that_cannot_be_used_is_unknown_and_never_a_reject(field:
 
 
 def test_fractions_of_what_is_whole_are_unknown() -> None:
-    found = parse(line(f11="1.5", f12="2.5", f13="3.5", f15="0.1", f16="0.1", f17="1.01"))
+    found = parse(line(f11="1.5", f12="2.5", f13="3.5", f14="2.5", f15="0.1", f16="0.1", f17="1.01"))
     assert {name: int(getattr(found, name)[0]) for name in OPTIONAL} == dict(OPTIONAL)
 
 
@@ -168,12 +245,13 @@ def test_from_jobs_takes_mappings() -> None:
             {"job_id": 1, "submit_s": 0.5, "run_s": 3, "cores": 2, "user": 7, "think_s": 1.5, "preceding": 2},
             (2, 0, 5, 2, 9),
             {"job_id": 3, "submit_s": 1, "run_s": None, "estimate_s": 9, "cores": 2, "cancel_s": 4, "wait_s": 3},
-            {"job_id": 4, "submit_s": 1, "run_s": 2, "cores": 2, "cancel_s": 4, "qos": -1, "user": None},
+            {"job_id": 4, "submit_s": 1, "run_s": 2, "cores": 2, "cancel_s": 4, "qos": -1, "application": 6},
         ]
     )
     assert made.job_id.tolist() == [2, 1, 3, 4]
     assert made.estimate_ns.tolist() == [9 * NS, 3 * NS, 9 * NS, 2 * NS]
     assert made.user.tolist() == [-1, 7, -1, -1]
+    assert made.application.tolist() == [-1, -1, -1, 6]
     assert made.preceding.tolist() == [-1, 2, -1, -1]
     assert made.think_ns.tolist() == [0, 1_500_000_000, 0, 0]
     assert made.cancel_ns.tolist() == [-1, -1, 4 * NS, 4 * NS]

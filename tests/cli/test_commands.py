@@ -20,7 +20,7 @@ from bls import Platform, sample_path
 from bls.platform import parse_platform
 from bridge.cli import _show_warnings
 
-COMMANDS = ("run", "grid", "workload info", "platform", "gantt", "doctor")
+COMMANDS = ("run", "watch", "grid", "workload info", "platform", "gantt", "doctor")
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "workload"])

@@ -71,7 +71,7 @@ def named_files(page: Path) -> dict[str, str]:
 
 
 def test_every_page_with_examples_is_known() -> None:
-    pages = ("batch", "cli", "couplings", "inputs", "topology")
+    pages = ("batch", "cli", "couplings", "inputs", "topology", "workloads")
     assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}
     assert sum(len(lines) for lines in EXAMPLES.values()) >= 25
 
@@ -88,7 +88,7 @@ def test_the_commands_of_a_page(desk: Path, page: str) -> None:
 
 def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
     files = named_files(ROOT / "docs" / "batch.md")
-    assert sorted(files) == ["greedy.py", "slowdown.py", "watch.py"]
+    assert sorted(files) == ["greedy.py", "mine.py", "slowdown.py", "watch.py"]
     for name, text in files.items():
         (desk / name).write_text(text, encoding="utf-8")
     import bridge
@@ -106,6 +106,9 @@ def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
 
     assert starts("greedy.py:Greedy", "none") == [0, 22, 2, 27, 32]
     assert starts("slowdown.py:LARGEST_SLOWDOWN", "none") == [0, 10, 20, 15, 40]
+    planned = bridge.simulate(jobs, machine, als="recorded", estimates="mine.py:Half").jobs.planned_ns
+    assert planned.tolist() == (jobs.estimate_ns // 2 + 1).tolist()
+    assert "planned_ns" in bridge.simulate(jobs, machine, als="recorded", estimates="mine.py:MINE").jobs
     watched = bridge.simulate(jobs, machine, als="recorded", observers=["watch.py:EveryHour"])
     assert watched.observations["waiting"].tolist()[:1] == [0]
     assert watched.observations["free_cores"].tolist()[:1] == [1]

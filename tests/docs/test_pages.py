@@ -26,7 +26,8 @@ from traces.tables import JOB_COLUMNS, TASK_COLUMNS
 
 DOCS = ROOT / "docs"
 RESULTS = DOCS / "results.md"
-COMMANDS = ("run", "grid", "workload info", "platform", "gantt", "doctor")
+WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
+COMMANDS = ("run", "watch", "grid", *(f"workload {name}" for name in WORKLOAD_COMMANDS), "platform", "gantt", "doctor")
 
 
 def unquoted(cell: str) -> str:
@@ -164,7 +165,7 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
 
 def test_the_files_of_the_contributing_page_exist() -> None:
     rows = table(section(ROOT / "CONTRIBUTING.md", "How to add …"))
-    assert len(rows) == 6
+    assert len(rows) == 7
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for kind, file, line, _, group in rows:
         registry, place = re.findall(r"`([^`]+)`", line)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import hashlib
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from bls.archive import find_log
 from bls.platform import Platform
 from bls.selection import fit, select
 from bls.workload import REASONS
@@ -20,6 +23,9 @@ LOGS = (
     "HPC2N-2002-2.2-cln",
     "CEA-Curie-2011-2.1-cln",
 )
+
+
+SACCT = "Cirrus-EPCC-2024Q1-CPU-sacct-subset.csv.gz"
 
 
 def counted(path: Path, widest: int) -> tuple[int, Counter[str], list[tuple[int, int, int, int, int]]]:
@@ -72,6 +78,62 @@ def test_every_line_is_a_job_or_a_counted_reject(shared: Path, log: str) -> None
         assert (lines, len(jobs)) == (312_826, 241_794)
 
 
+def test_every_file_among_the_logs_is_read_to_its_last_line(shared: Path) -> None:
+    logs = sorted((shared / "traces").glob("*.gz"))
+    assert {f"{log}.swf.gz" for log in LOGS} | {SACCT} <= {path.name for path in logs}
+    for path in logs:
+        with gzip.open(path, "rb") as file:
+            lines = [line for line in file if line.strip() and not line.lstrip().startswith(b";")]
+        lines = lines[1:] if path.name == SACCT else lines  # the first names the columns
+        workload = read_workload(path)
+        assert workload.n_lines == len(lines)
+        assert len(workload) + sum(workload.rejects.values()) == len(lines)
+
+
+@pytest.mark.parametrize("log", LOGS[:3])
+def test_optional_fields_of_every_job(shared: Path, log: str) -> None:
+    path = shared / "traces" / f"{log}.swf.gz"
+    workload = read_workload(path)
+    names = ("wait_ns", "status", "user", "group", "application", "queue", "partition")
+    columns = [getattr(workload, name) // (10**9 if name == "wait_ns" else 1) for name in names]
+    found = dict(zip(workload.line.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True))
+    with gzip.open(path, "rt", encoding="latin-1") as file:
+        for number, line in enumerate(file, start=1):
+            if number in found:
+                fields = line.split()
+                assert found[number] == tuple(max(-1, int(float(fields[k]))) for k in (2, 10, 11, 12, 13, 14, 15))
+
+
+def test_a_dump_of_sacct_is_read_whole(shared: Path) -> None:
+    path = shared / "traces" / SACCT
+    with gzip.open(path, "rt") as file:
+        rows = list(csv.DictReader(file))
+    ran = [row for row in rows if int(row["ElapsedRaw"]) > 0]
+    workload = read_workload(path)
+    rejects = {reason: count for reason, count in workload.rejects.items() if count}
+    assert rejects == {"no run time": len(rows) - len(ran)}
+    first = min(int(row["Submit"]) for row in rows)
+    assert workload.header == (f"; UnixStartTime: {first}",)
+    status = {"COMPLETED": 1, "CANCELLED": 5}
+    expected = [
+        (
+            int(row["Submit"]) - first,
+            int(row["End"]) - int(row["Start"]),
+            int(row["Start"]) - int(row["Submit"]),
+            int(row["NCPUS"]),
+            status.get(row["State"], 0),
+            int(row["NNodes"]),
+        )
+        for row in sorted(ran, key=lambda row: int(row["Submit"]))
+    ]
+    assert len(set(workload.job_id.tolist())) == len(ran)
+    second = 10**9
+    times = (workload.submit_ns // second, workload.run_ns // second, workload.wait_ns // second)
+    columns = [*times, workload.cores, workload.status, workload.extras["nodes"]]
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected
+    assert 5312850 * 10**10 + 12 in workload.job_id.tolist()
+
+
 def test_the_busiest_day_of_a_real_log(shared: Path) -> None:
     workload = fit(read_workload(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"), Platform().n_cores)
     submits = workload.submit_ns.tolist()
@@ -84,3 +146,15 @@ def test_the_busiest_day_of_a_real_log(shared: Path) -> None:
     chosen = select(workload, "busiest:24h")
     assert chosen.job_id.tolist() == workload.job_id[best[1] : best[1] + best[0]].tolist()
     assert chosen.submit_ns[0] == 0
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_the_catalogue_knows_the_log(shared: Path, log: str) -> None:
+    known = find_log(log)
+    text = gzip.decompress((shared / "traces" / known.file).read_bytes())
+    lines = [line for line in text.splitlines() if line.strip()]
+    header = [line for line in lines if line.startswith(b";")]
+    assert hashlib.sha256(text).hexdigest() == known.text_sha256
+    assert len(lines) - len(header) == known.jobs
+    assert f"; MaxProcs: {known.cores}".encode() in header
+    assert f"; Acknowledge: {known.provided_by}".encode() in header

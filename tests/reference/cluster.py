@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from reference import room
+from reference.estimates import Memory, expected_end
 from reference.machine import Attempt, Job, Machine, Rules
 from reference.orders import key
 
@@ -55,6 +56,8 @@ class _Cluster:
         self.attempt = dict.fromkeys(range(len(jobs)), 0)
         self.waiting: dict[int, int] = {}  # row: when it became eligible
         self.eligible: dict[int, int] = {}
+        self.memory = Memory(rules)
+        self.planned: dict[int, int] = {}  # rows that have arrived: the run time that is planned with
         self.running: dict[int, Running] = {}
         self.left: set[int] = set()  # rows that are done for good
         self.down: set[int] = set()
@@ -107,6 +110,8 @@ class _Cluster:
                 self.arrives[row] = self.now
                 self.had_slot.discard(row)
             else:
+                if job.state in ("completed", "killed"):
+                    self.memory.ended.append((self.jobs[row], job.end - job.start))
                 self.leaves(row)
         return bool(rows)
 
@@ -147,6 +152,7 @@ class _Cluster:
         for row in rows:
             del self.arrives[row]
             self.eligible[row] = self.now
+            self.planned[row] = self.memory.planned(self.jobs[row])
             cores = self.preset_cores(row) if self.jobs[row].preset and self.attempt[row] == 0 else None
             if cores is None:
                 self.waiting[row] = self.now
@@ -171,8 +177,8 @@ class _Cluster:
         now, rules = self.now, self.rules
         self.pass_is_due = False
         # Less than planned: a job is overdue, or a slow pass missed a slot.
-        overdue = any(job.start + self.jobs[row].estimate <= now for row, job in self.running.items())
-        self.lost = self.lost or overdue
+        overdue = any(self.is_overdue(row) for row in self.running)
+        self.lost = self.lost or overdue or any(self.planned_end.get(row, now + 1) <= now for row in self.running)
         self.lost = self.lost or any(slot.begin < now for slot in self.plan.values())
         if self.lost or not rules.keep:
             self.plan = {}
@@ -220,7 +226,8 @@ class _Cluster:
     def queue(self) -> list[int]:
         def place(row: int) -> tuple[int, float | int, int, int]:
             job = self.jobs[row]
-            return -self.machine.partitions[job.partition].tier, key(job, self.now, self.rules), job.submit, row
+            by = key(job, self.now, self.rules, self.planned[row])
+            return -self.machine.partitions[job.partition].tier, by, job.submit, row
 
         return sorted(self.waiting, key=place)
 
@@ -239,10 +246,19 @@ class _Cluster:
             )
         )
 
+    def as_planned(self, row: int) -> Job:
+        """The job as it would be if it had asked for what is planned with."""
+        return replace(self.jobs[row], estimate=self.planned[row])
+
     def expected(self, row: int) -> int:
         # What this pass costs is not known yet: a job that starts after it is planned as if it started now.
         start = min(self.running[row].start, self.now)
-        return max(start + self.jobs[row].estimate, self.now + 1)
+        request = self.jobs[row].estimate
+        return expected_end(start, self.planned[row], request, self.now, self.rules.corrections)
+
+    def is_overdue(self, row: int) -> bool:
+        """Whether a job has run for all that is planned with and all that it has asked for."""
+        return self.running[row].start + max(self.planned[row], self.jobs[row].estimate) <= self.now
 
     def held(self) -> list[room.Hold]:
         """Who has what: running jobs, until they are expected to end."""
@@ -254,17 +270,19 @@ class _Cluster:
     def holds(self) -> list[room.Hold]:
         """The same, and the slots of waiting jobs."""
         return self.held() + [
-            room.Hold(
-                self.jobs[row], slot.begin, slot.begin + self.jobs[row].estimate, self.jobs[row].cores, slot.cores
-            )
+            room.Hold(self.jobs[row], slot.begin, slot.begin + self.planned[row], self.jobs[row].cores, slot.cores)
             for row, slot in self.plan.items()
         ]
 
     def earliest(self, row: int) -> room.Slot | None:
-        return room.earliest(self.jobs[row], self.now, self.holds(), self.down, self.machine, self.rules, self.counts)
+        return room.earliest(
+            self.as_planned(row), self.now, self.holds(), self.down, self.machine, self.rules, self.counts
+        )
 
     def slot_now(self, row: int) -> room.Slot | None:
-        return room.slot_at(self.jobs[row], self.now, self.holds(), self.down, self.machine, self.rules, self.counts)
+        return room.slot_at(
+            self.as_planned(row), self.now, self.holds(), self.down, self.machine, self.rules, self.counts
+        )
 
     def cores_for(self, row: int, slot: room.Slot) -> frozenset[int]:
         if slot.cores is not None:

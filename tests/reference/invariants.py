@@ -69,7 +69,7 @@ def _check_one(job: Job, machine: Machine, rules: Rules, one: Attempt) -> None:
         elif number == job.window and rules.cost == 0:
             assert window.begin <= one.start
             assert one.start + job.estimate <= window.end
-        elif rules.cost == 0 and one.why != "preset":
+        elif rules.cost == 0 and one.why != "preset" and rules.predictor is None and job.planned is None:
             assert one.start + job.estimate <= window.begin or window.end <= one.start
     if job.window is not None and one.why != "preset":
         assert set(one.cores) <= machine.windows[job.window].cores

@@ -14,7 +14,8 @@ class Job:
     ``run`` -1: not known; it runs until something stops it. A unit is ``unit_cores`` cores and ``needs`` (resource,
     amount) of one host; ``licences`` (name, amount) are of the machine. ``limit``: most leaf switches, 0 any. ``after`` is the
     row of the job that must leave before, ``think`` what passes from then on. ``cancel`` is an instant. ``window`` is the
-    place of the reservation in ``Machine.windows`` that it runs in.
+    place of the reservation in ``Machine.windows`` that it runs in. ``planned`` is the run time that the scheduler plans with,
+    if that is known and is not what is asked for.
     """
 
     number: int
@@ -28,12 +29,16 @@ class Job:
     licences: tuple[tuple[str, int], ...] = ()
     limit: int = 0
     user: int = -1
+    group: int = -1
+    queue: int = -1
     partition: int = 0
     after: int | None = None
     think: int = 0
     cancel: int | None = None
     preset: bool = False
     window: int | None = None
+    application: int = -1
+    planned: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,12 +92,42 @@ class Machine:
         return next(host for host in range(len(self.hosts)) if core in self.cores_of(host))
 
 
+#: By how much a job that runs longer than predicted is expected to go on: 1, 5, 15 … minutes.
+MINUTE = 60 * 10**9
+MINUTES = tuple(MINUTE * minutes for minutes in (1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000))
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Predicts by those who have ended: the mean of the latest ``mean_of`` who agree in the fields of a level, the first level
+    of which there are ``least``."""
+
+    levels: tuple[tuple[str, ...], ...]
+    mean_of: int = 1
+    least: int = 1
+
+
+LAST_TWO = Predictor((("user",),), 2, 2)
+PROFILE = Predictor(
+    (
+        ("user", "application", "queue", "cores", "estimate"),
+        ("user", "application", "queue", "cores"),
+        ("user", "application", "queue"),
+        ("user", "application"),
+        ("user", "queue", "cores", "estimate"),
+        ("user", "cores", "estimate"),
+        ("user", "cores"),
+    )
+)
+
+
 @dataclass(frozen=True)
 class Rules:
     """How the machine is scheduled.
 
     ``order`` is a name in ``reference.orders.ORDERS`` or a key of (job, now). ``depth`` None: no bound. ``keep`` only with
-    that. ``cost`` is what each pass takes. ``counts`` None: by what is asked.
+    that. ``cost`` is what each pass takes. ``counts`` None: by what is asked. ``predictor`` None: jobs
+    are planned with what is said of them.
     """
 
     order: str | Callable[[Job, int], float | int] = "fcfs"
@@ -105,6 +140,8 @@ class Rules:
     slack: float | Fraction = 2.0
     seed: int = 0
     counts: bool | None = None
+    predictor: Predictor | None = None
+    corrections: tuple[int, ...] = MINUTES
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from reference.machine import Job, Rules
@@ -72,10 +73,9 @@ ORDERS: dict[str, Callable[[Job, int], float | int]] = {
 }
 
 
-def key(job: Job, now: int, rules: Rules) -> float | int:
-    """What a job's place in the queue is decided by at an instant."""
-    if callable(rules.order):
-        return rules.order(job, now)
+def key(job: Job, now: int, rules: Rules, planned: int) -> float | int:
+    """What a job's place in the queue is decided by at an instant; its deadline follows from its request in any case."""
     if rules.order == "edf":
         return deadline(job, rules.slack)
-    return ORDERS[rules.order](job, now)
+    job = replace(job, estimate=planned)
+    return rules.order(job, now) if callable(rules.order) else ORDERS[rules.order](job, now)

@@ -37,9 +37,23 @@ def _otf2(ledger: Ledger, directory: Path) -> Path:
     return write_otf2(ledger, directory)
 
 
+def _batsim(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.batsim_jobs import write_batsim_jobs
+
+    return write_batsim_jobs(ledger, directory)
+
+
+def _swf(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.swf import write_swf_jobs
+
+    return write_swf_jobs(ledger, directory)
+
+
 #: The writers of this project, by name.
 EXPORTERS: dict[str, Exporter] = {
     "otf2": _otf2,
+    "batsim": _batsim,
+    "swf": _swf,
 }
 
 

@@ -47,7 +47,7 @@ class _Cells:
             total[cell] += float(ns)
             count[cell] += 1
         self.makespan_ns = np.full(shape, np.nan)
-        np.divide(total, count, out=self.makespan_ns, where=count > 0)
+        np.divide(total, count, out=self.makespan_ns, where=total > 0)  # where no job ran there is none, either
 
 
 def makespans_figure(
@@ -98,7 +98,7 @@ def makespans_figure(
         axes.set_xlabel("batch policy")
         # Bars are compared by their length, so the axis starts at zero; the figures on them show small
         # differences.
-        axes.set_ylim(0, 1.16 * float(np.nanmax(ns)) / unit_ns)
+        axes.set_ylim(0, 1.16 * float(np.nan_to_num(ns).max()) / unit_ns or 1.0)
         axes.set_ylabel(f"makespan [{unit}]")
         _quiet(axes)
         figure.legend(

@@ -1,0 +1,146 @@
+"""The catalogue of the Parallel Workloads Archive."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import bls
+from bls.archive import (
+    ArchivedLog,
+    catalogue,
+    catalogue_rows,
+    catalogue_table,
+    find_log,
+    parse_catalogue,
+    thanks,
+)
+from traces.errors import InputError
+
+HEAD = '[archive]\ntitle = "A"\nurl = "https://a.org/w/"\ncite = "C"\ndoi = "10.1/x"\n'
+LOG = '[[log]]\nname = "one"\ntitle = "One"\npath = "l_one/One-1.swf.gz"\n'
+
+
+def test_curie_is_what_the_archive_has() -> None:
+    log = find_log("curie")
+    assert catalogue().url + log.path == (
+        "https://www.cs.huji.ac.il/labs/parallel/workload/l_cea_curie/CEA-Curie-2011-2.1-cln.swf.gz"
+    )
+    assert (log.file, log.jobs, log.cores) == ("CEA-Curie-2011-2.1-cln.swf.gz", 312_826, 93_312)
+    assert catalogue().page(log) == "https://www.cs.huji.ac.il/labs/parallel/workload/l_cea_curie/"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("thunder", "thunder"),
+        ("Thunder", "thunder"),
+        (" llnl-thunder ", "thunder"),
+        ("seth", "hpc2n"),
+        ("kth", "kth"),
+        ("nasa", "nasa"),
+        ("KTH-SP2-1996-2.1-cln", "kth"),
+        ("KTH-SP2-1996-2.1-cln.swf", "kth"),
+        ("KTH-SP2-1996-2.1-cln.swf.gz", "kth"),
+    ],
+)
+def test_a_log_is_found_by_name_alias_and_file(given: str, name: str) -> None:
+    assert find_log(given).name == name
+
+
+def test_an_unknown_name_shows_the_near_ones_first() -> None:
+    with pytest.raises(InputError) as caught:
+        find_log("thonder")
+    text = str(caught.value)
+    assert text.startswith("unknown log of the archive 'thonder'; known: thunder, ")
+    assert "\n" not in text
+    assert all(log.name in text for log in catalogue().logs)
+
+
+def test_every_log_has_its_own_file_and_says_whom_to_thank() -> None:
+    archive = catalogue()
+    assert len({log.path for log in archive.logs}) == len(archive.logs) >= 40
+    for log in archive.logs:
+        assert find_log(log.name) is log
+        owed = "\n".join(thanks(log))
+        assert "doi:10.1016/j.jpdc.2014.06.013" in owed
+        assert "Feitelson" in owed
+        assert archive.page(log) in owed
+        assert log.provided_by in owed
+        assert log.cite in owed
+        assert log.note in owed
+
+
+def test_the_headers_word_goes_before_the_catalogues() -> None:
+    assert "Acknowledge: Somebody Else" in thanks(find_log("kth"), "Somebody Else")
+    assert "Acknowledge: Lars Malinowsky" in thanks(find_log("kth"))
+
+
+def test_who_gave_it_is_looked_up_where_it_is_not_known() -> None:
+    log = ArchivedLog(name="one", title="One", path="l_one/One-1.swf.gz")
+    assert thanks(log)[1] == "Acknowledge: see https://www.cs.huji.ac.il/labs/parallel/workload/l_one/"
+
+
+def test_the_table_has_a_line_for_every_log() -> None:
+    head, *lines = catalogue_table().splitlines()
+    assert head.split() == ["name", "jobs", "cores", "file", "machine"]
+    assert [line.split()[0] for line in lines] == [log.name for log in catalogue().logs]
+    by_name = {line.split()[0]: line for line in lines}
+    assert by_name["curie"].split()[1:4] == ["312,826", "93,312", "CEA-Curie-2011-2.1-cln.swf.gz"]
+    assert by_name["blue"].split()[1:4] == ["≤", "250,440", "1,152"]
+    assert by_name["lcg"].split()[1:3] == ["-", "-"]
+    assert len({line.index(".swf.gz") - len(line.split(".swf.gz")[0].split()[-1]) for line in lines}) == 1
+
+
+def test_the_rows_are_what_the_file_says() -> None:
+    plain = tomllib.loads((Path(bls.__file__).parent / "workloads/archive.toml").read_text(encoding="utf-8"))
+    rows = catalogue_rows()
+    assert [row["name"] for row in rows] == [log["name"] for log in plain["log"]]
+    for row, log in zip(rows, plain["log"], strict=True):
+        assert row["url"] == plain["archive"]["url"] + log["path"]
+        assert row["file"] == log["path"].split("/")[1]
+        for key in ("title", "jobs", "jobs_at_most", "cores", "text_sha256"):
+            assert row[key] == log.get(key)
+
+
+def test_a_catalogue_is_read() -> None:
+    archive = parse_catalogue(HEAD + LOG + 'aliases = ["eins"]\njobs = 3\n')
+    assert archive.logs == (ArchivedLog(name="one", title="One", path="l_one/One-1.swf.gz", aliases=("eins",), jobs=3),)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[archive", "catalogue: not valid TOML: "),
+        (HEAD, "catalogue: log is missing"),
+        (LOG, "catalogue: archive is missing"),
+        ("archive = 3\nlog = 4", "catalogue: allowed: one table [archive] and tables [[log]]"),
+        ('log = ["x"]\n' + HEAD, "log 1: 'x'; allowed: a table"),
+        (HEAD.replace('doi = "10.1/x"\n', "") + LOG, "archive: doi is missing"),
+        (HEAD.replace('"10.1/x"', "7") + LOG, "archive: doi 7; allowed: a text"),
+        (HEAD.replace("https:", "ftp:") + LOG, "archive: url 'ftp://a.org/w/'; allowed: https://…/"),
+        (HEAD.replace("/w/", "/w") + LOG, "archive: url 'https://a.org/w'; allowed: https://…/"),
+        (HEAD + LOG + "job = 3\n", "log 1: unknown key 'job'; known: jobs, "),
+        (HEAD + LOG.replace('title = "One"\n', ""), "log 1: title is missing"),
+        (HEAD + LOG + "jobs = 0\n", "log 1: one: jobs: 0 is out of range"),
+        (HEAD + LOG + "cores = 1.5\n", "log 1: one: cores: 1.5 is not a whole number"),
+        (HEAD + LOG + 'aliases = "x"\n', "log 1: aliases 'x'; allowed: a list of names"),
+        (HEAD + LOG + 'aliases = ["A b"]\n', "log 1: name 'A b'; allowed: small letters and digits"),
+        (HEAD + LOG + 'note = "a\\nb"\n', "log 1: one: note 'a\\nb'; allowed: one line of text"),
+        (HEAD + LOG + "text_sha256 = 'ab'\n", "log 1: one: text_sha256 'ab'; allowed: 64 digits"),
+        (HEAD + LOG.replace("l_one/", "../"), "log 1: one: path '../One-1.swf.gz'; allowed: l_FOLDER/FILE.swf.gz"),
+        (HEAD + LOG.replace('"One"', '""'), "log 1: one: the title is empty"),
+        (HEAD + LOG + LOG, "one: the name 'one' is also that of one"),
+        (
+            HEAD + LOG + LOG.replace('"one"', '"two"').replace("One-1", "Two-1") + 'aliases = ["one-1"]\n',
+            "two: the name 'one-1' is also that of one",
+        ),
+    ],
+)
+def test_a_broken_catalogue_is_one_clear_line(text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_catalogue(text)
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)

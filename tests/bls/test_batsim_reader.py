@@ -1,0 +1,202 @@
+"""The reader of Batsim's workloads: every job is a job or one counted reject."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.workload import Workload
+from bls.workloads import read_workload
+from bls.workloads.batsim import read_batsim
+from traces.errors import InputError
+
+NS = 10**9
+Read = Callable[..., Workload]
+PROFILES: dict[str, Any] = {
+    "short": {"type": "delay", "delay": 20.25},
+    "new": {"type": "DelayProfile", "delay": 3},
+    "none": {"type": "delay", "delay": 0},
+    "bad": {"type": "delay", "delay": "long"},
+    "chain": {"type": "composed", "nb": 4, "seq": ["short", "new", "short"]},
+    "chains": {"type": "SequentialCompositionProfile", "repeat": 2, "seq": ["chain", "new"]},
+    "ring": {"type": "sequential_composition", "seq": ["new", "gnir"]},
+    "gnir": {"type": "sequential_composition", "seq": ["ring"]},
+    "torn": {"type": "composed", "seq": ["nowhere"]},
+    "never": {"type": "composed", "seq": ["new"], "repeat": 0},
+    "endless": {"type": "composed", "seq": ["new"], "repeat": 2**60},
+    "ptask": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0},
+    "seen": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0, "np": 4, "runtime": 7.5},
+    "5": {"type": "delay", "delay": 1},
+    "typeless": {"delay": 5},
+    "list": [],
+}
+
+
+BAD_IDS: tuple[Any, ...] = (None, True, 1.5, [], "")
+BAD_PROFILES: tuple[Any, ...] = (None, 1.5, [], "list", "bad", "never", "endless", "typeless")
+
+
+def job(number: Any, profile: Any = "short", **changes: Any) -> dict[str, Any]:
+    return {"id": number, "subtime": 10, "walltime": 100, "res": 4, "profile": profile} | changes
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that is written anew in every example."""
+    return tmp_path_factory.mktemp("fuzz") / "w"
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def of(*jobs: Any, **more: Any) -> Workload:
+        (tmp_path / "w.json").write_text(json.dumps({"nb_res": 8, "jobs": jobs, "profiles": PROFILES, **more}))
+        return read_batsim(tmp_path / "w.json")
+
+    return of
+
+
+def rejects(workload: Workload) -> dict[str, int]:
+    return {reason: count for reason, count in workload.rejects.items() if count}
+
+
+def test_a_workload_drawn_by_hand(read: Read) -> None:
+    found = read(
+        job(3, "short", subtime=10.1, user="ann"),
+        job("1", "chain", subtime=5, walltime=-1, res=1),
+        job("w0!2", "new", walltime=2.5, user=7),
+        job(9, "chains", user="ann"),
+        {"id": 10, "subtime": 0, "res": 2, "profile": 5},  # no walltime; a profile named by a number, as of old
+        description="two\nlines",
+    )
+    assert found.job_id.tolist() == [10, 1, 2, 9, 3]
+    assert found.submit_ns.tolist() == [0, 5 * NS, 10 * NS, 10 * NS, 10_100_000_000]
+    assert found.run_ns.tolist() == [NS, 174 * NS, 3 * NS, 354 * NS, 20_250_000_000]
+    assert found.estimate_ns.tolist() == [NS, 174 * NS, 2_500_000_000, 100 * NS, 100 * NS]
+    assert found.cores.tolist() == [2, 1, 4, 4, 4]
+    assert found.user.tolist() == [-1, -1, 2, 1, 1]
+    assert found.line.tolist() == [5, 2, 3, 4, 1]
+    assert found.header == ("; MaxProcs: 8", "; Note: two lines")
+    assert rejects(found) == {}
+
+
+def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) -> None:
+    found = read(
+        job(1),
+        *(job(2, subtime=bad) for bad in (-1, "0", None, True, 10**19, float("inf"), float("nan"))),
+        *(job(2, res=bad) for bad in (-1, 1.5, "4", True, 2**63)),
+        *(job(2, walltime=bad) for bad in (0, -2, "1", True, False)),
+        *(job(bad) for bad in BAD_IDS),
+        *(job(2, bad) for bad in BAD_PROFILES),
+        *("job", None, 5, [], {}),
+        job(2, "nowhere"),
+        job(2, "torn"),
+        job(2, "ptask"),
+        job(2, "ring"),
+        job(2, "gnir"),
+        job(2, "none", res=0),
+        job(2, "new", res=0),
+        job(1, "new"),
+        job(2, "seen"),
+    )
+    assert rejects(found) == {
+        "malformed": 35,
+        "unknown profile": 2,
+        "run time not known": 3,
+        "no run time": 1,
+        "no processors": 1,
+        "duplicate job number": 1,
+    }
+    assert found.n_lines == len(found) + sum(found.rejects.values())
+    assert found.job_id.tolist() == [1, 2]
+    assert found.run_ns.tolist() == [20_250_000_000, 7_500_000_000]
+
+
+@pytest.mark.parametrize("name", ["a", "07", "-1", "1.0", str(2**62 + 1), "9" * 30, "²"])
+def test_if_one_name_is_no_number_all_are_numbered_by_their_first_appearance(read: Read, name: str) -> None:
+    found = read(job(50), job(name), job("60"), job(50, subtime=0), job(None))
+    assert found.job_id.tolist() == [1, 2, 3]
+    assert rejects(found) == {"malformed": 1, "duplicate job number": 1}
+
+
+def test_names_of_whole_numbers_are_the_numbers(read: Read) -> None:
+    assert read(job("0"), job(2**62)).job_id.tolist() == [0, 2**62]
+
+
+def test_seconds_are_exact(tmp_path: Path) -> None:
+    text = json.dumps({"jobs": [job(1, subtime="S"), job(2, subtime="T")], "profiles": PROFILES})
+    text = text.replace('"S"', "16777217.0000000015").replace('"T"', "1.1e-7")
+    (tmp_path / "w.json").write_text(text)
+    assert read_batsim(tmp_path / "w.json").submit_ns.tolist() == [110, 16777217000000002]
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    deep = {"type": "composed", "seq": ["d1"]}
+    chain = {f"d{k}": {"type": "composed", "seq": [f"d{k + 1}"]} for k in range(1, 300)}
+    for text, message in (
+        (b"", "the file is empty"),
+        (b"{", "not JSON: Expecting property name"),
+        (b'{"jobs": [\xff]}', "not JSON: 'utf-8' codec can't decode"),
+        (b"[" * 100_000, "not a workload of Batsim: nested too deep"),
+        (b'{"jobs": [' + b"9" * 5000 + b"]}", "not JSON: Exceeds the limit"),
+        (b'{"jobs": [1e99999999999999999999]}', "a number is beyond any range"),
+        (b"[1]", "not a workload of Batsim: a list, no object with jobs and profiles"),
+        (b"{}", "jobs is missing; it must be a list"),
+        (b'{"jobs": {}}', "jobs is a dict; it must be a list"),
+        (b'{"jobs": [], "profiles": []}', "profiles is a list; it must be an object"),
+        (b'{"jobs": [], "profiles": {}}', "no valid job in 0 lines"),
+        (b'{"jobs": [{}], "profiles": {}}', "no valid job in 1 line: malformed 1"),
+        (json.dumps({"jobs": [job(1, "d0")], "profiles": {"d0": deep, **chain}}).encode(), "more than 100 sequences"),
+    ):
+        (tmp_path / "a.json").write_bytes(text)
+        with pytest.raises(InputError, match=message) as caught:
+            read_batsim(tmp_path / "a.json")
+        assert "\n" not in str(caught.value)
+        assert str(caught.value).startswith(f"{tmp_path}")
+        assert len(str(caught.value)) < 400
+
+
+def test_it_is_told_by_the_ending_or_the_first_character(tmp_path: Path) -> None:
+    data = json.dumps({"jobs": [job(1)], "profiles": PROFILES}, indent=1).encode()
+    for name in ("a.json", "a.json.gz", "a.txt", "a.workload.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else b"\n" * (name == "a.txt") + data)
+        assert read_workload(tmp_path / name).cores.tolist() == [4]
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=3),
+        st.sampled_from(["short", "delay", 1, 4]),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    max_leaves=5,
+)
+KEYS = st.sampled_from(["id", "subtime", "res", "walltime", "profile", "user"])
+TYPES = st.sampled_from(["delay", "composed", "DelayProfile", "x"])
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.one_of(VALUES, st.dictionaries(KEYS, VALUES).map(lambda some: job(5) | some)), max_size=6),
+    st.dictionaries(
+        st.sampled_from(["a", "b"]),
+        st.fixed_dictionaries({"type": TYPES, "delay": VALUES, "seq": VALUES, "repeat": VALUES, "runtime": VALUES}),
+    ),
+)
+def test_fuzzed_jobs_are_jobs_or_counted_and_never_raise(
+    fuzzed: Path, jobs: list[Any], profiles: dict[str, Any]
+) -> None:
+    jobs = [job(77), *jobs, job(78, "a"), job(79, "b")]
+    fuzzed.write_text(json.dumps({"jobs": jobs, "profiles": {"short": PROFILES["short"], **profiles}}))
+    found = read_batsim(fuzzed)
+    assert len(found) + sum(found.rejects.values()) == found.n_lines == len(jobs)

@@ -1,0 +1,163 @@
+"""The local time of a log's instants, against Python's own dates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bls.calendar import Calendar, _offsets
+from bls.workload import Workload
+
+S, H, D = 10**9, 3600 * 10**9, 86_400 * 10**9
+
+
+def log(*header: str) -> Workload:
+    columns = [np.array([value]) for value in (1, 0, 1, 1, 1, 1)]
+    return Workload.from_lines(columns, header=header, rejects={}, source="log", n_lines=1)
+
+
+def at(calendar: Calendar, *ns: int) -> tuple[list[int], list[int], list[int], list[int]]:
+    instants = np.array(ns)
+    found = (calendar.hour, calendar.half_hour, calendar.weekday, calendar.month)
+    return tuple(read(instants).tolist() for read in found)
+
+
+def test_hours_that_daylight_saving_takes_and_repeats() -> None:
+    # Sunday, 30 March 2003, 00:30 UTC: clocks in Stockholm show 01:30, and at 01:00 UTC go from 02:00 to 03:00.
+    calendar = Calendar.of(log("; UnixStartTime: 1048984200", "; TimeZoneString: Europe/Stockholm"))
+    assert calendar.known
+    assert calendar.start is not None
+    assert calendar.start.isoformat() == "2003-03-30T01:30:00+01:00"
+    assert calendar.zone_name == "Europe/Stockholm"
+    hours, halves, weekdays, months = at(calendar, 0, 30 * 60 * S - 1, 30 * 60 * S, 22 * H, 2 * D)
+    assert hours == [1, 1, 3, 0, 2]
+    assert halves == [3, 3, 6, 1, 5]
+    assert weekdays == [6, 6, 6, 0, 1]
+    assert months == [3, 3, 3, 3, 4]
+    # Sunday, 26 October, 00:30 UTC is 02:30; an hour later it is 02:30 again.
+    autumn = 210 * D
+    assert at(calendar, autumn, autumn + H, autumn + 2 * H)[0] == [2, 2, 3]
+    assert calendar.date(autumn + H).isoformat() == "2003-10-26T02:30:00+01:00"
+
+
+def test_a_log_that_does_not_say_when_it_began_begins_on_a_monday() -> None:
+    calendar = Calendar.of(log("; TimeZoneString: Europe/Paris"))
+    assert (calendar.known, calendar.start, calendar.zone, calendar.remarks) == (False, None, UTC, ())
+    assert at(calendar, 0, 25 * H, 7 * D - 1, 31 * D) == ([0, 1, 23, 0], [0, 2, 47, 0], [0, 1, 6, 3], [1, 1, 1, 2])
+    assert calendar.date(0).isoformat() == "2001-01-01T00:00:00+00:00"
+
+
+def test_a_zone_has_a_name_or_an_offset_or_is_utc() -> None:
+    start = "; UnixStartTime: 1000000000"
+    both = Calendar.of(log(start, "; TimeZone: 7200", "; TimeZoneString: Asia/Kolkata"))
+    assert both.zone == ZoneInfo("Asia/Kolkata")
+    offset = Calendar.of(log(start, "; TimeZone: -28800"))
+    assert offset.zone == timezone(timedelta(hours=-8))
+    assert offset.zone_name == "UTC-08:00"
+    assert Calendar.of(log(start)).zone == UTC
+    assert [one.remarks for one in (both, offset)] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ("UnixStartTime: soon", "UnixStartTime 'soon'"),
+        ("UnixStartTime: -1", "UnixStartTime '-1'"),
+        ("UnixStartTime: 1296571124000", "UnixStartTime '1296571124000'"),  # milliseconds
+        ("UnixStartTime: " + "9" * 500, "UnixStartTime '999"),
+        ("TimeZoneString: Mars/Base", "TimeZoneString 'Mars/Base'"),
+        ("TimeZoneString: Europe", "TimeZoneString 'Europe'"),
+        ("TimeZoneString: ../../etc/passwd", "TimeZoneString '../../etc/passwd'"),
+        ("TimeZoneString: /etc", "TimeZoneString '/etc'"),
+        ("TimeZone: CET", "TimeZone 'CET'"),
+        ("TimeZone: 86400", "TimeZone '86400'"),
+    ],
+)
+def test_a_fact_that_cannot_be_used_is_remarked(fact: str, said: str) -> None:
+    calendar = Calendar.of(log(f"; {fact}", "; UnixStartTime: 0"))
+    assert [remark[: len(said)] for remark in calendar.remarks] == [said]
+    assert len(calendar.remarks[0]) < 200
+    assert (calendar.zone, calendar.known) == (UTC, not fact.startswith("UnixStartTime"))
+
+
+def test_a_zone_that_is_unknown_leaves_the_offset() -> None:
+    calendar = Calendar.of(log("; UnixStartTime: 0", "; TimeZoneString: Mars", "; TimeZone: 3600"))
+    assert calendar.zone == timezone(timedelta(hours=1))
+    assert len(calendar.remarks) == 1
+
+
+def test_no_instants_and_tables_of_them() -> None:
+    calendar = Calendar.of(log("; UnixStartTime: 0", "; TimeZoneString: US/Pacific"))
+    for read in (calendar.hour, calendar.half_hour, calendar.weekday, calendar.month, calendar.month_number):
+        none = read(np.zeros(0, np.int64))
+        assert (none.shape, str(none.dtype)) == ((0,), "int64")
+        assert read(np.full((2, 3), 5 * D)).shape == (2, 3)
+    assert calendar.month_number(np.array([0, 32 * D])).tolist() == [-1, 1]  # December 1969, February 1970
+
+
+def test_the_furthest_instants() -> None:
+    calendar = Calendar.of(log("; UnixStartTime: 100000000000", "; TimeZoneString: Europe/Paris"))
+    assert calendar.date(2**62) == datetime.fromtimestamp(10**11 + 2**62 // S, ZoneInfo("Europe/Paris"))
+    assert calendar.month(np.array([0, 2**62])).tolist() == [calendar.date(0).month, calendar.date(2**62).month]
+
+
+ZONES = (
+    "Europe/Stockholm",
+    "US/Pacific",
+    "Asia/Kolkata",
+    "Australia/Lord_Howe",  # half an hour of daylight saving
+    "Africa/Casablanca",  # off daylight saving for a month of each summer
+    "America/Sao_Paulo",  # clocks that change at midnight
+    "Pacific/Apia",  # a day left out
+)
+
+
+@given(
+    zone=st.sampled_from(ZONES),
+    start_s=st.integers(0, 2_500_000_000),
+    days=st.sampled_from([2, 400, 20_000]),
+    data=st.data(),
+)
+def test_equal_to_dates_of_python(zone: str, start_s: int, days: int, data: st.DataObject) -> None:
+    ns = data.draw(st.lists(st.integers(0, days * D), min_size=1, max_size=30))
+    calendar = Calendar.of(log(f"; UnixStartTime: {start_s}", f"; TimeZoneString: {zone}"))
+    dates = [datetime.fromtimestamp(start_s + one // S, ZoneInfo(zone)) for one in ns]
+    hours, halves, weekdays, months = at(calendar, *ns)
+    assert hours == [date.hour for date in dates]
+    assert halves == [2 * date.hour + date.minute // 30 for date in dates]
+    assert weekdays == [date.weekday() for date in dates]
+    assert months == [date.month for date in dates]
+    instants = np.array(ns)
+    assert calendar.day(instants).tolist() == [date.toordinal() - 719_163 for date in dates]
+    assert calendar.month_number(instants).tolist() == [12 * (date.year - 1970) + date.month - 1 for date in dates]
+    assert [calendar.date(one) for one in ns] == dates
+    assert [calendar.date(one).utcoffset() for one in ns] == [date.utcoffset() for date in dates]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_changes_of_clocks_are_found_to_the_second(zone: str) -> None:
+    start_s = 1_300_000_000  # March 2011
+    calendar = Calendar.of(log(f"; UnixStartTime: {start_s}", f"; TimeZoneString: {zone}"))
+    halves = np.arange(1, 300 * 48) * 1800 - start_s % 1800
+    seconds = np.sort(np.concatenate([halves - 1, halves]))
+    dates = [datetime.fromtimestamp(start_s + one, ZoneInfo(zone)) for one in seconds.tolist()]
+    changes = sum(a.utcoffset() != b.utcoffset() for a, b in pairwise(dates))
+    assert (changes > 0) == (zone != "Asia/Kolkata")
+    assert calendar.half_hour(seconds * S).tolist() == [2 * date.hour + date.minute // 30 for date in dates]
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_an_offset_begins_with_the_second_of_its_change(name: str) -> None:
+    zone = ZoneInfo(name)
+    starts_s, offsets_s = _offsets(zone, 7300, 18_250)  # 1990 to 2019
+    assert starts_s[0] == 7300 * 86_400
+    assert (len(starts_s) > 30) == (name not in ("Asia/Kolkata", "Pacific/Apia"))
+    for second, before, offset in zip(starts_s[1:].tolist(), offsets_s.tolist(), offsets_s[1:].tolist(), strict=False):
+        read = [datetime.fromtimestamp(at, zone).utcoffset() for at in (second - 1, second)]
+        assert read == [timedelta(seconds=before), timedelta(seconds=offset)]

@@ -1,0 +1,484 @@
+"""Workloads made like a given one: arrivals, requests, run times, and what is said of impossible requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.calendar import Calendar, header_facts
+from bls.generators import METHODS, generate_like
+from bls.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
+from bls.generators.machines import Machine, machine_of
+from bls.generators.requests import node_sizes
+from bls.generators.slots import SLOT_NS, Slots, slots
+from bls.generators.streams import stream
+from bls.platform import HostGroup, Platform
+from bls.workload import Workload
+from traces.compiled import Array
+from traces.errors import InputError
+
+S = 10**9
+DAY_S = 86_400
+MONDAY = 1_704_067_200  # 1 January 2024, 00:00 UTC
+SETH = Platform((HostGroup(120, 4, 40.0),), name="seth")
+
+
+def log(
+    submits_s: list[int] | Array, *, cores: Any = 1, run_s: Any = 60, start: int | None = MONDAY, **columns: Any
+) -> Workload:
+    n = len(submits_s)
+    number = np.arange(1, n + 1)
+    ones = np.ones(n, np.int64)
+    submit = np.sort(np.asarray(submits_s, np.int64)) * S
+    estimate = columns.pop("estimate_s", 2 * np.asarray(run_s))
+    return Workload.from_lines(
+        (number, submit, ones * run_s * S, ones * cores, ones * estimate * S, number),
+        header=() if start is None else (f"; UnixStartTime: {start}",),
+        rejects={},
+        source="log.swf",
+        n_lines=n,
+        extra={name: ones * value for name, value in columns.items()},
+    )
+
+
+def office(weeks: int = 4) -> Workload:
+    """Jobs on Mondays from 10:00 to 10:30 and, twice as many, on Thursdays from 14:30 to 15:00."""
+    times = []
+    for week in range(weeks):
+        monday, thursday = week * 7 * DAY_S + 36_000, (week * 7 + 3) * DAY_S + 52_200
+        times += [monday + 100 * k for k in range(18)] + [thursday + 50 * k for k in range(36)]
+    return log([0, *times, weeks * 7 * DAY_S - 1])
+
+
+def busy(n: int = 400) -> Workload:
+    """A small log of all widths, users and estimates."""
+    draw = np.random.default_rng(5)
+    return log(
+        np.cumsum(draw.geometric(0.002, n)),
+        cores=2 ** draw.integers(0, 7, n),
+        run_s=(run := draw.integers(1, 50_000, n)),
+        estimate_s=run + 60,
+        user=draw.integers(0, 9, n),
+        memory_kb=1000,
+    )
+
+
+# Arrivals
+
+
+def test_the_calendar_form_keeps_to_the_half_hours_of_the_week() -> None:
+    source = office()
+    made = generate_like(source, 5000, seed=1)
+    calendar = Calendar.of(made)
+    half_hour = calendar.weekday(made.submit_ns) * 48 + calendar.half_hour(made.submit_ns)
+    counts = np.bincount(half_hour, minlength=336)
+    monday, thursday = counts[20], counts[3 * 48 + 29]
+    # Of the log's 218 jobs all but the first and the last are in the two.
+    assert monday + thursday > 4800
+    assert thursday / monday == pytest.approx(2.0, rel=0.1)
+
+
+def test_the_papers_form_knows_the_hour_but_not_the_weekday() -> None:
+    made = generate_like(office(), 5000, seed=1, method="accasim")
+    calendar = Calendar.of(made)
+    counts = np.bincount(calendar.half_hour(made.submit_ns), minlength=48)
+    assert counts[20] + counts[29] > 4800
+    # There are jobs on days on which the source has none.
+    assert np.count_nonzero(np.bincount(calendar.weekday(made.submit_ns), minlength=7)) == 7
+
+
+def test_the_rate_is_the_sources_and_the_first_job_comes_with_its_first() -> None:
+    source = busy(5000)
+    made = generate_like(source, 5000, seed=3)
+    assert made.submit_ns[0] == source.submit_ns[0]
+    assert made.submit_ns[-1] == pytest.approx(source.submit_ns[-1], rel=0.1)
+
+
+def test_daylight_saving_moves_the_slots_with_the_clocks() -> None:
+    # Jobs at 9:00 in Paris, where clocks are put forward after six days.
+    header = (f"; UnixStartTime: {MONDAY + 84 * DAY_S}", "; TimeZoneString: Europe/Paris")
+    nine = [day * DAY_S + (8 - (day > 5)) * 3600 for day in range(28)]
+    source = log([t + 60 * k for t in nine for k in range(30)])
+    source = source.take(np.arange(len(source)), header=header)
+    for method in METHODS:
+        made = generate_like(source, 40_000, seed=1, method=method)
+        hours = Calendar.of(made).hour(made.submit_ns)
+        assert set(hours.tolist()) == {9}
+        assert set((made.submit_ns // S // 3600 % 24).tolist()) == {8, 7}  # UTC
+
+
+def test_fitted_weights_are_a_rate_of_the_week_times_a_factor_of_the_month() -> None:
+    # A year, with mornings three times as busy as afternoons, and June twice as busy as other months.
+    year = slots(Calendar.of(log([0])), 0, 366 * 48)
+    truth = np.where(year.half_hour < 24, 3.0, 1.0) * np.where(year.month == 5, 2.0, 1.0)
+    week, month = fitted_weights(year, (60 * truth).astype(np.int64))
+    assert np.ptp(week.reshape(7, 2, 24), axis=(0, 2)).max() < 1e-6 * week.max()
+    assert week[0] / week[47] == pytest.approx(3.0)
+    assert month[5] / month[0] == pytest.approx(2.0)
+    product = week[year.weekday * 48 + year.half_hour] * month[year.month]
+    np.testing.assert_allclose(product, 60 * truth)
+
+
+def test_what_a_log_does_not_cover_has_the_mean() -> None:
+    # Two days in January: nothing is known of other weekdays or months.
+    found = Slots(0, np.tile(np.arange(48), 2), np.repeat([0, 1], 48), np.zeros(96, np.int64))
+    week, month = fitted_weights(found, np.repeat([1, 3], 48))
+    np.testing.assert_allclose(week.reshape(7, 48), np.repeat([1.0, 3.0, 2.0, 2.0, 2.0, 2.0, 2.0], 48).reshape(7, 48))
+    np.testing.assert_allclose(month, 1.0)
+
+
+def slow_accasim(source: Workload, uniform: list[float], start: int) -> list[float]:
+    """The paper's words, one job after the other: v in days, weights that sum to 1 over a day; seconds since time 0."""
+    times = [int(ns) / S for ns in source.submit_ns]
+
+    def clock(at: float) -> datetime:
+        return datetime.fromtimestamp(start, UTC) + timedelta(seconds=at)
+
+    def slot_of(at: float) -> int:
+        return clock(at).hour * 2 + clock(at).minute // 30
+
+    n_source, n = len(times), len(uniform)
+    weight = [sum(slot_of(t) == k for t in times) / n_source for k in range(48)]
+    kinds: tuple[Callable[[float], int], ...] = (
+        lambda at: clock(at).hour,
+        lambda at: clock(at).weekday(),
+        lambda at: clock(at).month,
+    )
+    shares = [{value: sum(kind(t) == value for t in times) / n_source for value in range(25)} for kind in kinds]
+    gaps = sorted((b - a) / DAY_S for a, b in pairwise(times))
+    found = [times[0]]
+    begin = times[0] - (clock(times[0]).minute % 30) * 60 - clock(times[0]).second
+    left = (times[0] - begin) / 1800 * weight[slot_of(begin)]
+    while len(found) < n:
+        progress = 1.0
+        for kind, share in zip(kinds, shares, strict=True):
+            value = kind(begin)
+            made = sum(kind(at) == value for at in found) / n
+            if share[value] > 0:
+                progress *= min(1.0, made / share[value])
+        v_max = gaps[-1] - (gaps[-1] - 1 / 48) * (1 - progress)
+        usable = [gap for gap in gaps if gap <= v_max] or gaps[:1]
+        v = left + usable[int(uniform[len(found)] * len(usable))]
+        while v >= weight[slot_of(begin)]:
+            v -= weight[slot_of(begin)]
+            begin += 1800
+        left = v
+        found.append(begin + left / weight[slot_of(begin)] * 1800)
+    return found
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 40))
+def test_the_papers_form_against_a_slow_one(seed: int, n_source: int, n: int) -> None:
+    draw = np.random.default_rng(seed)
+    # Steps of half a minute up to days; the last 48 jobs see to it that every slot has a weight.
+    steps = np.rint(30 * np.exp(draw.uniform(0, 9, n_source))).astype(np.int64)
+    first = np.cumsum(steps)
+    source = log(np.concatenate([first, first[-1] + 1800 * np.arange(1, 49)]))
+    made = accasim_arrivals(source, n, Calendar.of(source), np.random.default_rng(seed))
+    expected = slow_accasim(source, np.random.default_rng(seed).random(n).tolist(), MONDAY)
+    # Equal but for rounding: to whole seconds here, of sums there.
+    np.testing.assert_allclose(made / S, expected, atol=1.1)
+
+
+def test_progress_shortens_the_times_between_jobs() -> None:
+    source = busy(3000)
+    calendar = Calendar.of(source)
+    made = [
+        accasim_arrivals(source, 1000, calendar, np.random.default_rng(1), dynamic=dynamic) for dynamic in (True, False)
+    ]
+    assert made[0][-1] < made[1][-1]
+
+
+# Requests and run times
+
+
+def test_the_calendar_method_takes_jobs_whole() -> None:
+    source = busy()
+    made = generate_like(source, 3000, seed=2)
+    kinds = {
+        tuple(row)
+        for row in np.column_stack([source.cores, source.run_ns, source.estimate_ns, source.user, source.memory_kb])
+    }
+    rows = np.column_stack([made.cores, made.run_ns, made.estimate_ns, made.user, made.memory_kb])
+    found = {tuple(row) for row in rows}
+    assert found <= kinds
+    assert len(found) > 0.95 * len(kinds)
+    assert made.status.tolist() == [-1] * 3000
+    assert made.job_id.tolist() == list(range(1, 3001))
+
+
+def test_faster_cores_make_jobs_shorter() -> None:
+    source = busy()
+    plain, fast = (generate_like(source, 500, seed=2, speed_factor=factor) for factor in (1.0, 1.5))
+    np.testing.assert_array_equal(plain.submit_ns, fast.submit_ns)
+    np.testing.assert_array_equal(plain.cores, fast.cores)
+    expected = np.maximum(np.rint(plain.run_ns / S / 1.5), 1)
+    np.testing.assert_array_equal(fast.run_ns // S, expected)
+    # Users are as far off as before, in whole seconds.
+    off = fast.estimate_ns / fast.run_ns - plain.estimate_ns / plain.run_ns
+    assert np.all((off > -1e-9) & (off * fast.run_ns < 1.000001 * S))
+
+
+def test_what_does_not_change_is_kept_to_the_nanosecond() -> None:
+    jobs = [{"job_id": k, "submit_s": 100 * k, "run_s": 7, "cores": 1, "estimate_s": 90.25} for k in range(20)]
+    source = Workload.from_jobs(jobs)
+    assert set(generate_like(source, 50, seed=1).estimate_ns.tolist()) == {90_250_000_000}
+    faster = generate_like(source, 50, seed=1, speed_factor=1.4)  # 5 s
+    assert set(faster.estimate_ns.tolist()) == {65 * S}
+
+
+def test_more_nodes_widen_the_jobs_of_several_nodes() -> None:
+    source = busy()
+    plain, wide = (
+        generate_like(source, 500, seed=2, platform=SETH, nodes_factor=factor, method="calendar")
+        for factor in (1.0, 2.0)
+    )
+    several = plain.cores > 4
+    np.testing.assert_array_equal(wide.cores, np.where(several, 2 * plain.cores, plain.cores))
+    work = plain.cores * (plain.run_ns / S)
+    np.testing.assert_allclose(wide.cores * (wide.run_ns / S), work, atol=0.5 * wide.cores.max() + 1)
+    facts = header_facts(wide.header)
+    assert (facts["MaxNodes"], facts["MaxProcs"]) == ("240", "960")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_requests_stay_within_the_limits(method: str) -> None:
+    limits = {"cores": (2, 3), "gpus": (1, 1), "memory_kb": (600, 900)}
+    made = generate_like(
+        busy(), 2000, seed=7, platform=SETH, gpus=(0.25, 2, 933.0), limits=limits, method=method, speed_factor=1.5
+    )
+    unit, gpu = made.extras["unit_cores"], made.extras["gpu"]
+    assert set(unit.tolist()) == {2, 3}
+    assert np.all(made.cores % unit == 0)
+    assert set(gpu.tolist()) == {0, 1}
+    assert np.all(made.cores[gpu > 0] // unit[gpu > 0] <= 30)
+    parallel = made.cores // unit > 1
+    assert np.mean(gpu[parallel]) == pytest.approx(0.25, abs=0.04)
+    assert {600 // 3 <= kb <= 900 // 2 for kb in made.memory_kb.tolist()} == {True}
+    assert len(set(made.memory_kb.tolist())) > 100
+
+
+def test_limits_are_uniform() -> None:
+    source = log(np.arange(0, 400_000, 1000), cores=64)
+    made = generate_like(source, 8000, seed=7, platform=SETH, limits={"cores": (1, 4)})
+    counts = np.bincount(made.cores // 16, minlength=5)[1:]  # 16 nodes each
+    np.testing.assert_allclose(counts / 8000, 0.25, atol=0.02)
+
+
+def test_the_run_time_is_work_over_the_speed_of_all_that_is_asked_for() -> None:
+    # One kind of job: 8 cores of 10 GFLOP/s for 1000 s, which is 80,000 GFLOP.
+    source = log(np.arange(0, 400_000, 1000), cores=8, run_s=1000)
+    made = generate_like(source, 400, seed=1, platform=SETH, gpus=(0.5, 2, 100.0), speed_factor=2.0)
+    gpu = made.extras["gpu"]
+    assert set(gpu.tolist()) == {0, 1, 2}
+    np.testing.assert_array_equal(made.cores, 8)
+    expected = 80_000 / (8 * 20.0 + 2 * gpu * 100.0)
+    np.testing.assert_array_equal(made.run_ns // S, np.rint(expected))
+
+
+def test_the_papers_types_and_nodes() -> None:
+    source = busy(2000)
+    made = generate_like(source, 20_000, seed=4, platform=SETH, method="accasim")
+    serial_work = (source.run_ns[source.cores == 1]).max()
+    # A job of more work than any serial one is parallel; of the others, a share as in the source is serial.
+    rows = stream(4, "jobs").integers(0, 2000, 20_000)
+    work = (source.run_ns * source.cores)[rows]
+    assert np.all(made.cores[work > serial_work] > 1)
+    small = made.cores[work <= serial_work]
+    assert np.mean(small == 1) == pytest.approx(np.mean(source.cores == 1), abs=0.02)
+    assert made.run_ns.max() <= 1.01 * source.run_ns.max()
+    # The widest job of 64 cores has 16 nodes; a few get more, so as not to run for longer.
+    assert 0 < np.mean(made.cores > 64) < 0.01
+    assert np.mean(made.cores > 1) > 0.5
+
+
+def test_a_job_of_more_work_than_any_serial_one_is_parallel_in_the_papers_method() -> None:
+    # Serial jobs of 10 core-seconds, parallel ones of 200 and one of 4000, so that 200 on a single core is not too long.
+    cores = np.array([1, 2] * 200 + [4])
+    run_s = np.array([10, 100] * 200 + [1000])
+    source = log(np.arange(0, 401_000, 1000), cores=cores, run_s=run_s)
+    made = generate_like(source, 4000, seed=3, platform=SETH, method="accasim")
+    work = (source.run_ns * source.cores)[stream(3, "jobs").integers(0, 401, 4000)] // S
+    assert np.all(made.cores[work > 10] > 1)
+    assert np.mean(made.cores[work == 10] == 1) == pytest.approx(0.5, abs=0.05)
+
+
+def test_sizes_of_nodes_by_hand() -> None:
+    # Parallel jobs on 1, 1, 2, 4 and 6 nodes of four cores.
+    source = log(np.arange(6), cores=np.array([1, 2, 4, 8, 16, 24]))
+    found = node_sizes(source, Machine(10, 40, 1.0), Machine(10, 40, 1.0))
+    assert (found.low, found.middle, found.serial) == (0.0, 1.0, 0.0)
+    assert [found.high, found.first, found.power_of_two] == pytest.approx([np.log2(6), 0.6, 0.8])
+    doubled = node_sizes(source, Machine(10, 40, 1.0), Machine(20, 80, 1.0))
+    assert doubled.high == pytest.approx(np.log2(12))
+
+
+def test_the_machine_of_a_log() -> None:
+    assert machine_of(busy(), SETH) == Machine(120, 480, 10.0)
+    with_memory = Platform((HostGroup(2, 4, 4.0, (("memory", 700),)), HostGroup(2, 2, 4.0, (("memory", 500),))))
+    found = machine_of(busy(), with_memory)
+    assert (found.nodes, found.cores, found.node_memory_kb) == (4, 12, 500)
+    assert found.core_gflops == pytest.approx((8 * 1.0 + 4 * 2.0) / 12)
+    source = log([0, 5], cores=6)
+    assert machine_of(source, None) == Machine(6, 6, 46.875)
+    facts = source.take(np.arange(2), header=("; MaxProcs: 100", "; MaxNodes: 25"))
+    assert machine_of(facts, None) == Machine(25, 100, 46.875)
+    odd = source.take(np.arange(2), header=("; MaxProcs: many", "; MaxNodes: 25"))
+    assert (
+        machine_of(source.take(np.arange(len(source)), header=("; MaxProcs: 4",)), None).cores == 6
+    )  # its widest job's
+    assert machine_of(odd, None) == Machine(6, 6, 46.875)
+
+
+def test_jobs_without_a_known_run_time_are_not_drawn() -> None:
+    jobs: list[dict[str, Any]] = [{"job_id": k, "submit_s": 100 * k, "run_s": 7, "cores": 1} for k in range(20)]
+    jobs += [
+        {"job_id": k, "submit_s": 100 * k, "run_s": None, "cores": 3, "estimate_s": 9, "cancel_s": 9000}
+        for k in range(20, 40)
+    ]
+    made = generate_like(Workload.from_jobs(jobs), 200, seed=1)
+    assert set(made.cores.tolist()) == {1}
+    with pytest.raises(InputError, match="no run time of any job is known"):
+        generate_like(Workload.from_jobs(jobs[20:]), 200, seed=1)
+
+
+# The whole
+
+
+def test_the_header_says_how_it_was_made() -> None:
+    source = busy()
+    named = source.take(
+        np.arange(len(source)),
+        source="/some/where/log.swf.gz",
+        header=("; UnixStartTime: 1704067200", "; TimeZoneString: Europe/Paris"),
+    )
+    made = generate_like(named, 10, seed=11, platform=SETH, gpus=(0.5, 2, 933.0), speed_factor=1.5)
+    facts = header_facts(made.header)
+    assert facts["Generator"] == "twolevel, like log.swf.gz, method calendar, seed 11"
+    assert facts["UnixStartTime"] == "1704067200"
+    assert facts["TimeZoneString"] == "Europe/Paris"
+    assert (facts["MaxNodes"], facts["MaxProcs"], facts["MaxJobs"]) == ("120", "480", "10")
+    assert (facts["CoreGflops"], facts["SourceCoreGflops"]) == ("15.0", "10.0")
+    assert (facts["GpuNodes"], facts["GpusPerNode"], facts["GpuGflops"]) == ("60", "2", "933.0")
+    assert not any("/some" in line for line in made.header)
+    offset = source.take(np.arange(len(source)), header=("; UnixStartTime: 1704067200", "; TimeZone: 3600"))
+    assert header_facts(generate_like(offset, 10, seed=1).header)["TimeZone"] == "3600"
+    assert "UnixStartTime" not in header_facts(generate_like(log([0, 9], start=None), 10, seed=1).header)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_jobs(method: str) -> None:
+    options: dict[str, Any] = {"platform": SETH, "gpus": (0.5, 2, 9.0), "limits": {"cores": (1, 2)}, "method": method}
+    one, same, other = (generate_like(busy(), 300, seed=seed, **options) for seed in (8, 8, 9))
+    for name in ("submit_ns", "run_ns", "cores", "estimate_ns", "user"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
+        assert np.any(getattr(one, name) != getattr(other, name))
+    np.testing.assert_array_equal(one.extras["gpu"], same.extras["gpu"])
+
+
+def attempt(source: Workload, n: int, **options: Any) -> tuple[Workload | None, str]:
+    try:
+        return generate_like(source, n, seed=0, **options), ""
+    except InputError as error:
+        return None, str(error)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 3 * 10**6), st.integers(1, 600), st.integers(1, 10**6)), min_size=1, max_size=12),
+    st.integers(1, 30),
+    st.sampled_from(METHODS),
+    st.sampled_from([0.3, 1.0, 7.0]),
+    st.sampled_from([0.01, 1.0, 3.0]),
+    st.sampled_from([None, (0.5, 2, 933.0), (0.001, 1, 1.0)]),
+    st.sampled_from([None, {"cores": (1, 1)}, {"cores": (4, 4)}, {"memory_kb": (1, 5)}]),
+    st.booleans(),
+)
+def test_any_source_gives_jobs_or_one_clear_line(
+    jobs: list[tuple[int, int, int]],
+    n: int,
+    method: str,
+    speed: float,
+    nodes: float,
+    gpus: tuple[float, int, float] | None,
+    limits: dict[str, tuple[int, int]] | None,
+    known: bool,
+) -> None:
+    source = Workload.from_jobs([(k, t, run, cores, None) for k, (t, cores, run) in enumerate(jobs)])
+    options: dict[str, Any] = {"speed_factor": speed, "nodes_factor": nodes, "gpus": gpus, "limits": limits}
+    made, said = attempt(source, n, platform=SETH if known else None, method=method, **options)
+    if made is None:
+        assert said
+        assert "\n" not in said
+        return
+    assert len(made) == n
+    assert np.all(np.diff(made.submit_ns) >= 0)
+    assert np.all(made.submit_ns % S == 0)
+    assert np.all(made.run_ns % S == 0)
+    assert made.cores.max() <= int(header_facts(made.header)["MaxProcs"])
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"n_jobs": 0}, "n_jobs: 0 is out of range; allowed: 1 to 20000000"),
+    ({"n_jobs": 2.5}, "n_jobs: 2.5 is not a whole number"),
+    ({"n_jobs": 10**7}, "n_jobs: 10000000 jobs that arrive as those of log.swf would last for more than 100 years"),
+    ({"seed": -1}, "seed: -1 is out of range; allowed: 0 to 18446744073709551615"),
+    ({"method": "paper"}, "method: unknown method 'paper'; known: calendar, accasim"),
+    ({"speed_factor": -1.5}, "speed_factor: -1.5 is out of range; allowed: 1e-06 to 1e\\+06"),
+    ({"speed_factor": float("nan")}, "speed_factor: nan is out of range"),
+    ({"nodes_factor": 0}, "nodes_factor: 0 is out of range"),
+    ({"nodes_factor": 0.001}, "nodes_factor: 0.001 leaves none of 120 nodes; allowed: at least 1"),
+    ({"nodes_factor": 1e6}, "nodes_factor: 1000000.0 makes 480000000 cores; allowed: up to 16777216"),
+    ({"limits": {"cores": (1, 5)}}, "limits.cores of a node: 5 is out of range; allowed: 1 to 4"),
+    ({"limits": {"cores": (0, 2)}}, "limits.cores of a node: 0 is out of range; allowed: 1 to 4"),
+    ({"limits": {"cores": (3, 2)}}, "limits.cores: 3 to 2 is empty; allowed: the smallest first"),
+    ({"limits": {"cores": 3}}, "limits.cores: 3 is no pair; allowed: \\(smallest, largest\\)"),
+    ({"limits": {"core": (1, 2)}}, "limits: unknown limit 'core'; known: cores"),
+    ({"limits": {"gpus": (1, 2)}}, "limits.gpus: \\(1, 2\\): the machine has no GPUs"),
+    ({"limits": {"gpus": (1, 3)}, "gpus": (0.5, 2, 9.0)}, "limits.gpus of a node: 3 is out of range; allowed: 0 to 2"),
+    ({"gpus": (1.5, 2, 9.0)}, "gpus: share: 1.5 is out of range; allowed: 0 to 1"),
+    ({"gpus": (0.5, 0, 9.0)}, "gpus: cards: 0 is out of range"),
+    ({"gpus": (0.5, 2, -9.0)}, "gpus: speed_gflops: -9.0 is out of range"),
+    ({"gpus": (0.001, 2, 9.0)}, "gpus: share 0.001 of 120 nodes is less than one node"),
+    ({"gpus": "two"}, "gpus: 'two'; allowed: \\(share of the nodes, cards of each, GFLOP/s of a card\\)"),
+    ({"source": log([5])}, "log.swf: its only job submitted at one instant; a generator needs a source with a span"),
+    ({"source": log([5, 5, 5])}, "log.swf: all of its 3 jobs submitted at one instant"),
+    ({"source": log([5, 9], cores=481)}, "log.swf: none of 2 jobs fits a platform of 480 cores"),
+    (
+        {"source": log([5, 9], run_s=10**7), "speed_factor": 1e-6},
+        "speed_factor: cores of 1e-05 GFLOP/s would need more",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD)
+def test_what_is_impossible_is_said_in_one_line(changes: dict[str, Any], message: str) -> None:
+    options: dict[str, Any] = {"source": busy(), "n_jobs": 10, "seed": 1, "platform": SETH} | changes
+    with pytest.raises(InputError, match=f"^{message}"):
+        generate_like(options.pop("source"), options.pop("n_jobs"), **options)
+
+
+def test_a_slot_begins_on_a_half_hour_of_the_clock() -> None:
+    header = ("; UnixStartTime: 1704067200", "; TimeZoneString: Asia/Kathmandu")  # 5 h 45 min east
+    source = log([0, 4000]).take(np.arange(2), header=header)
+    found = slots(Calendar.of(source), 4000 * S, 3)
+    assert found.start_ns == 2700 * S  # 00:45 UTC, 6:30 there
+    assert found.half_hour.tolist() == [13, 14, 15]
+    assert found.of(np.array([2700 * S, 4000 * S, 4500 * S])).tolist() == [0, 0, 1]
+    assert found.within(np.array([3600 * S])).tolist() == [0.5]
+    assert SLOT_NS == 1800 * S
+
+
+def test_arrivals_over_decades_find_slots_enough() -> None:
+    source = log([0, DAY_S * 30, DAY_S * 70])
+    made = calendar_arrivals(source, 300, Calendar.of(source), np.random.default_rng(1))
+    assert made[-1] > 20 * 365 * DAY_S * S
+    assert np.all(np.diff(made) > 0)

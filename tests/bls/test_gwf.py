@@ -1,0 +1,192 @@
+"""The reader of the Grid Workload Format: the same rules as SWF's, with names for users, queues and sites."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls.workload import Workload
+from bls.workloads import read_workload
+from bls.workloads.gwf import read_gwf
+from bls.workloads.swf import parse_swf
+from traces.errors import InputError
+
+NS = 10**9
+Read = Callable[..., Workload]
+FIELDS = [
+    *map(str, (1, 100, 5, 60, 4, -1, -1, 8, 120, -1, 1)),
+    "ann",
+    "g1",
+    "app",
+    "q1",
+    "p1",
+    "s1",
+    "s2",
+    "UNITARY",
+    *["-1"] * 8,
+    "vo1",
+    "pr1",
+]
+
+
+def line(mark: str = "\t", **changes: str) -> str:
+    """A job's line; keys ``f1`` to ``f29`` replace its fields."""
+    fields = list(FIELDS)
+    for key, value in changes.items():
+        fields[int(key[1:]) - 1] = value
+    return mark.join(fields)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that is written anew in every example."""
+    return tmp_path_factory.mktemp("fuzz") / "w"
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def of(*lines: str, cancelled: bool = False) -> Workload:
+        (tmp_path / "w.gwf").write_text("\n".join(lines))
+        return read_gwf(tmp_path / "w.gwf", cancelled=cancelled)
+
+    return of
+
+
+def rejects(workload: Workload) -> dict[str, int]:
+    return {reason: count for reason, count in workload.rejects.items() if count}
+
+
+def test_a_log_drawn_by_hand(read: Read) -> None:
+    found = read(
+        "# Version: 1",
+        "JobID SubmitTime WaitTime",
+        line(),
+        line(" ", f1="2", f2="50.5", f8="-1", f9="-1", f7="200.5", f10="-1", f12="bob", f15="q2", f17="-1", f11="0"),
+        line(f1="3", f2="200", f12="", f10="30", f7="40", f29="pr2") + "\t",
+    )
+    assert found.job_id.tolist() == [2, 1, 3]
+    assert found.submit_ns.tolist() == [50_500_000_000, 100 * NS, 200 * NS]
+    assert found.cores.tolist() == [4, 8, 8]
+    assert (found.estimate_ns // NS).tolist() == [60, 120, 120]
+    assert found.wait_ns.tolist() == [5 * NS] * 3
+    assert found.memory_kb.tolist() == [201, -1, 30]
+    assert found.status.tolist() == [0, 1, 1]
+    assert found.user.tolist() == [2, 1, -1]
+    assert found.queue.tolist() == [2, 1, 1]
+    assert (found.group.tolist(), found.application.tolist(), found.partition.tolist()) == ([1] * 3, [1] * 3, [1] * 3)
+    assert {name: column.tolist() for name, column in found.extras.items()} == {
+        "orig_site": [-1, 1, 1],
+        "run_site": [1, 1, 1],
+        "vo": [1, 1, 1],
+        "project": [1, 1, 2],
+    }
+    assert found.header == ("; Version: 1",)
+    assert found.line.tolist() == [4, 3, 5]
+    assert found.n_lines == 3
+
+
+def test_seconds_since_1970_are_told_by_the_earliest_submit(read: Read) -> None:
+    found = read(line(f2="1075803421.5"), line(f1="2", f2="1075803400.25", f4="0"), line(f1="3", f2="1075803500"))
+    assert found.header == ("; UnixStartTime: 1075803400",)
+    assert found.submit_ns.tolist() == [21_500_000_000, 100 * NS]
+    early = read(line(f2="1075803421"), line(f1="2", f2="0"))
+    assert early.header == ()
+    assert early.submit_ns.tolist() == [0, 1075803421 * NS]
+
+
+def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) -> None:
+    found = read(
+        line(),
+        line().rpartition("\t")[0],
+        line() + "\tx",
+        line(f1="x", f4="0"),
+        line(f1="-2"),
+        line(f2="-1"),
+        line(f5="1.5"),
+        line(f8="many"),
+        line(f9="9" * 30),
+        line(f1="2", f4="-1", f5="0", f8="0"),
+        line(f1="1", f5="0", f8="-1"),
+        line(f1="1"),
+    )
+    assert rejects(found) == {"malformed": 8, "no run time": 1, "no processors": 1, "duplicate job number": 1}
+    assert found.n_lines == 12 == len(found) + sum(found.rejects.values())
+
+
+def test_cancelled_jobs_are_swf_s(read: Read) -> None:
+    lines = [line(f2="0"), *(line(f1="2", f4="-1", f11=status, f3=wait, f9=asked)
+             for status in ("0", "1", "5", "x") for wait in ("-1", "7") for asked in ("-1", "9"))]  # fmt: skip
+    for k, text in enumerate(lines):
+        lines[k] = text.replace("2", str(k + 1), 1) if k else text
+    found = read(*lines, cancelled=True)
+    assert found.run_unknown.tolist() == [False, True, True]
+    assert sorted(found.cancel_ns.tolist()) == [-1, 107 * NS, 107 * NS]
+    assert rejects(found) == {"no run time": 14}
+
+
+def test_it_is_told_by_its_ending_or_first_lines(tmp_path: Path) -> None:
+    for name, text in (
+        ("a.gwf", line()),
+        ("a.gwf.gz", line()),
+        ("a.txt", "# grid\n" + line()),
+        ("b.txt", line(" ")),
+        ("c.txt", "JobID\tSubmitTime\n" + line()),
+    ):
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+        assert read_workload(tmp_path / name).cores.tolist() == [8]
+
+
+def test_nothing_but_comments(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("# x\n# y\n")
+    with pytest.raises(InputError, match=r"a\.txt: no valid job in 0 lines: no rejects"):
+        read_workload(tmp_path / "a.txt")
+
+
+WORDS = st.sampled_from(["1", "0", "-1", "2.0", "0.5", "1e3", "4611686019", "9" * 30, "x", "", "nan", "+7", "-.5"])
+
+
+@settings(max_examples=200)
+@given(st.lists(st.dictionaries(st.integers(1, 18), WORDS, max_size=5), max_size=8), st.booleans())
+def test_what_swf_has_too_is_read_as_swf_s(fuzzed: Path, changes: list[dict[int, str]], cancelled: bool) -> None:
+    gwf, swf = [], []
+    for k, some in enumerate([{}, *changes]):
+        fields = dict(enumerate(FIELDS, 1)) | {1: str(k), 2: str(k)} | some
+        gwf.append("\t".join(fields[place] for place in range(1, 30)))
+        # Fields from 12 on are names here; of 6 neither does use anything. An empty word is none in SWF.
+        numbers = [fields[place] if place != 6 else "-1" for place in range(1, 12)]
+        extras = [
+            x if x.strip("+-.").replace(".", "").isdigit() else "-1" for x in (numbers[2], numbers[6], *numbers[9:])
+        ]
+        numbers[2], numbers[6], numbers[9], numbers[10] = extras
+        swf.append(" ".join([*(number or "empty" for number in numbers), *["-1"] * 7]))
+    fuzzed.write_text("\n".join(gwf))
+    found, other = read_gwf(fuzzed, cancelled=cancelled), parse_swf("\n".join(swf).encode(), "w", cancelled=cancelled)
+    columns = (
+        "job_id",
+        "submit_ns",
+        "run_ns",
+        "cores",
+        "estimate_ns",
+        "wait_ns",
+        "memory_kb",
+        "status",
+        "cancel_ns",
+        "line",
+    )
+    for name in columns:
+        assert getattr(found, name).tolist() == getattr(other, name).tolist()
+    assert dict(found.rejects) == dict(other.rejects)
+    assert found.n_lines == other.n_lines
+
+
+@settings(max_examples=200)
+@given(st.lists(st.text(max_size=80), max_size=8))
+def test_fuzzed_lines_are_jobs_or_counted_and_never_raise(fuzzed: Path, lines: list[str]) -> None:
+    fuzzed.write_bytes("\n".join([line(), *lines]).encode("utf-8", "surrogatepass"))
+    found = read_gwf(fuzzed)
+    assert len(found) + sum(found.rejects.values()) == found.n_lines

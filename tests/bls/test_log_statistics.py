@@ -1,0 +1,234 @@
+"""Statistics of a log: worked out by hand, and searched against a few lines of plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bls.calendar import Calendar
+from bls.log_statistics import (
+    Members,
+    Spread,
+    arrivals,
+    estimates,
+    members,
+    names_in,
+    percentiles,
+    periods,
+    spread,
+    users,
+    work_core_s,
+)
+from bls.workload import Workload
+
+S, H, D = 10**9, 3600 * 10**9, 86_400 * 10**9
+
+PARIS = ("; UnixStartTime: 1296571124", "; TimeZoneString: Europe/Paris")  # Tuesday, 1 February 2011, 15:38:44
+
+
+def log(*jobs: tuple[float, float, int], header: tuple[str, ...] = ()) -> Workload:
+    """Jobs of (submit s, run s, cores)."""
+    made = Workload.from_jobs([(k + 1, submit, run, cores, None) for k, (submit, run, cores) in enumerate(jobs)])
+    return replace(made, header=header)
+
+
+def test_percentiles() -> None:
+    assert percentiles(np.array([7])).at == (7.0,) * 101
+    found = percentiles(np.array([30, 10, 20])).at
+    assert (found[0], found[25], found[50], found[99], found[100]) == (10, 15, 20, 29.8, 30)
+    assert spread(np.array([4, 1, 2, 9])) == Spread(1, 3, 4, 9)
+    assert spread(np.full(4, 2**62)).mean == 2.0**62  # a sum beyond int64
+
+
+@given(st.lists(st.integers(0, 2**62), min_size=1, max_size=250))
+def test_percentiles_are_numpys(values: list[int]) -> None:
+    column = np.array(values)
+    np.testing.assert_allclose(percentiles(column).at, np.percentile(column.astype(float), range(101)), rtol=1e-12)
+
+
+def test_work_is_cores_times_run_time_where_that_is_known() -> None:
+    never = {"job_id": 9, "submit_s": 0, "run_s": None, "estimate_s": 99, "cores": 4, "cancel_s": 3}
+    known = {"job_id": 1, "submit_s": 1, "run_s": 2.5, "cores": 4}
+    assert work_core_s(Workload.from_jobs([never, known])).tolist() == [0.0, 10.0]
+
+
+def test_arrivals_by_the_clocks_of_the_log() -> None:
+    # 15:38 on a Tuesday in February; 0:38 on Wednesday twice; 15:38 on 1 March, a Tuesday.
+    workload = log((0, 1, 1), (9 * 3600, 1, 1), (9 * 3600, 1, 1), (28 * 86_400, 1, 1), header=PARIS)
+    found = arrivals(workload, Calendar.of(workload))
+    assert (found.zone, found.start, found.first) == ("Europe/Paris", *["2011-02-01T15:38:44+01:00"] * 2)
+    assert found.last == "2011-03-01T15:38:44+01:00"
+    assert {hour: n for hour, n in enumerate(found.by_hour) if n} == {15: 2, 0: 2}
+    assert found.by_weekday == (0, 2, 2, 0, 0, 0, 0)
+    assert found.by_month == (0, 3, 1, *[0] * 9)
+    assert (found.by_weekday_and_hour[1][15], found.by_weekday_and_hour[2][0]) == (2, 2)
+    assert sum(map(sum, found.by_weekday_and_hour)) == 4
+    assert found.interarrival_ns == Spread(0, 9 * H, 28 * D / 3, 28 * D - 9 * H)
+
+
+def test_arrivals_of_one_job() -> None:
+    found = arrivals(log((5, 1, 1)), Calendar())
+    assert (found.start, found.interarrival_ns, found.by_weekday[0]) == (None, None, 1)
+    assert found.first == found.last == "2001-01-01T00:00:05+00:00"
+
+
+def test_load_by_month() -> None:
+    # On two cores: 20 days of a core from 17 February (11.35 days are left of it), nothing in March, then April's.
+    workload = log((0, 0.1, 1), (16 * 86_400, 20 * 86_400, 1), (80 * 86_400, 86_400, 2), header=PARIS)
+    found = periods(workload, Calendar.of(workload), 2, work_core_s(workload), "month")
+    assert [one.start for one in found] == ["2011-02-01", "2011-03-01", "2011-04-01"]
+    assert [one.jobs for one in found] == [2, 0, 1]
+    assert [one.whole for one in found] == [False, True, False]
+    first_of_march = 27 * D + (8 * 3600 + 21 * 60 + 16) * S
+    assert (found[0].start_ns, found[0].stop_ns) == (0, first_of_march)
+    # March loses an hour in Paris.
+    assert found[1].stop_ns - found[1].start_ns == 31 * D - H
+    assert found[0].load == pytest.approx((20 * 86_400 + 0.1) / (2 * first_of_march / S))
+    assert found[1].load == 0.0
+    assert found[2].load == pytest.approx(2 * 86_400 / (2 * (80 * D - found[1].stop_ns) / S))
+
+
+def test_there_is_no_load_where_less_than_half_of_the_month_is_in_the_log() -> None:
+    workload = log((0, 86_400, 1), (13 * 86_400, 1, 1), header=PARIS)
+    (found,) = periods(workload, Calendar.of(workload), 1, work_core_s(workload), "month")
+    assert (found.load, found.whole, found.jobs) == (None, False, 2)
+    one = log((7, 86_400, 1))
+    (found,) = periods(one, Calendar(), 1, work_core_s(one), "hour")
+    assert (found.load, found.start, found.jobs) == (None, "2001-01-01T00:00", 1)
+
+
+def test_an_hour_that_daylight_saving_repeats_comes_twice() -> None:
+    # From Sunday, 26 October 2003, 1:00 in Paris: a job at the beginning of every hour.
+    workload = log(
+        *((3600 * k, 1, 1) for k in range(5)), header=("; UnixStartTime: 1067122800", "; TimeZoneString: Europe/Paris")
+    )
+    found = periods(workload, Calendar.of(workload), 1, work_core_s(workload), "hour")
+    assert [one.start[11:] for one in found] == ["01:00", "02:00", "02:00", "03:00", "04:00"]
+    assert [one.jobs for one in found] == [1] * 5
+
+
+@given(
+    submits=st.lists(st.integers(0, 500 * 86_400), min_size=1, max_size=30),
+    start_s=st.integers(0, 2_000_000_000),
+    zone=st.sampled_from(["Europe/Paris", "US/Pacific", "Asia/Kolkata", "UTC"]),
+    kind=st.sampled_from(["year", "month", "week", "day"]),
+)
+def test_every_job_is_in_the_period_of_its_date(submits: list[int], start_s: int, zone: str, kind: str) -> None:
+    header = (f"; UnixStartTime: {start_s}", f"; TimeZoneString: {zone}")
+    workload = log(*((submit, 1 + submit % 7, 1 + submit % 3) for submit in submits), header=header)
+    found = periods(workload, Calendar.of(workload), 4, work_core_s(workload), kind)
+    jobs, work = Counter[str](), Counter[str]()
+    for submit in submits:
+        day = datetime.fromtimestamp(start_s + submit, ZoneInfo(zone)).date()
+        first = {
+            "year": day.replace(month=1, day=1),
+            "month": day.replace(day=1),
+            "week": day - timedelta(days=day.weekday()),
+            "day": day,
+        }[kind]
+        jobs[first.isoformat()] += 1
+        work[first.isoformat()] += (1 + submit % 7) * (1 + submit % 3)
+    assert {one.start: one.jobs for one in found if one.jobs} == jobs
+    assert {one.start: one.work_core_s for one in found if one.jobs} == pytest.approx(dict(work))
+    starts = [one.start for one in found]
+    assert starts == sorted(set(starts))
+    assert (starts[0], starts[-1]) == (min(jobs), max(jobs))
+    # End to end, from the first submit to the last.
+    assert [one.start_ns for one in found[1:]] == [one.stop_ns for one in found[:-1]]
+    assert (found[0].start_ns, found[-1].stop_ns) == (min(submits) * S, max(submits) * S)
+    assert all(one.whole for one in found[1:-1])
+
+
+def test_estimates() -> None:
+    minutes = 60 * S
+    run = np.array([60, 30, 33, 60, 61, 600, 3, 59.9]) * S
+    estimate = np.array([60, 60, 60, 60, 60, 300, 60, 60]) * S
+    found = estimates(run.astype(np.int64), estimate.astype(np.int64))
+    # 3 s of 60 are 5 %, the end of the first bar; 33 s of 60 are 55 %, the end of the eleventh.
+    assert {bar: n for bar, n in enumerate(found.accuracy_counts) if n} == {0: 1, 9: 1, 10: 1, 19: 3, 20: 2}
+    assert (found.exact, found.at_limit, found.distinct) == (2, 3, 2)
+    assert found.popular == ((minutes, 7), (5 * minutes, 1))
+    assert (found.five_minutes, found.hours) == (1, 0)
+    assert (found.accuracy.at[0], found.accuracy.at[100]) == (0.05, 2.0)
+    ends = estimates(np.arange(3, 63, 3) * S, np.full(20, 60 * S))
+    assert ends.accuracy_counts == (*[1] * 20, 0)
+
+
+def test_estimates_that_are_as_frequent_come_in_their_order_and_not_all() -> None:
+    hours = np.arange(30, 0, -1) * H
+    found = estimates(np.full(30, S), hours)
+    assert [ns // H for ns, _ in found.popular] == list(range(1, 21))
+    assert (found.distinct, found.five_minutes, found.hours, found.exact, found.at_limit) == (30, 30, 30, 0, 0)
+    huge = estimates(np.array([2**62, 1]), np.array([1, 2**62]))
+    assert (huge.accuracy_counts[0], huge.accuracy_counts[20]) == (1, 1)
+
+
+def test_members_of_a_class() -> None:
+    work = np.array([1.0, 2.0, 4.0, 8.0])
+    found = members(np.array([3, -1, 3, 1]), work, {3: "long", 8: "none"})
+    assert found == (Members(3, "long", 2, 5.0), Members(-1, "", 1, 2.0), Members(1, "", 1, 8.0))
+    assert members(np.array([3, -1, 3, 1]) * 2**60, work)[0] == Members(3 * 2**60, "", 2, 5.0)
+    assert members(np.full(4, -1), work) == ()
+
+
+@given(st.lists(st.sampled_from([-1, 0, 5, 7, 10_000, 2**62]), min_size=1, max_size=20))
+def test_members_are_counted(numbers: list[int]) -> None:
+    work = np.arange(len(numbers), dtype=np.float64)
+    found = members(np.array(numbers), work)
+    if set(numbers) == {-1}:
+        assert found == ()
+    else:
+        assert {one.number: one.jobs for one in found} == Counter(numbers)
+        assert sum(one.work_core_s for one in found) == work.sum()
+        assert [(-one.jobs, one.number) for one in found] == sorted((-one.jobs, one.number) for one in found)
+
+
+def test_names_in_a_header() -> None:
+    header = (
+        "; Queue: 1  [fque:1]",
+        ";Partition: 2 x\x1b",
+        "; Queue: 1 again",
+        "; Queue: 7",
+        "; Queue: y z",
+        "Queue: 3 a",
+    )
+    assert names_in(header, "Queue") == {1: "[fque:1]"}
+    assert names_in(header, "Partition") == {2: "x?"}
+    assert names_in(header, "QOS") == {}
+
+
+def test_users() -> None:
+    rows = [(1, 10, 1), (1, 10, 1), (1, 10, 1), (2, 100, 1), (2, 100, 1), (5, 1000, 4), (-1, 7, 7)]
+    jobs = [
+        {"job_id": k, "submit_s": k, "run_s": run, "cores": cores, "user": user, "group": user // 2}
+        for k, (user, run, cores) in enumerate(rows)
+    ]
+    workload = Workload.from_jobs(jobs)
+    found = users(workload, work_core_s(workload))
+    assert found is not None
+    assert (found.users, found.groups, found.unknown, found.half) == (3, 3, 1, 1)
+    assert found.top == (Members(1, "", 3, 30.0), Members(2, "", 2, 200.0), Members(5, "", 1, 4000.0))
+    total = 4230.0
+    assert found.curve == ((1, 0.5, 4000 / total), (2, 5 / 6, 4200 / total), (3, 1.0, 1.0))
+    nobody = log((0, 1, 1))
+    assert users(nobody, work_core_s(nobody)) is None
+
+
+def test_half_of_the_jobs_is_half_or_more() -> None:
+    def half(*numbers: int) -> int:
+        workload = Workload.from_jobs(
+            [{"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "user": user} for k, user in enumerate(numbers)]
+        )
+        found = users(workload, work_core_s(workload))
+        assert found is not None
+        assert found.curve[-1][0] == found.users == len(set(numbers))
+        return found.half
+
+    assert (half(1), half(1, 2), half(1, 2, 3), half(1, 1, 2, 3, 4), half(*range(200))) == (1, 1, 2, 2, 100)

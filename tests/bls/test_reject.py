@@ -1,0 +1,190 @@
+"""The policy that starts no job: what becomes of each, and what is left to see of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from batch_cases import BatchCase, seeded_cases
+from batch_drives import as_users_say, circumstances_of, platform_of, workload_of
+from command_line import twolevel
+
+import bridge
+from bls import batch_state as b
+from bls import engine
+from bls.fair_start import check_fair_start
+from bls.platform import HostGroup, Platform
+from bls.policies import POLICIES
+from bls.rules import Rules
+from bls.surroundings import Surroundings
+from bls.view import View
+from bls.workload import Workload
+from traces.errors import InputError
+from traces.ledger import STATES
+from traces.nesting import check_ledger
+from traces.time import NS_PER_S
+
+MACHINE = Platform((HostGroup(2, 4, 4.0),))
+
+
+def log(*rows: dict[str, Any]) -> Workload:
+    """Jobs, numbered from 1, of one core that run for 10 s, but for what is said."""
+    return Workload.from_jobs([{"job_id": n, "run_s": 10, "cores": 1, **row} for n, row in enumerate(rows, 1)])
+
+
+def rejected(workload: Workload, **options: Any) -> bridge.Result:
+    result = bridge.simulate(workload, MACHINE, **({"bls": "reject", "als": "recorded"} | options))
+    check_ledger(result.ledger)
+    return result
+
+
+THREE = log({"submit_s": 3}, {"submit_s": 5, "cores": 8}, {"submit_s": 5})
+
+
+def test_every_job_is_rejected_when_it_arrives() -> None:
+    result = rejected(THREE, rules=Rules(keep_decisions=True))
+    table = result.jobs
+    assert table.state.tolist() == ["rejected"] * 3
+    assert table.why.tolist() == ["never"] * 3
+    assert table.start_ns.tolist() == table.end_ns.tolist() == [-1] * 3
+    assert (table.eligible_ns == table.submit_ns).all()
+    assert table.allocation.tolist() == [""] * 3
+    assert result.notes.left_ns.tolist() == [3 * NS_PER_S, 5 * NS_PER_S, 5 * NS_PER_S]
+    assert (result.decisions.waiting.tolist(), result.decisions.started.tolist()) == ([1, 2], [0, 0])
+
+
+def test_metrics() -> None:
+    metrics = rejected(THREE).metrics
+    assert metrics["state_rejected"] == metrics["why_never"] == 3
+    assert sum(metrics[f"state_{name}"] for name in STATES) == 3
+    assert metrics["jobs"] == metrics["makespan_ns"] == metrics["utilisation"] == metrics["max_queue_length"] == 0
+    assert metrics["mean_wait_ns"] is metrics["mean_slowdown"] is None
+    assert "rejected_core_hours" not in metrics  # it would always be 0
+
+
+def test_who_waits_for_another_arrives_when_that_is_rejected() -> None:
+    workload = log(
+        {"submit_s": 3},
+        {"submit_s": 4, "preceding": 1, "think_s": 20},
+        {"submit_s": 5, "preceding": 2, "think_s": 0},
+        {"submit_s": 50, "preceding": 3, "think_s": 1},
+    )
+    result = rejected(workload, surroundings=Surroundings(dependencies=True))
+    assert (result.jobs.eligible_ns / NS_PER_S).tolist() == [3, 23, 23, 50]
+    assert set(result.jobs.state) == {"rejected"}
+
+
+def test_who_is_withdrawn_before_is_cancelled_and_who_later_would_be_is_not() -> None:
+    """The clock does not go back to the instants of withdrawals, whoever is rejected first."""
+    rows = [
+        {"submit_s": 9, "cancel_s": 9},
+        {"submit_s": 4, "cancel_s": 30},
+        {"submit_s": 7, "cancel_s": 20},
+        {"submit_s": 25},
+    ]
+    result = rejected(log(*rows))
+    by_number = dict(zip(result.jobs.job_id.tolist(), result.jobs.state.tolist(), strict=True))
+    assert by_number == {1: "cancelled", 2: "rejected", 3: "rejected", 4: "rejected"}
+
+
+def test_what_runs_already_goes_on() -> None:
+    rows = [{"submit_s": 0, "preset": 1}, {"submit_s": 0}, {"submit_s": 2}]
+    table = rejected(log(*rows)).jobs
+    assert table.state.tolist() == ["completed", "rejected", "rejected"]
+    assert table.end_ns.tolist() == [10 * NS_PER_S, -1, -1]
+
+
+@pytest.mark.parametrize(
+    "feature", ["cancel", "dependencies", "partitions", "limits", "outages", "cost", "maintenance", "estimates"]
+)
+def test_no_job_ever_runs_whatever_else_happens(feature: str) -> None:
+    seen = 0
+    for case in seeded_cases(4, 40, (feature, "units", "resources")):
+        usual = as_users_say(case)
+        if usual is None:
+            continue
+        seen += 1
+        platform, workload = platform_of(usual.machine), workload_of(usual.jobs)
+        rules = Rules(charge_decisions=usual.rules.cost > 0, decision_cost_ns=usual.rules.cost or None)
+        simulator = engine_run(usual, platform, workload, rules)
+        column = simulator.column
+        assert (column(b.START) == -1).all()
+        became = {STATES[state] for state in column(b.STATE).tolist()}
+        assert became <= {"rejected", "cancelled"}
+        assert simulator.rows == simulator.ended == len(usual.jobs)
+        waited = column(b.CANCEL) - column(b.ELIGIBLE)
+        turned = column(b.STATE) == STATES.index("rejected")
+        assert (column(b.ELIGIBLE)[turned] >= workload.submit_ns[turned]).all()
+        assert (waited[turned] == 0).all() or usual.rules.cost > 0
+    assert seen >= 20
+
+
+def engine_run(case: BatchCase, platform: Platform, workload: Workload, rules: Rules) -> Any:
+    from bls.allocators import ALLOCATORS
+    from bls.simulator import BatchSimulator
+
+    simulator = BatchSimulator(
+        workload, platform, POLICIES["reject"], ALLOCATORS["first-fit"], rules=rules, recorded=True,
+        circumstances=circumstances_of(case, platform, workload),
+    )  # fmt: skip
+    clock = -1
+    while simulator.advance(1) != engine.DONE:
+        assert simulator.now_ns >= clock
+        clock = simulator.now_ns
+    return simulator
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+def test_couplings_have_nothing_to_do(coupling: str) -> None:
+    result = rejected(THREE, als="gss", coupling=coupling, workers=1 if coupling == "pool" else None)
+    assert result.jobs.state.tolist() == ["rejected"] * 3
+    assert result.jobs.tasks.tolist() == [0] * 3
+
+
+def test_observers_see_nobody() -> None:
+    class Counts:
+        name = "counts"
+        every_ns = None
+
+        def look(self, view: View) -> dict[str, int]:
+            return {"waiting": view.n_waiting, "running": view.n_running, "free": view.free_cores}
+
+    seen = rejected(THREE, observers=[Counts()]).observations
+    assert seen.waiting.tolist() == seen.running.tolist() == [0, 0]
+    assert seen.free.tolist() == [8, 8]
+
+
+def test_it_plans_nothing() -> None:
+    for backfill in ("easy", "conservative", "3"):
+        with pytest.raises(
+            InputError, match=f"--backfill {backfill}: batch policy reject starts no job; allowed: none"
+        ):
+            Rules(backfill).check(POLICIES["reject"])
+    with pytest.raises(InputError, match="--fair-start: batch policy reject starts no job"):
+        check_fair_start(POLICIES["reject"], Rules())
+
+
+def test_an_instant_with_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.swf").write_text(
+        "".join(f"{k} {k // 50} 0 60 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1\n" for k in range(1, 501))
+    )
+    end = twolevel("run", "log.swf", "--bls", "reject", "--als", "recorded", "--out", "r")
+    assert end.code == 0, end.err
+    table = pd.read_parquet("r/jobs.parquet")
+    assert set(table.state) == {"rejected"}
+    assert len(table) == 500
+    assert np.array_equal(table.eligible_ns, table.submit_ns)
+    assert list(Path("r").rglob("*.otf2")), "a trace without a job"
+    end = twolevel("run", "log.swf", "--bls", "reject", "--backfill", "easy", "--out", "s")
+    assert (end.code, end.err.count("\n")) == (2, 1)
+
+
+def test_in_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.swf").write_text("".join(f"{k} {k} 0 60 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1\n" for k in range(1, 9)))
+    end = twolevel("grid", "log.swf", "--bls", "fcfs,reject", "--als", "recorded", "--out", "g")
+    assert end.code == 0, end.err

@@ -1,0 +1,428 @@
+"""Workloads out of workloads: cut, merged, scaled, filtered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from workload_drawing import swf_workloads
+
+from bls.log_header import merged_header, moved_header
+from bls.reshape import cut, filter_jobs, merge, scale
+from bls.selection import select
+from bls.workload import OPTIONAL, Workload
+from traces.errors import InputError
+from traces.time import MAX_NS, NS_PER_S
+
+S = NS_PER_S
+DAY = 86_400
+
+#: Midnight of 1 January 2003 in Stockholm, one hour before that of UTC.
+NEW_YEAR_S = 1_041_375_600
+
+
+def log(*jobs: dict[str, Any], header: tuple[str, ...] = (), source: str = "a.swf") -> Workload:
+    filled = [{"job_id": k, "submit_s": k, "run_s": 10, "cores": 1} | job for k, job in enumerate(jobs, 1)]
+    return replace(Workload.from_jobs(filled, source), header=header)
+
+
+def submits_of(*seconds: float, header: tuple[str, ...] = (), source: str = "a.swf") -> Workload:
+    return log(*({"submit_s": second} for second in seconds), header=header, source=source)
+
+
+#: A job every six hours from 30 December 2002, 06:00 in Stockholm.
+WINTER = submits_of(
+    *(k * DAY / 4 for k in range(20)),
+    header=(f"; UnixStartTime: {NEW_YEAR_S - 7 * DAY // 4}", "; TimeZoneString: Europe/Stockholm"),
+)
+
+
+# ---- cut
+
+
+@pytest.mark.parametrize(
+    "spec", ["all", "first:3", "first:99", "busiest:24h", "window:1d+2d", "window:0+1d", "window:36h+1"]
+)
+def test_a_cut_is_a_selection(spec: str) -> None:
+    chosen, expected = cut(WINTER, spec), select(WINTER, spec)
+    assert chosen.job_id.tolist() == expected.job_id.tolist()
+    assert chosen.submit_ns.tolist() == expected.submit_ns.tolist()
+    said = "all jobs" if spec == "all" else f"the jobs {spec}"
+    assert chosen.header[-1] == f"; Note: {said} of a.swf"
+
+
+@pytest.mark.parametrize(
+    ("spec", "first", "count"),
+    [
+        ("window:2003-01-01+1d", 8, 4),
+        ("window:2003-01-01T00:00+1d", 8, 4),
+        ("window:2003-01-01 00:00:01+1d", 9, 4),
+        ("window:2002-12-31T23:00Z+1d", 8, 4),
+        ("window:2003-01-01T00:00+01:00+6h", 8, 1),
+        ("window:2003-01-01T01:00..2003-01-02", 9, 3),
+        ("window:2003-01-01T18:00:00..96h", 11, 6),
+        ("window:1d..2d", 5, 4),
+        ("window:0..1", 1, 1),
+        ("window:2002-12-01+31d", 1, 7),
+        ("window: 2003-01-01 .. 2099-01-01 ", 8, 13),
+    ],
+)
+def test_windows_by_the_calendar(spec: str, first: int, count: int) -> None:
+    chosen = cut(WINTER, spec)
+    assert chosen.job_id.tolist() == list(range(first, first + count))
+
+
+def test_the_calendar_moves_with_time_0() -> None:
+    chosen = cut(WINTER, "window:2003-01-01T03:00+1d")
+    assert (chosen.submit_ns // S).tolist() == [10800, 32400, 54000, 75600]
+    assert f"; UnixStartTime: {NEW_YEAR_S + 3 * 3600}" in chosen.header
+    busiest = cut(submits_of(5, 99.75, 100, 101, header=("; UnixStartTime: 1000",)), "busiest:10s")
+    assert busiest.header[0] == "; UnixStartTime: 1099", "whole seconds, rounded down"
+    assert busiest.submit_ns[0] == 0
+    assert cut(WINTER, "first:3").header[0] == WINTER.header[0]
+
+
+def test_a_window_across_a_change_of_clocks_has_the_hours_of_the_calendar() -> None:
+    # 30 March 2003 had 23 hours in Stockholm.
+    hourly = submits_of(
+        *(3600 * k for k in range(60)), header=("; UnixStartTime: 1048978800", "; TimeZoneString: Europe/Stockholm")
+    )
+    assert len(cut(hourly, "window:2003-03-30..2003-03-31")) == 23
+    assert len(cut(hourly, "window:2003-03-31..2003-04-01")) == 24
+
+
+def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
+    chosen = cut(WINTER, "window:2002-12-01..2002-12-30T12:00")
+    assert chosen.submit_ns.tolist() == [0]
+    assert chosen.header[0] == WINTER.header[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("window:2003-13-01+1d", "'2003-13-01' is no date; allowed: as 2003-01-31"),
+        ("window:2003-01-02..2003-01-01", "ends before it begins"),
+        ("window:2d..2d", "ends before it begins"),
+        ("window:2d", "selects nothing; allowed: as window:2003-01-01"),
+        (
+            "window:2004-01-01+1d",
+            r"no job is submitted in 'window:2004-01-01\+1d'; the jobs of a.swf are submitted from",
+        ),
+        ("window:1999-01-01+1d", r"from 0 s \(2002-12-30T06:00\) to 4 d 18 h \(2003-01-04T00:00\)"),
+        ("window:2003-01-01+soon", "'soon' is not a duration"),
+        ("window:9000000000..9100000000", "not a duration"),
+        ("last:3", "'last:3' selects nothing"),
+        (7, "7 is not a text"),
+    ],
+)
+def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> None:
+    with pytest.raises(InputError, match=f"^--select: .*{message}"):
+        cut(WINTER, spec)
+
+
+def test_a_date_needs_a_log_that_says_its_own() -> None:
+    with pytest.raises(InputError, match=r"is a date, and a.swf does not say its own"):
+        cut(submits_of(0, 1), "window:2003-01-01+1d")
+
+
+# ---- merge
+
+
+def test_two_logs_lie_on_each_other_as_the_calendar_says() -> None:
+    early = submits_of(0, 100, header=("; UnixStartTime: 1000", "; MaxProcs: 8"))
+    late = submits_of(0, 30, header=("; UnixStartTime: 1060", "; MaxProcs: 8"), source="b.swf")
+    made = merge([late, early])
+    assert (made.submit_ns // S).tolist() == [0, 60, 90, 100]
+    assert made.job_id.tolist() == [3, 1, 2, 4]
+    assert made.source == "b.swf + a.swf"
+    assert made.header == (
+        "; MaxProcs: 8",
+        "; UnixStartTime: 1000",
+        "; MaxJobs: 4",
+        "; MaxRecords: 4",
+        "; Note: log 1 of 2 is b.swf, 2 jobs",
+        "; [1] UnixStartTime: 1060",
+        "; [1] MaxProcs: 8",
+        "; Note: log 2 of 2 is a.swf, 2 jobs",
+        "; [2] UnixStartTime: 1000",
+        "; [2] MaxProcs: 8",
+    )
+    aligned = merge([late, early], align="start")
+    assert (aligned.submit_ns // S).tolist() == [0, 0, 30, 100]
+    assert not any(line.startswith("; UnixStartTime") for line in aligned.header)
+
+
+def test_numbers_that_clash_are_moved_apart_and_dependencies_follow() -> None:
+    one = log({"user": 1, "group": 1}, {"user": 4, "preceding": 1}, {"user": -1, "preceding": 11})
+    two = log(
+        *({"job_id": 2, "user": 1, "group": 3, "queue": 2}, {"job_id": 11, "user": 4, "preceding": 2, "think_s": 5}),
+        {"job_id": 12, "preceding": 1},
+    )
+    made = merge([one, two], align="start")
+    rows = dict(zip(made.job_id.tolist(), range(len(made)), strict=True))
+    assert list(rows) == [1, 4, 2, 13, 3, 14]  # by (submit, log)
+    preceding = {number: int(made.preceding[row]) for number, row in rows.items()}
+    # Job 3 named a job 11 that its own log does not have, and 14 (12 before) a job 1: they are none, not the other log's.
+    assert preceding == {1: -1, 2: 1, 3: -1, 4: -1, 13: 4, 14: -1}
+    users = {number: int(made.user[row]) for number, row in rows.items()}
+    assert users == {1: 1, 2: 4, 3: -1, 4: 5, 13: 8, 14: -1}
+    assert [int(made.group[rows[number]]) for number in (1, 4)] == [1, 3], "no clash, no change"
+    assert int(made.queue[rows[4]]) == 2
+
+
+def test_further_columns_are_joined() -> None:
+    one = replace(submits_of(0, 2), extras={"gpus": np.array([1, 2])})
+    two = replace(submits_of(1), extras={"gpus": np.array([3]), "nodes": np.array([9])})
+    made = merge([one, two], align="start")
+    assert {name: column.tolist() for name, column in made.extras.items()} == {"gpus": [1, 3, 2], "nodes": [-1, 9, -1]}
+
+
+@given(
+    st.lists(swf_workloads(most=4, latest_start_s=3 * DAY), min_size=1, max_size=3),
+    st.sampled_from(["calendar", "start"]),
+)
+def test_a_merge_keeps_every_job(logs: list[Workload], align: str) -> None:
+    # Small numbers only, so that there is room above them.
+    logs = [replace(part, job_id=np.argsort(np.argsort(part.job_id)), user=np.minimum(part.user, 9)) for part in logs]
+    logs = [replace(part, group=np.minimum(part.group, 9), application=part.user, extras={}) for part in logs]
+    logs = [
+        replace(part, preceding=np.where(np.isin(part.preceding, part.job_id), part.preceding, -1)) for part in logs
+    ]
+    made = merge(logs, align=align)
+    starts = [int(part.header[-1].split()[-1]) for part in logs]
+
+    def jobs_of(part: Workload, offset_ns: int) -> list[tuple[int, ...]]:
+        columns = (part.submit_ns + offset_ns, part.run_ns, part.cores, part.estimate_ns, part.queue, part.memory_kb)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    expected: Counter[tuple[int, ...]] = Counter()
+    for part, start_s in zip(logs, starts, strict=True):
+        expected.update(jobs_of(part, (start_s - min(starts)) * S if align == "calendar" else 0))
+    assert Counter(jobs_of(made, 0)) == expected
+    # As many users in all as there are in each; and each job waits for as many as before.
+    assert len(set(made.user.tolist()) - {-1}) == sum(len(set(part.user.tolist()) - {-1}) for part in logs)
+    assert int((made.preceding >= 0).sum()) == sum(int((part.preceding >= 0).sum()) for part in logs)
+    assert set(made.preceding.tolist()) <= {-1, *made.job_id.tolist()}
+    assert made.n_lines == sum(part.n_lines for part in logs)
+    assert made.job_id[: len(logs[0])].size
+    first = [int(number) for number in made.job_id if number in logs[0].job_id]
+    assert set(logs[0].job_id.tolist()) <= set(first), "the first log keeps its numbers"
+
+
+@pytest.mark.parametrize(
+    ("logs", "align", "message"),
+    [
+        ([], "start", "no workload; allowed: one or more"),
+        ([submits_of(0)], "end", "unknown alignment 'end'; known: "),
+        ([WINTER, submits_of(0)], "calendar", "--align: a.swf has no UnixStartTime in its header; allowed: start"),
+        (
+            [submits_of(0), log({"job_id": 0}, {"job_id": MAX_NS}), submits_of(0)],
+            "start",
+            "its job numbers cannot be moved apart",
+        ),
+        (
+            [
+                submits_of(0, header=("; UnixStartTime: 0",)),
+                submits_of(4_000_000_000, header=("; UnixStartTime: 4000000000",)),
+            ],
+            "calendar",
+            "begins too long after the others",
+        ),
+        (
+            [
+                submits_of(0, header=("; UnixStartTime: 0",)),
+                log({"submit_s": 0, "preset": 1}, header=("; UnixStartTime: 5",)),
+            ],
+            "calendar",
+            "has jobs that run already at its time 0",
+        ),
+    ],
+)
+def test_logs_that_cannot_be_merged_are_one_line(logs: list[Workload], align: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        merge(logs, align=align)
+
+
+def test_a_merge_of_one_log_is_that_log() -> None:
+    made = merge([WINTER])
+    for name in ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line", *OPTIONAL):
+        np.testing.assert_array_equal(getattr(made, name), getattr(WINTER, name), name)
+    assert merged_header([WINTER], 20, None)[0] == "; TimeZoneString: Europe/Stockholm"
+
+
+# ---- scale
+
+
+def test_a_denser_log() -> None:
+    made = scale(submits_of(100, 160, 160.3, 1300), load=1.2)
+    assert made.submit_ns.tolist() == [100 * S, 150 * S, 150_250_000_000, 1100 * S]
+    assert made.header == ("; Note: a.swf with load × 1.2",)
+
+
+def test_faster_cores() -> None:
+    jobs = log({"run_s": 10, "estimate_s": 100, "wait_s": 5}, {"run_s": 1e-9, "estimate_s": 3e-9}, {"run_s": 7})
+    made = scale(jobs, speed=2)
+    assert made.run_ns.tolist() == [5 * S, 1, 3_500_000_000]
+    assert made.estimate_ns.tolist() == [50 * S, 2, 3_500_000_000]  # 3 ns / 2: half to even
+    assert made.wait_ns.tolist() == [-1, -1, -1], "such a system never ran"
+    assert made.submit_ns.tolist() == jobs.submit_ns.tolist()
+
+
+def test_wider_jobs() -> None:
+    jobs = log(*({"cores": cores} for cores in (1, 2, 3, 5, 100)))
+    assert scale(jobs, cores=0.5).cores.tolist() == [1, 1, 2, 2, 50]  # half to even, at least 1
+    assert scale(jobs, cores=1.5).cores.tolist() == [2, 3, 4, 8, 150]
+
+
+def test_who_gave_up_waiting_gives_up_after_the_same_time() -> None:
+    gone = {"run_s": None, "estimate_s": 60, "submit_s": 30, "cancel_s": 50}
+    made = scale(log({"submit_s": 10}, gone), load=2, speed=4)
+    assert made.run_unknown.tolist() == [False, True]
+    assert (made.submit_ns // S).tolist() == [10, 20]
+    assert (int(made.cancel_ns[1]), int(made.wait_ns[1])) == (40 * S, 20 * S)
+    assert (int(made.run_ns[1]), int(made.estimate_ns[1])) == (1, 15 * S)
+
+
+def test_jobs_that_come_together_stay_in_the_order_of_their_lines() -> None:
+    # Line 2 was submitted 1 ns before line 1; at a thousandth of the time, both are at once.
+    jobs = Workload.from_jobs([(5, 2e-9, 1, 1, 1), (6, 1e-9, 1, 1, 1), (7, 0, 1, 1, 1)])
+    made = scale(jobs, load=1000)
+    assert made.submit_ns.tolist() == [0, 0, 0]
+    assert made.job_id.tolist() == [5, 6, 7]
+
+
+@given(
+    swf_workloads(),
+    st.sampled_from(["0.5", "1", "1.2", "3", "0.333", "7.123456", "1000", "2.5"]),
+    st.sampled_from(["0.5", "1", "1.1", "3", "9.999999"]),
+)
+def test_factors_are_exact(workload: Workload, load: str, speed: str) -> None:
+    small = replace(workload, cores=np.minimum(workload.cores, 10**6))
+    made = scale(small, load=float(load), speed=float(speed), cores=float(speed))
+    first = int(small.submit_ns[0])
+    by_number = {number: row for row, number in enumerate(small.job_id.tolist())}
+    for row, number in enumerate(made.job_id.tolist()):
+        was = by_number[number]
+        assert made.submit_ns[row] == first + round((int(small.submit_ns[was]) - first) / Fraction(load))
+        assert made.estimate_ns[row] == max(1, round(int(small.estimate_ns[was]) / Fraction(speed)))
+        assert made.cores[row] == max(1, round(int(small.cores[was]) * Fraction(speed)))
+        if not small.run_unknown[was]:
+            assert made.run_ns[row] == max(1, round(int(small.run_ns[was]) / Fraction(speed)))
+        assert made.user[row] == small.user[was]
+    assert len(made) == len(small)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        ({}, "nothing to do; allowed: a factor of load, speed or cores"),
+        ({"load": 0.0}, "load: 0.0 is out of range; allowed: 0.001 to 1000"),
+        ({"speed": float("nan")}, "speed: nan is out of range"),
+        ({"cores": 1001}, "cores: 1001 is out of range"),
+        ({"load": "2"}, "load: '2' is not a number"),
+        ({"load": 0.001}, "with this factor, submit_ns is beyond the range"),
+        ({"cores": 1000}, "with this factor, cores is beyond the range"),
+    ],
+)
+def test_factors_that_cannot_be_used_are_one_line(factors: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scale(log({"submit_s": 0}, {"submit_s": 4e9, "cores": MAX_NS // 2}), **factors)
+
+
+# ---- filter
+
+
+PEOPLE = log(
+    {"user": 1, "queue": 0, "cores": 4, "run_s": 10, "status": 1},
+    {"user": 2, "queue": 1, "cores": 8, "run_s": 20, "status": 0},
+    {"user": 1, "queue": 1, "cores": 16, "run_s": 30, "status": 5, "partition": 3},
+    {"user": -1, "queue": 2, "cores": 32, "run_s": None, "estimate_s": 9, "cancel_s": 9, "status": 5},
+    header=("; MaxJobs: 4", "; StartTime: then"),
+)
+
+
+@pytest.mark.parametrize(
+    ("tests", "left"),
+    [
+        ({}, [1, 2, 3, 4]),
+        ({"users": [1]}, [1, 3]),
+        ({"users": [-1, 2]}, [2, 4]),
+        ({"queues": range(1, 3)}, [2, 3, 4]),
+        ({"partitions": [3]}, [3]),
+        ({"status": [5]}, [3, 4]),
+        ({"cores": (8, None)}, [2, 3, 4]),
+        ({"cores": (8, 16)}, [2, 3]),
+        ({"cores": (None, 8)}, [1, 2]),
+        ({"run": (20 * S, None)}, [2, 3]),
+        ({"run": (None, 20 * S)}, [1, 2]),  # of job 4 nobody knows how long it would have run
+        ({"users": [1], "cores": (5, None)}, [3]),
+    ],
+)
+def test_which_jobs_are_left(tests: dict[str, Any], left: list[int]) -> None:
+    made = filter_jobs(PEOPLE, **tests)
+    assert made.job_id.tolist() == left
+    assert made.submit_ns.tolist() == [number * S for number in left]
+    assert made.header[0] == f"; MaxJobs: {len(left)}"
+
+
+def test_a_filter_says_what_it_did() -> None:
+    note = filter_jobs(PEOPLE, users=[1, 2], cores=(2, 8), run=(S, None)).header[-1]
+    assert note == "; Note: the jobs with users 1 2, cores from 2, cores to 8, run from 1 s of a.swf"
+
+
+def test_no_job_left_is_one_line() -> None:
+    with pytest.raises(InputError, match=r"^a.swf: none of 4 jobs is left \(users 7\)$"):
+        filter_jobs(PEOPLE, users=[7])
+    with pytest.raises(InputError, match="cores: from 9 to 8: nothing is between them"):
+        filter_jobs(PEOPLE, cores=(9, 8))
+
+
+# ---- headers
+
+
+def test_a_header_stays_true() -> None:
+    header = (
+        "; MaxJobs: 9",
+        ";MaxRecords:  9 ",
+        "; UnixStartTime: 5",
+        "; StartTime: Mon",
+        "; EndTime:  Tue",
+        "; Note: x",
+    )
+    assert moved_header(header, 3, 2 * S, "cut\nshort") == (
+        *("; MaxJobs: 3", "; MaxRecords: 3", "; UnixStartTime: 7", "; Note: x", "; Note: cut short"),
+    )
+    assert moved_header(header, 9, 0, "y", same_span=True)[2:5] == header[2:5]
+    assert moved_header(("; UnixStartTime: soon",), 1, S, "y")[0] == "; UnixStartTime: soon"
+
+
+def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
+    strange = ("; UnixStartTime: 0", "; TimeZoneString: Mars/Olympus")
+    with pytest.raises(InputError, match=r"TimeZoneString 'Mars/Olympus' is no time zone .*; allowed: as 2003"):
+        cut(submits_of(0, 90_000, header=strange), "window:1970-01-02+1d")
+    assert len(cut(submits_of(0, 90_000, header=strange), "window:1970-01-02T00:00Z+1d")) == 1
+    assert len(cut(submits_of(0, 90_000, header=(*strange, "; TimeZone: 3600")), "window:1970-01-02+1d")) == 1
+
+
+def test_windows_to_the_ends_of_the_calendar() -> None:
+    east = submits_of(0, 90_000, header=("; UnixStartTime: 0", "; TimeZoneString: Europe/Stockholm"))
+    for spec in ("window:0001-01-01..9999-12-31", "window:0001-01-01T00:00+10:00..9999-12-31T23:59-10:00"):
+        assert len(cut(east, spec)) == 2
+    with pytest.raises(InputError, match="no job is submitted in"):
+        cut(east, "window:9999-12-31T23:59-10:00+1h")
+    with pytest.raises(InputError, match="no job is submitted in"):
+        cut(east, "window:0001-01-01+1d")
+
+
+@pytest.mark.parametrize("name", ["user", "group", "application"])
+def test_users_that_cannot_be_moved_apart_are_one_line(name: str) -> None:
+    one, other = (submits_of(0, 1, source=source) for source in ("a.swf", "b.swf"))
+    high = [log.take(np.arange(2), **{name: np.array([1, MAX_NS])}) for log in (one, other)]
+    with pytest.raises(InputError, match=f"b.swf: its {name} numbers cannot be moved apart from the others' within"):
+        merge(high, align="start")

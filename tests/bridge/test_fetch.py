@@ -1,0 +1,629 @@
+"""Downloading a log: against a server of our own that is sometimes good, and mostly not."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import io
+import os
+import random
+import re
+import socket
+import stat
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from http.client import HTTPMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bridge.fetch
+from bls.archive import catalogue, find_log
+from bls.workloads import read_workload
+from bridge.fetch import Download, FetchError, catalogue_table, download, fetch, told
+from traces.errors import InputError
+
+# One of which no sum is known, and one of which one is.
+FREE, KNOWN = "lcg", "kth"
+TEXT = (
+    b"; Version: 2.2\n; Acknowledge: Jane Doe\n; Acknowledge:  J. \x1b[2mRoe\n"
+    b"1 0 5 100 4 -1 -1 4 200 -1 1 1 1 1 1 -1 -1 -1\n"
+)
+LOG = gzip.compress(TEXT, mtime=0)
+SUM = hashlib.sha256(LOG).hexdigest()
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers each path as it is told to; what it answers ``asked`` keeps."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: dict[str, Answer] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.ended = threading.Event()  # what a server that stops sending waits for
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/workload"
+
+    def answers_for(self, name: str, answer: Answer) -> str:
+        path = f"/workload/{find_log(name).path}"
+        self.answers[path] = answer
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers.get("User-Agent", "")))
+        answer = self.server.answers.get(self.path)
+        if answer is None:
+            self.send_error(404)
+        else:
+            answer(self)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def sends(data: bytes, *, stated: int | None = -1, kind: str = "application/x-gzip") -> Answer:
+    """An answer with these bytes that says it has so many (-1: as many; None: does not say)."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", kind)
+        if stated is not None:
+            handler.send_header("Content-Length", str(len(data) if stated < 0 else stated))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    return answer
+
+
+def stalls(data: bytes, stated: int) -> Answer:
+    """These bytes, then nothing until the server ends."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        sends(data, stated=stated)(handler)
+        handler.wfile.flush()
+        assert isinstance(handler.server, Server)
+        handler.server.ended.wait()
+
+    return answer
+
+
+def moved(place: str) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", place)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return answer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("no_proxy", "*")
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.ended.set()
+        server.shutdown()
+        thread.join()
+
+
+def refused(server: Server, folder: Path, name: str = FREE, **given: object) -> str:
+    """The one line about a download that fails; nothing is left behind in its folder."""
+    before = sorted(folder.iterdir())
+    arguments = {"base_url": server.url, "timeout_s": 20.0, **given}
+    with pytest.raises(FetchError) as caught:
+        fetch(name, folder, **arguments)  # type: ignore[arg-type]
+    assert sorted(folder.iterdir()) == before
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.isprintable()
+    assert caught.value.exit_code == 1
+    return text
+
+
+def test_a_log_is_downloaded_under_its_own_name(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG))
+    path = fetch(FREE, tmp_path, base_url=server.url)
+    assert path == tmp_path / "LCG-2005-1.swf.gz"
+    assert path.read_bytes() == LOG
+    assert list(tmp_path.iterdir()) == [path]
+    assert server.asked[0][0] == "/workload/l_lcg/LCG-2005-1.swf.gz"
+    assert server.asked[0][1].startswith("twolevel/")
+    assert len(read_workload(path).job_id) == 1
+
+
+def test_or_under_the_name_that_was_asked_for(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG))
+    path = fetch(FREE, tmp_path / "mine.swf.gz", base_url=server.url + "/")
+    assert path == tmp_path / "mine.swf.gz"
+    assert path.read_bytes() == LOG
+
+
+def test_it_has_the_rights_that_a_new_file_has(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG))
+    (tmp_path / "plain").write_bytes(b"")
+    path = fetch(FREE, tmp_path, base_url=server.url)
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+def test_without_another_address_the_archive_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def urlopen(request: object, timeout: float) -> object:
+        asked.append((request.full_url, timeout))  # type: ignore[attr-defined]
+        raise TimeoutError
+
+    monkeypatch.setattr(bridge.fetch, "urlopen", urlopen)
+    with pytest.raises(FetchError):
+        fetch("curie", tmp_path)
+    assert asked == [
+        ("https://www.cs.huji.ac.il/labs/parallel/workload/l_cea_curie/CEA-Curie-2011-2.1-cln.swf.gz", 30.0)
+    ]
+
+
+def test_what_it_brought_is_told(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, sends(LOG))
+    brought = download(FREE, tmp_path, base_url=server.url)
+    assert brought == Download(
+        log=find_log(FREE),
+        path=tmp_path / "LCG-2005-1.swf.gz",
+        url=url,
+        size_bytes=len(LOG),
+        sha256=SUM,
+        text_sha256=hashlib.sha256(TEXT).hexdigest(),
+        checked="",
+        acknowledge="Jane Doe; J.  [2mRoe",  # what would steer a terminal is gone
+    )
+    text = told(brought)
+    assert f"SHA-256:     {SUM} (no sum of this log is known to compare it with)" in text
+    assert "Acknowledge: Jane Doe; " in text
+    assert "doi:10.1016/j.jpdc.2014.06.013" in text
+
+
+def test_a_header_that_thanks_nobody_leaves_it_to_the_catalogue(server: Server, tmp_path: Path) -> None:
+    server.answers_for("ricc", sends(gzip.compress(b"1 0 5 100 4 -1 -1 4 200 -1 1 1 1 1 1 -1 -1 -1\n")))
+    brought = download("ricc", tmp_path, base_url=server.url)
+    assert brought.acknowledge == ""
+    assert "Acknowledge: Motoyoshi Kurokawa" in told(brought)
+
+
+def test_the_watch_sees_every_block(server: Server, tmp_path: Path) -> None:
+    noise = "".join(f"{job} {job * job * 7919 % 10**9}\n" for job in range(40_000)).encode()
+    data = gzip.compress(noise)
+    seen: list[tuple[int, int]] = []
+    server.answers_for(FREE, sends(data))
+    fetch(FREE, tmp_path / "a", base_url=server.url, watch=lambda *how: seen.append(how))
+    assert len(seen) > 2
+    assert [so_far for so_far, _ in seen] == sorted({so_far for so_far, _ in seen})
+    assert seen[-1] == (len(data), len(data))
+    seen.clear()
+    server.answers_for(FREE, sends(data, stated=None))
+    fetch(FREE, tmp_path / "b", base_url=server.url, watch=lambda *how: seen.append(how))
+    assert seen[-1] == (len(data), 0)
+
+
+def test_a_watch_that_stops_it_leaves_nothing(server: Server, tmp_path: Path) -> None:
+    def stop(so_far: int, total: int) -> None:
+        assert [path.name[: len(".mine.partial-")] for path in tmp_path.iterdir()] == [".mine.partial-"]
+        raise KeyboardInterrupt
+
+    server.answers_for(FREE, sends(LOG))
+    with pytest.raises(KeyboardInterrupt):
+        fetch(FREE, tmp_path / "mine", base_url=server.url, watch=stop)
+    assert not list(tmp_path.iterdir())
+
+
+# The sum.
+
+
+def test_a_given_sum_is_that_of_the_file(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG))
+    brought = download(FREE, tmp_path, base_url=server.url, sha256=f" {SUM.upper()}")
+    assert brought.checked == "given"
+    assert "as given with --sha256" in told(brought)
+
+
+def test_another_sum_than_given(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, sends(LOG))
+    other = "0" * 64
+    assert refused(server, tmp_path, sha256=other) == (
+        f"{url}: wrong checksum: the file has {SUM}, --sha256 is {other}"
+    )
+
+
+def test_a_known_sum_is_that_of_the_log_however_it_is_compressed(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = find_log(KNOWN)
+    twin = type(log)(name="twin", title="Twin", path=log.path, text_sha256=hashlib.sha256(TEXT).hexdigest())
+    monkeypatch.setattr(bridge.fetch, "find_log", lambda name: twin)
+    for level in (1, 9):
+        server.answers_for(KNOWN, sends(gzip.compress(TEXT, level, mtime=level)))
+        assert download("twin", tmp_path, base_url=server.url, force=True).checked == "known"
+
+
+def test_another_log_than_the_known_one(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(KNOWN, sends(LOG))
+    found = hashlib.sha256(TEXT).hexdigest()
+    assert refused(server, tmp_path, KNOWN) == (
+        f"{url}: wrong checksum: the log in it has {found}, known is {find_log(KNOWN).text_sha256}; "
+        f"if you trust it nevertheless: --sha256 {SUM}"
+    )
+    assert download(KNOWN, tmp_path, base_url=server.url, sha256=SUM).checked == "given"
+
+
+# Servers that do not send the log.
+
+
+def test_a_file_that_is_not_there(server: Server, tmp_path: Path) -> None:
+    text = refused(server, tmp_path)
+    assert text.startswith(f"{server.url}/l_lcg/LCG-2005-1.swf.gz: the server answers 404 Not Found; ")
+
+
+def test_a_server_that_fails(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, lambda handler: handler.send_error(503))
+    assert refused(server, tmp_path) == f"{url}: the server answers 503 Service Unavailable"
+
+
+def test_no_server_at_all(server: Server, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but it does not listen
+        base = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        text = refused(server, tmp_path, base_url=base)
+    assert text == f"{base}/l_lcg/LCG-2005-1.swf.gz: the server cannot be reached: Connection refused"
+
+
+def test_a_server_that_never_answers(server: Server, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        base = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        text = refused(server, tmp_path, base_url=base, timeout_s=0.05)
+    assert text == f"{base}/l_lcg/LCG-2005-1.swf.gz: the server did not answer in 0.05 s"
+
+
+def test_a_way_that_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"{catalogue().url}{find_log(FREE).path}"
+    for reason, said in {
+        TimeoutError("timed out"): "the server cannot be reached in 9 s",
+        socket.gaierror(-2, "Name or service not known"): "the server cannot be reached: Name or service not known",
+        "no host\ngiven": "the server cannot be reached: no host given",
+    }.items():
+
+        def urlopen(*_: object, reason: object = reason, **__: object) -> object:
+            raise URLError(reason)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(bridge.fetch, "urlopen", urlopen)
+        with pytest.raises(FetchError) as caught:
+            fetch(FREE, tmp_path, timeout_s=9)
+        assert str(caught.value) == f"{url}: {said}"
+
+
+def test_a_server_that_speaks_something_else(server: Server, tmp_path: Path) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"SSH-2.0-x\r\n")
+        handler.close_connection = True
+
+    url = server.answers_for(FREE, answer)
+    assert refused(server, tmp_path).startswith(f"{url}: the server's answer cannot be read: SSH-2.0-x")
+
+
+def test_a_server_that_stops_sending(server: Server, tmp_path: Path) -> None:
+    data = gzip.compress(random.Random(1).randbytes(200_000))
+    url = server.answers_for(FREE, stalls(data[:-1], len(data)))
+    text = refused(server, tmp_path, timeout_s=0.2)
+    said = f"{url}: the server stopped sending for 0.2 s, after {len(data) - 1:,} of {len(data):,} bytes"
+    if text != said:  # a busy machine answered too late, or sent a part too late
+        assert re.fullmatch(
+            rf"{re.escape(url)}: the server (did not answer in 0\.2 s|stopped sending for 0\.2 s, after [0-9,]+ of .*)",
+            text,
+        )
+
+
+class Scripted:
+    """An answer without a server: what each read gives, or raises."""
+
+    def __init__(self, *reads: bytes | Exception, length: str | None = None) -> None:
+        self.reads = list(reads)
+        self.headers = HTTPMessage()
+        if length is not None:
+            self.headers["Content-Length"] = length
+        self.closed = False
+
+    def read(self, _: int) -> bytes:
+        step = self.reads.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    read1 = read
+
+    def geturl(self) -> str:
+        return "https://a.org/b"
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (Scripted(TimeoutError()), "the server stopped sending for 30 s, after 0 bytes"),
+        (
+            Scripted(LOG[:50], TimeoutError(), length="1234"),
+            "the server stopped sending for 30 s, after 50 of 1,234 bytes",
+        ),
+        (
+            Scripted(LOG[:30], LOG[30:50], ConnectionResetError(104, "Connection reset by peer"), length="99"),
+            "the connection broke after 50 of 99 bytes: Connection reset by peer",
+        ),
+        (Scripted(LOG[:50], b"", length="51"), "the server sent 50 of 51 bytes"),
+        (Scripted(LOG[:50], b"", length="many"), "the gzip file is truncated"),
+    ],
+)
+def test_how_far_it_came_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Scripted, said: str) -> None:
+    monkeypatch.setattr(bridge.fetch, "urlopen", lambda *_, **__: script)
+    with pytest.raises(FetchError) as caught:
+        fetch(FREE, tmp_path)
+    assert str(caught.value) == f"{catalogue().url}{find_log(FREE).path}: {said}"
+    assert script.closed
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("sent", [2, len(LOG) // 2, len(LOG) - 1])
+def test_fewer_bytes_than_stated(server: Server, tmp_path: Path, sent: int) -> None:
+    url = server.answers_for(FREE, sends(LOG[:sent], stated=len(LOG)))
+    assert refused(server, tmp_path) == f"{url}: the server sent {sent} of {len(LOG)} bytes"
+
+
+@pytest.mark.parametrize("sent", [2, len(LOG) // 2, len(LOG) - 1])
+def test_a_truncated_file_of_a_server_that_does_not_say_how_long(server: Server, tmp_path: Path, sent: int) -> None:
+    url = server.answers_for(FREE, sends(LOG[:sent], stated=None))
+    assert refused(server, tmp_path) == f"{url}: the gzip file is truncated"
+
+
+def test_an_empty_file(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, sends(b""))
+    assert refused(server, tmp_path) == f"{url}: the server sent an empty file"
+
+
+def test_a_chunk_that_ends_too_early(server: Server, tmp_path: Path) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.protocol_version = "HTTP/1.1"
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        handler.wfile.write(b"ffff\r\n" + LOG)
+        handler.close_connection = True
+
+    url = server.answers_for(FREE, answer)
+    assert refused(server, tmp_path).startswith(f"{url}: the connection broke after 0 bytes: ")
+
+
+@pytest.mark.parametrize(
+    ("page", "kind", "said"),
+    [
+        (b"<!DOCTYPE html><p>moved</p>", "text/html", "a web page"),
+        (b"moved", "text/html; charset=utf-8", "a web page"),
+        (b"\n<html>", "application/octet-stream", "a web page"),
+        (TEXT, "text/plain", "something else"),
+        (b"\x1f", "application/x-gzip", "something else"),
+    ],
+)
+def test_no_gzip_file(server: Server, tmp_path: Path, page: bytes, kind: str, said: str) -> None:
+    url = server.answers_for(FREE, sends(page, kind=kind))
+    assert refused(server, tmp_path) == f"{url}: the server sent {said}, not a gzip file"
+
+
+def test_led_to_a_web_page(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, moved("/sorry.html"))
+    server.answers["/sorry.html"] = sends(b"<html>gone</html>", kind="text/html")
+    end = server.url.replace("/workload", "/sorry.html")
+    assert refused(server, tmp_path) == f"{url}: the server sent a web page, not a gzip file, from {end}"
+
+
+def test_led_to_the_log(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, moved("/new/place.gz"))
+    server.answers["/new/place.gz"] = sends(LOG)
+    assert fetch(FREE, tmp_path, base_url=server.url).read_bytes() == LOG
+
+
+def test_led_in_a_circle(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, lambda handler: moved(handler.path)(handler))
+    assert refused(server, tmp_path).startswith(f"{url}: the server answers 302 ")
+
+
+def test_a_web_page_that_was_compressed(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, sends(gzip.compress(b"<html>gone</html>")))
+    assert refused(server, tmp_path).startswith(f"{url}: what the gzip file holds is no SWF: ")
+    server.answers_for(FREE, sends(gzip.compress(b" \n")))
+    assert refused(server, tmp_path).startswith(f"{url}: what the gzip file holds is no SWF: ")
+
+
+def test_a_damaged_file(server: Server, tmp_path: Path) -> None:
+    damaged = bytearray(LOG)
+    damaged[-5] ^= 1  # in the check of the text
+    url = server.answers_for(FREE, sends(bytes(damaged)))
+    assert refused(server, tmp_path).startswith(f"{url}: the gzip file is damaged: ")
+
+
+def test_something_after_the_end_of_the_gzip_file(server: Server, tmp_path: Path) -> None:
+    url = server.answers_for(FREE, sends(LOG + b"<html>"))
+    assert refused(server, tmp_path).startswith(f"{url}: the gzip file is damaged: ")
+    server.answers_for(FREE, sends(LOG + LOG[:-1]))
+    assert refused(server, tmp_path) == f"{url}: the gzip file is truncated"
+
+
+def test_only_the_beginning_is_kept() -> None:
+    unpacked = bridge.fetch._Unpacked()
+    text = TEXT * 10_000
+    unpacked.feed(gzip.compress(text))
+    unpacked.feed(gzip.compress(text))
+    unpacked.finish()
+    assert bytes(unpacked.head) == text[: 1 << 16]
+    assert unpacked.sum.hexdigest() == hashlib.sha256(text * 2).hexdigest()
+
+
+def test_more_than_any_log_has(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge.fetch, "MAX_BYTES", len(LOG) - 1)
+    url = server.answers_for(FREE, sends(LOG))
+    assert refused(server, tmp_path) == (f"{url}: the server sends more than {len(LOG) - 1} bytes; no log is so large")
+
+
+@given(st.binary(max_size=300), st.integers(0, 2), st.integers(1, 50))
+def test_unpacking_is_what_the_gzip_module_does(noise: bytes, members: int, size: int) -> None:
+    good = b"".join(gzip.compress(b"; %d\n" % member + noise) for member in range(members))
+    for data in (good, good + noise, good + b"\0" * 9, good[: len(good) - len(noise) % 9]):
+        try:
+            whole = gzip.GzipFile(fileobj=io.BytesIO(data)).read()
+        except (OSError, EOFError, zlib.error):
+            whole = None
+        unpacked = bridge.fetch._Unpacked()
+        try:
+            for start in range(0, len(data), size):
+                unpacked.feed(data[start : start + size])
+            unpacked.finish()
+        except bridge.fetch._Damaged:
+            assert not whole  # nothing unpacked is no log
+        else:
+            assert whole is not None
+            assert unpacked.sum.hexdigest() == hashlib.sha256(whole).hexdigest()
+            assert bytes(unpacked.head) == whole
+
+
+# Where it is to be written.
+
+
+def test_what_is_there_is_kept(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG))
+    there = tmp_path / "LCG-2005-1.swf.gz"
+    there.write_bytes(b"old")
+    for target in (tmp_path, there):
+        with pytest.raises(InputError, match=r"LCG-2005-1\.swf\.gz exists; .*--force"):
+            fetch(FREE, target, base_url=server.url)
+    assert not server.asked  # it is said before anything is downloaded
+    assert fetch(FREE, tmp_path, base_url=server.url, force=True).read_bytes() == LOG
+    assert list(tmp_path.iterdir()) == [there]
+
+
+def test_what_is_there_is_kept_when_its_replacement_fails(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG[:-1], stated=None))
+    (tmp_path / "LCG-2005-1.swf.gz").write_bytes(b"old")
+    refused(server, tmp_path, force=True)
+    assert (tmp_path / "LCG-2005-1.swf.gz").read_bytes() == b"old"
+
+
+def test_a_file_that_came_meanwhile_is_kept(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG))
+    target = tmp_path / "log.swf.gz"
+    with pytest.raises(InputError, match="exists; choose another name"):
+        fetch(FREE, target, base_url=server.url, watch=lambda *_: target.write_bytes(b"new") and None)
+    assert target.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_to_nothing_is_something_too(server: Server, tmp_path: Path) -> None:
+    server.answers_for(FREE, sends(LOG))
+    link = tmp_path / "link.swf.gz"
+    link.symlink_to(tmp_path / "nothing")
+    with pytest.raises(InputError, match="exists; choose another name"):
+        fetch(FREE, link, base_url=server.url)
+
+
+@pytest.mark.parametrize("target", ["no/folder/log.gz", "file/log.gz", "a\0b", "x" * 300])
+def test_a_place_that_cannot_be_written(server: Server, tmp_path: Path, target: str) -> None:
+    server.answers_for(FREE, sends(LOG))
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(InputError, match="cannot be written: ") as caught:
+        fetch(FREE, tmp_path / target, base_url=server.url)
+    assert "\n" not in str(caught.value)
+    assert "\0" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_of_the_files_name(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "LCG-2005-1.swf.gz").mkdir()
+    with pytest.raises(InputError, match="is a folder; choose another name"):
+        fetch(FREE, tmp_path, base_url=server.url, force=True)
+
+
+@pytest.mark.parametrize("step", ["write", "flush", "fsync", "rename"])
+def test_a_full_disk(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    class Full(io.BufferedRandom):
+        pass
+
+    def opened(path: Path, mode: str) -> io.BufferedRandom:
+        file = Full(io.FileIO(path, mode.replace("b", "+")))
+        setattr(file, step, full)
+        return file
+
+    if step in ("write", "flush"):
+        monkeypatch.setattr(bridge.fetch, "open", opened, raising=False)
+    else:
+        monkeypatch.setattr(bridge.fetch.os, step.replace("rename", "replace"), full)
+    server.answers_for(FREE, sends(LOG))
+    with pytest.raises(InputError, match=r"LCG-2005-1\.swf\.gz'?: cannot be written: No space left on device"):
+        fetch(FREE, tmp_path, base_url=server.url)
+    assert not list(tmp_path.iterdir())
+
+
+# What is asked for.
+
+
+def test_an_unknown_name(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"unknown log of the archive 'kurie'; known: curie, "):
+        fetch("kurie", tmp_path, base_url=server.url)
+    assert not server.asked
+
+
+@pytest.mark.parametrize("sum_", ["", "12", "g" * 64, "0" * 63, "0" * 65])
+def test_no_sum(server: Server, tmp_path: Path, sum_: str) -> None:
+    with pytest.raises(InputError, match=r"--sha256: .*; allowed: 64 hexadecimal digits"):
+        fetch(FREE, tmp_path, base_url=server.url, sha256=sum_)
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "",
+        "file:///etc",
+        "ftp://a.org",
+        "a.org/w",
+        "http://",
+        "http://a:b/",
+        "http://[::1",
+        "http://a b/",
+        "http://a/?q",
+    ],
+)
+def test_no_address(tmp_path: Path, base: str) -> None:
+    with pytest.raises(InputError, match=r"--base-url: .*; allowed: http://HOST/FOLDER or https://HOST/FOLDER"):
+        fetch(FREE, tmp_path, base_url=base)
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, -1.0, float("nan"), 1e9])
+def test_no_timeout(tmp_path: Path, timeout_s: float) -> None:
+    with pytest.raises(InputError, match=r"--timeout: .* is out of range; allowed: 0.001 to 86400"):
+        fetch(FREE, tmp_path, timeout_s=timeout_s)
+
+
+def test_the_table_is_at_hand() -> None:
+    assert find_log(FREE).file in catalogue_table()

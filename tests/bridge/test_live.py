@@ -1,0 +1,602 @@
+"""A run as it shows itself: what is sampled against what the schedule says, the file, the screen, and who publishes when."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from batch_cases import seeded_cases
+from batch_drives import as_users_say, attempts, simulator_of
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.machine import Attempt
+
+from bls import batch_state as b
+from bls import engine
+from bls.allocators import ALLOCATORS
+from bls.platform import HostGroup, Platform
+from bls.policies import POLICIES
+from bls.simulator import BatchSimulator
+from bls.workload import Workload
+from bridge.couplings import COUPLINGS, PeerOptions, RunWatch
+from bridge.couplings.contract import Pace
+from bridge.live_file import FILE, FINISHING, SIMULATING, STARTING, Live, LiveFile, Process, read_live
+from bridge.live_screen import LiveScreen, screen_lines, status_line
+from bridge.live_state import FEW_HOSTS, Cells, Look, Pulse, Resource, RunningJob, Sampler, Setting, cells, occupy
+from bridge.progress import Broadcast
+from bridge.scenario import Options, Scenario
+from bridge.simulation import run
+from traces.errors import InputError
+
+S = 10**9
+FEATURES = (
+    "units",
+    "resources",
+    "licences",
+    "kill",
+    "cancel",
+    "dependencies",
+    "partitions",
+    "outages",
+    "presets",
+)
+
+
+class Clock:
+    """Shows what the test says."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+# ---- what is sampled ----
+
+
+def test_a_few_hosts_are_divided_and_many_are_cells_or_grouped() -> None:
+    assert cells(np.array([0, 2, 5])) == Cells((0, 1, 2, 3, 4, 5), (0, 0, 1, 1, 1))
+    wide = cells(np.array([0, 256]))
+    assert wide == Cells(tuple(range(0, 257, 4)), (0,) * 64)
+    hosts = FEW_HOSTS + 1
+    assert cells(np.arange(hosts + 1) * 7) == Cells(tuple(range(0, 7 * hosts + 1, 7)), tuple(range(hosts)))
+    grouped = cells(np.arange(20_001) * 2)
+    assert grouped.host == tuple(range(0, 20_000, 4))
+    assert grouped.first_core == (*range(0, 40_000, 8), 40_000)
+    odd = cells(np.arange(10_002) * 3)  # the last group is smaller
+    assert (odd.host[-1], odd.first_core[-2:]) == (10_000, (30_000, 30_003))
+
+
+@given(st.data())
+def test_who_holds_what_of_each_cell(data: st.DataObject) -> None:
+    borders = [0, *itertools.accumulate(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=6)))]
+    of = data.draw(st.lists(st.integers(-1, 3), min_size=borders[-1], max_size=borders[-1]))
+    held = [(core, stop, row) for core, stop, row in _runs(of) if row >= 0]
+    lo, hi, row = np.array(held, np.int64).reshape(-1, 3).T
+    busy, holder = occupy(np.array(borders), lo, hi, row)
+    for cell, (first, stop) in enumerate(itertools.pairwise(borders)):
+        inside = [one for one in of[first:stop] if one >= 0]
+        assert busy[cell] == len(inside)
+        assert holder[cell] == min(inside, key=lambda one: (-inside.count(one), one), default=-1)
+
+
+def _runs(of: list[int]) -> Iterator[tuple[int, int, int]]:
+    # Maximal intervals of equal neighbours.
+    core = 0
+    for row, group in itertools.groupby(of):
+        n = len(list(group))
+        yield core, core + n, row
+        core += n
+
+
+def test_a_look_is_what_the_schedule_says() -> None:
+    seen = 0
+    for case in seeded_cases(7, 60, FEATURES):
+        told = as_users_say(case)
+        if told is None:
+            continue
+        simulator = simulator_of(told)
+        sampler = Sampler(simulator, {})
+        looks = [sampler.look()]
+        while simulator.advance(1) != engine.DONE:
+            looks.append(sampler.look())
+        looks.append(sampler.look())
+        done = attempts(simulator.state)
+        jobs = {job.number: job for job in told.jobs}
+        borders = sampler.setting.cells.first_core
+        for look in looks[1:]:
+            now = look.now_ns
+            running = [one for one in done if 0 <= one.start <= now < one.end]
+            seen += len(running)
+            holder = {core: one.number for one in running for core in one.cores}
+            down = {
+                core
+                for host, given in enumerate(told.machine.hosts)
+                if any(begin <= now < up for begin, up in given.outages)
+                for core in told.machine.cores_of(host)
+            }
+            spans = [range(first, stop) for first, stop in itertools.pairwise(borders)]
+            assert look.busy == tuple(sum(core in holder for core in span) for span in spans)
+            assert look.down == tuple(sum(core in down for core in span) for span in spans)
+            for span, number in zip(spans, look.job, strict=True):
+                held = [holder[core] for core in span if core in holder]
+                assert held.count(number) == max(map(held.count, held), default=0)
+                assert (number >= 0) == bool(held)
+            over = [one for one in done if one.start >= 0 and one.end <= now]
+            over += [one for one in done if one.start < 0]  # withdrawn, at an instant that is not among what is known
+            n_over = sum(look.states.values())
+            assert n_over <= len(over)
+            assert n_over >= sum(one.start >= 0 for one in over)
+            assert [job.job_id for job in look.widest] == [one.number for one in _widest(running, simulator)]
+            expected = {"cores": sum(len(one.cores) for one in running)}
+            for one in running:
+                job = jobs[one.number]
+                for name, amount in job.needs:
+                    expected[name] = expected.get(name, 0) + amount * (job.cores // job.unit_cores)
+                for name, amount in job.licences:
+                    expected[name] = expected.get(name, 0) + amount
+            used = dict(zip((resource.name for resource in sampler.setting.resources), look.used, strict=True))
+            assert {name: n for name, n in used.items() if n} == {name: n for name, n in expected.items() if n}
+        assert looks[-1].past_ns[-1] == simulator.now_ns
+        assert list(looks[-1].past_ns) == sorted(looks[-1].past_ns)
+    assert seen > 200
+
+
+def _widest(running: list[Attempt], simulator: BatchSimulator) -> list[Attempt]:
+    # In the order of rows: those of the workload, then later attempts as they were made.
+    numbers = simulator.column(b.NUMBER).tolist()
+    tried = simulator.column(b.ATTEMPT).tolist()
+    row = {key: at for at, key in enumerate(zip(numbers, tried, strict=True))}
+    return sorted(running, key=lambda one: (-len(one.cores), row[one.number, one.attempt]))
+
+
+def test_the_past_is_thinned_out_evenly() -> None:
+    jobs = Workload.from_jobs([(k, 10 * k, 5, 1, 5) for k in range(1, 1001)])
+    simulator = BatchSimulator(jobs, Platform(), POLICIES["fcfs"], ALLOCATORS["first-fit"], recorded=True)
+    sampler = Sampler(simulator, {})
+    sizes = []
+    while simulator.advance(1) != engine.DONE:
+        look = sampler.look()
+        sizes.append(len(look.past_ns))
+        assert (look.past_ns[-1], look.past_busy[-1]) == (simulator.now_ns, look.used[0])
+    assert max(sizes) == 129  # 128, and the look's own
+    steps = np.diff(look.past_ns[:-1])
+    assert len(set(steps.tolist())) == 1
+
+
+def test_speeds_are_those_of_the_last_seconds() -> None:
+    jobs = Workload.from_jobs([(k, 10 * k, 10, 1, 10) for k in range(1, 101)])
+    simulator = BatchSimulator(jobs, Platform(), POLICIES["fcfs"], ALLOCATORS["first-fit"], recorded=True)
+    sampler = Sampler(simulator, {})
+    assert sampler.pulse(0.0) == Pulse(0.0, 0, 0, 0, 0, 0.0, 0.0)
+    simulator.advance(50)
+    after = sampler.pulse(5.0)
+    assert (after.ended, after.now_ns, after.simulated_per_s, after.jobs_per_s) == (50, 510 * S, 102.0, 10.0)
+    simulator.advance(10)
+    assert sampler.pulse(7.0).jobs_per_s == 60 / 7
+    assert sampler.pulse(9.0).jobs_per_s == 10 / 4  # from 5 s on: three seconds ago is between two looks
+    assert sampler.pulse(20.0).jobs_per_s == 0.0
+
+
+# ---- the file ----
+
+
+def live(setting: Setting | None = None, **changes: Any) -> Live:
+    """A run of two jobs on a host of two cores, beside one that is down."""
+    given = setting or Setting("log.swf", 10, 4, 2, OPTIONS, (Resource("cores", 4),), cells(np.array([0, 2, 4])))
+    pulse = Pulse(10.0, 3600 * S, 5, 1, 2, 360.0, 0.5)
+    look = Look(
+        3600 * S, (1,), 1, {"completed": 4, "killed": 1}, (1, 0, 0, 0), (0, 0, 1, 1), (7, -1, -1, -1),
+        (RunningJob(7, 3, 1, 3000 * S, 1200 * S),), (0, 1800 * S, 3600 * S), (0, 4, 2), (4, 2, 1),
+    )  # fmt: skip
+    return replace(Live(Process.this(), SIMULATING, 1000.0, given, pulse, look), **changes)
+
+
+OPTIONS = {
+    "bls": "fcfs", "als": "gss", "backfill": "easy", "allocator": "first-fit", "variation": "0.25", "seed": "1",
+    "coupling": "inline",
+}  # fmt: skip
+
+
+def test_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    assert read_live(tmp_path) is None
+    assert read_live(tmp_path / "nowhere") is None
+    file = LiveFile(tmp_path)
+    for shown in (Live(Process.this(), STARTING, 1.5), live()):
+        file.write(shown)
+        assert read_live(tmp_path) == shown
+        assert os.listdir(tmp_path) == [FILE]
+    file.remove()
+    file.remove()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
+    file, stop = LiveFile(tmp_path), threading.Event()
+    shown = [live(written_s=float(k)) for k in range(2)]
+    file.write(shown[0])
+
+    def write() -> None:
+        for k in itertools.count():
+            file.write(shown[k % 2])
+            if stop.is_set():
+                return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(300):
+            assert read_live(tmp_path) in shown
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"version": 1}', "[]", '{"version": "x"}', "\xff" * 5])
+def test_a_file_that_is_none_of_ours(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=r"live\.json: cannot be read"):
+        read_live(tmp_path)
+
+
+def test_another_version_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"version": 2, "new": []}')
+    with pytest.raises(InputError, match=r"live\.json: is of version 2; this twolevel reads version 1$"):
+        read_live(tmp_path)
+
+
+def test_whether_a_process_is_gone() -> None:
+    this = Process.this()
+    assert this.is_here
+    assert not this.is_gone()
+    assert replace(this, born="1").is_gone()  # its number is another's now
+    assert not replace(this, host_name="elsewhere").is_gone()  # nobody here knows
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    born = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[19]
+    zombie = Process(child, socket.gethostname(), born)
+    assert zombie.is_gone()  # it is listed until somebody asks how it ended
+    os.waitpid(child, 0)
+    assert zombie.is_gone()
+
+
+# ---- the screen ----
+
+
+def text_of(shown: Live, width: int = 79, height: int = 23, **options: Any) -> list[str]:
+    return [line.plain for line in screen_lines(shown, width, height, **options)]
+
+
+def test_the_screen() -> None:
+    lines = text_of(live(process=Process(12, "elsewhere", "")), note="no sign of life for 9 s")
+    assert lines == [
+        "log.swf on 2 hosts, 4 cores                             process 12 on elsewhere",
+        "fcfs × gss, backfilling easy, first-fit, variation 0.25, seed 1, inline",
+        "simulated 60 min 00 s  360 × real time            elapsed 10 s, about 10 s left",
+        "jobs      █████████████████················· 5 of 10 done, 0.5/s",
+        "          1 running, 2 waiting, 2 to come, 1 killed, 1 host down",
+        "cores     ████████·························· 0.250  1 of 4",
+        f"queue     {' ' * 16}{'█' * 17}▄ so far, at most 4 waiting",
+        f"use       {'█' * 16}{'▄' * 17}▂ so far, of all cores",
+        "no sign of life for 9 s",
+        "hosts, a line each                · idle ░ to 1/4 ▒ to 1/2 ▓ more █ full × down",
+        "  0 █· 1/2",
+        "  1 ×× 0/2",
+        "running            cores   user  since        of its estimate",
+        "job 7                  1      3  10 min 00 s  ████████████············ 0.50",
+    ]
+    assert status_line(live(), "and a note") == (
+        "simulated 60 min 00 s; 5 of 10 jobs done, 1 running, 2 waiting; cores 0.250; 1 host down; "
+        "10 s elapsed, 0.5 jobs/s; and a note"
+    )
+
+
+def test_the_screen_before_the_run_has_begun_and_after_its_end() -> None:
+    begun = live()
+    assert text_of(Live(Process.this(), STARTING, 0.0)) == ["the run prepares"]
+    assert status_line(Live(Process.this(), STARTING, 0.0), "so") == "the run prepares; so"
+    assert "compiling or preparing" in text_of(replace(begun, phase=STARTING))[2]
+    assert text_of(replace(begun, phase=FINISHING))[2].endswith("elapsed 10 s, writing the results")
+    assert status_line(replace(begun, phase=FINISHING)).endswith("; the results are being written")
+
+
+def test_a_cells_mark_says_how_much_of_it_is_held() -> None:
+    hosts = FEW_HOSTS + 8
+    setting = Setting(
+        "x", 10, 8 * hosts, hosts, OPTIONS, (Resource("cores", 8 * hosts),), cells(np.arange(hosts + 1) * 8)
+    )
+    busy = (0, 1, 2, 3, 4, 5, 7, 8, *[0] * 32)
+    down = (*[0] * 39, 8)
+    look = Look(0, (30,), 1, {}, busy, down, tuple(5 if n else -1 for n in busy), (), (0,), (0,), (30,))
+    shown = live(setting, look=look)
+    at = text_of(shown, width=44).index("  0 ·░░▒▒▓▓█" + "·" * 31 + "×")
+    assert text_of(shown, width=44)[at - 1].startswith("hosts, 1 a cell")
+    # Groups of two: what is down counts for nothing in the group.
+    assert text_of(shown, width=14, height=11)[-2:] == ["  0 ░▒▓▓······", " 20 ··········"]
+    assert text_of(shown, width=44, ascii_only=True)[at] == "  0 .--++**#" + "." * 31 + "x"
+
+
+@pytest.mark.parametrize("hosts", [1, 4, 31, 32, 33, 120, 5544, 20_000])
+@pytest.mark.parametrize(("width", "height"), [(79, 23), (200, 60), (40, 10), (20, 5), (1, 1)])
+def test_it_fits_every_screen(hosts: int, width: int, height: int) -> None:
+    first_core = np.arange(hosts + 1) * 16
+    made = cells(first_core)
+    n = len(made.host)
+    setting = Setting("x" * 50, 300_000, 16 * hosts, hosts, OPTIONS, (Resource("cores", 16 * hosts),), made)
+    jobs = tuple(RunningJob(k, -1, 10**6, 0, 10**15) for k in range(24))
+    look = Look(
+        S, (16 * hosts,), 0, {}, tuple(np.diff(made.first_core).tolist()), (0,) * n, (5,) * n, jobs, (0,), (3,), (1,)
+    )
+    shown = live(setting, look=look)
+    for ascii_only in (False, True):
+        lines = text_of(shown, width, height, ascii_only=ascii_only)
+        assert len(lines) <= height
+        assert max(map(len, lines)) <= width
+        assert not ascii_only or "".join(lines).isascii()
+    if height >= 23:
+        lines = text_of(shown, width, height)
+        head = next(at for at, line in enumerate(lines) if line.startswith("hosts, "))
+        tail = next(at for at, line in enumerate(lines) if line.endswith("of its estimate"))
+        assert all("█" in line for line in lines[head + 1 : tail])
+        assert lines[head + 1].startswith("0 ".rjust(max(len(str(hosts - 1)), 3) + 1))
+        assert any(line.startswith("job 0 ") for line in lines)
+
+
+def test_a_job_has_one_colour_on_the_map_and_in_the_list() -> None:
+    lines = screen_lines(live(), 79, 23)
+    row = next(line for line in lines if line.plain.startswith("  0 "))
+    job = next(line for line in lines if line.plain.startswith("job 7"))
+    colours = [{str(span.style).split()[-1] for span in line.spans if "#" in str(span.style)} for line in (row, job)]
+    assert colours[0] == colours[1]
+    assert len(colours[0]) == 1
+
+
+def test_in_a_pipe_it_is_a_line_of_text() -> None:
+    stream = io.StringIO()
+    screen = LiveScreen(stream)
+    screen.show(live())
+    screen.leave(live(), "n")
+    screen.close()
+    assert stream.getvalue() == f"{status_line(live())}\n{status_line(live())}; n\n"
+    assert (screen.terminal, screen.every_s) == (False, 1.0)
+
+
+# ---- how often the run is paused ----
+
+
+def test_the_pace_follows_the_clock() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    assert pace.ends() == 16
+    seen = []
+    for _ in range(40):  # 1,000 ends a second
+        clock.now_s += seen[-1] / 1000 if seen else 0.016
+        seen.append(pace.ends())
+    assert seen[:3] == [32, 50, 50]
+    assert seen[-1] == 50
+    clock.now_s += 60  # a decision that took a minute
+    assert pace.ends() == 6
+    for _ in range(5):
+        clock.now_s += 60
+        slow = pace.ends()
+    assert slow == 1
+    for _ in range(100):  # no time at all
+        fast = pace.ends()
+    assert fast == 10**9
+
+
+# ---- who publishes what, when ----
+
+
+def scenario(n: int = 40, als: str = "ss") -> Scenario:
+    jobs = Workload.from_jobs([(k, k, 10 + k % 7, 1 + k % 4, 20) for k in range(1, n + 1)])
+    return Scenario.of(jobs, Platform((HostGroup(3, 2, 10.0),)), Options("fcfs", als, 0.25, 2, 5))
+
+
+class Looking:
+    """A ``RunWatch`` that looks whenever it is called."""
+
+    def __init__(self) -> None:
+        self.looks: list[Look] = []
+        self.finished = False
+
+    def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
+        self.sampler = Sampler(simulator, {"coupling": coupling})
+        self.looks.append(self.sampler.look())
+
+    def __call__(self, ended: int, now_ns: int) -> None:
+        assert not self.finished
+        self.looks.append(self.sampler.look())
+
+    def finish(self) -> None:
+        self.looks.append(self.sampler.look())
+        self.finished = True
+
+
+@pytest.mark.parametrize("name", COUPLINGS)
+def test_every_coupling_can_be_looked_at(name: str) -> None:
+    watch = Looking()
+    assert isinstance(watch, RunWatch)
+    result = run(scenario(), coupling_name=name, peers=PeerOptions(workers=1), watch=watch)
+    assert watch.finished
+    assert watch.sampler.setting.options == {"coupling": name}
+    start, end, cores = result.jobs["start_ns"], result.jobs["end_ns"], result.jobs["held_cores"]
+    for look in watch.looks[1:-1]:
+        now = look.now_ns
+        assert look.used[0] == sum(look.busy) == cores[(start <= now) & (now < end)].sum()
+    assert max(look.used[0] for look in watch.looks) > 0
+    first, last = watch.looks[0], watch.looks[-1]
+    assert (first.used, first.states, last.used, last.states) == ((0,), {}, (0,), {"completed": 40})
+    assert run(scenario(), coupling_name=name, peers=PeerOptions(workers=1)).jobs.equals(result.jobs)
+
+
+def broadcast(folder: Path, clock: Clock, **options: Any) -> Broadcast:
+    """One that beats when the test says so."""
+    return Broadcast(folder, 40, clock=clock, wall_clock=lambda: 1000 + clock.now_s, threaded=False, **options)
+
+
+def simulator(given: Scenario) -> BatchSimulator:
+    return BatchSimulator(given.workload, given.platform, given.policy, given.allocator, recorded=True)
+
+
+def test_it_is_written_at_most_five_times_a_second_and_removed_at_the_end(tmp_path: Path) -> None:
+    clock, given = Clock(), scenario()
+    with broadcast(tmp_path, clock, stream=io.StringIO()) as watch:
+        first = read_live(tmp_path)
+        assert first == Live(Process.this(), STARTING, 1100.0)
+        simulated = simulator(given)
+        clock.now_s += 1
+        watch.begin(given, simulated, "inline")
+        watch.beat()
+        begun = read_live(tmp_path)
+        assert begun is not None
+        assert begun.setting is not None
+        assert (begun.phase, begun.setting.options["bls"], begun.setting.options["coupling"]) == (
+            STARTING,
+            "fcfs",
+            "inline",
+        )
+        simulated.advance(5)
+        watch(simulated.ended, simulated.now_ns)
+        clock.now_s += 0.1
+        watch.beat()
+        assert read_live(tmp_path) == begun  # too soon
+        clock.now_s += 0.11
+        watch.beat()
+        now = read_live(tmp_path)
+        assert now is not None
+        assert now.pulse is not None
+        assert now.look is not None
+        assert (now.phase, now.pulse.ended, now.look.now_ns) == (SIMULATING, simulated.ended, simulated.now_ns)
+        watch(simulated.ended, simulated.now_ns)
+        at = simulated.now_ns
+        simulated.advance(5)
+        clock.now_s += 0.05
+        watch(simulated.ended, simulated.now_ns)  # too soon for another sample; the numbers are read nevertheless
+        clock.now_s += 0.2
+        watch.beat()
+        later = read_live(tmp_path)
+        assert later is not None
+        assert later.pulse is not None
+        assert later.look is not None
+        assert (later.pulse.now_ns, later.look.now_ns) == (simulated.now_ns, at)
+        simulated.advance(10**9)
+        watch.finish()  # is shown at once
+        end = read_live(tmp_path)
+        assert end is not None
+        assert end.look is not None
+        assert (end.phase, end.look.states) == (FINISHING, {"completed": 40})
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_takes_long_is_done_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, given, written = Clock(), scenario(), []
+
+    def slowly(self: LiveFile, shown: Live) -> None:
+        written.append(clock.now_s)
+        clock.now_s += 0.05  # a slow disk
+
+    monkeypatch.setattr(LiveFile, "write", slowly)
+    with broadcast(tmp_path, clock, stream=io.StringIO()) as watch:
+        watch.begin(given, simulator(given), "inline")
+        for _ in range(2000):
+            clock.now_s += 0.01
+            watch.beat()
+    assert len(written) == 5
+    assert min(np.diff(written)) >= 5  # a hundred times as long
+
+
+def test_the_run_goes_on_if_it_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock, given = Clock(), scenario()
+    with broadcast(tmp_path / "gone", clock, stream=io.StringIO()) as watch:
+        assert "the run goes on, but twolevel watch will not see it: [Errno 2]" in caplog.text
+        result = run(given, watch=watch)
+        clock.now_s += 1
+        watch.beat()
+    assert len(result.jobs) == 40
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_run_goes_on_if_nobody_reads_any_more(tmp_path: Path, terminal: bool) -> None:
+    class Gone(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+        def write(self, text: str) -> int:
+            raise OSError(5, "Input/output error") if terminal else BrokenPipeError(32, "Broken pipe")
+
+    for live in (False, True):
+        clock, given = Clock(), scenario()
+        with broadcast(tmp_path, clock, live=live, stream=Gone()) as watch:
+            clock.now_s += 5
+            result = run(given, watch=watch)
+            clock.now_s += 5
+            watch.beat()
+        assert len(result.jobs) == 40
+
+
+def test_a_terminal_that_cannot_go_back_is_shown_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dumb(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "dumb")
+    stream, process = Dumb(), Process.this()
+    LiveScreen(stream).show(Live(process, STARTING, 0.0))
+    assert stream.getvalue() == "the run prepares\n"
+
+
+def test_it_beats_by_itself_while_nothing_is_told(tmp_path: Path) -> None:
+    # The test waits for the thread's writes, not for a time.
+    written = threading.Semaphore(0)
+
+    class Counted(LiveFile):
+        def write(self, shown: Live) -> None:
+            super().write(shown)
+            written.release()
+
+    with Broadcast(tmp_path, 40, stream=io.StringIO()) as watch:
+        watch._file = Counted(tmp_path)
+        given = scenario()
+        watch.begin(given, simulator(given), "inline")
+        for _ in range(2):
+            assert written.acquire(timeout=60)
+        shown = read_live(tmp_path)
+        assert shown is not None
+        assert shown.setting is not None
+    assert threading.active_count() == 1 or "twolevel-live" not in {thread.name for thread in threading.enumerate()}
+    assert os.listdir(tmp_path) == []
+
+
+def test_live_in_a_pipe_is_a_line_a_second_after_the_first(tmp_path: Path) -> None:
+    clock, given, stream = Clock(), scenario(), io.StringIO()
+    with broadcast(tmp_path, clock, live=True, stream=stream) as watch:
+        watch.begin(given, simulator(given), "inline")
+        for _ in range(35):
+            clock.now_s += 0.1
+            watch.beat()
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("simulated 0 s; 0 of 40 jobs done, 0 running, 0 waiting; cores 0.000; 1.")
+
+
+def test_what_is_published_is_plain_json() -> None:
+    plain = json.loads(msgspec.json.encode(live()))
+    assert list(plain) == ["process", "phase", "written_s", "setting", "pulse", "look", "version"]
+    assert plain["setting"]["cells"] == {"first_core": [0, 1, 2, 3, 4], "host": [0, 0, 1, 1]}
+    assert plain["look"]["widest"] == [[7, 3, 1, 3000 * S, 1200 * S]]

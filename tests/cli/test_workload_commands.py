@@ -1,0 +1,410 @@
+"""``twolevel workload``: what each command writes, what it says, and what becomes of a file that is there already."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import everything_in, twolevel
+
+import bls.workloads.write_swf
+from bls import Workload, sample_path
+from bls.archive import find_log
+from bls.reshape import cut, filter_jobs, merge, scale
+from bls.workloads import read_workload
+from bls.workloads.write_swf import write_swf
+from bridge.fresh_file import check_file, fresh_file
+from traces.errors import InputError
+from traces.exporters.batsim_jobs import COLUMNS
+from traces.time import NS_PER_S
+
+COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
+HOUR = 3600 * NS_PER_S
+
+
+def text_of(workload: Workload) -> bytes:
+    file = io.BytesIO()
+    write_swf(workload, file)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def sample() -> Workload:
+    return read_workload(sample_path())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(here: Path, command: str) -> None:
+    ran = twolevel("workload", command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert f"Example: twolevel workload {command} " in " ".join(ran.out.split())
+    assert "..." not in twolevel("workload", "--help").out.partition("Commands:")[2]
+
+
+def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> None:
+    window = cut(sample, "window:6h+4h")
+    for words, expected in [
+        (("cut", "sample", "--select", "window:6h+4h"), window),
+        (("cut", "sample"), cut(sample, "all")),
+        (("scale", "sample", "--load", 1.2, "--speed", 2, "--cores", 0.5), scale(sample, load=1.2, speed=2, cores=0.5)),
+        (
+            ("filter", "sample", "--users", "1-3,7", "--cores", "8-", "--run", "10m-2h", "--status", "completed"),
+            filter_jobs(sample, users=[1, 2, 3, 7], cores=(8, None), run=(HOUR // 6, 2 * HOUR), status=[1]),
+        ),
+        (("merge", "sample", sample_path(), "--align", "start"), merge([sample, sample], align="start")),
+    ]:
+        ran = twolevel("workload", *words, "-o", "made/x.swf", "--force")
+        assert (ran.code, ran.out) == (0, "made/x.swf\n"), ran.err
+        read = f"{expected.n_lines} lines read"
+        assert ran.err == f"workload: {len(expected)} jobs written of {read}\n"
+        assert (here / "made" / "x.swf").read_bytes() == text_of(expected), words
+        assert everything_in(here).keys() == {"made", "made/x.swf"}
+    assert len(read_workload(here / "made" / "x.swf")) == 640
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        ("--cores 8", {8}),
+        ("--cores -8", set(range(1, 9))),
+        ("--cores=8-16", set(range(8, 17))),
+    ],
+)
+def test_ranges_of_widths(here: Path, words: str, numbers: set[int]) -> None:
+    assert twolevel("workload", "filter", "sample", *words.split(), "-o", "x.swf").code == 0
+    cores = set(read_workload("x.swf").cores.tolist())
+    assert cores
+    assert cores <= numbers
+
+
+def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
+    lines = ("1 0 5 60 1 -1 -1 1 60 -1 1", "2 0 5 -1 1 -1 -1 1 60 -1 5", "3 0 5 half", "4 9 0 60 4 -1 -1 4 60 -1 1")
+    (here / "log.swf").write_text("".join(f"{line}{' -1' * 7}\n" for line in lines))
+    ran = twolevel("workload", "cut", "log.swf", "-o", "a.swf")
+    assert ran.err == "workload: 2 jobs written of 4 lines read; rejected: malformed 1, no run time 1\n"
+    ran = twolevel("workload", "cut", "log.swf", "-o", "b.swf", "--cancelled")
+    assert ran.err == "workload: 3 jobs written of 4 lines read; rejected: malformed 1\n"
+    assert read_workload("b.swf", cancelled=True).run_unknown.tolist() == [False, True, False]
+
+
+def test_what_swf_cannot_say_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_qos = Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "qos": 3}])
+    monkeypatch.setattr("bridge.workload_files.read_workload", lambda *_, **__: with_qos)
+    ran = twolevel("workload", "cut", "sample", "-o", "x.swf")
+    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
+
+
+# ---- files
+
+
+def test_a_file_is_replaced_only_on_request(here: Path) -> None:
+    words = ("workload", "scale", "sample", "--load", 2, "-o", "x.swf.gz")
+    assert twolevel(*words).code == 0
+    before = (here / "x.swf.gz").read_bytes()
+    assert len(gzip.decompress(before)) > len(before)
+    ran = twolevel(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "twolevel: -o: x.swf.gz exists; choose another name, or replace it with --force\n"
+    assert twolevel(*words, "--force").code == 0
+    assert (here / "x.swf.gz").read_bytes() == before
+    assert everything_in(here).keys() == {"x.swf.gz"}
+
+
+def test_what_fails_half_way_leaves_what_there_was(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "x.swf").write_text("mine")
+
+    def fails(*_: object, **__: object) -> Iterator[bytes]:
+        yield b"half a line"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bls.workloads.write_swf, "swf_lines", fails)
+    for target in ("x.swf", "new/y.swf"):
+        ran = twolevel("workload", "cut", "sample", "-o", target, "--force")
+        assert (ran.code, ran.out) == (2, "")
+        assert "cannot be written: No space left on device" in ran.err
+    assert everything_in(here).keys() == {"x.swf"}
+    assert (here / "x.swf").read_text() == "mine"
+
+
+def test_a_name_that_somebody_takes_meanwhile_is_not_taken_from_them(here: Path) -> None:
+    target = here / "x.swf"
+
+    def both() -> None:
+        with fresh_file(target, force=False) as partial:
+            partial.write_text("ours")
+            target.write_text("theirs")
+
+    with pytest.raises(InputError, match="exists; choose another name"):
+        both()
+    assert target.read_text() == "theirs"
+    assert everything_in(here).keys() == {"x.swf"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("folder", "folder exists and is no file"),
+        ("file/x.swf", "is not a folder that can be written to"),
+        ("nul\0.swf", "is no name of a file"),
+        ("", "is no name of a file"),
+        ("..", "exists and is no file"),
+    ],
+)
+def test_a_file_that_cannot_be_made_is_one_line(here: Path, name: str, said: str) -> None:
+    (here / "folder").mkdir()
+    (here / "file").touch()
+    with pytest.raises(InputError, match=said):
+        check_file(Path(name), force=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("cut sample -o x.txt", "-o: 'x.txt'; allowed: a name that ends in .swf or .swf.gz"),
+        ("cut sample --select window:9d+1d -o x.swf", "--select: no job is submitted in 'window:9d+1d'"),
+        ("cut none.swf -o x.swf", "none.swf: no such file"),
+        ("cut sample --format sfw -o x.swf", "unknown workload format 'sfw'; known: swf"),
+        ("merge sample --align end -o x.swf", "--align: unknown alignment 'end'"),
+        ("scale sample -o x.swf", "allowed: a factor of load, speed or cores"),
+        ("scale sample --load 0 -o x.swf", "load: 0.0 is out of range; allowed: 0.001 to 1000"),
+        ("filter sample --users 999 -o x.swf", "--users: no job has any of '999'; there are 1 to 24"),
+        ("filter sample --queues x -o x.swf", "--queues: 'x' is not a number or a range"),
+        (
+            "filter sample --status done -o x.swf",
+            "--status: 'done'; allowed: unknown, failed, completed, cancelled, or ",
+        ),
+        ("filter sample --cores many -o x.swf", "--cores: 'many' is no whole number; allowed: as 8-64, 8- or -64"),
+        ("filter sample --cores - -o x.swf", "--cores: '-' is no range"),
+        ("filter sample --run 2h-1h -o x.swf", "run: from 2 h 00 min to 60 min 00 s: nothing is between them"),
+        ("filter sample --run long -o x.swf", "--run: 'long' is not a duration"),
+        ("filter sample --cores 1000- -o x.swf", "sample.swf: none of 320 jobs is left (cores from 1000)"),
+        ("export nowhere -o x.swf", "nowhere is not a result of twolevel run: there is no such folder"),
+        ("export nowhere --format csv -o x.csv", "--format: unknown form of export 'csv'; known: "),
+        ("export nowhere --format batsim -o x.swf", "-o: 'x.swf'; allowed: a name that ends in .csv"),
+        ("generate -n 5 -o x.swf", "--like, --model: one of the two says what to make"),
+        ("generate -n 5 --like sample --model lublin -o x.swf", "--like, --model: one of the two"),
+        ("generate -n 5 --model lubin -o x.swf", "--model: unknown model 'lubin'; known: lublin"),
+        ("generate -n 5 --model lublin --gpus 1:2:3 -o x.swf", "--gpus: needs --like; a model has no source"),
+        ("generate -n 5 --model lublin --limit cores=1-2 -o x.swf", "--limit: needs --like"),
+        ("generate -n 0 --like sample -o x.swf", "-n: 0 is out of range"),
+        ("generate -n 5 --like sample --seed -1 -o x.swf", "--seed: -1 is out of range"),
+        ("generate -n 5 --like sample --method old -o x.swf", "--method: unknown method 'old'"),
+        ("generate -n 5 --like sample --gpus many -o x.swf", "--gpus: 'many'; allowed: SHARE:CARDS:GFLOPS"),
+        ("generate -n 5 --like sample --limit disks=1-2 -o x.swf", "--limit: unknown limit 'disks'; known: "),
+        ("generate -n 5 --like sample --limit cores=few -o x.swf", "--limit: 'cores=few'; allowed: once for each name"),
+        ("generate -n 5 --like sample --plot x.bmp -o x.swf", "x.bmp"),
+        ("fetch curi", "unknown log of the archive 'curi'; known: curie, "),
+        ("fetch curie -o logs", "-o: 'logs'; allowed: a folder that there is, or a name that ends in .swf.gz"),
+        ("info sample --plot x.bmp", "x.bmp"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(here: Path, words: str, said: str) -> None:
+    ran = twolevel("workload", *words.split())
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert ran.err.startswith("twolevel: ")
+    assert ran.err.count("\n") == 1
+    assert said in ran.err
+    assert everything_in(here) == {}
+
+
+# ---- a finished run
+
+
+def test_a_run_as_batsims_file(here: Path, result: Path) -> None:
+    before = everything_in(result)
+    ran = twolevel("workload", "export", result, "--format", "batsim", "-o", "jobs.csv")
+    assert (ran.code, ran.out, ran.err) == (0, "jobs.csv\n", "20 rows of jobs.parquet exported\n")
+    rows = list(csv.DictReader(io.StringIO((here / "jobs.csv").read_text())))
+    assert [tuple(row) for row in rows] == [COLUMNS] * 20
+    jobs = pd.read_parquet(result / "jobs.parquet")
+    assert [int(row["job_id"]) for row in rows] == jobs["job_id"].tolist()
+    assert [row["allocated_resources"] for row in rows] == jobs["allocation"].tolist()
+    assert {row["profile"] for row in rows} == {"application"}
+    assert everything_in(result) == before
+    assert everything_in(here).keys() == {"jobs.csv"}
+
+
+@pytest.mark.parametrize("log", [None, "sample"])
+def test_a_run_as_a_log_again(here: Path, result: Path, sample: Workload, log: str | None) -> None:
+    words = () if log is None else ("--workload", log)
+    ran = twolevel("workload", "export", result, "-o", "run.swf.gz", *words)
+    assert (ran.code, ran.out) == (0, "run.swf.gz\n"), ran.err
+    made = read_workload(here / "run.swf.gz")
+    jobs = pd.read_parquet(result / "jobs.parquet")
+    assert made.job_id.tolist() == jobs["job_id"].tolist()
+    assert made.submit_ns.tolist() == jobs["submit_ns"].tolist()
+    assert made.run_ns.tolist() == (jobs["end_ns"] - jobs["start_ns"]).tolist()
+    assert made.wait_ns.tolist() == (jobs["start_ns"] - jobs["submit_ns"]).tolist()
+    assert made.user.tolist() == ([-1] * 20 if log is None else sample.user[:20].tolist())
+    # It can be simulated: every job takes as long as it did.
+    ran = twolevel("run", "run.swf.gz", "--als", "recorded", "--no-trace", "--out", "again")
+    assert ran.code == 0, ran.err
+    again = pd.read_parquet(here / "again" / "jobs.parquet")
+    assert (again["end_ns"] - again["start_ns"]).tolist() == made.run_ns.tolist()
+
+
+def test_a_selected_run_fits_its_log(here: Path) -> None:
+    words = ("--select", "window:8h+2h", "--als", "recorded", "--no-trace", "--out", "out")
+    assert twolevel("run", "sample", *words).code == 0
+    assert twolevel("workload", "export", "out", "--workload", "sample", "-o", "x.swf").code == 0
+    sample = read_workload(sample_path())
+    made = read_workload(here / "x.swf")
+    assert made.job_id.tolist() == cut(sample, "window:8h+2h").job_id.tolist()
+    starts = [line for line in made.header if "UnixStartTime" in line]
+    assert starts == [line for line in cut(sample, "window:8h+2h").header if "UnixStartTime" in line]
+
+
+def test_what_a_run_s_log_says_and_swf_cannot_is_said(
+    here: Path, result: Path, sample: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_qos = sample.take(np.arange(len(sample)), qos=3)
+    monkeypatch.setattr("bridge.workload_files.read_workload", lambda *_, **__: with_qos)
+    ran = twolevel("workload", "export", result, "--workload", "sample", "-o", "x.swf")
+    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
+
+
+def test_what_is_no_run_is_one_line(here: Path, result: Path) -> None:
+    (here / "other.swf").write_text("77777 0 1 1 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1\n")
+    (here / "bad").mkdir()
+    (here / "bad" / "run.json").write_text((result / "run.json").read_text())
+    for words, said in [
+        ((result, "--workload", "other.swf"), "of the run is not in other.swf"),
+        ((result, "--format", "batsim", "--workload", "sample"), "--workload: the form batsim has no place"),
+        (("bad",), "jobs.parquet: no such file"),
+    ]:
+        name = "x.csv" if "batsim" in words else "x.swf"
+        ran = twolevel("workload", "export", *words, "-o", name)
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
+    assert everything_in(here).keys() == {"other.swf", "bad", "bad/run.json"}
+
+
+# ---- info, generate, fetch: what they call is tested elsewhere
+
+
+def test_info_draws(here: Path) -> None:
+    ran = twolevel("workload", "info", "sample", "--plot", "log.png", "--json")
+    assert (ran.code, ran.err) == (0, "figure: log.png\n")
+    assert json.loads(ran.out)["jobs"] == 320
+    assert (here / "log.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("header", "cores"), [("; MaxProcs: 1000\n", 1000), ("", 600), ("; MaxProcs: 8\n", 600)])
+def test_info_without_a_platform_is_of_the_log_s_own_machine(here: Path, header: str, cores: int) -> None:
+    jobs = "".join(f"{k} {k * 100} 0 100 {width} -1 -1 {width} 100{' -1' * 9}\n" for k, width in ((0, 600), (1, 400)))
+    (here / "log.swf").write_text(header + jobs)
+    told = json.loads(twolevel("workload", "info", "log.swf", "--json").out)
+    assert (told["jobs"], told["platform_cores"], told["load"]) == (2, cores, pytest.approx(1000 / cores))
+    assert ("the log's" in told["platform"]) == (cores == 1000)
+    (here / "small.toml").write_text("[[hosts]]\ncount = 1\ncores = 500\nspeed_gflops = 1\n")
+    told = json.loads(twolevel("workload", "info", "log.swf", "--platform", "small.toml", "--json").out)
+    assert (told["jobs"], told["platform_cores"]) == (1, 500)
+
+
+def test_info_of_a_named_format(here: Path) -> None:
+    (here / "log.csv").write_bytes(sample_path().read_bytes())
+    ran = twolevel("workload", "info", "log.csv", "--format", "swf", "--json")
+    assert json.loads(ran.out)["jobs"] == 320
+
+
+def test_jobs_like_those_of_a_log(here: Path) -> None:
+    words = ("workload", "generate", "--like", "sample", "-n", 300, "--seed", 5, "-o", "made.swf")
+    ran = twolevel(*words, "--plot", "made.svg", "--limit", "cores=1-8", "--gpus", "0.5:2:900")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[0].split()[:6] == ["distance", "to", "the", "source", "KS", "between"]
+    assert all(line.split()[-1] == "-" for line in ran.out.splitlines()[1:])  # too short to be halved
+    assert "made with seed 5: made.swf" in ran.err
+    made = read_workload("made.swf")
+    assert len(made) == 300
+    assert list(made.extras) == ["unit_cores", "gpu"]
+    assert (here / "made.svg").is_file()
+    first = (here / "made.swf").read_bytes()
+    assert twolevel(*words, "--limit", "cores=1-8", "--gpus", "0.5:2:900", "--force").code == 0
+    assert (here / "made.swf").read_bytes() == first
+
+
+def test_jobs_of_a_model(here: Path) -> None:
+    ran = twolevel("workload", "generate", "--model", "lublin", "-n", 200, "-o", "made.swf.gz")
+    assert (ran.code, ran.out) == (0, ""), "there is no source to be far from"
+    assert len(read_workload("made.swf.gz")) == 200
+
+
+class _Server(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if not self.path.endswith(find_log("lcg").path):
+            self.send_error(404)
+            return
+        data = gzip.compress(sample_path().read_bytes())
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def archive() -> Iterator[str]:
+    """The address of an archive that has one log."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Server) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/logs"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_log_is_fetched(here: Path, archive: str) -> None:
+    ran = twolevel("workload", "fetch", "lcg", "--base-url", archive)
+    assert (ran.code, ran.out) == (0, f"{find_log('lcg').file}\n"), ran.err
+    assert "Cite:" in ran.err
+    assert len(read_workload(here / find_log("lcg").file)) == 320
+    ran = twolevel("workload", "fetch", "curie", "--base-url", archive, "-o", "x.swf.gz")
+    assert (ran.code, ran.out) == (1, "")
+    assert "404" in ran.err
+    assert everything_in(here).keys() == {find_log("lcg").file}
+
+
+def test_the_logs_that_can_be_fetched(here: Path) -> None:
+    ran = twolevel("workload", "fetch")
+    assert (ran.code, ran.err) == (0, "")
+    names = [line.split()[0] for line in ran.out.splitlines()[1:]]
+    assert {"curie", "kth", "nasa"} <= set(names)
+    assert [log["name"] for log in json.loads(twolevel("workload", "fetch", "--json").out)] == names
+
+
+def test_generated_jobs_with_gpus_are_simulated_with_them(here: Path) -> None:
+    words = ("workload", "generate", "--like", "sample", "-n", 120, "--gpus", "0.5:2:900")
+    assert twolevel(*words, "--requests", "asked.csv", "-o", "made.swf").code == 0
+    lines = (here / "asked.csv").read_text().splitlines()
+    assert lines[0] == "job_id,unit_cores,gpu"
+    asked = {int(a): (int(unit), int(gpu)) for a, unit, gpu in (line.split(",") for line in lines[1:])}
+    made = read_workload("made.swf")
+    assert {name: column.tolist() for name, column in made.extras.items()} == {
+        "unit_cores": [asked[job][0] for job in made.job_id.tolist()],
+        "gpu": [asked[job][1] for job in made.job_id.tolist()],
+    }
+    assert {gpu for _, gpu in asked.values()} == {0, 1, 2}
+    group = "[[hosts]]\ncount = 2\ncores = 64\nspeed_gflops = 3000.0\n"
+    network = '[network]\ntopology = "full"\nbandwidth_gbps = 50.0\nlatency_ns = 500\n'
+    (here / "gpus.toml").write_text(f"{group}resources = {{ gpu = 2 }}\n{group}{network}")
+    run = ("run", "made.swf", "--platform", "gpus.toml", "--requests", "asked.csv", "--als", "recorded", "--no-trace")
+    assert twolevel(*run, "--out", "done").code == 0
+    jobs = pd.read_parquet(here / "done" / "jobs.parquet")
+    with_gpus = jobs[[asked[job][1] > 0 for job in jobs.job_id]]
+    assert all(int(text.replace("-", " ").split()[-1]) < 128 for text in with_gpus.allocation)  # the first two hosts
+    ran = twolevel(*words[:-2], "--requests", "x.csv", "-o", "x.swf")
+    assert (ran.code, ran.err) == (
+        2,
+        "twolevel: --requests: needs --gpus; without them jobs ask for nothing but cores\n",
+    )

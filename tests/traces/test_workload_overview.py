@@ -1,0 +1,173 @@
+"""The page about a workload: bars as high as the figures, marks where they belong, files of every format."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bls.description import Description, describe
+from bls.platform import HostGroup, Platform
+from bls.workload import Workload
+from bls.workloads import read_workload, sample_path
+from traces.errors import InputError
+from traces.figures.workload_overview import draw_overview, overview_figure
+
+PLATFORM = Platform((HostGroup(1, 64, 8.0),), name="sixty-four")
+START = "; UnixStartTime: 4102444800"
+PARIS = ("; UnixStartTime: 1067040000", "; TimeZoneString: Europe/Paris")  # Saturday, 25 October 2003, 2:00
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.fixture(scope="module")
+def sample() -> Description:
+    return describe(read_workload(sample_path()), Platform())
+
+
+def panel(figure: Any, title: str) -> Any:
+    (found,) = [axes for axes in figure.axes if axes.get_title(loc="left") == title]
+    return found
+
+
+def bars(axes: Any, which: int = 0) -> list[float]:
+    return [bar.get_height() for bar in axes.containers[which]]
+
+
+def marks(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_xticklabels()]
+
+
+def every(n_jobs: int, step_s: int, *header: str) -> Description:
+    made = Workload.from_jobs([(k, k * step_s, 600, 2, 900) for k in range(n_jobs)])
+    return describe(replace(made, header=header), PLATFORM)
+
+
+def test_bars_are_the_figures(sample: Description) -> None:
+    figure = overview_figure(sample)
+    above = panel(figure, "Arrivals and offered load, by hour")
+    assert bars(above) == [one.jobs for one in sample.timeline]
+    below = figure.axes[figure.axes.index(above) + 1]
+    assert bars(below) == [one.load for one in sample.timeline]
+    assert bars(panel(figure, "By month of the year")) == list(sample.arrivals.by_month)
+    hours = panel(figure, "By hour and day of the week")
+    assert bars(hours) == list(sample.arrivals.by_hour)
+    heat, days = figure.axes[figure.axes.index(hours) + 1 :][:2]
+    assert np.asarray(heat.images[0].get_array()).tolist() == [list(row) for row in sample.arrivals.by_weekday_and_hour]
+    assert [bar.get_width() for bar in days.containers[0]] == list(sample.arrivals.by_weekday)
+    widths = panel(figure, "Widths")
+    assert sum(bars(widths, 0)) == pytest.approx(100)
+    assert sum(bars(widths, 1)) == pytest.approx(100)
+    assert bars(widths)[0] == pytest.approx(100 * sample.serial / sample.jobs)
+    assert marks(widths) == ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
+    accuracy = panel(figure, "Run time / estimate")
+    assert sum(bars(accuracy, 0) + bars(accuracy, 1)) == pytest.approx(100)
+    lengths = panel(figure, "Run times and estimates").get_lines()
+    assert [line.get_label() for line in lengths] == ["run time", "estimate"]
+    assert lengths[0].get_xdata()[50] == pytest.approx(sample.run_ns.median / 1e9)
+    curves = panel(figure, "Users").get_lines()
+    assert [line.get_ydata()[-1] for line in curves] == [100, 100]
+
+
+def test_the_head_says_what_it_is(sample: Description) -> None:
+    title, facts = (text.get_text() for text in overview_figure(sample).axes[0].texts)
+    assert title == "Synthetic cluster of 4 hosts with 64 cores each  (sample.swf)"
+    assert facts.startswith("320 jobs  ·  submitted in 23 h 44 min, 2024-01-01 to 2024-01-01  ·  24 users")
+    assert facts.endswith(f"offered load {sample.load:.3f}  ·  cluster: 256 cores")
+
+
+def test_dates_on_the_time_line() -> None:
+    def dates(described: Description) -> list[str]:
+        (above,) = [axes for axes in overview_figure(described).axes if axes.get_ylabel().startswith("jobs per")]
+        below = above.figure.axes[above.figure.axes.index(above) + 1]
+        assert np.allclose(above.get_xlim(), below.get_xlim())
+        assert np.allclose(above.get_xticks(), below.get_xticks())
+        assert len(marks(below)) <= 13
+        return marks(below)
+
+    assert dates(every(30, 3600, *PARIS))[:3] == ["03 h\n25 Oct 2003", "06 h", "09 h"]
+    assert dates(every(25, 86_400, *PARIS))[:2] == ["25 Oct\n2003", "27 Oct"]
+    assert dates(every(30, 7 * 86_400, *PARIS)) == ["Nov\n2003", "Dec", "Jan\n2004", *["Feb", "Mar", "Apr", "May"]]
+    assert dates(every(40, 31 * 86_400, *PARIS)) == [
+        "Jan\n2004", "Jul", "Jan\n2005", "Jul", "Jan\n2006", "Jul", "Jan\n2007",
+    ]  # fmt: skip
+
+
+def test_a_repeated_hour_has_its_own_bar() -> None:
+    described = every(40, 3600, *PARIS)
+    figure = overview_figure(described)
+    left = [bar.get_x() for bar in panel(figure, "Arrivals and offered load, by hour").containers[0]]
+    np.testing.assert_allclose(np.diff(left), 1 / 24)
+
+
+def test_a_log_that_says_little() -> None:
+    figure = overview_figure(every(9, 3600))
+    said = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert {"the log names no users", "the log has no status,\nqueue, partition or QOS"} <= said
+    assert any(axes.get_xlabel() == "days since time 0 of the log" for axes in figure.axes)
+    assert marks(panel(figure, "By month of the year")) == [f"{k}" for k in range(1, 13)]
+    exact = describe(Workload.from_jobs([(k, k, 600, 2, None) for k in range(9)]), PLATFORM)
+    figure = overview_figure(exact)
+    assert len(panel(figure, "Run times").get_lines()) == 1
+    assert "every estimate is the run time:\nthe log seems to have none" in {
+        text.get_text() for text in panel(figure, "Run time / estimate").texts
+    }
+
+
+def test_an_hour_of_huge_work_does_not_flatten_the_others() -> None:
+    jobs = [(k, 3600 * k, 3600, 32, None) for k in range(100)] + [(100, 3600 * 50, 3600 * 1000, 64, None)]
+    figure = overview_figure(describe(Workload.from_jobs(jobs), PLATFORM))
+    (below,) = [axes for axes in figure.axes if axes.get_ylabel() == "offered load"]
+    assert below.get_ylim()[1] < 20
+    assert [text.get_text() for text in below.texts] == ["1e+03"]
+
+
+def test_classes_are_shown_in_part() -> None:
+    jobs = [
+        {"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "queue": k % 30, "partition": k % 2, "status": k % 2}
+        for k in range(300)
+    ]
+    axes = panel(overview_figure(describe(Workload.from_jobs(jobs), PLATFORM)), "Classes")
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        "status", "failed", "completed", "queue", "0", "29 others", "partition", "0", "1",
+    ]  # fmt: skip
+    assert [axes.containers[k][0].get_width() for k in range(6)] == pytest.approx([50, 50, 100 / 30, 2900 / 30, 50, 50])
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        [(1, 5, 10, 2, 20)],
+        [(k, 5, 10 * k, 2, 20 * k) for k in range(1, 9)],
+        [(1, 5, 10, 2, 20), (2, 2e9, 1e-9, 64, 20)],
+        [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)],
+        [(k, k, 1, 2**k, None) for k in range(63)],
+    ],
+    ids=["one job", "one instant", "far apart", "a century", "very wide"],
+)
+def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
+    header = (START, "; Computer: $x^{ " + "long " * 60) if len(jobs) % 2 else ()
+    figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
+    assert len(figure.axes) == 12
+    for axes in figure.axes:
+        box = axes.get_position()
+        assert (round(box.x0, 5), round(box.y0, 5)) == (box.x0, box.y0)
+        assert box.height > 0.01
+
+
+def test_files(sample: Description, tmp_path: Path) -> None:
+    first, second = (draw_overview(sample, tmp_path / f"{k}.svg").read_bytes() for k in range(2))
+    assert first == second
+    assert draw_overview(sample, tmp_path / "o.png").stat().st_size > 10_000
+    with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
+        draw_overview(sample, tmp_path / "o.txt")

@@ -1,0 +1,113 @@
+"""Batsim's jobs.csv, a line a job, as evalys' ``JobSet.from_csv`` reads it.
+
+The columns are Batsim's, in its order. Times are seconds with as many decimals as they need; ``stretch`` is turnaround
+over execution time. What there is no value for is empty, as Batsim has it.
+
+===================== ===============================================================================================
+column                here
+===================== ===============================================================================================
+``job_id``            the job's number; of a later attempt ``12#1``, as a job that was submitted again
+``workload_name``     ``w0``
+``profile``           ``application`` with an application level, ``delay`` without
+``submission_time``   the submit; of a later attempt the instant at which the one before was cut
+``requested_time``    the estimate
+``success``           1 for ``COMPLETED_SUCCESSFULLY``, else 0
+``final_state``       ``COMPLETED_SUCCESSFULLY``, ``COMPLETED_WALLTIME_REACHED`` (killed), ``COMPLETED_FAILED`` (lost its
+                      host), ``COMPLETED_KILLED`` (cancelled while it ran, or cut and tried again), ``REJECTED`` (never
+                      started: no times and no resources)
+``allocated_resources`` the cores it held, as ``0-63 128``; evalys counts them from 0 to the highest that any job held
+``consumed_energy``   -1: not known
+``metadata``          empty
+===================== ===============================================================================================
+
+Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; evalys' ``JobSet``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from traces.errors import InputError
+from traces.intervals import intervals_text
+from traces.ledger import STATES, Ledger
+from traces.time import NS_PER_S
+
+__all__ = ["COLUMNS", "FILE", "write_batsim_jobs"]
+
+#: Name of the file that is written.
+FILE = "jobs.csv"
+
+COLUMNS = (
+    "job_id",
+    "workload_name",
+    "profile",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "final_state",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "allocated_resources",
+    "consumed_energy",
+    "metadata",
+)
+
+_FINAL = {
+    "completed": "COMPLETED_SUCCESSFULLY",
+    "killed": "COMPLETED_WALLTIME_REACHED",
+    "cancelled": "COMPLETED_KILLED",
+    "failed": "COMPLETED_FAILED",
+    "requeued": "COMPLETED_KILLED",
+}
+
+
+def write_batsim_jobs(ledger: Ledger, directory: Path) -> Path:
+    """Write a ledger's jobs as ``directory / "jobs.csv"``; equal ledgers give equal bytes.
+
+    Raises
+    ------
+    InputError
+        If there is one already, or it cannot be written.
+    """
+    path = Path(directory) / FILE
+    jobs = ledger.jobs
+    submits = jobs.submit_ns.copy()
+    submits[jobs.attempt > 0] = jobs.eligible_ns[jobs.attempt > 0]
+    columns = (jobs.job_id, jobs.attempt, submits, jobs.start_ns, jobs.end_ns, jobs.estimate_ns, jobs.cores)
+    rows = zip(*(column.tolist() for column in (*columns, jobs.state, jobs.chunks)), strict=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="ascii", newline="\n") as file:
+            file.write(",".join(COLUMNS) + "\n")
+            for row, values in enumerate(rows):
+                file.write(_line(values, intervals_text(jobs.allocation(row))) + "\n")
+    except FileExistsError:
+        raise InputError(f"{path} exists already") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    return path
+
+
+def _line(values: tuple[int, ...], held: str) -> str:
+    number, attempt, submit, start, end, estimate, cores, state, chunks = values
+    name = f"{number}#{attempt}" if attempt else f"{number}"
+    done = STATES[state]
+    first = (name, "w0", "application" if chunks else "delay", _seconds(submit), f"{cores}", _seconds(estimate))
+    if start < 0:
+        return ",".join((*first, "0", "REJECTED", "", "", "", "", "", "", "", "", '""'))
+    run, turnaround = end - start, end - submit
+    stretch = repr(turnaround / run) if run > 0 else ""
+    ended = ("1" if done == "completed" else "0", _FINAL[done])
+    times = (_seconds(start), _seconds(run), _seconds(end), _seconds(start - submit), _seconds(turnaround))
+    return ",".join((*first, *ended, *times, stretch, held, "-1", '""'))
+
+
+def _seconds(ns: int) -> str:
+    sign = "-" if ns < 0 else ""
+    whole, rest = divmod(abs(ns), NS_PER_S)
+    return f"{sign}{whole}.{f'{rest:09d}'.rstrip('0') or '0'}"

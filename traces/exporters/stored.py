@@ -1,0 +1,63 @@
+"""The ledger of a result that was written before, as far as its table of jobs tells: for writers that need no tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.errors import InputError, shown
+from traces.intervals import parse_intervals
+from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
+
+__all__ = ["stored_ledger"]
+
+_PLAIN = ("job_id", "submit_ns", "start_ns", "end_ns", "estimate_ns", "deadline_ns", "cores", "tasks", "chunks")
+_LATER = ("attempt", "eligible_ns", "held_cores")
+_REAL = ("length_gflop", "imbalance", "cov")
+
+
+def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
+    """The ledger of a jobs table, without tasks.
+
+    Parameters
+    ----------
+    jobs : mapping of str to column
+        ``traces.tables.JOB_COLUMNS``.
+    machine : Machine
+        The hosts that it ran on.
+
+    Raises
+    ------
+    InputError
+        If an allocation, a state or a reason of a start is none, or a core is not the machine's.
+    """
+    numbers = {name: np.array(jobs[name], np.int64) for name in (*_PLAIN, *_LATER)}
+    reals = {name: np.array(jobs[name], np.float64) for name in _REAL}
+    held = [parse_intervals(text, "allocation") for text in jobs["allocation"]]
+    intervals = [interval for allocation in held for interval in allocation]
+    first = np.concatenate([[0], np.cumsum([len(allocation) for allocation in held], dtype=np.int64)]).astype(np.int64)
+    lo = np.array([low for low, _ in intervals], np.int64)
+    hi = np.array([high for _, high in intervals], np.int64)
+    if len(hi) and int(hi.max()) > machine.n_cores:
+        raise InputError(f"allocation: core {int(hi.max()) - 1}; the machine has {machine.n_cores}")
+    records = JobRecords(
+        **numbers,
+        **reals,
+        why=_places("why", jobs["why"], WHY),
+        state=_places("state", jobs["state"], STATES),
+        allocation_first=first,
+        allocation_lo=lo,
+        allocation_hi=hi,
+    )
+    return Ledger(machine, records, None)
+
+
+def _places(name: str, column: Any, words: tuple[str, ...]) -> Array:
+    place = {word: number for number, word in enumerate(words)}
+    try:
+        return np.array([place[word] for word in column], np.int8)
+    except KeyError as error:
+        raise InputError(f"{name}: {shown(error.args[0])}; allowed: {', '.join(words)}") from None
