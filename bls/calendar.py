@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from bls.log_header import FACT
 from bls.workload import Workload
 from traces.compiled import Array
 from traces.errors import shown
@@ -28,7 +29,6 @@ _HOUR_S, _DAY_S = 3600, 86_400
 #: Where time 0 is taken to be in a log that does not say: the month and the week begin there.
 _MONDAY = datetime(2001, 1, 1, tzinfo=UTC)
 
-_FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 #: Highest UnixStartTime believed, in the year 5138: with any int64 of nanoseconds added it is still a date, and a
@@ -139,7 +139,7 @@ def header_facts(header: Iterable[str]) -> dict[str, str]:
     """
     facts: dict[str, str] = {}
     for comment in header:
-        match = _FACT.match(comment)
+        match = FACT.match(comment)
         if match and match[1] != "Note" and match[2].strip():
             value = "".join(letter if letter.isprintable() else "?" for letter in match[2].strip())
             facts.setdefault(match[1], value)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
-from bls.core_profile import earliest_place
+from bls.core_offer import earliest_place
 from bls.job_life import for_good, hold_pool, leave_queue, take_cores, tally
 from bls.queue_order import held_back
 from bls.rank_queue import queue_next

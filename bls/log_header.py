@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from bls.workload import Workload
 from traces.time import NS_PER_S
 
-__all__ = ["log_name", "merged_header", "moved_header"]
+__all__ = ["FACT", "NAMED_FIELD", "log_name", "merged_header", "moved_header"]
 
-_FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*?)\s*")
+#: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
+FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
+
+#: A comment that names a further field of the lines, and the field's number and name; the name may be empty.
+NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+
 _WHOLE = re.compile(r"[0-9]{1,15}")
-
-# Names of columns are said once more when they are written.
-_NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+\d+\s*:", re.IGNORECASE)
 
 
 def log_name(workload: Workload) -> str:
@@ -44,11 +46,11 @@ def moved_header(
     """
     lines: list[str] = []
     for line in header:
-        match = _FACT.fullmatch(line)
+        match = FACT.fullmatch(line)
         name = match[1] if match else ""
         if name in ("MaxJobs", "MaxRecords"):
             lines.append(f"; {name}: {n_jobs}")
-        elif match and name == "UnixStartTime" and start_ns and _WHOLE.fullmatch(match[2]):
+        elif match and name == "UnixStartTime" and start_ns and _WHOLE.fullmatch(match[2].rstrip()):
             lines.append(f"; UnixStartTime: {int(match[2]) + start_ns // NS_PER_S}")
         elif name not in ("StartTime", "EndTime") or same_span:
             lines.append(line)
@@ -61,18 +63,19 @@ def merged_header(workloads: Sequence[Workload], n_jobs: int, start_s: int | Non
     What all of them say alike is said once, with ``UnixStartTime`` (where there is a start) and the number of jobs; then
     come the headers of all, marked ``[1]``, ``[2]`` … so that no reader takes them for facts about the whole.
     """
-    shared = [line for line in dict.fromkeys(workloads[0].header) if _FACT.fullmatch(line)]
+    shared = [line for line in dict.fromkeys(workloads[0].header) if FACT.fullmatch(line)]
     own = ("UnixStartTime", "MaxJobs", "MaxRecords", "StartTime", "EndTime", "Note")
     lines = [
         line
         for line in shared
-        if all(line in workload.header for workload in workloads[1:]) and _FACT.fullmatch(line)[1] not in own  # type: ignore[index]
+        if all(line in workload.header for workload in workloads[1:]) and FACT.fullmatch(line)[1] not in own  # type: ignore[index]
     ]
     lines += [] if start_s is None else [f"; UnixStartTime: {start_s}"]
     lines += [f"; MaxJobs: {n_jobs}", f"; MaxRecords: {n_jobs}"]
     for number, workload in enumerate(workloads, 1):
         lines.append(f"; Note: log {number} of {len(workloads)} is {log_name(workload)}, {len(workload)} jobs")
         for line in workload.header:
-            if not _NAMED_FIELD.match(line):
+            # Names of columns are said once more when they are written.
+            if not NAMED_FIELD.match(line):
                 lines.append(f"; [{number}] {line.lstrip(';').strip()}".rstrip())
     return tuple(lines)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bls.calendar import Calendar
+from bls.columns import COLUMNS, OPTIONAL
 from bls.log_header import log_name, merged_header
-from bls.workload import OPTIONAL, Workload
+from bls.workload import Workload
 from traces.compiled import Array
 from traces.errors import InputError, one_of
 from traces.time import MAX_NS, NS_PER_S
@@ -23,8 +24,6 @@ ALIGN = ("calendar", "start")
 _APART = ("user", "group", "application")
 
 _NO_ROOM = "cannot be moved apart from the others' within 2**62"
-
-_COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
 
 
 def merge(workloads: Sequence[Workload], *, align: str = "calendar", where: str = "--align") -> Workload:
@@ -109,7 +108,7 @@ def _start_s(workload: Workload) -> int | None:
 
 def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]]) -> dict[str, Array]:
     """The columns of a log, later by an offset, with numbers that those before it do not have."""
-    part: dict[str, Array] = {name: getattr(workload, name) for name in (*_COLUMNS, *OPTIONAL)}
+    part: dict[str, Array] = {name: getattr(workload, name) for name in (*COLUMNS, *OPTIONAL)}
     latest_cancel = int(workload.cancel_ns.max())
     if max(int(workload.submit_ns[-1]), latest_cancel) + offset_ns > MAX_NS:
         raise InputError(f"{workload.source}: begins too long after the others: an instant is beyond 2**62 ns")

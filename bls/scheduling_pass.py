@@ -15,7 +15,8 @@ from collections.abc import Callable
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
-from bls.core_profile import earliest_place, hold_cores, move_profile
+from bls.core_offer import earliest_place
+from bls.core_profile import hold_cores, move_profile
 from bls.count_profile import profile_add, profile_earliest, profile_move, profile_pack
 from bls.expected_ends import corrected_end
 from bls.job_life import hold_pool

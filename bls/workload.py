@@ -5,28 +5,36 @@ Readers (``bls.workloads``) make it, ``bls.selection`` cuts it, the engines only
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
 from functools import partial
-from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from bls.columns import (
+    CANCELLED,
+    COLUMNS,
+    FAILED,
+    OPTIONAL,
+    ascends,
+    ends,
+    further_column,
+    kept_column,
+    packed,
+    taken_rows,
+)
+from bls.plain_jobs import job_row
 from traces.compiled import Array
-from traces.errors import InputError, one_of, shown
-from traces.time import MAX_NS, NS_PER_S
+from traces.errors import InputError, one_of
+from traces.time import MAX_NS
 
 __all__ = [
     "DUPLICATE",
     "MALFORMED",
-    "NAME_LENGTH",
     "NO_PROCESSORS",
     "NO_RUN_TIME",
-    "OPTIONAL",
     "REASONS",
     "TOO_WIDE",
     "Workload",
@@ -41,34 +49,6 @@ TOO_WIDE = "wider than the platform"
 
 #: Why a line is no job, in the order in which the reasons are tested: the first that applies is counted.
 REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
-
-#: The longest name of a further column.
-NAME_LENGTH = 100
-
-_COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
-
-#: The columns that a workload may do without, and what then stands in every row.
-OPTIONAL: Mapping[str, int] = MappingProxyType(
-    {
-        "user": -1,
-        "group": -1,
-        "queue": -1,
-        "partition": -1,
-        "qos": -1,
-        "memory_kb": -1,
-        "preceding": -1,
-        "think_ns": 0,
-        "cancel_ns": -1,
-        "wait_ns": -1,
-        "status": -1,
-        "preset": 0,
-        "application": -1,
-    }
-)
-
-# SWF's status of a job that failed and of one that was cancelled: those that may be cancelled before their start.
-_FAILED, _CANCELLED = 0, 5
-
 
 # What stands in every row of an optional column that is not given.
 _unknown = partial(np.array, -1)
@@ -106,7 +86,7 @@ class Workload:
         Lines of the file that are neither comment nor blank.
     user, group, queue, partition, qos : ndarray of int64, shape (n,)
         Numbers that the log gives them, -1 where unknown. These columns and those that follow may be given as
-        one number for all rows, and have the default of :data:`OPTIONAL`.
+        one number for all rows, and have the default of :data:`bls.columns.OPTIONAL`.
     memory_kb : ndarray of int64, shape (n,)
         Memory per core that the job asks for (else used), in KB; -1 where unknown.
     preceding : ndarray of int64, shape (n,)
@@ -165,25 +145,25 @@ class Workload:
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
-        for name in (*_COLUMNS, *OPTIONAL):
+        for name in (*COLUMNS, *OPTIONAL):
             where = f"{self.source}: column {name}"
-            object.__setattr__(self, name, _kept(getattr(self, name), n, name in OPTIONAL, where))
+            object.__setattr__(self, name, kept_column(getattr(self, name), n, name in OPTIONAL, where))
         if n == 0:
             raise InputError(f"{self.source}: a workload needs at least one job")
-        extras = {name: _further(name, column, n, self.source) for name, column in self.extras.items()}
+        extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
-        for name in (*_COLUMNS, *OPTIONAL):
+        for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
             highest = 1 if name == "preset" else MAX_NS
-            for value in _ends(column):
+            for value in ends(column):
                 if not lowest[name] <= value <= highest:
                     allowed = f"{lowest[name]} to {highest}"
                     raise InputError(f"{self.source}: {name} {value} is out of range; allowed: {allowed}")
         later = np.diff(self.submit_ns)
         if np.any((later < 0) | ((later == 0) & (np.diff(self.line) <= 0))):
             raise InputError(f"{self.source}: jobs are not sorted by (submit, line)")
-        if not _ascends(self.job_id) and np.any(np.diff(np.sort(self.job_id)) == 0):
+        if not ascends(self.job_id) and np.any(np.diff(np.sort(self.job_id)) == 0):
             raise InputError(f"{self.source}: two jobs have the same number")
         early = np.flatnonzero((self.cancel_ns >= 0) & (self.cancel_ns < self.submit_ns))
         if len(early):
@@ -204,14 +184,14 @@ class Workload:
         Such a job has a cancel instant, status 5 (or 0) and ``run_ns`` 1, which stands for nothing: if it does
         start, it runs until it is stopped.
         """
-        ended = (self.status == _CANCELLED) | (self.status == _FAILED)
+        ended = (self.status == CANCELLED) | (self.status == FAILED)
         return np.asarray((self.cancel_ns >= 0) & (self.run_ns == 1) & ended)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt by the constructor: a copy in another process is checked and read-only too.
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        values |= {name: _packed(values[name]) for name in OPTIONAL}
-        values["extras"] = {name: _packed(column) for name, column in self.extras.items()}
+        values |= {name: packed(values[name]) for name in OPTIONAL}
+        values["extras"] = {name: packed(column) for name, column in self.extras.items()}
         return Workload, tuple((values | {"rejects": dict(self.rejects)}).values())
 
     def take(self, rows: Array, **changes: Any) -> Workload:
@@ -224,9 +204,9 @@ class Workload:
         **changes
             Other values for the fields, as ``submit_ns``; columns as long as the rows taken.
         """
-        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
-        taken |= {name: _taken(getattr(self, name), rows) for name in OPTIONAL}
-        taken["extras"] = {name: _taken(column, rows) for name, column in self.extras.items()}
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
+        taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
+        taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}
         return replace(self, **(taken | changes))
 
     @classmethod
@@ -253,7 +233,7 @@ class Workload:
         header, rejects, source, n_lines
             As the attributes; ``rejects`` without the duplicates.
         extra : mapping of str to ndarray, optional
-            Any of the columns of :data:`OPTIONAL`, as long as the others or one number for all rows.
+            Any of the columns of :data:`bls.columns.OPTIONAL`, as long as the others or one number for all rows.
         extras : mapping of str to ndarray, optional
             Further columns of the log, by name, as long as the others or one number for all rows.
 
@@ -271,11 +251,11 @@ class Workload:
             lines = f"{n_lines} line{'s' * (n_lines != 1)}"
             other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
             raise InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
-        named: dict[str, Any] = dict(zip(_COLUMNS, columns, strict=True)) | dict(extra or {})
+        named: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True)) | dict(extra or {})
         others = dict(extras or {})
         submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
         kept: Array | None = None
-        if not _ascends(np.asarray(columns[0])):
+        if not ascends(np.asarray(columns[0])):
             kept = np.sort(np.unique(columns[0], return_index=True)[1])
             duplicates = len(columns[0]) - len(kept)
             submit = submit[kept]
@@ -286,8 +266,8 @@ class Workload:
         elif not duplicates:
             kept = None
         if kept is not None:
-            named = {name: _taken(column, kept) for name, column in named.items()}
-            others = {name: _taken(column, kept) for name, column in others.items()}
+            named = {name: taken_rows(column, kept) for name, column in named.items()}
+            others = {name: taken_rows(column, kept) for name, column in others.items()}
         return cls(
             **named,
             header=tuple(header),
@@ -325,7 +305,7 @@ class Workload:
         >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}]))
         2
         """
-        rows = [_job(job, f"{source}[{place}]") for place, job in enumerate(jobs)]
+        rows = [job_row(job, f"{source}[{place}]") for place, job in enumerate(jobs)]
         if not rows:
             raise InputError(f"{source}: a workload needs at least one job")
         table = np.array(rows, dtype=np.int64).T.copy()
@@ -337,130 +317,6 @@ class Workload:
         return made
 
 
-def _kept(values: Any, n: int, optional: bool, where: str) -> Array:
-    """``values`` as a read-only column that nobody else can write to; one number for all rows is kept as one."""
-    given = np.asarray(values, dtype=np.int64)
-    if optional and given.ndim == 0:
-        return _constant(int(given), n)
-    if given.shape != (n,):
-        raise InputError(f"{where} has shape {given.shape}; allowed: ({n},)")
-    if optional and n:
-        lowest, highest = _ends(given)
-        if lowest == highest:
-            return _constant(lowest, n)
-    if given.base is None and not given.flags.writeable and given.flags.c_contiguous:
-        return given
-    column = np.array(given)
-    column.flags.writeable = False
-    return column
-
-
-def _constant(value: int, n: int) -> Array:
-    return np.broadcast_to(np.int64(value), (n,))
-
-
-def _is_constant(column: Array) -> bool:
-    # One number for all rows: the next row is where the first is.
-    return column.ndim == 0 or (len(column) > 0 and column.strides == (0,))
-
-
-def _packed(column: Array) -> Array:
-    return np.array(column.flat[0]) if _is_constant(column) else column
-
-
-def _taken(column: Any, rows: Array) -> Array:
-    values = np.asarray(column)
-    return _packed(values) if _is_constant(values) else np.asarray(values[rows])
-
-
-def _ends(column: Array) -> tuple[int, int]:
-    if _is_constant(column):
-        return int(column[0]), int(column[0])
-    return int(column.min()), int(column.max())
-
-
-def _ascends(column: Array) -> bool:
-    return bool(np.all(column[1:] > column[:-1]))
-
-
-def _further(name: object, column: Any, n: int, source: str) -> Array:
-    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= NAME_LENGTH:
-        allowed = f"1 to {NAME_LENGTH} printable characters"
-        raise InputError(f"{source}: a further column is called {shown(name)}; allowed: {allowed}")
-    values = np.asarray(column)
-    if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64):
-        raise InputError(f"{source}: column {name} is of type {values.dtype}; allowed: int64")
-    return _kept(values, n, True, f"{source}: column {name}")
-
-
 def rejects_text(rejects: Mapping[str, int]) -> str:
     """The reasons that occurred, as ``malformed 3, no run time 1``, or ``no rejects``."""
     return ", ".join(f"{reason} {count}" for reason, count in rejects.items() if count) or "no rejects"
-
-
-_KEYS = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
-_OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") else name for name in OPTIONAL)
-
-
-def _job(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ...]:
-    extra: tuple[int, ...] = tuple(OPTIONAL.values())
-    if isinstance(job, Mapping):
-        for key in job:
-            if key not in _KEYS and key not in _OPTIONAL_KEYS:
-                raise one_of("key", key, (*_KEYS, *_OPTIONAL_KEYS), where)
-        for key in _KEYS[:4]:
-            if key not in job:
-                raise InputError(f"{where}: {key}: missing")
-        if job["run_s"] is None:
-            return _cancelled(job, where)
-        extra = tuple(_optional(job, key, default, where) for key, default in zip(_OPTIONAL_KEYS, extra, strict=True))
-        job = [job.get(key) for key in _KEYS]
-    if len(job) != 5:
-        raise InputError(f"{where}: {len(job)} values; a job is (job_id, submit_s, run_s, cores, estimate_s)")
-    job_id, submit, run, cores, estimate = job
-    row = (
-        _number(job_id, 1, 0, f"{where}: job_id"),
-        _number(submit, NS_PER_S, 0, f"{where}: submit_s"),
-        _number(run, NS_PER_S, 1, f"{where}: run_s"),
-        _number(cores, 1, 1, f"{where}: cores"),
-    )
-    asked = 0 if estimate is None else _number(estimate, NS_PER_S, -MAX_NS, f"{where}: estimate_s")
-    return (*row, asked if asked > 0 else row[2], *extra)
-
-
-def _cancelled(job: Mapping[str, Any], where: str) -> tuple[int, ...]:
-    # A job whose run time is not known: status and run time are those by which ``Workload.run_unknown`` tells it.
-    for key in ("cancel_s", "estimate_s"):
-        if job.get(key) is None:
-            raise InputError(f"{where}: run_s: None needs {key}: nothing else says how long the job lasts")
-    if job.get("status", _CANCELLED) not in (_FAILED, _CANCELLED):
-        raise InputError(f"{where}: status: {shown(job['status'])} with run_s None; allowed: 0 or 5")
-    return _job({"status": _CANCELLED, **job, "run_s": 1e-9}, where)
-
-
-def _optional(job: Mapping[str, Any], key: str, default: int, where: str) -> int:
-    if job.get(key) is None:
-        return default
-    unit = NS_PER_S if key.endswith("_s") else 1
-    value = job[key]
-    if default == -1 and type(value) is not bool and isinstance(value, Integral) and int(value) == -1:
-        return -1  # unknown, as a log says it
-    return _number(value, unit, 0, f"{where}: {key}")
-
-
-def _number(value: Any, unit: int, lowest: int, where: str) -> int:
-    """``value`` in multiples of 1/``unit``, rounded half to even; whole to begin with where ``unit`` is 1."""
-    exact: Fraction | None = None
-    if isinstance(value, bool):
-        pass  # True is no number of seconds
-    elif isinstance(value, Integral):
-        exact = Fraction(int(value))
-    elif isinstance(value, Real) and math.isfinite(value):
-        exact = Fraction(float(value))
-    if exact is not None:
-        rounded = round(exact * unit)
-        if lowest <= rounded and abs(rounded) <= MAX_NS and (unit > 1 or rounded == exact):
-            return rounded
-    kind = "whole number" if unit == 1 else "number of seconds"
-    bound = {1: " above 0", 0: " from 0"}.get(lowest, "")
-    raise InputError(f"{where}: {shown(value)} is not a {kind}{bound}, or is beyond the range")

@@ -11,23 +11,23 @@ import hashlib
 import os
 import re
 import secrets
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPMessage
+from http.client import HTTPException
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from bls.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
-from traces.errors import InputError, TwolevelError, shown
+from bridge.download_checks import FetchError, Response, Unpacked, check_kind, check_sum, one_line, reported
+from traces.errors import InputError, shown
 from traces.ranges import real
 
-__all__ = ["Download", "FetchError", "Watch", "catalogue_rows", "catalogue_table", "download", "fetch", "told"]
+__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "fetch", "told"]
 
 #: Told after every block: the bytes so far, and those in all, or 0 where the server does not say.
 Watch = Callable[[int, int], None]
@@ -37,13 +37,8 @@ MAX_BYTES = 4 << 30
 
 _FIRST = 1 << 9
 _BLOCK = 1 << 16
-_HEADER = 1 << 16  # so much of the text is looked at for its header, bytes
 _SUM = re.compile(r"[0-9a-fA-F]{64}")
 _THANKS = re.compile(rb"^;[ \t]*Acknowledge:[ \t]*(\S[^\r\n]*)", re.MULTILINE)
-
-
-class FetchError(TwolevelError):
-    """The server's, or that of the way to it: it did not send the log, or sent something else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +71,6 @@ class Download:
     text_sha256: str
     checked: str
     acknowledge: str
-
-
-class _Response(Protocol):
-    # Of what urlopen gives, what is used here.
-    headers: HTTPMessage
-
-    def read(self, amount: int, /) -> bytes: ...
-    def read1(self, amount: int, /) -> bytes: ...
-    def geturl(self) -> str: ...
-    def close(self) -> None: ...
 
 
 def fetch(
@@ -146,23 +131,23 @@ def download(
     url = _url(log, base_url)
     place = _place(log, target, force)
     with closing(_ask(url, timeout_s)) as response, _beside(place) as (partial, file):
-        unpacked = _Unpacked()
+        unpacked = Unpacked()
         whole = hashlib.sha256()
         size = 0
         for block in _blocks(response, url, timeout_s, watch):
             if not size:
-                _check_kind(block, response, url)
+                check_kind(block, response, url)
             size += len(block)
             whole.update(block)
-            with _reported(url):
+            with reported(url):
                 unpacked.feed(block)
             with _writing(place):
                 file.write(block)
         if not size:
             raise FetchError(f"{url}: the server sent an empty file")
-        with _reported(url):
+        with reported(url):
             unpacked.finish()
-        checked = _check_sum(log, url, whole.hexdigest(), unpacked.sum.hexdigest(), sha256)
+        checked = check_sum(log, url, whole.hexdigest(), unpacked.sum.hexdigest(), sha256)
         with _writing(place):
             file.flush()
             os.fsync(file.fileno())
@@ -249,22 +234,14 @@ def _writing(place: Path) -> Iterator[None]:
         raise InputError(f"{shown(str(place), 200)}: cannot be written: {reason}") from None
 
 
-@contextmanager
-def _reported(url: str) -> Iterator[None]:
-    try:
-        yield
-    except _Damaged as error:
-        raise FetchError(f"{url}: {error}") from None
-
-
-def _ask(url: str, timeout_s: float) -> _Response:
+def _ask(url: str, timeout_s: float) -> Response:
     request = Request(url, headers={"User-Agent": f"twolevel/{version('twolevel')}", "Accept-Encoding": "identity"})
     try:
-        response: _Response = urlopen(request, timeout=timeout_s)
+        response: Response = urlopen(request, timeout=timeout_s)
     except HTTPError as error:
         error.close()
         meant = "; the archive may have a newer version of this log under another name" if error.code == 404 else ""
-        raise FetchError(f"{url}: the server answers {error.code} {_line(error.reason)}{meant}") from None
+        raise FetchError(f"{url}: the server answers {error.code} {one_line(error.reason)}{meant}") from None
     except TimeoutError:
         raise FetchError(f"{url}: the server did not answer in {timeout_s:g} s") from None
     except URLError as error:
@@ -276,7 +253,7 @@ def _ask(url: str, timeout_s: float) -> _Response:
     return response
 
 
-def _blocks(response: _Response, url: str, timeout_s: float, watch: Watch | None) -> Iterator[bytes]:
+def _blocks(response: Response, url: str, timeout_s: float, watch: Watch | None) -> Iterator[bytes]:
     stated = response.headers.get("Content-Length", "")
     total = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 19 else 0
     said = f" of {total:,}" if total else ""
@@ -303,77 +280,10 @@ def _blocks(response: _Response, url: str, timeout_s: float, watch: Watch | None
         raise FetchError(f"{url}: the server sent {so_far:,}{said} bytes")
 
 
-def _check_kind(block: bytes, response: _Response, url: str) -> None:
-    if block.startswith(b"\x1f\x8b"):
-        return
-    page = response.headers.get_content_type() == "text/html" or block.lstrip()[:1] == b"<"
-    kind = "a web page" if page else "something else"
-    end = response.geturl()
-    led = f", from {_line(end)}" if end != url else ""
-    raise FetchError(f"{url}: the server sent {kind}, not a gzip file{led}")
-
-
-def _check_sum(log: ArchivedLog, url: str, file_sum: str, text_sum: str, given: str | None) -> str:
-    if given is not None:
-        if given.strip().lower() != file_sum:
-            raise FetchError(f"{url}: wrong checksum: the file has {file_sum}, --sha256 is {given.strip().lower()}")
-        return "given"
-    if log.text_sha256 is None:
-        return ""
-    if text_sum != log.text_sha256:
-        raise FetchError(
-            f"{url}: wrong checksum: the log in it has {text_sum}, known is {log.text_sha256}; "
-            f"if you trust it nevertheless: --sha256 {file_sum}"
-        )
-    return "known"
-
-
-class _Damaged(Exception):
-    pass
-
-
-class _Unpacked:
-    # What a gzip file holds, block by block: its sum and its beginning; the rest is thrown away.
-
-    def __init__(self) -> None:
-        self.sum = hashlib.sha256()
-        self.head = bytearray()
-        self._member = zlib.decompressobj(wbits=31)
-
-    def feed(self, block: bytes) -> None:
-        while block:
-            if self._member.eof:
-                block = block.lstrip(b"\0")  # a file may be padded, and may have further members
-                if not block:
-                    return
-                self._member = zlib.decompressobj(wbits=31)
-            try:
-                self._keep(self._member.decompress(block))
-            except zlib.error as error:
-                raise _Damaged(f"the gzip file is damaged: {error}") from None
-            block = self._member.unused_data
-
-    def finish(self) -> None:
-        if not self._member.eof:
-            raise _Damaged("the gzip file is truncated")
-        first = bytes(self.head).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-        if not first or first not in b";+-.0123456789":
-            raise _Damaged("what the gzip file holds is no SWF: it begins with neither a comment nor a job")
-
-    def _keep(self, text: bytes) -> None:
-        self.sum.update(text)
-        if len(self.head) < _HEADER:
-            self.head += text[: _HEADER - len(self.head)]
-
-
 def _acknowledge(head: bytes) -> str:
     # What comes from the network is shown on a terminal, so only what can be printed is kept.
-    return "; ".join(_line(found.decode("utf-8", "replace")) for found in _THANKS.findall(head))
-
-
-def _line(text: str) -> str:
-    return "".join(sign if sign.isprintable() else " " for sign in str(text)).strip()
+    return "; ".join(one_line(found.decode("utf-8", "replace")) for found in _THANKS.findall(head))
 
 
 def _reason(error: object) -> str:
-    return _line(str(getattr(error, "strerror", None) or error)) or type(error).__name__
+    return one_line(str(getattr(error, "strerror", None) or error)) or type(error).__name__

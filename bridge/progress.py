@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from bridge.live_file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Process
-from bridge.live_state import Look, Sampler
+from bridge.live_sampler import Sampler
+from bridge.live_state import Look
 from traces.time import format_ns
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from bls.calendar import Calendar
+from bls.columns import OPTIONAL
 from bls.generators.arrivals import accasim_arrivals, calendar_arrivals
 from bls.generators.machines import Limits, Machine, changed, checked_limits, machine_of
 from bls.generators.made import MOST_JOBS, made_workload
@@ -32,7 +33,7 @@ from bls.generators.requests import asked, run_times_ns
 from bls.generators.streams import stream
 from bls.platform import Platform
 from bls.selection import fit
-from bls.workload import OPTIONAL, Workload
+from bls.workload import Workload
 from traces.compiled import Array
 from traces.errors import InputError, one_of
 from traces.ranges import whole

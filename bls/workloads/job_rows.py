@@ -9,7 +9,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 
-from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, OPTIONAL, Workload
+from bls.columns import OPTIONAL
+from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from bls.workloads.line_blocks import Readable, line_blocks
 from traces.time import MAX_NS, NS_PER_S
 

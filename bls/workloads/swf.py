@@ -59,13 +59,14 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from bls.columns import NAME_LENGTH
 from bls.given_file import GivenFile
-from bls.workload import MALFORMED, NAME_LENGTH, NO_PROCESSORS, NO_RUN_TIME, Workload
+from bls.log_header import NAMED_FIELD
+from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from bls.workloads.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
 from traces.compiled import Array, compiled
@@ -98,8 +99,6 @@ _EXTRA = (
 )
 _FURTHER = 6 + len(_EXTRA)
 _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
-
-_NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+(\d+)\s*:\s*(\S.*)", re.IGNORECASE)
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
@@ -182,8 +181,8 @@ def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
     """The names of the further fields, all different: the first that the header has for each, else by their number."""
     named: dict[int, str] = {}
     for comment in header:
-        match = _NAMED_FIELD.fullmatch(comment)
-        if match and len(match[1]) <= 2 and match[2].isprintable() and len(match[2]) <= NAME_LENGTH:
+        match = NAMED_FIELD.fullmatch(comment)
+        if match and len(match[1]) <= 2 and match[2].isprintable() and 1 <= len(match[2]) <= NAME_LENGTH:
             named.setdefault(int(match[1]), match[2])
     used: set[str] = set()
     for field in further:

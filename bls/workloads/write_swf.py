@@ -20,8 +20,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from bls.log_header import moved_header
-from bls.workload import NO_RUN_TIME, OPTIONAL, Workload
+from bls.columns import OPTIONAL
+from bls.log_header import NAMED_FIELD, moved_header
+from bls.workload import NO_RUN_TIME, Workload
 from traces.compiled import Array
 from traces.errors import InputError, shown
 from traces.exporters.swf_lines import STATUS, swf_lines
@@ -33,7 +34,6 @@ __all__ = ["result_as_workload", "unwritten", "write_swf"]
 MAX_EXTRAS = 3
 
 _FIRST_EXTRA = 19
-_NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
 _BY_NUMBER = re.compile(r"field(19|20|21)")
 _ZLIB_LEVEL = 6
 
@@ -181,7 +181,7 @@ def _comments(workload: Workload, header: Iterable[str], names: list[str]) -> li
     wanted = {str(field): name for field, name in enumerate(names, _FIRST_EXTRA)}
     lines: list[str] = []
     for line in (*workload.header, *header):
-        match = _NAMED_FIELD.fullmatch(line.rstrip())
+        match = NAMED_FIELD.fullmatch(line.rstrip())
         if match:
             if wanted.get(match[1]) != match[2]:
                 continue  # it would name another column

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bls.calendar import Calendar
+from bls.log_periods import periods
 from bls.log_statistics import (
     Members,
     Spread,
@@ -21,7 +22,6 @@ from bls.log_statistics import (
     members,
     names_in,
     percentiles,
-    periods,
     spread,
     users,
     work_core_s,

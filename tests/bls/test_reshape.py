@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workload_drawing import swf_workloads
 
+from bls.columns import OPTIONAL
 from bls.log_header import merged_header, moved_header
 from bls.reshape import cut, filter_jobs, merge, scale
 from bls.selection import select
-from bls.workload import OPTIONAL, Workload
+from bls.workload import Workload
 from traces.errors import InputError
 from traces.time import MAX_NS, NS_PER_S
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.workload import OPTIONAL, Workload
+from bls.columns import OPTIONAL
+from bls.workload import Workload
 from bls.workloads import read_workload
 from bls.workloads.sacct import job_number, memory_kb, read_sacct, time_ns, timespan_ns
 from traces.errors import InputError

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
 
+from bls.columns import OPTIONAL
 from bls.given_file import GivenFile
-from bls.workload import OPTIONAL, REASONS, Workload
+from bls.workload import REASONS, Workload
 from bls.workloads import READERS, line_blocks, read_workload, sample_path
 from bls.workloads.line_blocks import BLOCK_BYTES
 from bls.workloads.swf import parse_swf, read_swf

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.workload import OPTIONAL, Workload
+from bls.columns import OPTIONAL
+from bls.workload import Workload
 from bls.workloads import READERS, read_workload
 from bls.workloads.swf import parse_swf
 from traces.errors import InputError

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import assume, given
 from workload_drawing import swf_workloads
 
-from bls.workload import OPTIONAL, Workload
+from bls.columns import OPTIONAL
+from bls.workload import Workload
 from bls.workloads import read_workload
 from bls.workloads.swf import parse_swf
 from bls.workloads.write_swf import result_as_workload, unwritten, write_swf

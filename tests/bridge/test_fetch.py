@@ -26,7 +26,8 @@ from hypothesis import strategies as st
 import bridge.fetch
 from bls.archive import catalogue, find_log
 from bls.workloads import read_workload
-from bridge.fetch import Download, FetchError, catalogue_table, download, fetch, told
+from bridge.download_checks import Damaged, FetchError, Unpacked
+from bridge.fetch import Download, catalogue_table, download, fetch, told
 from traces.errors import InputError
 
 # One of which no sum is known, and one of which one is.
@@ -469,7 +470,7 @@ def test_something_after_the_end_of_the_gzip_file(server: Server, tmp_path: Path
 
 
 def test_only_the_beginning_is_kept() -> None:
-    unpacked = bridge.fetch._Unpacked()
+    unpacked = Unpacked()
     text = TEXT * 10_000
     unpacked.feed(gzip.compress(text))
     unpacked.feed(gzip.compress(text))
@@ -492,12 +493,12 @@ def test_unpacking_is_what_the_gzip_module_does(noise: bytes, members: int, size
             whole = gzip.GzipFile(fileobj=io.BytesIO(data)).read()
         except (OSError, EOFError, zlib.error):
             whole = None
-        unpacked = bridge.fetch._Unpacked()
+        unpacked = Unpacked()
         try:
             for start in range(0, len(data), size):
                 unpacked.feed(data[start : start + size])
             unpacked.finish()
-        except bridge.fetch._Damaged:
+        except Damaged:
             assert not whole  # nothing unpacked is no log
         else:
             assert whole is not None

@@ -32,8 +32,10 @@ from bls.workload import Workload
 from bridge.couplings import COUPLINGS, PeerOptions, RunWatch
 from bridge.couplings.contract import Pace
 from bridge.live_file import FILE, FINISHING, SIMULATING, STARTING, Live, LiveFile, Process, read_live
-from bridge.live_screen import LiveScreen, screen_lines, status_line
-from bridge.live_state import FEW_HOSTS, Cells, Look, Pulse, Resource, RunningJob, Sampler, Setting, cells, occupy
+from bridge.live_lines import screen_lines, status_line
+from bridge.live_sampler import FEW_HOSTS, Sampler, cells, occupy
+from bridge.live_screen import LiveScreen
+from bridge.live_state import Cells, Look, Pulse, Resource, RunningJob, Setting
 from bridge.progress import Broadcast
 from bridge.scenario import Options, Scenario
 from bridge.simulation import run

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bls.columns import OPTIONAL
 from bls.reshape import cut, merge, scale
-from bls.workload import OPTIONAL, Workload
+from bls.workload import Workload
 from bls.workloads import read_workload
 from bls.workloads.swf import parse_swf
 from bls.workloads.write_swf import unwritten, write_swf

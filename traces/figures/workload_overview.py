@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from itertools import pairwise
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from traces.time import NS_PER_S, format_ns
+from traces.time import format_ns
 
 if TYPE_CHECKING:
     from traces.figures.canvas import Axes, Figure
 
 __all__ = ["Described", "draw_overview", "overview_figure"]
 
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-
-#: Where an axis of durations has its marks (s).
-_MARKS = (
-    (1e-3, "1 ms"),
-    (1, "1 s"),
-    (10, "10 s"),
-    (_MINUTE, "1 min"),
-    (10 * _MINUTE, "10 min"),
-    (_HOUR, "1 h"),
-    (10 * _HOUR, "10 h"),
-    (4 * _DAY, "4 d"),
-    (40 * _DAY, "40 d"),
-    (365 * _DAY, "1 y"),
-    (3650 * _DAY, "10 y"),
-)
-
-#: Nominal lengths of the steps of the time line, in days.
-_STEP_DAYS = {"year": 365.0, "month": 30.0, "week": 7.0, "day": 1.0, "hour": 1 / 24}
-
-#: Bars and headings for which the panel of classes has room.
-_CLASS_BARS = 11
-
-_KINDS = (("statuses", "status"), ("queues", "queue"), ("partitions", "partition"), ("qos", "QOS"))
+_HOUR_S = 3600
 
 
 class Described(Protocol):
@@ -75,6 +48,8 @@ def draw_overview(described: Described, path: Path) -> Path:
 def overview_figure(described: Described) -> Figure:
     """The figure that :func:`draw_overview` writes."""
     from traces.figures import canvas
+    from traces.figures import workload_job_panels as job_panels
+    from traces.figures import workload_time_panels as time_panels
 
     found = described.as_dict()
     with canvas.styled():
@@ -82,15 +57,15 @@ def overview_figure(described: Described) -> Figure:
         rows = figure.add_gridspec(4, 12, height_ratios=(0.2, 1.0, 1.0, 1.0))
         _head(figure.add_subplot(rows[0, :]), found)
         line = rows[1, :9].subgridspec(2, 1, hspace=0.04)
-        _time_line(figure.add_subplot(line[0]), figure.add_subplot(line[1]), found)
-        _by_month(figure.add_subplot(rows[1, 9:]), found)
+        time_panels.time_line(figure.add_subplot(line[0]), figure.add_subplot(line[1]), found)
+        time_panels.by_month(figure.add_subplot(rows[1, 9:]), found)
         week = rows[2, :6].subgridspec(2, 2, height_ratios=(1, 1.5), width_ratios=(5, 1), hspace=0.04, wspace=0.03)
-        _week([figure.add_subplot(week[k]) for k in (0, 2, 3)], found)
-        _widths(figure.add_subplot(rows[2, 6:]), found)
-        _lengths(figure.add_subplot(rows[3, :3]), found)
-        _accuracy(figure.add_subplot(rows[3, 3:6]), found)
-        _users(figure.add_subplot(rows[3, 6:9]), found)
-        _classes(figure.add_subplot(rows[3, 9:]), found)
+        time_panels.week([figure.add_subplot(week[k]) for k in (0, 2, 3)], found)
+        job_panels.widths(figure.add_subplot(rows[2, 6:]), found)
+        job_panels.lengths(figure.add_subplot(rows[3, :3]), found)
+        job_panels.accuracy(figure.add_subplot(rows[3, 3:6]), found)
+        job_panels.users(figure.add_subplot(rows[3, 6:9]), found)
+        job_panels.classes(figure.add_subplot(rows[3, 9:]), found)
         _settle(figure)
     return figure
 
@@ -108,11 +83,12 @@ def _settle(figure: Figure) -> None:
 
 
 def _head(axes: Axes, found: Mapping[str, Any]) -> None:
+    from traces.figures.panels import short
 
     axes.set_axis_off()
     name = Path(found["source"]).name
     computer = found["header"].get("Computer") or found["header"].get("Installation", "")
-    title = f"{_short(computer, 70)}  ({_short(name, 50)})" if computer else _short(name, 100)
+    title = f"{short(computer, 70)}  ({short(name, 50)})" if computer else short(name, 100)
     rejects = sum(found["rejects"].values())
     users, arrivals = found["users"], found["arrivals"]
     dates = f", {arrivals['first'][:10]} to {arrivals['last'][:10]}" if arrivals["start"] else ""
@@ -120,293 +96,13 @@ def _head(axes: Axes, found: Mapping[str, Any]) -> None:
         f"{found['jobs']:,} jobs" + (f" ({rejects:,} lines rejected)" if rejects else ""),
         f"submitted in {format_ns(found['span_ns'])}{dates}",
         *([f"{users['users']:,} users"] if users else []),
-        f"{_large(found['work_core_s'] / _HOUR)} core-hours",
+        f"{_large(found['work_core_s'] / _HOUR_S)} core-hours",
         "no load: one instant" if found["load"] is None else f"offered load {found['load']:.3f}",
-        f"{_short(found['platform'], 24)}: {found['platform_cores']:,} cores",
+        f"{short(found['platform'], 24)}: {found['platform_cores']:,} cores",
     ]
     # Out of the layout: a long line is not to make the panels narrow.
     axes.text(0, 1, title, va="top", in_layout=False, weight="bold", fontsize=12)
     axes.text(0, 0.3, "  ·  ".join(facts), va="top", in_layout=False)
-
-
-def _time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    rows, step = found["timeline"], found["step"]
-    known = found["arrivals"]["start"] is not None
-    left = _left(rows, known)
-    width = [b - a for a, b in pairwise(left)] + [_STEP_DAYS[step]]
-    # What is half in the log is pale: its bar is not to be compared.
-    shades = [canvas.PALETTE[0] if row["whole"] else "#B4C7DC" for row in rows]
-    bars: Any = {"align": "edge", "color": shades, "edgecolor": "white", "linewidth": 0.3 if len(rows) < 150 else 0}
-    above.bar(left, [row["jobs"] for row in rows], width, **bars)
-    above.set_ylabel(f"jobs per {step}")
-    above.set_title(f"Arrivals and offered load, by {step}", loc="left", weight="bold")
-    if not all(row["whole"] for row in rows):
-        above.set_title(f"pale: part of the {step} is outside of the log", loc="right", color=canvas.GREY, fontsize=7)
-    loads = [row["load"] or 0.0 for row in rows]
-    below.bar(left, loads, width, **bars)
-    if found["load"] is not None:
-        below.axhline(found["load"], color=canvas.PALETTE[1], linewidth=1.2, linestyle="dashed")
-        below.set_title(f"dashed: the whole log, {found['load']:.3f}", loc="right", pad=2, **_small())
-    below.set_ylabel("offered load")
-    # One hour with a huge job is not to flatten all the others.
-    ordered = sorted(loads)
-    usual = ordered[int(0.98 * (len(ordered) - 1))]
-    most = max(ordered[-1], found["load"] or 0.0)
-    top = 1.15 * (most if most <= 3 * max(usual, 1.0) else max(1.5 * usual, 1.0))
-    if top > 0.4:
-        top = max(top, 1.15)
-        below.axhline(1.0, color=canvas.INK, linewidth=0.8, linestyle="dotted")
-    below.set_ylim(0, top or 1.0)
-    for at, wide, load in zip(left, width, loads, strict=True):
-        if load > top:
-            below.annotate(
-                f"{load:.3g}", (at + wide / 2, top), ha="center", va="top", fontsize=6.5, color="white", rotation=90
-            )
-    for axes in (above, below):
-        axes.set_xlim(left[0], left[-1] + width[-1])
-        _quiet(axes, "y")
-    if known:
-        marks = _dates(rows, left)
-        below.set_xticks([at for at, _ in marks], labels=[text for _, text in marks])
-        above.set_xticks([at for at, _ in marks])
-    else:
-        below.set_xlabel("days since time 0 of the log")
-    above.tick_params(labelbottom=False)
-
-
-def _left(rows: Sequence[Mapping[str, Any]], known: bool) -> list[float]:
-    """Where bars begin: days, of the log's clocks where they are known, else since time 0."""
-    first = datetime.fromisoformat("2001-01-01")
-    days = [(datetime.fromisoformat(row["start"]) - first).total_seconds() / _DAY for row in rows]
-    if not known or all(a < b for a, b in pairwise(days)):
-        return days
-    # An hour that daylight saving repeats: by elapsed time.
-    return [days[0] + (row["start_ns"] - rows[0]["start_ns"]) / (_DAY * NS_PER_S) for row in rows]
-
-
-def _dates(rows: Sequence[Mapping[str, Any]], left: Sequence[float]) -> list[tuple[float, str]]:
-    """At most a dozen places with their dates; the year (of hours: the day) below the first and wherever it changes."""
-    starts = [datetime.fromisoformat(row["start"]) for row in rows]
-    span = left[-1] - left[0]
-    if span > 90:
-        every = next(n for n in (1, 2, 3, 6, 12, 24, 60, 120, 240, 600) if span / 30.4 / n <= 12)
-        ticks = [datetime(y, m, 1) for y in range(starts[0].year, starts[-1].year + 1) for m in range(1, 13)]
-        ticks = [at for at in ticks if (at.year * 12 + at.month - 1) % every == 0]
-        upper, lower = "%b", "%Y"
-    elif span > 3:
-        every = next(n for n in (1, 2, 7, 14) if span / n <= 12)
-        ticks = [at.replace(hour=0, minute=0) for at in starts]
-        ticks = [at for at in dict.fromkeys(ticks) if at.toordinal() % every == 1 % every]
-        upper, lower = "%d %b", "%Y"
-    else:
-        every = next(n for n in (1, 2, 3, 6, 12) if span * 24 / n <= 13)
-        ticks = [at for at in starts if at.hour % every == 0]
-        upper, lower = "%H h", "%d %b %Y"
-    offset = starts[0]
-    places = [(left[0] + (at - offset).total_seconds() / _DAY, at) for at in ticks]
-    places = [(at, when) for at, when in places if left[0] <= at <= left[-1] + 1e-9]
-    marks, said = [], ""
-    for at, when in places:
-        more = when.strftime(lower)
-        marks.append((at, when.strftime(upper) + (f"\n{more}" if more != said else "")))
-        said = more
-    return marks
-
-
-def _by_month(axes: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    axes.bar(range(12), found["arrivals"]["by_month"], 0.8, color=canvas.PALETTE[0])
-    known = found["arrivals"]["start"] is not None
-    axes.set_xticks(range(12), labels=[name[0] for name in _MONTHS] if known else [f"{k}" for k in range(1, 13)])
-    if not known:
-        axes.set_xlabel("month (time 0 begins month 1)")
-    axes.tick_params(axis="x", length=0)
-    axes.set_ylabel("jobs")
-    axes.set_title("By month of the year", loc="left", weight="bold")
-    _quiet(axes, "y")
-
-
-def _week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    hours, both, days = panels
-    arrivals = found["arrivals"]
-    table = arrivals["by_weekday_and_hour"]
-    hours.bar(range(24), arrivals["by_hour"], 0.8, color=canvas.PALETTE[0])
-    hours.set_xlim(-0.5, 23.5)
-    hours.tick_params(labelbottom=False, length=0)
-    hours.set_ylabel("jobs")
-    zone = arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h"
-    hours.set_title("By hour and day of the week", loc="left", weight="bold")
-    hours.set_title(zone, loc="right", color=canvas.GREY, fontsize=7)
-    _quiet(hours, "y")
-    both.imshow(table, aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
-    both.set_xticks(range(0, 24, 3))
-    both.set_yticks(range(7), labels=_DAYS)
-    both.tick_params(length=0)
-    both.set_xlabel(f"hour of the day (darkest: {max(map(max, table)):,} jobs)")
-    days.barh(range(7), arrivals["by_weekday"], 0.8, color=canvas.PALETTE[0])
-    days.set_ylim(6.5, -0.5)
-    days.tick_params(axis="y", labelleft=False, length=0)
-    days.set_xlabel("jobs")
-    days.locator_params(axis="x", nbins=2)
-    _quiet(days, "x")
-
-
-def _widths(axes: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    rows = found["widths"]
-    all_work = found["work_core_s"] or 1.0
-    jobs = [100 * count / found["jobs"] for _, _, count in rows]
-    work = [100 * done / all_work for done in found["width_work_core_s"]]
-    at = range(len(rows))
-    axes.bar([k - 0.21 for k in at], jobs, 0.4, color=canvas.PALETTE[0], label="jobs")
-    axes.bar(
-        [k + 0.21 for k in at], work, 0.4, color="#F8CBA8", edgecolor=canvas.PALETTE[1], hatch="////", label="work"
-    )
-    axes.set_xticks(at, labels=[_count(highest) for _, highest, _ in rows])
-    axes.tick_params(axis="x", length=0, labelsize=8.5 if len(rows) <= 12 else 6.8)
-    axes.set_ylabel("share [%]")
-    share = [100 * found[name] / found["jobs"] for name in ("serial", "powers_of_two")]
-    axes.set_title("Widths", loc="left", weight="bold")
-    axes.set_xlabel(f"cores of a job, up to (1 core: {share[0]:.0f} %; 2, 4, 8 …: {share[1]:.0f} % of the jobs)")
-    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.97), ncols=2, handlelength=1.2, fontsize=7.5)
-    _quiet(axes, "y")
-
-
-def _lengths(axes: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    curves = [("run time", "run_percentiles_ns", canvas.PALETTE[0], "solid")]
-    if not _no_estimates(found):
-        curves.append(("estimate", "estimate_percentiles_ns", canvas.PALETTE[1], "dashed"))
-    low, high = 1e9, 0.0
-    for name, key, colour, dash in curves:
-        seconds = [ns / NS_PER_S for ns in found[key]["at"]]
-        axes.step(seconds, range(101), where="post", color=colour, linestyle=dash, linewidth=1.5, label=name)
-        low, high = min(low, seconds[1]), max(high, seconds[-1])
-    axes.set_xscale("log")
-    low = min(low, high / 10)
-    axes.set_xlim(low / 1.3, high * 1.3)
-    marks = [(at, text) for at, text in _MARKS if low / 1.3 <= at <= high * 1.3]
-    thin = marks[:: 1 + (len(marks) - 1) // 6]
-    axes.set_xticks([at for at, _ in thin], labels=[text for _, text in thin], fontsize=7.5)
-    axes.set_xticks([at for at, _ in marks], minor=True, labels=["" for _ in marks])
-    axes.set_ylim(0, 100)
-    axes.set_xlabel("time, at most")
-    axes.set_ylabel("jobs [%]")
-    axes.set_title("Run times and estimates" if len(curves) > 1 else "Run times", loc="left", weight="bold")
-    if len(curves) > 1:
-        axes.legend(frameon=False, loc="upper left", handlelength=1.6, borderaxespad=0.2)
-    _quiet(axes, "both")
-
-
-def _accuracy(axes: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    axes.set_title("Run time / estimate", loc="left", weight="bold")
-    if _no_estimates(found):
-        _empty(axes, "every estimate is the run time:\nthe log seems to have none")
-        return
-    counts = found["estimates"]["accuracy_counts"]
-    ran = sum(counts)
-    parts = len(counts) - 1
-    heights = [100 * count / ran for count in counts]
-    axes.bar([k + 0.5 for k in range(parts)], heights[:-1], 0.85, color=canvas.PALETTE[0])
-    axes.bar([parts + 2.0], heights[-1:], 1.4, color="#F8CBA8", edgecolor=canvas.PALETTE[1], hatch="////")
-    places = [0, parts / 4, parts / 2, 3 * parts / 4, parts]
-    axes.set_xticks(places, labels=["0", "25", "50", "75", "100"])
-    axes.annotate(f"longer:\n{heights[-1]:.1f} %", (parts + 2.0, heights[-1]), ha="center", va="bottom", **_small())
-    axes.set_xlabel("run time in % of the estimate")
-    axes.set_ylabel("jobs [%]")
-    limit = 100 * found["estimates"]["at_limit"] / ran
-    axes.annotate(
-        f"{limit:.1f} % end at the limit (99 to 101 %)",
-        (0.99, 0.97),
-        xycoords="axes fraction",
-        ha="right",
-        va="top",
-        **_small(),
-    )
-    axes.set_ylim(0, 1.12 * max(heights))
-    axes.set_xlim(-0.5, parts + 3.6)
-    _quiet(axes, "y")
-
-
-def _users(axes: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    axes.set_title("Users", loc="left", weight="bold")
-    users = found["users"]
-    if users is None:
-        _empty(axes, "the log names no users")
-        return
-    ranks = [row[0] for row in users["curve"]]
-    mark: Any = {"markersize": 2.5, "linewidth": 1.5}
-    axes.plot(ranks, [100 * row[1] for row in users["curve"]], "o-", color=canvas.PALETTE[0], label="jobs", **mark)
-    axes.plot(ranks, [100 * row[2] for row in users["curve"]], "s--", color=canvas.PALETTE[1], label="work", **mark)
-    axes.set_xscale("log")
-    last = ranks[-1]
-    ticks = [n for k in range(9) for n in (10**k, 3 * 10**k) if n <= last]
-    axes.set_xticks(ticks, labels=[f"{n}" if n < 10_000 else f"{n:.0e}" for n in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_ylim(0, 103)
-    axes.set_xlabel("most active users")
-    axes.set_ylabel("share [%]")
-    axes.set_title(f"half of the jobs: {users['half']} of {users['users']:,}", loc="right", **_small())
-    axes.legend(frameon=False, loc="lower right", handlelength=1.8)
-    _quiet(axes, "both")
-
-
-def _classes(axes: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures import canvas
-
-    axes.set_title("Classes", loc="left", weight="bold")
-    present = [(kind, found[key]) for key, kind in _KINDS if found[key]]
-    if not present:
-        _empty(axes, "the log has no status,\nqueue, partition or QOS")
-        return
-    room = max(2, (_CLASS_BARS - len(present)) // len(present))
-    labels: list[str] = []
-    for kind, rows in present:
-        shown = rows if len(rows) <= room else rows[: room - 1]
-        others = sum(row["jobs"] for row in rows) - sum(row["jobs"] for row in shown)
-        bars = [(_short(_class_name(row), 18), row["jobs"]) for row in shown]
-        labels.append(kind)
-        for name, jobs in [*bars, *([(f"{len(rows) - len(shown)} others", others)] if others else [])]:
-            share = 100 * jobs / found["jobs"]
-            place = len(labels)
-            axes.barh(place, share, 0.75, color=canvas.PALETTE[0])
-            axes.annotate(
-                f"{share:.1f}" if share >= 0.05 else "< 0.1",
-                (share, place),
-                xytext=(2, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=6.5,
-            )
-            labels.append(name)
-    axes.set_yticks(range(len(labels)), labels=labels, fontsize=7)
-    for text in axes.get_yticklabels():
-        text.set_fontweight("bold" if text.get_text() in {kind for kind, _ in present} else "normal")
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(max(len(labels), _CLASS_BARS) - 0.4, -0.6)
-    axes.set_xlim(0, 122)
-    axes.set_xticks([0, 50, 100])
-    axes.set_xlabel("jobs [%]")
-    _quiet(axes, "x")
-
-
-def _class_name(row: Mapping[str, Any]) -> str:
-    return str(row["name"] or (row["number"] if row["number"] >= 0 else "none"))
-
-
-def _no_estimates(found: Mapping[str, Any]) -> bool:
-    return bool(found["estimates"]["exact"] == sum(found["estimates"]["accuracy_counts"]))
 
 
 def _large(number: float) -> str:
@@ -414,36 +110,3 @@ def _large(number: float) -> str:
         if number >= size:
             return f"{number / size:.3g} {unit}"
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def _empty(axes: Axes, text: str) -> None:
-    from traces.figures import canvas
-
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=canvas.GREY)
-
-
-def _small() -> dict[str, Any]:
-    from traces.figures import canvas
-
-    return {"color": canvas.GREY, "fontsize": 7}
-
-
-def _count(number: int) -> str:
-    """A power of two, short: 512, 1k, 64k, 2M."""
-    for unit, size in (("M", 2**20), ("k", 2**10)):
-        if number >= size:
-            return f"{number // size}{unit}"
-    return f"{number}"
-
-
-def _short(text: str, most: int) -> str:
-    text = text.replace("$", r"\$")
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _quiet(axes: Axes, grid: Literal["both", "x", "y"]) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.set_axisbelow(True)
-    axes.grid(axis=grid, color="#e6e6e6", linewidth=0.6)
