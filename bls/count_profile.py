@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["PROFILE_NEVER", "profile_add", "profile_earliest", "profile_fits", "profile_move", "profile_pack"]
+__all__ = ["PROFILE_NEVER", "profile_add", "profile_earliest", "profile_move", "profile_pack"]
 
 #: The instant that never comes: the end of what lasts for ever.
 PROFILE_NEVER = 2**63 - 1
@@ -97,18 +97,6 @@ def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: 
     if lo > first:
         end -= _join(ns, free, lo, end)
     return end
-
-
-@compiled(borrows=True)
-def profile_fits(ns: Array, free: Array, first: int, end: int, n: int, length: int) -> bool:
-    """Whether ``n`` cores are free from the first slice's instant on for ``length``."""
-    stop = ns[first] + length
-    k = first
-    while k < end and (k == first or ns[k] < stop):
-        if free[k] < n:
-            return False
-        k += 1
-    return True
 
 
 @compiled(borrows=True)

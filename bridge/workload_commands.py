@@ -77,7 +77,7 @@ def info_command(
         from traces.figures.workload_overview import draw_overview
 
         _say(f"figure: {draw_overview(described, Path(plot))}")
-    print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else described)
+    print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else str(described).rstrip("\n"))
 
 
 @workload_app.command(
@@ -282,7 +282,7 @@ def generate_command(
             raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
         check_file(Path(requests), force, "--requests")
     source, made = generated(wanted, reader)
-    save(made, target, force, _say)
+    save(made, target, force, _say, made=True)
     if requests is not None:
         _say(f"requests: {write_requests(made, Path(requests), force)}")
     _say(f"made with seed {seed}: {target}")

@@ -71,14 +71,15 @@ def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o
     return target
 
 
-def save(workload: Workload, target: Path, force: bool, say: Callable[[str], None]) -> None:
-    """Write a workload as SWF, whole or not at all; what the format cannot hold is said."""
+def save(workload: Workload, target: Path, force: bool, say: Callable[[str], None], *, made: bool = False) -> None:
+    """Write a workload as SWF, whole or not at all; what the format cannot hold is said, and of what it was read, if it was."""
     from bls.workloads.write_swf import write_swf
 
     with fresh_file(target, force) as partial:
         lost = write_swf(workload, partial)
     rejects = f"; rejected: {rejects_text(workload.rejects)}" if any(workload.rejects.values()) else ""
-    say(f"workload: {len(workload)} jobs written of {workload.n_lines} lines read{rejects}")
+    read = "" if made else f" of {workload.n_lines} lines read{rejects}"
+    say(f"workload: {len(workload)} jobs written{read}")
     _say_lost(lost, say)
 
 

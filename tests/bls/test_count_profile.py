@@ -12,7 +12,6 @@ from bls.count_profile import (
     PROFILE_NEVER,
     profile_add,
     profile_earliest,
-    profile_fits,
     profile_move,
     profile_pack,
 )
@@ -76,7 +75,7 @@ def test_it_says_what_a_list_of_instants_says(data: st.DataObject) -> None:
         both.check()
     n, length = data.draw(st.integers(1, N_CORES)), data.draw(st.integers(1, 12))
     kept = (both.ns, both.cores, both.first, both.end, n, length)
-    assert profile_fits(*kept) == both.fits(both.now, n, length)
+    assert (profile_earliest(*kept, both.now + 1) == both.now) == both.fits(both.now, n, length)
     before = data.draw(st.integers(both.now, HORIZON) | st.just(PROFILE_NEVER))
     slots = [t for t in range(both.now, HORIZON) if both.fits(t, n, length) and t < before]
     assert profile_earliest(*kept, before) == min(slots, default=PROFILE_NEVER)
@@ -106,6 +105,6 @@ def test_the_longest_jobs_fit_the_latest_slots() -> None:
     both, longest = Both(), 2**62 - 1
     both.end = profile_add(both.ns, both.cores, 0, both.end, 0, 2**62, -N_CORES)
     assert profile_earliest(both.ns, both.cores, 0, both.end, 1, longest, PROFILE_NEVER) == 2**62
-    assert not profile_fits(both.ns, both.cores, 0, both.end, 1, longest)
+    assert profile_earliest(both.ns, both.cores, 0, both.end, 1, longest, 1) == PROFILE_NEVER
     both.end = profile_add(both.ns, both.cores, 0, both.end, 2**62, 2**62 + longest, -N_CORES)
     assert profile_earliest(both.ns, both.cores, 0, both.end, 1, 1, PROFILE_NEVER) == PROFILE_NEVER
