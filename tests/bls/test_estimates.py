@@ -524,7 +524,20 @@ def test_run_says_what_it_planned_with(here: Path) -> None:
 
 
 def test_grid(here: Path) -> None:
-    words = ("grid", "log.swf", "--bls", "sjf,fcfs", "--als", "recorded", "--backfill", "easy", "--out", "g")
+    words = (
+        "grid",
+        "log.swf",
+        "--bls",
+        "sjf,fcfs",
+        "--als",
+        "recorded",
+        "--backfill",
+        "easy",
+        "--workers",
+        1,
+        "--out",
+        "g",
+    )
     assert twolevel(*words, "--estimates", "last-two").code == 0
     assert twolevel(*words[:-1], "h", "--estimates", "nobody").code == 2
 

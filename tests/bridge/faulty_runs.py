@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,13 @@ def workers(ancestor: int | None = None) -> list[int]:
 
 
 def servers(ancestor: int | None = None) -> list[int]:
-    """The fork servers: what was started directly, whether or not it has got its name yet."""
-    return [pid for pid, (parent, _) in _living().items() if parent == (ancestor or os.getpid())]
+    """The fork servers: what was started directly, whether or not it has got its name yet.
+
+    But for the process that looks after the semaphores of this one, if an earlier test has used any.
+    """
+    tracker: Any = resource_tracker
+    others = {tracker._resource_tracker._pid}
+    return [pid for pid, (parent, _) in _living().items() if parent == (ancestor or os.getpid()) and pid not in others]
 
 
 def strike(pids: Iterable[int], number: signal.Signals = signal.SIGKILL) -> None:
