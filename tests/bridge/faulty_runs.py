@@ -54,8 +54,11 @@ def assert_same(result: bridge.Result, reference: bridge.Result) -> None:
 def _living() -> dict[int, tuple[int, str]]:
     # Parent and name by process id.
     found = {}
+    # Not ours is the process that looks after this one's semaphores, if an earlier test has used any.
+    tracker: Any = resource_tracker
+    looks_after_semaphores = tracker._resource_tracker._pid
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
+        if entry.name.isdigit() and int(entry.name) != looks_after_semaphores:
             try:
                 head, _, tail = (entry / "stat").read_text().rpartition(")")
             except OSError:  # it has just ended
@@ -80,13 +83,8 @@ def workers(ancestor: int | None = None) -> list[int]:
 
 
 def servers(ancestor: int | None = None) -> list[int]:
-    """The fork servers: what was started directly, whether or not it has got its name yet.
-
-    But for the process that looks after the semaphores of this one, if an earlier test has used any.
-    """
-    tracker: Any = resource_tracker
-    others = {tracker._resource_tracker._pid}
-    return [pid for pid, (parent, _) in _living().items() if parent == (ancestor or os.getpid()) and pid not in others]
+    """The fork servers: what was started directly, whether or not it has got its name yet."""
+    return [pid for pid, (parent, _) in _living().items() if parent == (ancestor or os.getpid())]
 
 
 def strike(pids: Iterable[int], number: signal.Signals = signal.SIGKILL) -> None:
