@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from batch_cases import BatchCase
 from batch_drives import engine_of
 from hypothesis import given, settings
@@ -13,10 +15,13 @@ from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine, Rules
 
 from bls import batch_state as b
+from bls.allocators import PLACE
+from bls.allocators.contract import allocator_kernel
 from bls.batch_state import BatchState
+from bls.core_offer import earliest_place
 from bls.core_profile import hold_cores, move_profile
 from bls.free_cores import new_free
-from traces.compiled import Array, compiled
+from traces.compiled import Array, as_value, compiled
 
 HORIZON = 60
 
@@ -185,3 +190,58 @@ def test_a_unit_may_lie_in_several_intervals_of_its_host() -> None:
         _, _, amounts = said(state.cores_profile, 0)
         assert amounts == [x for units in hosts for x in (GPUS, MEMORY - 2 * units)] + [LICENCES - 1]
         assert said(state.cores_profile, 9)[1] == sum(SIZES)
+
+
+# ---- which slices a job is asked about ----
+
+
+@allocator_kernel
+def few_or_none(
+    number: int,
+    n_cores: int,
+    unit_cores: int,
+    limit: int,
+    words: Any,
+    starts: Any,
+    host_first: Any,
+    host_free: Any,
+    switch_lo: Any,
+    switch_hi: Any,
+    wanted_lo: Any,
+    wanted_hi: Any,
+    parameters: Any,
+    out_lo: Any,
+    out_hi: Any,
+) -> int:
+    """Core 33, for a job that accepts any number of switches and is not offered core 0."""
+    if limit > 0 or words[0] & 1 != 0:
+        return 0
+    out_lo[0], out_hi[0] = 33, 34
+    return 1
+
+
+@compiled(borrows=True)
+def slot(state: BatchState, place: Callable[..., int], job: int, out_lo: Array, out_hi: Array) -> int:
+    return earliest_place(state, state.cores_profile, place, job, b.NEVER, out_lo, out_hi)[0]
+
+
+@pytest.mark.parametrize(("job", "limit", "found"), [(0, 0, b.NEVER), (1, 0, 20), (0, 1, 30), (0, 2, 30)])
+def test_where_nothing_is_given_back_only_some_are_asked(job: int, limit: int, found: int) -> None:
+    """Core 0 is taken at 20, core 1 at 30: nothing comes free, so that job 0, which needs only cores, is not asked again.
+
+    Job 1 is, since it has memory: what is left of a host for it may be other cores. So is job 0 at 30, where it has waited
+    for 25 to be on few switches.
+    """
+    state = new_state()
+    profile = state.cores_profile
+    width = {name: np.zeros_like(getattr(profile, name)) for name in ("words", "hosts", "amounts")}
+    state = state._replace(
+        **{f"{when}_{name}": array.copy() for when in ("later", "offered") for name, array in width.items()},
+        passing_amounts=width["amounts"].copy(),
+    )
+    for core, begin in ((0, 20), (1, 30)):
+        hold(state, -1, *intervals(frozenset({core})), begin, b.NEVER, -1)
+    state.jobs[b.LIMIT, job], state.jobs[b.ELIGIBLE, job] = limit, 0
+    state.counters[b.SWITCH_WAIT] = 25
+    room = np.zeros(8, np.int64)
+    assert slot(state, as_value(few_or_none, PLACE), job, room, room.copy()) == found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +284,15 @@ def test_memory_does_not_grow_with_the_jobs_that_have_ended() -> None:
         return grown
 
     assert grown(4_000) < grown(400) + 20_000  # bytes
+
+
+def test_a_run_that_nobody_looked_at_is_freed_at_once() -> None:
+    """Without the collector of cycles: many runs of a long log in one process would else pile up."""
+    gc.disable()
+    try:
+        one = done(simulator())
+        still_there = weakref.ref(one)
+        del one
+        assert still_there() is None
+    finally:
+        gc.enable()
