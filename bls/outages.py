@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bls.given_file import read_csv
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
+from traces.given_file import read_csv
 from traces.ranges import whole
 from traces.time import MAX_NS, NS_PER_S, parse_duration_ns
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from bls.accasim_system import PROCESSOR_GFLOPS, parse_accasim
 from bls.amounts import Amounts, amounts, given_names
-from bls.given_file import read_text
 from bls.instants import given_duration_ns
 from bls.partitions import Partition
 from bls.platform_toml import platform_text
 from bls.switches import Switch, Topology, printable_name, topology
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
+from traces.given_file import read_text
 from traces.intervals import parse_intervals
 from traces.ledger import Machine
 from traces.ranges import real, whole
@@ -192,6 +192,13 @@ class Platform:
         found = np.concatenate(([0], np.cumsum(cores))).astype(np.int64)
         found.flags.writeable = False
         return found
+
+    @cached_property
+    def core_host(self) -> Array:
+        """The host of each core: int64, shape (n_cores,), read-only."""
+        hosts = np.repeat(np.arange(self.n_hosts), np.diff(self.first_core))
+        hosts.flags.writeable = False
+        return hosts
 
     @cached_property
     def resource_names(self) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bls.given_file import read_given
 from traces.errors import InputError, one_of, shown
+from traces.given_file import read_given
 
 __all__ = ["PriorityFile", "load_priority_file", "parse_priority_file"]
 

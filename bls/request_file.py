@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from bls.amounts import MEMORY, MEMORY_UNITS_KB, memory_unit
-from bls.given_file import read_csv
 from bls.workload import Workload
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
+from traces.given_file import read_csv
 
 __all__ = ["read_request_file"]
 

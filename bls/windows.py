@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bls.given_file import read_text
 from bls.instants import given_instant_ns
 from bls.switches import printable_name
 from bls.workload import Workload
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
+from traces.given_file import read_text
 from traces.intervals import intervals_text, parse_intervals
 from traces.time import format_ns
 

@@ -35,13 +35,13 @@ from bls.policies.f4 import F4
 from bls.policies.fcfs import Fcfs
 from bls.policies.ljf import Ljf
 from bls.policies.multifactor import multifactor
-from bls.policies.naming import split_names, split_parameters, with_parameters
 from bls.policies.reject import Reject
 from bls.policies.saf import Saf
 from bls.policies.sjf import Sjf
 from bls.policies.unicef import UNICEF
 from bls.policies.wfp3 import WFP3
 from traces.errors import PluginError
+from traces.naming import split_names, split_parameters, with_parameters
 from traces.plugins import resolve
 
 __all__ = [
@@ -118,4 +118,4 @@ def policy(name: str, *, where: str = "--bls") -> AnyPolicy:
         raise PluginError(
             f"{where}: {plain} has no keys(jobs), no scored(jobs) and no decide(view); allowed: one of them"
         )
-    return with_parameters(found, parameters, where) if parameters else found
+    return with_parameters(found, parameters, where, "batch policy") if parameters else found

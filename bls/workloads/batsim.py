@@ -41,10 +41,10 @@ import os
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from bls.given_file import GivenFile
 from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from bls.workloads.job_rows import JobRows, Names, exact_ns
 from traces.errors import InputError, shown
+from traces.given_file import GivenFile
 from traces.time import MAX_NS
 
 __all__ = ["RUN_TIME_NOT_KNOWN", "UNKNOWN_PROFILE", "read_batsim"]

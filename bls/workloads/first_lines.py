@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from bls.given_file import GivenFile
 from traces.errors import InputError
+from traces.given_file import GivenFile
 
 __all__ = ["format_by_content"]
 

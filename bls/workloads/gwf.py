@@ -41,9 +41,9 @@ from __future__ import annotations
 
 import os
 
-from bls.given_file import GivenFile
 from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from bls.workloads.job_rows import JobRows, Names, kilobytes, number, seconds_ns, text_lines, whole
+from traces.given_file import GivenFile
 from traces.time import MAX_NS, NS_PER_S
 
 __all__ = ["read_gwf"]

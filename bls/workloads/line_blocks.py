@@ -25,7 +25,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Readable(Protocol):
-    """What text is read from: a binary file, ``io.BytesIO`` or ``bls.given_file.GivenFile``."""
+    """What text is read from: a binary file, ``io.BytesIO`` or ``traces.given_file.GivenFile``."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
         """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""

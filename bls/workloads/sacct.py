@@ -58,10 +58,10 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from bls.given_file import GivenFile
 from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from bls.workloads.job_rows import JobRows, Names, exact_ns, kilobytes, number, seconds_ns, text_lines, whole
 from bls.workloads.sacct_columns import Columns
+from traces.given_file import GivenFile
 from traces.time import MAX_NS, NS_PER_S
 
 __all__ = ["JOB_STEP", "NOT_ENDED", "job_number", "memory_kb", "read_sacct", "time_ns", "timespan_ns"]

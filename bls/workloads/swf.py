@@ -64,12 +64,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from bls.columns import NAME_LENGTH
-from bls.given_file import GivenFile
 from bls.log_header import NAMED_FIELD
 from bls.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from bls.workloads.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
 from traces.compiled import Array, compiled
+from traces.given_file import GivenFile
 from traces.time import MAX_NS
 
 __all__ = ["parse_swf", "read_swf"]

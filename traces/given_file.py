@@ -72,7 +72,8 @@ def _unreadable(source: str, error: OSError | ValueError, kind: str) -> InputErr
     if isinstance(error, FileNotFoundError):
         return InputError(f"{source}: no such file")
     if isinstance(error, IsADirectoryError):
-        return InputError(f"{source}: is a directory, not a {kind}")
+        article = "an" if kind[0] in "aeiou" else "a"
+        return InputError(f"{source}: is a directory, not {article} {kind}")
     return InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 

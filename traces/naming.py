@@ -1,4 +1,4 @@
-"""How a policy is written on the command line, beyond its name: parameters, and several policies in a row."""
+"""How a plug-in is written on the command line, beyond its name: parameters, and several plug-ins in a row."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 
 def split_names(text: str) -> list[str]:
-    """The policies of a list separated by commas.
+    """The plug-ins of a list separated by commas.
 
-    A comma within parentheses belongs to an expression, one before ``key=`` to the parameters of the policy before it.
+    A comma within parentheses belongs to an expression, one before ``key=`` to the parameters of the plug-in before it.
 
     Examples
     --------
@@ -51,60 +51,62 @@ def split_parameters(name: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (name, "")
 
 
-def with_parameters(policy: P, text: str, where: str) -> P:
-    """The policy with other parameters.
+def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
+    """The plug-in with other parameters.
 
     Parameters
     ----------
-    policy : frozen dataclass
+    plug_in : frozen dataclass
         Its parameters are its fields that are numbers, words or true/false, but for ``name``. A field ``x_ns`` is given as
         the duration ``x``.
     text : str
         ``key=value,key=value``.
     where : str
         For errors.
+    kind : str
+        What it is, for errors, as ``batch policy``.
 
     Raises
     ------
     InputError
         If a parameter is unknown, given twice, or cannot be what it is said to be.
     PluginError
-        If the policy cannot be made with them.
+        If the plug-in cannot be made with them.
     """
-    known = _known(policy)
-    name = getattr(policy, "name", type(policy).__name__)
+    known = _known(plug_in)
+    name = getattr(plug_in, "name", type(plug_in).__name__)
     given: dict[str, Any] = {}
     for part in text.split(","):
         key, equals, value = (word.strip() for word in part.partition("="))
         if not equals:
             raise InputError(f"{where}: {shown(part)} is not a parameter; allowed: key=value, separated by commas")
         if not known:
-            raise InputError(f"{where}: batch policy {name} has no parameter {shown(key)}; it has none")
+            raise InputError(f"{where}: {kind} {name} has no parameter {shown(key)}; it has none")
         if key not in known:
-            raise one_of(f"parameter of batch policy {name}", key, known, where)
+            raise one_of(f"parameter of {kind} {name}", key, known, where)
         of, expected = known[key]
         if of in given:
-            raise InputError(f"{where}: parameter {key} of batch policy {name} is given twice")
+            raise InputError(f"{where}: parameter {key} of {kind} {name} is given twice")
         given[of] = _value(value, expected, of, f"{where}: {name}:{key}")
     try:
-        return replace(policy, **given)  # type: ignore[type-var]
+        return replace(plug_in, **given)  # type: ignore[type-var]
     except TwolevelError:
         raise
     except Exception as error:
         raise PluginError(f"{where}: {name}:{text} cannot be made: {type(error).__name__}: {error}") from error
 
 
-def _known(policy: object) -> dict[str, tuple[str, type]]:
+def _known(plug_in: object) -> dict[str, tuple[str, type]]:
     # The parameters: by the name that is written, the field and its type.
-    if not is_dataclass(policy) or isinstance(policy, type):
+    if not is_dataclass(plug_in) or isinstance(plug_in, type):
         return {}
     try:
-        hints = get_type_hints(type(policy))
+        hints = get_type_hints(type(plug_in))
     except Exception:  # a plug-in's annotations may name what only a type checker imports
         hints = {}
     known = {}
-    for field in fields(policy):
-        expected = hints.get(field.name, type(getattr(policy, field.name)))
+    for field in fields(plug_in):
+        expected = hints.get(field.name, type(getattr(plug_in, field.name)))
         if get_origin(expected) in (Union, UnionType):
             others = [option for option in get_args(expected) if option is not NoneType]
             expected = others[0] if len(others) == 1 else expected
