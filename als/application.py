@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from als import engine
-from als.techniques import NEXT_CHUNK, Technique
-from traces.compiled import Array, as_value
+from als import engine_state as s
+from als.rule_table import Rules
+from als.streams import fill_round_keys
+from als.techniques import TECHNIQUES, AnyTechnique
+from traces.compiled import Array
 from traces.errors import InputError, PluginError, shown
+from traces.ranges import whole
 from traces.time import MAX_NS
 
-__all__ = ["Application"]
+__all__ = ["Application", "application_fault"]
+
+#: Longest time that a message may take, ns.
+MAX_LATENCY_NS = 10**12
 
 
 class Application:
@@ -23,17 +32,29 @@ class Application:
     lengths_gflop : array of float64, shape (N,)
         Work of each task, > 0 and finite; N >= 1.
     core_speed_gflops : array of float64, shape (P,)
-        Speed of each core, > 0 and finite; P >= 1.
-    technique : Technique
-        Which core gets which tasks.
+        Speed of each core, finite; P >= 1. A core of speed 0 is not there until :meth:`set_speed` gives it one.
+    technique : Technique or Selection, optional
+        Which core gets which tasks; not with ``phases``.
     start_ns : int
         The job's start on the one simulated clock.
     overhead_ns : int
-        What a core pays before each chunk.
+        What a chunk costs before its tasks.
+    latency_ns : array of int64, shape (P,), optional
+        What a message between each core and the master takes, 0 to ``MAX_LATENCY_NS``; default 0.
+    master : bool
+        Whether the master pays the overhead, one request after another, and not each core for itself.
     core_number : array of int64, shape (P,), optional
         What the task records call each core; default 0 … P-1.
     keep_tasks : bool
         Whether to keep the task records.
+    phases : sequence of (Technique, Selection or None), optional
+        What the application consists of, in order: loops by their techniques, and None for a serial part, whose one task
+        the first core computes alone. The next begins when all cores have ended one. Default: one loop.
+    part_tasks : sequence or array of int, optional
+        How many of the tasks each part has, in order; the phases are repeated until there are so many parts. Default: one
+        part.
+    seed, job : int
+        Key of the stream that random techniques draw from.
 
     Raises
     ------
@@ -56,83 +77,132 @@ class Application:
         self,
         lengths_gflop: Array | list[float],
         core_speed_gflops: Array | list[float],
-        technique: Technique,
+        technique: AnyTechnique | None = None,
         *,
         start_ns: int = 0,
         overhead_ns: int = 0,
+        latency_ns: Array | list[int] | None = None,
+        master: bool = False,
         core_number: Array | None = None,
         keep_tasks: bool = True,
+        phases: Sequence[AnyTechnique | None] | None = None,
+        part_tasks: Sequence[int] | Array | None = None,
+        seed: int = 0,
+        job: int = 0,
     ) -> None:
         lengths = np.asarray(lengths_gflop, np.float64)
         speed = np.asarray(core_speed_gflops, np.float64)
-        for name, values in (("lengths_gflop", lengths), ("core_speed_gflops", speed)):
-            if values.ndim != 1 or len(values) == 0 or not (np.isfinite(values).all() and (values > 0).all()):
-                raise InputError(f"{name}: allowed: at least one number, all finite and above 0")
-        if not 0 <= start_ns <= MAX_NS:
-            raise InputError(f"start_ns: {shown(start_ns)}; allowed: 0 to {MAX_NS}")
-        if not 0 <= overhead_ns <= MAX_NS:
-            raise InputError(f"overhead_ns: {shown(overhead_ns)}; allowed: 0 to {MAX_NS}")
-        self.technique = technique
-        numbers = np.arange(len(speed)) if core_number is None else core_number
-        self.state = engine.new_state(lengths, speed, numbers, technique.memo_size, keep_tasks=keep_tasks)
-        try:
-            self._next_chunk = as_value(technique.next_chunk, NEXT_CHUNK)
-        except TypeError as error:
-            raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
-        engine.begin(self.state, start_ns, overhead_ns)
+        if lengths.ndim != 1 or len(lengths) == 0 or not (np.isfinite(lengths).all() and (lengths > 0).all()):
+            raise InputError("lengths_gflop: allowed: at least one number, all finite and above 0")
+        if speed.ndim != 1 or len(speed) == 0 or not (np.isfinite(speed).all() and (speed >= 0).all()):
+            raise InputError("core_speed_gflops: allowed: at least one number, all finite and none below 0")
+        whole("start_ns", start_ns, 0, MAX_NS)
+        whole("overhead_ns", overhead_ns, 0, MAX_NS)
+        messages = np.zeros(len(speed), np.int64) if latency_ns is None else np.asarray(latency_ns, np.int64)
+        if messages.shape != speed.shape or messages.min() < 0 or messages.max() > MAX_LATENCY_NS:
+            raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
+        if (technique is None) == (phases is None):
+            raise InputError("technique: allowed: a technique, or phases that have their own")
+        kinds = (technique,) if phases is None else tuple(phases)
+        part_first = _part_first(kinds, (len(lengths),) if part_tasks is None else part_tasks, len(lengths), len(speed))
+        self._rules = _rules(tuple(kind for kind in kinds if kind is not None))
+        rows = iter(self._rules.row)
+        columns = np.array([[s.SERIAL, 0] if kind is None else [s.LOOP, next(rows)] for kind in kinds], np.int64)
+        self.state = s.new_state(
+            lengths,
+            part_first,
+            columns,
+            self._rules.table,
+            speed,
+            np.arange(len(speed)) if core_number is None else core_number,
+            messages,
+            memo=s.whole_memo(columns, self._rules.table.rules, len(speed)),
+            keep_tasks=keep_tasks,
+            selects=self._rules.selects,
+        )
+        fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
+        engine.begin(self.state, start_ns, overhead_ns, master)
 
     @property
     def now_ns(self) -> int:
         """Everything before this instant has been simulated."""
-        return int(self.state.counters[engine.NOW])
+        return int(self.state.counters[s.NOW])
 
     @property
     def finished(self) -> bool:
         """Whether the last core has finished or the application was stopped."""
-        return int(self.state.counters[engine.STATUS]) in (engine.FINISHED, engine.STOPPED)
+        return int(self.state.counters[s.STATUS]) in (engine.FINISHED, engine.STOPPED)
 
     @property
     def end_ns(self) -> int:
         """When the last core finished; once :attr:`finished`."""
-        return int(engine.end_ns(self.state))
+        return int(self.state.finish_ns.max())
 
     @property
     def stopped(self) -> bool:
         """Whether a stop has cut the application short."""
-        return int(self.state.counters[engine.STATUS]) == engine.STOPPED
+        return int(self.state.counters[s.STATUS]) == engine.STOPPED
 
     @property
     def ran(self) -> int:
         """Tasks that ran, at least in part; once :attr:`finished`."""
-        return int(self.state.counters[engine.RAN])
+        return int(self.state.counters[s.RAN])
 
     @property
     def length_gflop(self) -> float:
         """Sum of the task lengths, in task order."""
-        return float(engine.total_gflop(self.state))
+        return float(np.cumsum(self.state.lengths)[-1])  # one after another, as everywhere
 
     @property
     def chunks(self) -> int:
         """Chunks assigned so far."""
-        return int(self.state.counters[engine.CHUNKS])
+        return int(self.state.counters[s.CHUNKS])
+
+    @property
+    def scheduling_ns(self) -> int:
+        """Time that cores have spent between asking for a chunk and its first task, ns."""
+        return int(self.state.counters[s.SCHEDULING])
+
+    @property
+    def chosen(self) -> dict[str, int]:
+        """How often each candidate of a selection was chosen; empty if there is none."""
+        counts: dict[str, int] = {}
+        for name, count in zip(self._rules.names, self.state.chosen.tolist(), strict=False):
+            if count:
+                counts[name] = counts.get(name, 0) + count
+        return counts
+
+    @property
+    def ahead_chunks(self) -> int:
+        """Chunks that were simulated ahead to choose among techniques."""
+        return int(self.state.counters[s.AHEAD_CHUNKS])
+
+    @property
+    def not_before_ns(self) -> int:
+        """An instant before which it cannot end unless something is changed: the end of the last chunk under way."""
+        state, asking = self.state, int(self.state.counters[s.ASKING])
+        cores = state.ask_core[:asking]
+        held = state.cores[s.HELD_SIZE, cores] > 0
+        ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]
+        return max(self.now_ns, int(ends.max(initial=0)))
 
     def advance(self, until_ns: int | None = None) -> bool:
         """Simulate everything before ``until_ns`` (default: to the end); returns :attr:`finished`."""
-        return self._settle(
-            engine.advance(self.state, self._next_chunk, engine.NEVER if until_ns is None else until_ns)
-        )
+        return self._settle(engine.advance(self.state, engine.NEVER if until_ns is None else until_ns))
 
     def set_speed(self, speed_gflops: float, core: int | None = None) -> None:
         """From now on ``core`` (default: every core) runs at ``speed_gflops``, in the middle of a task too.
 
+        At speed 0 a core is lost: what it has not finished is done again, from each task's beginning, by others.
+
         Raises
         ------
         InputError
-            If the speed is not finite and above 0, or there is no such core.
+            If the speed is not finite and from 0 on, or there is no such core.
         """
         n_cores = len(self.state.speed)
-        if not (math.isfinite(speed_gflops) and speed_gflops > 0):
-            raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite and above 0")
+        if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
+            raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
         if core is not None and not 0 <= core < n_cores:
             raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
         for c in range(n_cores) if core is None else (core,):
@@ -155,19 +225,60 @@ class Application:
         """
         if stop_ns < self.now_ns and not self.finished:
             raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
-        self._settle(engine.run_until_stop(self.state, self._next_chunk, stop_ns))
+        self._settle(engine.run_until_stop(self.state, stop_ns))
         return not self.stopped
 
     def _settle(self, status: int) -> bool:
         if status in (engine.SUSPENDED, engine.FINISHED, engine.STOPPED):
             return status != engine.SUSPENDED
-        raise application_fault(status, self.technique)
+        raise application_fault(status, self.state, self._rules)
 
 
-def application_fault(status: int, technique: Technique, job: str = "") -> Exception:
+@functools.lru_cache(maxsize=64)
+def _rules(techniques: tuple[AnyTechnique, ...]) -> Rules:
+    # Most applications of a process share their techniques.
+    return Rules(techniques or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
+
+
+def _part_first(
+    kinds: Sequence[AnyTechnique | None], part_tasks: Sequence[int] | Array, n_tasks: int, n_cores: int
+) -> Array:
+    if not kinds or len(part_tasks) % len(kinds) or len(part_tasks) == 0:
+        raise InputError(f"part_tasks: {len(part_tasks)} parts; allowed: all {len(kinds)} phases, once or more")
+    for part, tasks in enumerate(part_tasks):
+        whole(f"part_tasks[{part}]", tasks, 1, 1 if kinds[part % len(kinds)] is None else n_tasks)
+    for kind in kinds:
+        if kind is not None and kind.only_cores not in (None, n_cores):
+            raise InputError(f"technique {kind.name}: its parameters are for {kind.only_cores} cores, not {n_cores}")
+    part_first = np.zeros(len(part_tasks) + 1, np.int64)
+    np.cumsum(part_tasks, out=part_first[1:])
+    if part_first[-1] != n_tasks:
+        raise InputError(f"part_tasks: {part_first[-1]} tasks; there are {n_tasks} lengths")
+    return part_first
+
+
+def application_fault(status: int, state: s.ApplicationState, rules: Rules, job: str = "") -> BaseException:
     """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""
+    row = int(state.counters[s.RULE])
+    name, answer, left = rules.names[row], int(state.counters[s.ANSWER]), int(state.counters[s.LEFT])
     if status == engine.ANSWER_OUT_OF_RANGE:
-        return PluginError(f"{job}application technique {technique.name} gave a chunk outside 0 to the remaining tasks")
+        raised = rules.error(row)
+        if isinstance(raised, PluginError):
+            return PluginError(f"{job}{raised}")
+        if raised is not None:
+            return raised
+        return PluginError(
+            f"{job}application technique {name} gave a chunk of {answer}; allowed: 0 to the remaining tasks, {left}"
+        )
+    if status == engine.PLACE_TAKEN:
+        return PluginError(
+            f"{job}application technique {name} chose task {answer}; allowed: tasks of the loop that nobody has"
+        )
     if status == engine.TASKS_LEFT:
-        return PluginError(f"{job}application technique {technique.name} sent every core away with tasks left")
+        return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
+    if status == engine.ALL_LOST:
+        return InputError(
+            f"{job}all of its cores are lost, with {left} tasks left; allowed: cores that come back, or a stop, "
+            "as by --kill-at-walltime"
+        )
     return InputError(f"{job}the application would not end before the last simulated instant, {MAX_NS} ns")

@@ -1,6 +1,8 @@
-"""How well a job's cores were balanced: definitions over the finishing times of its cores.
+"""How well a job's cores were balanced: definitions over the finishing times and busy times of its cores.
 
-t_p is the instant at which core p had nothing more to do, less the job's start. A core that was given nothing has t_p = 0.
+t_p is the instant at which core p had nothing more to do, less the job's start; a core that was given nothing has t_p = 0.
+T is the largest t_p, the job's run time. W_p is the time that core p spent in tasks. P is the number of cores. The means are
+over all P cores, also those that did nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +14,24 @@ import numpy as np
 
 from traces.compiled import Array, compiled
 
-__all__ = ["application_metrics", "finish_cov", "finish_imbalance"]
+__all__ = ["LOOP_METRICS", "application_metrics", "finish_cov", "finish_imbalance", "loop_metrics", "measure"]
+
+#: Names and units of what :func:`measure` finds, in its order; unit 1 is a fraction or a ratio, never a percentage.
+LOOP_METRICS = (
+    ("cov", "1"),
+    ("cov_sample", "1"),
+    ("imbalance", "1"),
+    ("load_balance", "1"),
+    ("percent_imbalance", "1"),
+    ("max_minus_mean_ns", "ns"),
+    ("sakellariou_l_ns", "ns"),
+    ("sakellariou_lr", "1"),
+    ("efficiency", "1"),
+    ("scheduling_ns", "ns"),
+    ("scheduling_share", "1"),
+    ("rounds", "chunks"),
+    ("length_cov", "1"),
+)
 
 
 @compiled()
@@ -72,7 +91,92 @@ def finish_cov(finish_ns: Array, start_ns: int) -> float:
     return math.sqrt(squares / n) / mean
 
 
-def application_metrics(tasks: Array, chunks: Array, imbalance: Array, cov: Array) -> dict[str, Any]:
+@compiled()
+def measure(
+    values: Array,
+    start_ns: int,
+    finish_ns: Array,
+    busy_ns: Array,
+    speed_gflops: Array,
+    total_gflop: float,
+    length_cov: float,
+    scheduling_ns: int,
+    chunks: int,
+) -> None:
+    """Find all :data:`LOOP_METRICS` of one job.
+
+    With t_p, T, W_p and P as above:
+
+    - ``cov``: σ(t)/mean(t) with the population's σ; ``cov_sample`` with the sample's, NaN for P = 1.
+    - ``imbalance``: max(t)/mean(t) - 1. ``load_balance``: mean(t)/max(t), as POP has it.
+    - ``percent_imbalance``: (max(t) - mean(t))/max(t) · P/(P - 1) (DeRose, Homer and Johnson 2007,
+      doi:10.1007/978-3-540-74466-5_17), as a fraction: 1 if one core did everything; 0 for P = 1.
+    - ``max_minus_mean_ns``: max(t) - mean(t).
+    - ``sakellariou_l_ns``: max(W) - ΣW/P. ``sakellariou_lr``: 1 - ΣW/(P·max(W)).
+    - ``efficiency``: work/(T · Σ speed); T_seq/(P·T) where all cores are equal.
+    - ``scheduling_ns`` as given, and ``scheduling_share``, its share of P·T.
+    - ``rounds``: the chunks that were assigned. ``length_cov`` as given.
+
+    Parameters
+    ----------
+    values : float64 (K,)
+        Filled, in the order of :data:`LOOP_METRICS`: all NaN if no core did anything.
+    start_ns : int
+        Start of the job.
+    finish_ns : int64 (P,)
+        Finishing instants, none before the start.
+    busy_ns : int64 (P,)
+        Time that each core spent in tasks: no overhead, no latency, no waiting.
+    speed_gflops : float64 (P,)
+        Speeds of the cores at the job's start. Where they change later, ``efficiency`` is against these, and may pass 1.
+    total_gflop : float
+        Work of the tasks that were done.
+    length_cov : float
+        c.o.v. of the task lengths.
+    scheduling_ns : int
+        Sum over chunks of what it cost to assign them.
+    chunks : int
+        How many were assigned.
+    """
+    n = finish_ns.size
+    last, total = 0, 0.0
+    busiest, busy, speed = 0, 0.0, 0.0
+    for p in range(n):
+        t = finish_ns[p] - start_ns
+        last = max(last, t)
+        total += float(t)
+        busiest = max(busiest, busy_ns[p])
+        busy += float(busy_ns[p])
+        speed += speed_gflops[p]
+    if last == 0:
+        values[:] = math.nan
+        return
+    most, mean = float(last), total / n
+    cov = finish_cov(finish_ns, start_ns)
+    beyond = max(0.0, most - mean)
+    values[0] = cov
+    values[1] = cov * math.sqrt(n / (n - 1.0)) if n > 1 else math.nan
+    values[2] = finish_imbalance(finish_ns, start_ns)
+    values[3] = min(1.0, mean / most)
+    values[4] = beyond / most * (n / (n - 1.0)) if n > 1 else 0.0
+    values[5] = beyond
+    values[6] = max(0.0, float(busiest) - busy / n)
+    values[7] = max(0.0, 1.0 - busy / (n * float(busiest))) if busiest > 0 else math.nan
+    values[8] = total_gflop / (most * 1e-9 * speed) if speed > 0.0 else math.nan
+    values[9] = float(scheduling_ns)
+    values[10] = float(scheduling_ns) / (n * most)
+    values[11] = float(chunks)
+    values[12] = length_cov
+
+
+def loop_metrics(values: Array) -> dict[str, float]:
+    """What :func:`measure` found, by name."""
+    return {name: float(value) for (name, _), value in zip(LOOP_METRICS, values, strict=True)}
+
+
+def application_metrics(
+    tasks: Array, chunks: Array, imbalance: Array, cov: Array, loops: Array | None = None
+) -> dict[str, Any]:
     """Totals and means over jobs of what the application level did.
 
     Parameters
@@ -81,16 +185,20 @@ def application_metrics(tasks: Array, chunks: Array, imbalance: Array, cov: Arra
         Per job.
     imbalance, cov : float64 (n,)
         Per job; all NaN where there was no application level.
+    loops : float64 (K, n), optional
+        Per job what :func:`measure` found, a row a metric; NaN where there was no application level.
 
     Returns
     -------
     dict
         ``tasks``, ``chunks`` (totals) and mean and maximum of ``imbalance`` and ``cov`` over jobs; the last four are
-        None where no job had an application level.
+        None where no job had an application level. With ``loops`` also ``distribution``: for each of
+        :data:`LOOP_METRICS` a dict with ``mean``, ``median``, ``p10``, ``p90`` and ``max`` over the jobs that have it
+        (percentiles linear between neighbours), each None where no job has.
     """
     known = ~np.isnan(imbalance)
     some = bool(known.any())
-    return {
+    figures: dict[str, Any] = {
         "tasks": int(tasks.sum()),
         "chunks": int(chunks.sum()),
         "mean_imbalance": float(imbalance[known].mean()) if some else None,
@@ -98,3 +206,15 @@ def application_metrics(tasks: Array, chunks: Array, imbalance: Array, cov: Arra
         "mean_cov": float(cov[known].mean()) if some else None,
         "max_cov": float(cov[known].max()) if some else None,
     }
+    if loops is not None:
+        names = [name for name, _ in LOOP_METRICS]
+        figures["distribution"] = {name: _distribution(row) for name, row in zip(names, loops, strict=True)}
+    return figures
+
+
+def _distribution(row: Array) -> dict[str, float | None]:
+    known = row[~np.isnan(row)]
+    if len(known) == 0:
+        return dict.fromkeys(("mean", "median", "p10", "p90", "max"))
+    p10, median, p90 = np.percentile(known, [10.0, 50.0, 90.0]).tolist()
+    return {"mean": float(known.mean()), "median": median, "p10": p10, "p90": p90, "max": float(known.max())}

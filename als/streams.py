@@ -1,9 +1,12 @@
-"""Named randomness: one stream of normal numbers per (seed, job number, purpose).
+"""Named randomness: one stream of numbers per (seed, job number, purpose).
 
 A stream is numpy's counter-based generator ``Philox4x64-10`` with key (seed, job number) and counter (block, 0, 0,
 purpose), so that any job's numbers can be drawn anywhere, in any order, without a generator to share. A 64-bit word w
 becomes the uniform number u = (⌊w / 2¹²⌋ + ½) / 2⁵², which is never 0 or 1, and u becomes a normal number by
 the inverse distribution function, so that a draw is one word and nothing is left over.
+
+Words are read by the block of four (:func:`fill_words`) or one at a time (:func:`next_word`), which needs the round keys,
+a cursor (number of the next block, place of the next word in this one, purpose) and room for a block of words.
 
 The same numbers in plain Python::
 
@@ -23,10 +26,24 @@ import numpy as np
 
 from traces.compiled import Array, compiled
 
-__all__ = ["TASK_LENGTHS", "fill_round_keys", "fill_words", "normal_from_word"]
+__all__ = [
+    "APPLICATIONS",
+    "CHUNKS",
+    "CORE_SPEEDS",
+    "TASK_LENGTHS",
+    "fill_round_keys",
+    "fill_words",
+    "next_word",
+    "normal_from_word",
+    "start_stream",
+    "uniform_from_word",
+]
 
-#: The purpose of the stream that task lengths are drawn from.
-TASK_LENGTHS = 1
+# Purposes of streams.
+TASK_LENGTHS = 1  # the lengths of a job's tasks
+CHUNKS = 2  # what a random technique draws for its chunks
+APPLICATIONS = 3  # which application a job is
+CORE_SPEEDS = 4  # noise on a core's speed; the second part of the key is a core
 
 _ROUNDS = 10
 _BUMPS = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
@@ -50,7 +67,7 @@ def _add(a: np.uint64, b_hi: np.uint64, b_lo: np.uint64) -> np.uint64:
     return np.uint64(((high & _LOW) << _U32) | (low & _LOW))
 
 
-@compiled()
+@compiled(borrows=True)
 def fill_round_keys(keys: Array, seed: np.uint64, job: np.uint64) -> None:
     """Write the ten round keys of (seed, job) to ``keys``, uint64 of shape (20,)."""
     k0, k1 = seed, job
@@ -79,7 +96,7 @@ def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
     return np.uint64(((middle & _LOW) << _U32) | (low & _LOW))
 
 
-@compiled()
+@compiled(borrows=True)
 def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
     """Write block number ``block`` = 0, 1, … of a stream: four uint64 words, to ``words[0:4]``."""
     # numpy's generator counts up before it computes, so that its first block has counter 1.
@@ -89,6 +106,41 @@ def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
         h1, l1 = _high(_M1_HI, _M1_LO, c2), _low(_M1_HI, _M1_LO, c2)
         c0, c1, c2, c3 = h1 ^ c1 ^ keys[2 * r], l1, h0 ^ c3 ^ keys[2 * r + 1], l0
     words[0], words[1], words[2], words[3] = c0, c1, c2, c3
+
+
+@compiled(borrows=True)
+def start_stream(cursor: Array, purpose: int) -> None:
+    """Set ``cursor``, int64 of shape (3,), to the beginning of a stream."""
+    cursor[0], cursor[1], cursor[2] = 0, 4, purpose
+
+
+@compiled(borrows=True)
+def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
+    """The next 64-bit word of a stream.
+
+    Parameters
+    ----------
+    keys : uint64 (20,)
+        From :func:`fill_round_keys`.
+    cursor : int64 (3,)
+        Number of the block that is read next, place of the next word in ``words`` (4: none is left), and the purpose;
+        moved on.
+    words : uint64 (4,)
+        The block that is being read.
+    """
+    if cursor[1] == 4:
+        fill_words(words, keys, cursor[0], cursor[2])
+        cursor[0] += 1
+        cursor[1] = 0
+    word: np.uint64 = words[cursor[1]]
+    cursor[1] += 1
+    return word
+
+
+@compiled(borrows=True)
+def uniform_from_word(word: np.uint64) -> float:
+    """The uniform number of a 64-bit word: above 0 and below 1."""
+    return (float(np.int64(word >> _U12)) + 0.5) / 4503599627370496.0
 
 
 @compiled()

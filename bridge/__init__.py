@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bridge.application_level import ApplicationLevel
+    from bridge.application_map import ApplicationMap, load_application_map
     from bridge.couplings import PeerOptions
     from bridge.grid import Grid, run_grid
     from bridge.result import Result
@@ -16,22 +18,28 @@ if TYPE_CHECKING:
     from bridge.simulation import run, simulate
 
 __all__ = [
+    "ApplicationLevel",
+    "ApplicationMap",
     "Grid",
     "Options",
     "PeerOptions",
     "Result",
     "Scenario",
+    "load_application_map",
     "run",
     "run_grid",
     "simulate",
 ]
 
 _HOMES = {
+    "ApplicationLevel": "bridge.application_level",
+    "ApplicationMap": "bridge.application_map",
     "Grid": "bridge.grid",
     "Options": "bridge.scenario",
     "PeerOptions": "bridge.couplings",
     "Result": "bridge.result",
     "Scenario": "bridge.scenario",
+    "load_application_map": "bridge.application_map",
     "run": "bridge.simulation",
     "run_grid": "bridge.grid",
     "simulate": "bridge.simulation",

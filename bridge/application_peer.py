@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
+from als import engine_state as s
 from als.application import Application
-from als.engine import ASKING
+from als.lengths.draw import length_cov
+from als.program import Loop, Program
+from als.program_table import Programs, drawn_program
 from als.tasks import drawn_lengths
-from als.techniques import technique
+from als.techniques import AnyTechnique, technique
 from bridge.messages import (
     ALL_CORES,
     RECORDS_PER_FRAME,
@@ -26,6 +31,7 @@ from bridge.messages import (
     pack_int32,
     pack_int64,
     unpack_float64,
+    unpack_int64,
 )
 from traces.errors import InputError, PluginError
 
@@ -47,6 +53,8 @@ class ApplicationPeer:
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
+        self._techniques: dict[str, AnyTechnique] = {}
+        self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
 
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
@@ -73,19 +81,48 @@ class ApplicationPeer:
     def _begun(self, start: Start) -> _Job:
         recipe = start.recipe
         assert recipe is not None  # the session holds the bridge to what our hello asks for
-        lengths = drawn_lengths(
-            recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
-        )
+        speed = unpack_float64(start.core_speed_gflops)
+        if recipe.program:
+            program, programs = self._program(recipe.program, recipe.variation)
+            lengths, part_tasks = drawn_program(
+                programs, 0, recipe.seed, recipe.job_number, len(speed), recipe.core_gflop
+            )
+            phases = [phase.found_technique() if isinstance(phase, Loop) else None for phase in program.phases]
+        else:
+            lengths = drawn_lengths(
+                recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
+            )
+            phases = [self._technique(start.technique)]
+            part_tasks = np.array([len(lengths)])
         application = Application(
             lengths,
-            unpack_float64(start.core_speed_gflops),
-            technique(start.technique, where="technique"),
+            speed,
             start_ns=start.start_ns,
             overhead_ns=start.overhead_ns,
+            latency_ns=None if start.latency_ns is None else unpack_int64(start.latency_ns),
+            master=start.master,
             keep_tasks=start.records,
+            phases=phases,
+            part_tasks=part_tasks,
+            seed=recipe.seed,
+            job=recipe.job_number,
         )
         job = self._jobs[start.job] = _Job(start, application)
         return job
+
+    def _technique(self, name: str) -> AnyTechnique:
+        known = self._techniques.get(name)
+        if known is None:
+            known = self._techniques[name] = technique(name, where="technique")
+        return known
+
+    def _program(self, text: str, variation: float) -> tuple[Program, Programs]:
+        # Most jobs of a run share a few programs.
+        known = self._programs.get((text, variation))
+        if known is None:
+            program = Program.from_json(text)
+            known = self._programs[text, variation] = (program, Programs([program], variation))
+        return known
 
     def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
         application = job.application
@@ -100,10 +137,11 @@ class ApplicationPeer:
         if stopping:
             assert last is not None
             application.run_to_stop(last)
-        elif not application.advance(last):
+        elif not application.advance(last) and not _only_messages(application):
             assert last is not None
             yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
             return
+        application.advance()  # no more than what cores still have to be told
         yield from self._report(job)
 
     def _report(self, job: _Job) -> Iterator[Message]:
@@ -131,13 +169,28 @@ class ApplicationPeer:
             ran=job.application.ran,
             chunks=job.application.chunks,
             length_gflop=job.application.length_gflop,
+            length_cov=float(length_cov(state.lengths, 0, n)),
             finish_ns=pack_int64(state.finish_ns),
+            busy_ns=pack_int64(state.busy_ns),
+            scheduling_ns=job.application.scheduling_ns,
+            chosen=tuple(state.chosen.tolist()),
+            ahead_chunks=job.application.ahead_chunks,
         )
 
 
+def _only_messages(application: Application) -> bool:
+    """Whether its last task has ended before now, and only requests are under way, to which nothing is left to answer."""
+    state = application.state
+    counters, latency_ns = state.counters, state.latency_ns
+    serial = state.phases[counters[s.PART] % len(state.phases), s.KIND] == s.SERIAL  # which needs no messages
+    if serial or counters[s.LEFT] > 0 or counters[s.PART] < len(state.part_first) - 2:
+        return False
+    ask_ns, cores = (column[: counters[s.ASKING]] for column in (state.ask_ns, state.ask_core))
+    held = state.cores[s.HELD_SIZE, cores] > 0
+    return bool((ask_ns[held] - latency_ns[cores[held]] < application.now_ns).all())
+
+
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
-    """What a suspended job can promise: the last of its cores to ask ends it, unless something is changed before."""
-    state = job.application.state
-    asking = state.ask_ns[: state.counters[ASKING]]
+    """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
     told = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
-    return max(now_ns, min([int(asking.max()), *told]))
+    return max(now_ns, min([job.application.not_before_ns, *told]))

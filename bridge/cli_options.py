@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "TECHNIQUES_HELP",
     "AllocatorOption",
+    "ApplicationsOption",
+    "AssignmentOption",
     "BackfillOption",
     "CancelledOption",
     "ChargeOption",
@@ -18,6 +21,8 @@ __all__ = [
     "ForceOption",
     "EstimatesOption",
     "KillOption",
+    "LatencyOption",
+    "LengthsOption",
     "MaxAttemptsOption",
     "MemoryOption",
     "OnFailureOption",
@@ -30,12 +35,16 @@ __all__ = [
     "SeedOption",
     "SelectOption",
     "SlackOption",
+    "SpeedsOption",
     "SwitchesOption",
     "TasksPerCoreOption",
     "WindowsOption",
     "WorkersOption",
     "WorkloadArgument",
 ]
+
+#: What ``--als`` takes.
+TECHNIQUES_HELP = "static, ss, gss, fac, awf-c …; as fsc:h=1e-6,sigma=0.2; select:NAME,NAME; FILE.py:NAME"
 
 WorkloadArgument = Annotated[
     str,
@@ -53,9 +62,28 @@ SelectOption = Annotated[
 OversizeOption = Annotated[
     str, typer.Option(metavar="HOW", help="Jobs wider than the platform: reject, or clamp to its width.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of all that is drawn: task lengths, failures, random cores.")]
+SeedOption = Annotated[
+    int, typer.Option(help="Seed of all that is drawn: task lengths, shares, speeds, failures, cores.")
+]
 SlackOption = Annotated[float, typer.Option(help="EDF's deadline is submit + SLACK × estimate.")]
-OverheadOption = Annotated[int, typer.Option(metavar="NS", help="What a core pays before each chunk, ns.")]
+LengthsOption = Annotated[
+    str,
+    typer.Option(metavar="SPEC", help="Distribution of task lengths, as gamma:cov=0.5 or file:PATH; default: normal."),
+]
+ApplicationsOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="TOML that says which job computes what: serial parts, loops, steps.")
+]
+OverheadOption = Annotated[int, typer.Option(metavar="NS", help="What each chunk costs before its tasks, ns.")]
+LatencyOption = Annotated[
+    int, typer.Option(metavar="NS", help="What a message between a job's first host and another takes, ns.")
+]
+AssignmentOption = Annotated[
+    str, typer.Option(metavar="HOW", help="Who calculates chunks, and pays: distributed (each core), or master.")
+]
+SpeedsOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="SPEC", help="Core speeds that change, as square:period=60s,low=0.5; may be repeated."),
+]
 TasksPerCoreOption = Annotated[int, typer.Option(metavar="K", help="Mean number of tasks a core of a job.")]
 AllocatorOption = Annotated[str, typer.Option(help="Choice of cores by name (first-fit …), or FILE.py:NAME.")]
 BackfillOption = Annotated[

@@ -9,36 +9,10 @@ from typing import Annotated, Any
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.cli_options import (
-    AllocatorOption,
-    BackfillOption,
-    CancelledOption,
-    ChargeOption,
-    ConservativeOption,
-    CostOption,
-    DependenciesOption,
-    EstimatesOption,
-    FailuresOption,
-    ForceOption,
-    KillOption,
-    MaxAttemptsOption,
-    MemoryOption,
-    OnFailureOption,
-    OutOption,
-    OverheadOption,
-    OversizeOption,
-    PlatformOption,
-    PresetOption,
-    RequestsOption,
-    SeedOption,
-    SelectOption,
-    SlackOption,
-    SwitchesOption,
-    TasksPerCoreOption,
-    WindowsOption,
-    WorkersOption,
-    WorkloadArgument,
-)
+from bridge.cli_bundles import bundled
+from bridge.cli_options import TECHNIQUES_HELP, ForceOption, OutOption, WorkersOption, WorkloadArgument
+from bridge.loop_commands import loop_command
+from bridge.scenario_options import ScenarioOptions
 from bridge.workload_commands import workload_app
 
 __all__ = ["app", "say"]
@@ -70,63 +44,6 @@ def _root(
     ] = False,
 ) -> None:
     """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
-
-
-def _read(workload: str, cancelled: bool = False) -> Any:
-    from bls.workloads import read_workload, sample_path
-
-    return read_workload(sample_path() if workload == "sample" else workload, cancelled=cancelled)
-
-
-def _fitted(log: Any, platform: Any, select: str, oversize: str, preset: bool = False) -> Any:
-    from bridge.scenario import load_workload
-
-    return load_workload(log, platform, selection=select, oversize=oversize, preset=preset)
-
-
-def _rules(
-    backfill: tuple[str, ...],
-    conservative: str | None,
-    kill_at_walltime: bool,
-    estimates: str,
-    on_failure: str,
-    max_attempts: int,
-    charge_decisions: bool,
-    decision_cost: str | None,
-    *,
-    keep_decisions: bool = False,
-) -> Any:
-    from bls.rules import Rules
-    from traces.errors import InputError
-    from traces.time import parse_duration_ns
-
-    if conservative is not None and "conservative" not in backfill:
-        raise InputError(f"--conservative {conservative}: needs --backfill conservative")
-    cost_ns = None if decision_cost is None else parse_duration_ns(decision_cost, "--decision-cost")
-    return Rules(
-        backfill=backfill[0],
-        conservative=conservative or "keep",
-        kill_at_walltime=kill_at_walltime,
-        estimates=estimates,
-        on_failure=on_failure,
-        max_attempts=max_attempts,
-        charge_decisions=charge_decisions,
-        decision_cost_ns=cost_ns,
-        keep_decisions=keep_decisions,
-    )
-
-
-def _around(
-    memory: str,
-    requests: str | None,
-    windows: str | None,
-    failures: str | None,
-    dependencies: bool,
-    switches: str | None,
-) -> Any:
-    from bls.surroundings import Surroundings
-
-    return Surroundings(memory, requests, windows, failures, dependencies, switches)
 
 
 def say(text: str) -> None:
@@ -169,41 +86,17 @@ def _target(out: str, force: bool) -> Path:
     short_help="Simulate a workload.",
     epilog="Example: twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
 )
+@bundled
 def run_command(
+    *,
     workload: WorkloadArgument,
     out: OutOption,
     bls: Annotated[
         str, typer.Option(help="Batch policy by name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME.")
     ] = "fcfs",
-    als: Annotated[
-        str,
-        typer.Option(help="Application technique by name (static, ss, gss, fac …), FILE.py:NAME, or recorded: none."),
-    ] = "static",
+    als: Annotated[str, typer.Option(help=f"Application technique: {TECHNIQUES_HELP}; or recorded: none.")] = "static",
     variation: Annotated[float, typer.Option(help="Task variation factor: σ over µ of task lengths.")] = 0.0,
-    seed: SeedOption = 0,
-    select: SelectOption = "all",
-    oversize: OversizeOption = "reject",
-    platform: PlatformOption = None,
-    tasks_per_core: TasksPerCoreOption = 1,
-    overhead: OverheadOption = 0,
-    slack: SlackOption = 2.0,
-    allocator: AllocatorOption = "first-fit",
-    backfill: BackfillOption = "none",
-    conservative: ConservativeOption = None,
-    kill_at_walltime: KillOption = False,
-    estimates: EstimatesOption = "requested",
-    on_failure: OnFailureOption = "requeue",
-    max_attempts: MaxAttemptsOption = 1000,
-    charge_decisions: ChargeOption = False,
-    decision_cost: CostOption = None,
-    memory: MemoryOption = "none",
-    requests: RequestsOption = None,
-    windows: WindowsOption = None,
-    failures: FailuresOption = None,
-    dependencies: DependenciesOption = False,
-    switches: SwitchesOption = None,
-    preset: PresetOption = False,
-    cancelled: CancelledOption = False,
+    shared: ScenarioOptions,
     coupling: Annotated[str, typer.Option(help="How applications are run: inline, pool or process.")] = "inline",
     workers: WorkersOption = None,
     als_command: Annotated[
@@ -236,44 +129,26 @@ def run_command(
     from bridge.progress import Broadcast
     from bridge.results_directory import fresh_directory
     from bridge.run_record import write_run
-    from bridge.scenario import RECORDED, Options, Scenario, platform_of
+    from bridge.scenario import RECORDED, Scenario
     from bridge.simulation import run
     from traces.errors import InputError
 
     target = _target(out, force)
-    rules = _rules(
-        (backfill,),
-        conservative,
-        kill_at_walltime,
-        estimates,
-        on_failure,
-        max_attempts,
-        charge_decisions,
-        decision_cost,
-        keep_decisions=decisions,
-    )
-    around = _around(memory, requests, windows, failures, dependencies, switches)
-    options = Options(bls, als, variation, tasks_per_core, seed, slack, overhead, allocator, rules, around)
+    options = shared.options(bls, als, variation, keep_decisions=decisions)
     known_coupling(coupling)
     peers = PeerOptions(workers, als_timeout, als_command, socket)
     if tasks and als == RECORDED:
         raise InputError("--tasks: with --als recorded there are no tasks")
-    machine = platform_of(platform)
+    machine = shared.machine()
     _say_compiling()
-    log = _read(workload, cancelled)
-    jobs = _fitted(log, machine, select, oversize, preset)
-    scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
+    jobs, known_jobs = shared.jobs(workload, machine)
+    scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=known_jobs)
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tasks or trace
         result = run(scenario, coupling_name=coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch)
         arguments = {
-            "workload": workload,
-            "select": select,
-            "oversize": oversize,
-            "platform": platform,
-            "preset": preset,
-            "cancelled": cancelled,
+            **shared.source(workload),
             "observe": list(observe or ()),
             "coupling": coupling,
             "workers": workers,
@@ -309,48 +184,29 @@ def watch_command(
     short_help="Simulate every combination of both levels.",
     epilog="Example: twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --out study",
 )
+@bundled
 def grid_command(
+    *,
     workload: WorkloadArgument,
     out: OutOption,
     bls: Annotated[str, typer.Option(help="Batch policies, separated by commas.")] = "fcfs,edf,sjf",
-    als: Annotated[str, typer.Option(help="Application techniques, separated by commas.")] = "static,ss,gss,fac",
+    als: Annotated[
+        str, typer.Option(help=f"Application techniques, separated by commas: {TECHNIQUES_HELP}; recorded.")
+    ] = "static,ss,gss,fac",
     variation: Annotated[
         str, typer.Option(help="Task variation factors, separated by commas.")
     ] = "0,0.1,0.15,0.2,0.25",
-    seed: SeedOption = 0,
-    select: SelectOption = "all",
-    oversize: OversizeOption = "reject",
-    platform: PlatformOption = None,
-    tasks_per_core: TasksPerCoreOption = 1,
-    overhead: OverheadOption = 0,
-    slack: SlackOption = 2.0,
-    allocator: AllocatorOption = "first-fit",
-    backfill: BackfillOption = "none",
-    conservative: ConservativeOption = None,
-    kill_at_walltime: KillOption = False,
-    estimates: EstimatesOption = "requested",
-    on_failure: OnFailureOption = "requeue",
-    max_attempts: MaxAttemptsOption = 1000,
-    charge_decisions: ChargeOption = False,
-    decision_cost: CostOption = None,
-    memory: MemoryOption = "none",
-    requests: RequestsOption = None,
-    windows: WindowsOption = None,
-    failures: FailuresOption = None,
-    dependencies: DependenciesOption = False,
-    switches: SwitchesOption = None,
-    preset: PresetOption = False,
-    cancelled: CancelledOption = False,
+    shared: ScenarioOptions,
     workers: WorkersOption = None,
     force: ForceOption = False,
 ) -> None:
     """Run every combination of policies, techniques and variations; write their table and figures."""
+    from als.techniques import split_techniques
     from bls.policies import split_names
     from bridge.grid import Grid, makespan_table, run_grid
     from bridge.progress import Progress
     from bridge.results_directory import fresh_directory
     from bridge.run_record import write_grid
-    from bridge.scenario import Options, platform_of
     from traces.errors import InputError, shown
 
     target = _target(out, force)
@@ -358,45 +214,32 @@ def grid_command(
         variations = tuple(float(text) for text in _words(variation))
     except ValueError:
         raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
-    depths = _words(backfill)
-    rules = _rules(
-        depths or (backfill,),
-        conservative,
-        kill_at_walltime,
-        estimates,
-        on_failure,
-        max_attempts,
-        charge_decisions,
-        decision_cost,
-    )
-    around = _around(memory, requests, windows, failures, dependencies, switches)
-    options = Options("fcfs", "static", 0.0, tasks_per_core, seed, slack, overhead, allocator, rules, around)
-    grid = Grid(tuple(split_names(bls)), _words(als), variations, options, depths)
-    machine = platform_of(platform)
+    depths = _words(shared.backfill)
+    options = shared.options("fcfs", "static", 0.0, depths)
+    grid = Grid(tuple(split_names(bls)), tuple(split_techniques(als)), variations, options, depths)
+    machine = shared.machine()
     _say_compiling()
-    log = _read(workload, cancelled)
-    jobs = _fitted(log, machine, select, oversize, preset)
+    jobs, known_jobs = shared.jobs(workload, machine)
     with fresh_directory(target, force) as folder, Progress(len(grid), "cells") as watch:
         rows = run_grid(
-            jobs, machine, grid, workers=workers, folder=folder / "cells", watch=watch, known_jobs=log.job_id
+            jobs, machine, grid, workers=workers, folder=folder / "cells", watch=watch, known_jobs=known_jobs
         )
-        arguments = {
-            "workload": workload,
-            "select": select,
-            "oversize": oversize,
-            "platform": platform,
-            "preset": preset,
-            "cancelled": cancelled,
-        }
-        write_grid(rows, grid, jobs, machine, folder, arguments)
+        write_grid(rows, grid, jobs, machine, folder, shared.source(workload))
     _say_jobs(jobs)
-    say(f"makespan of {len(jobs)} jobs on {machine.n_cores} cores, seed {seed}")
+    say(f"makespan of {len(jobs)} jobs on {machine.n_cores} cores, seed {shared.seed}")
     print(makespan_table(rows, grid))
     say(f"results: {target / 'grid.parquet'}; figures: {target / 'makespan.png'}, {target / 'ratio.png'}")
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+app.command(
+    "loop",
+    short_help="Simulate one loop, or print chunk sizes.",
+    epilog="Example: twolevel loop --n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
+)(loop_command)
 
 
 @app.command(

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from als.lengths.draw import length_cov
 from bridge.connection import Connection
 from bridge.launchers import Launcher
 from bridge.messages import (
@@ -29,11 +30,13 @@ from bridge.messages import (
     Promise,
     Quit,
     Records,
+    Resume,
+    Suspended,
     pack_float64,
 )
-from bridge.reception import STRANGERS, Reception
+from bridge.reception import OVER, STRANGERS, Reception
 from bridge.roster import Order, Report, Roster, Worker, changed
-from bridge.session import ConnectionClosed, ConnectionState, ProtocolError
+from bridge.session import ConnectionClosed, ConnectionState, LocalProtocolError, ProtocolError
 from traces.errors import InputError, PeerError
 
 __all__ = ["RETRIES", "Fleet", "Order", "Report"]
@@ -358,8 +361,12 @@ class Fleet:
         while worker.pouring and worker.name in self._workers and not connection.ended:
             order = worker.pouring[0]
             row = order.start.job
-            lengths = worker.lengths[row] = order.lengths()
-            connection.say(changed(order.start, recipe=None, tasks=len(lengths)))
+            lengths, parts = order.lengths()
+            worker.lengths[row] = lengths
+            try:
+                connection.say(changed(order.start, recipe=None, tasks=len(lengths), parts=parts))
+            except LocalProtocolError as error:  # it says so in a line, but of its row
+                raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
             self._hold_to(worker, order)
             for first in range(0, len(lengths), LENGTHS_PER_FRAME):
                 part = pack_float64(lengths[first : first + LENGTHS_PER_FRAME])
@@ -378,12 +385,22 @@ class Fleet:
         elif isinstance(message, Promise):
             self.promises[message.job] = message.not_before_ns
             self._arrived.set()
+        elif isinstance(message, Suspended):
+            self._go_on(worker, message)
         elif isinstance(message, Outcome):
             self._finish(worker, message)
         elif isinstance(message, Failed):
             number = worker.orders[message.job].job_number
             kind = InputError if message.blame == "user" else PeerError
             self.fail(kind(f"job {number}: the application simulator says: {message.reason}"))
+
+    def _go_on(self, worker: Worker, message: Suspended) -> None:
+        # It knew of what happens up to here; now of what happens next.
+        assert worker.connection is not None
+        order = worker.orders[message.job]
+        ahead = order.next_changes(message.now_ns)
+        stop_ns = order.start.stop_ns
+        worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
 
     @staticmethod
     def _check_lengths(worker: Worker, message: Records) -> None:
@@ -403,9 +420,11 @@ class Fleet:
         self._expected -= 1
         self.promises.pop(row, None)
         told = worker.lengths.pop(row, None)
-        # One after the other, as the application engine adds them: another order would be another sum.
-        total = outcome.length_gflop if told is None else float(np.cumsum(told)[-1])
-        self.reports[row] = Report(outcome, worker.records.pop(row, []), total)
+        total, cov = outcome.length_gflop, outcome.length_cov
+        if told is not None:
+            # One after the other, as the application engine adds them: another order would be another sum.
+            total, cov = float(np.cumsum(told)[-1]), float(length_cov(told, 0, len(told)))
+        self.reports[row] = Report(outcome, worker.records.pop(row, []), total, cov)
         self._arrived.set()
         if worker.served == self._jobs_per_worker:
             self._dismiss(worker)
@@ -422,6 +441,8 @@ class Fleet:
     # Connections
 
     def _admit(self, hello: Hello) -> str | None:
+        if self._closing:
+            return OVER
         worker = self._workers.get(hello.worker)
         if worker is None or worker.connection is not None:
             return f"no worker {hello.worker!r} is expected"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -45,6 +46,9 @@ METRICS = (
     "mean_cov",
 )
 
+
+#: The file of a plug-in, alone or among the candidates of a selection.
+_PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")
 
 #: Longest name of a policy in the name of a folder.
 _LONGEST_WORD = 80
@@ -108,7 +112,7 @@ def _run_cell(
     result = run(Scenario.of(workload, platform, options, known_jobs=known_jobs), keep_tasks=False)
     if target is not None:
         target.mkdir(parents=True)
-        write_jobs(result.ledger, target / "jobs.parquet")
+        write_jobs(result.ledger, target / "jobs.parquet", result.further_columns)
     row = {
         "bls": options.bls,
         "backfill": options.rules.backfill,
@@ -125,8 +129,7 @@ def batch_label(bls: str, backfill: str) -> str:
 
 def _word(name: str) -> str:
     # A policy or a technique in the name of a folder: a plug-in FILE.py:NAME is known by its NAME.
-    _, colon, tail = name.partition(".py:")
-    word = quote(tail if colon else name, safe=" +-=,:()*")
+    word = quote(_PLUG_IN_FILE.sub("", name), safe=" +-=,:()*")
     return word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…{sha256(word.encode()).hexdigest()[:8]}"
 
 

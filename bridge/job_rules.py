@@ -19,6 +19,7 @@ from bridge.messages import (
     Lengths,
     Message,
     Outcome,
+    Part,
     Promise,
     Records,
     Resume,
@@ -28,6 +29,7 @@ from bridge.messages import (
     unpack_int32,
     unpack_int64,
 )
+from traces.time import MAX_NS
 
 __all__ = ["RULES", "BrokenRule", "OpenJob"]
 
@@ -52,6 +54,7 @@ class OpenJob:
     ran: int = 0
     last_ns: int = 0
     last_chunk: int = -1
+    loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod
     def begin(cls, start: Start, tasks: Literal["recipe", "lengths"]) -> OpenJob:
@@ -59,8 +62,12 @@ class OpenJob:
         drawn = tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
             raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
-        cores = _positive("core_speed_gflops", start.core_speed_gflops)
+        cores = _positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
         _check_orders(start, start.start_ns, cores)
+        if start.latency_ns is not None:
+            _durations("latency_ns", start.latency_ns, cores)
+        if start.parts is not None:
+            _check_parts(start.parts, start.tasks)
         return cls(
             start=start,
             cores=cores,
@@ -68,6 +75,7 @@ class OpenJob:
             promised_ns=start.start_ns,
             until_ns=start.until_ns,
             stop_ns=start.stop_ns,
+            loses=_takes_away(start),
         )
 
     @property
@@ -99,14 +107,40 @@ def _whole(name: str, column: bytes, size: int = 8) -> int:
     return count
 
 
-def _positive(name: str, column: bytes) -> int:
-    """How many values a float64 column of positive numbers has."""
+def _positive(name: str, column: bytes, lowest: float | None = None) -> int:
+    """How many values a float64 column of positive numbers has, or of numbers from ``lowest`` on."""
     count = _whole(name, column)
     values = unpack_float64(column)
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        if not (values.min() > 0.0 and values.max() < np.inf):
-            raise BrokenRule(f"{name} has a value that is not positive and finite")
+        above = values.min() > 0.0 if lowest is None else values.min() >= lowest
+        if not (above and values.max() < np.inf):
+            what = "positive" if lowest is None else f"at least {lowest:g}"
+            raise BrokenRule(f"{name} has a value that is not {what} and finite")
     return count
+
+
+def _durations(name: str, column: bytes, cores: int) -> None:
+    """Check an int64 column of a duration for each core."""
+    if len(column) != 8 * cores:
+        raise BrokenRule(f"{name} has {len(column)} bytes; {cores} cores need {8 * cores}")
+    values = unpack_int64(column)
+    if values.min() < 0 or values.max() > MAX_NS:
+        raise BrokenRule(f"{name} goes from {values.min()} to {values.max()}; allowed: 0 to {MAX_NS}")
+
+
+def _check_parts(parts: tuple[Part, ...], tasks: int | None) -> None:
+    if tasks is None:
+        raise BrokenRule("parts, but a recipe was asked for, and its program says them")
+    of_parts = sum(part.tasks for part in parts)
+    if of_parts != tasks:
+        raise BrokenRule(f"parts have {of_parts} tasks; the job has {tasks}")
+    for at, part in enumerate(parts):
+        if part.technique is None and part.tasks != 1:
+            raise BrokenRule(f"part {at} is serial and has {part.tasks} tasks; allowed: 1")
+
+
+def _takes_away(message: Start | Resume) -> bool:
+    return any(change.speed_gflops == 0.0 for change in message.changes)
 
 
 def _check_orders(message: Start | Resume, now_ns: int, cores: int) -> None:
@@ -135,6 +169,7 @@ def _lengths(message: Lengths, job: OpenJob) -> None:
 def _resume(message: Resume, job: OpenJob) -> None:
     _check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
+    job.loses = job.loses or _takes_away(message)
     # What was promised without knowing of these holds only up to the first of them.
     if message.changes:
         job.lower_promise(message.changes[0].at_ns)
@@ -220,7 +255,8 @@ def _outcome(message: Outcome, job: OpenJob) -> None:
         )
     if start.tasks is not None and message.tasks != start.tasks:
         raise BrokenRule(f"tasks is {message.tasks}; the job has {start.tasks}")
-    if message.chunks > message.tasks:
+    _durations("busy_ns", message.busy_ns, job.cores)
+    if message.chunks > message.tasks and not job.loses:
         raise BrokenRule(f"chunks is {message.chunks}; allowed: up to tasks, {message.tasks}")
     if message.ran > message.tasks or (message.ran < message.tasks and not message.stopped):
         allowed = "up to" if message.stopped else "in a job that was not stopped, all"

@@ -24,6 +24,7 @@ __all__ = [
     "LENGTHS_PER_FRAME",
     "MAX_CHANGES",
     "MAX_CORES",
+    "MAX_PARTS",
     "MAX_TASKS",
     "MESSAGES",
     "PROTOCOL_VERSION",
@@ -41,6 +42,7 @@ __all__ = [
     "Message",
     "MessageError",
     "Outcome",
+    "Part",
     "Promise",
     "Quit",
     "Recipe",
@@ -65,7 +67,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -75,10 +77,11 @@ WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
 #: The ``core`` of a :class:`Change` that concerns every core of the job.
 ALL_CORES: Final = -1
 
-#: Most cores of one job, tasks of one job, changes in one message.
+#: Most cores of one job, tasks of one job, changes in one message, parts of one job.
 MAX_CORES: Final = 2**20
 MAX_TASKS: Final = 2**31 - 1
 MAX_CHANGES: Final = 2**16
+MAX_PARTS: Final = 2**16
 
 #: Most task lengths in one ``lengths``, most tasks in one ``records``.
 LENGTHS_PER_FRAME: Final = 2**20
@@ -96,6 +99,7 @@ NotNegative = Annotated[float, Meta(ge=0, le=_MAX_FLOAT)]
 Seed = Annotated[int, Meta(ge=0)]  # up to 2**64 - 1, which is all that MessagePack holds
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 TechniqueName = Annotated[str, Meta(min_length=1, max_length=1000)]  # it may be the path of a file
+ProgramText = Annotated[str, Meta(max_length=2**20)]
 Reason = Annotated[str, Meta(max_length=500)]
 CoreColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * MAX_CORES)]
 LengthColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * LENGTHS_PER_FRAME)]
@@ -110,7 +114,7 @@ class Role(StrEnum):
     APPLICATION = "application"
 
 
-class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Map(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A map inside a message."""
 
 
@@ -118,15 +122,15 @@ class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
     """Base of all messages: frozen, built from keywords. Field units and ranges are in ``PROTOCOL.md``."""
 
 
-class Change(Part, frozen=True, kw_only=True):
-    """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed."""
+class Change(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed; at 0 it is lost."""
 
     at_ns: Instant
     core: Annotated[int, Meta(ge=ALL_CORES, lt=MAX_CORES)]
-    speed_gflops: Positive
+    speed_gflops: NotNegative
 
 
-class Recipe(Part, frozen=True, kw_only=True):
+class Recipe(Map, frozen=True, kw_only=True):
     """What an application that draws the job's tasks by itself needs to know."""
 
     seed: Seed
@@ -135,6 +139,15 @@ class Recipe(Part, frozen=True, kw_only=True):
     mean_gflop: Positive
     variation: NotNegative
     total_gflop: Positive
+    core_gflop: Positive
+    program: ProgramText
+
+
+class Part(Map, frozen=True, kw_only=True):
+    """A part of a job: a loop with its technique, or a serial part, which has none."""
+
+    tasks: PositiveCount
+    technique: TechniqueName | None
 
 
 class Hello(Message, frozen=True, kw_only=True):
@@ -186,7 +199,12 @@ class Outcome(Message, frozen=True, kw_only=True):
     ran: Count
     chunks: Count
     length_gflop: Positive
+    length_cov: NotNegative
     finish_ns: CoreColumn
+    busy_ns: CoreColumn
+    scheduling_ns: Key
+    chosen: Annotated[tuple[Count, ...], Meta(max_length=1000)]
+    ahead_chunks: Key
 
 
 class Failed(Message, frozen=True, kw_only=True):
@@ -219,7 +237,10 @@ class Start(Message, frozen=True, kw_only=True):
     start_ns: Instant
     core_speed_gflops: CoreColumn
     technique: TechniqueName
+    parts: Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)] | None
     overhead_ns: Duration
+    latency_ns: CoreColumn | None
+    master: bool
     records: bool
     recipe: Recipe | None
     tasks: PositiveCount | None

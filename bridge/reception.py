@@ -21,7 +21,7 @@ from bridge.messages import PROTOCOL_VERSION, Hello, Refused, Role, Welcome
 from bridge.session import ProtocolError, Refusal, Session
 from traces.errors import InputError, shown
 
-__all__ = ["HELLO_S", "STRANGERS", "Reception"]
+__all__ = ["HELLO_S", "OVER", "STRANGERS", "Reception"]
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -30,6 +30,9 @@ HELLO_S = 10.0
 
 #: How many may be connected without having said hello; of more, the one that has been silent longest must go.
 STRANGERS = 64
+
+#: What is wrong with a hello that comes when everything has been done: not refused, but no longer of use.
+OVER: Final = "the run is over"
 
 #: How many connections the kernel may hold for us before they are accepted.
 _BACKLOG: Final = 4096
@@ -150,6 +153,8 @@ class Reception:
                     connection.say(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
                     return event
                 connection.say(Refused(reason=reason[:500], blame="application"))
+                if reason == OVER:
+                    return None  # one of ours, who is late
             elif isinstance(event, Refusal):
                 connection.say_bytes(event.farewell)
                 reason = f"{event.reason} (to blame: the {event.blame})"

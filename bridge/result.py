@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from als.metrics import application_metrics
+from als.metrics import LOOP_METRICS, application_metrics
 from bls.metrics import batch_metrics, schedule_metrics
 from bls.metrics_schedule import Allocations, Downtime, Schedule
 from bridge.scenario import Scenario
@@ -67,6 +67,66 @@ class BatchNotes:
 
 
 @dataclass(frozen=True, eq=False)
+class ApplicationNotes:
+    """What the application level noted beside the ledger.
+
+    Attributes
+    ----------
+    loops : float64 (rows, len(LOOP_METRICS))
+        ``als.metrics.measure`` of each row; NaN where there was no application level.
+    chosen : (tuple of str, int64 (rows, rules)) or None
+        The names of all rules, and how often each was chosen; None where nothing was to be chosen.
+    ahead_chunks : int64 (rows,)
+        Chunks that were simulated to choose.
+    programs : (tuple of str, int64 (rows,)) or None
+        The names of the applications of a map, and the place of each row's; None where there was no map.
+    """
+
+    loops: Array
+    chosen: tuple[tuple[str, ...], Array] | None
+    ahead_chunks: Array
+    programs: tuple[tuple[str, ...], Array] | None
+
+    @property
+    def further_columns(self) -> dict[str, Any]:
+        """What the table of jobs has of them."""
+        further: dict[str, Any] = {}
+        for place, (name, _) in enumerate(LOOP_METRICS):
+            if name not in ("cov", "imbalance", "rounds"):  # they stand there already, the last one as chunks
+                further[name] = self.loops[:, place]
+        if self.programs is not None:
+            names, place_of = self.programs
+            further["application"] = [names[place] for place in place_of]
+        if self.chosen is not None:
+            rules, counts = self.chosen
+            further["chosen"] = [_chosen(rules, row) for row in counts]
+            further["ahead_chunks"] = self.ahead_chunks
+        return further
+
+    @property
+    def times_chosen(self) -> dict[str, int]:
+        """How often each technique was chosen, over all rows; empty where nothing was to be chosen."""
+        found: dict[str, int] = {}
+        if self.chosen is not None:
+            rules, counts = self.chosen
+            for k in np.flatnonzero(counts.any(axis=0)).tolist():
+                found[rules[k]] = found.get(rules[k], 0) + int(counts[:, k].sum())
+        return found
+
+
+def _chosen(rules: tuple[str, ...], counts: Array) -> str:
+    # As "gss", or, where several were, as "gss 3 fac 1"; two phases may choose among the same names.
+    by_name: dict[str, int] = {}
+    for k in np.flatnonzero(counts):
+        by_name[rules[k]] = by_name.get(rules[k], 0) + int(counts[k])
+    return next(iter(by_name), "") if len(by_name) <= 1 else " ".join(f"{name} {n}" for name, n in by_name.items())
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """What one run did. In a notebook it shows itself.
 
@@ -80,18 +140,29 @@ class Result:
         The coupling's name and what it cost.
     notes : BatchNotes
         What else the batch level has to tell.
+    application_notes : ApplicationNotes
+        What else the application level has to tell.
     """
 
     scenario: Scenario
     ledger: Ledger
     coupling: Mapping[str, Any]
     notes: BatchNotes
+    application_notes: ApplicationNotes
+
+    @property
+    def further_columns(self) -> dict[str, Any]:
+        """What the table of jobs has beside its usual columns."""
+        further: dict[str, Any] = dict(self.notes.further_columns)
+        if self.scenario.technique is not None:
+            further |= self.application_notes.further_columns
+        return further
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row a job (``traces.tables.JOB_COLUMNS``), in workload order; ``fair_start_ns`` and
-        ``planned_ns`` too where they say something."""
-        return tables.jobs_frame(self.ledger, self.notes.further_columns)
+        """One row a job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
+        ``fair_start_ns``, ``planned_ns``, ``application``, ``chosen`` and ``ahead_chunks`` too where they say something."""
+        return tables.jobs_frame(self.ledger, self.further_columns)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
@@ -127,7 +198,7 @@ class Result:
             downtime=notes.downtime,
             fst_ns=notes.fair_start_ns,
         )
-        return MappingProxyType(batch | self._application_metrics())
+        return MappingProxyType(batch | self._application_metrics(self.application_notes.loops.T))
 
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
@@ -137,9 +208,9 @@ class Result:
         columns = (jobs.submit_ns[final], jobs.start_ns[final], jobs.end_ns[final], jobs.cores[final])
         return MappingProxyType(batch_metrics(*columns, machine.n_cores) | self._application_metrics())
 
-    def _application_metrics(self) -> dict[str, Any]:
+    def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
         jobs = self.ledger.jobs
-        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov)
+        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
@@ -171,6 +242,7 @@ class Result:
             ("batch × application", f"{options['bls']} × {options['als']}"),
             ("backfilling, allocator", f"{options['backfill']}, {options['allocator']}"),
             ("variation, seed", f"{options['variation']:g}, {options['seed']}"),
+            *self._level(),
             ("jobs on cores", f"{metrics['jobs']} on {self.ledger.machine.n_cores}"),
             ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
             ("makespan", span("makespan_ns")),
@@ -180,9 +252,28 @@ class Result:
             ("utilisation", text("utilisation", ".4f")),
             ("mean imbalance", text("mean_imbalance", ".4f")),
         ]
+        if chosen := self.application_notes.times_chosen:
+            rows.append(("chosen", _counted(chosen)))
         ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
         if ends != [f"completed {metrics['jobs']}"]:
-            rows.insert(4, ("how they ended", ", ".join(ends)))
+            at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
+            rows.insert(at + 1, ("how they ended", ", ".join(ends)))
+        return rows
+
+    def _level(self) -> list[tuple[str, str]]:
+        # What was chosen for the application level, where it was.
+        level, overhead_ns = self.scenario.options.level, self.scenario.options.overhead_ns
+        rows = []
+        if level.lengths:
+            rows.append(("task lengths", level.lengths))
+        if level.map is not None:
+            counts = level.map.counts(self.scenario.program)
+            rows.append(("applications", f"{level.map.source}: {_counted(counts)}"))
+        if overhead_ns or level.latency_ns or level.master:
+            costs = [f"overhead {overhead_ns} ns", f"latency {level.latency_ns} ns"]
+            rows.append(("costs", ", ".join(costs + ["a master"] * level.master)))
+        if level.speeds:
+            rows.append(("core speeds", ", ".join(level.speeds)))
         return rows
 
     def __repr__(self) -> str:

@@ -8,10 +8,30 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.connection import Connection
-from bridge.messages import Hello, Outcome, Records, Start
+from bridge.messages import Change, Hello, Outcome, Part, Records, Start
 from traces.compiled import Array
 
-__all__ = ["Order", "Report", "Roster", "Worker", "changed"]
+__all__ = ["Ahead", "Order", "Report", "Roster", "Worker", "changed"]
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a worker is told of what will happen to a job's cores.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+    until_ns : int or None
+        The instant up to which these are all; None: for good.
+    """
+
+    changes: tuple[Change, ...] = ()
+    until_ns: int | None = None
+
+
+def nothing_ahead(now_ns: int) -> Ahead:
+    """Nothing happens to the cores."""
+    return Ahead()
 
 
 @dataclass(frozen=True)
@@ -27,13 +47,16 @@ class Order:
     job_number : int
         The workload's number, for messages.
     lengths : callable
-        Draws the task lengths, for a worker that asks for them.
+        Draws the task lengths, for a worker that asks for them, and the parts that they make up.
+    next_changes : callable
+        What is ahead of the job from an instant on.
     """
 
     start: Start
     bound_ns: int
     job_number: int
-    lengths: Callable[[], Array]
+    lengths: Callable[[], tuple[Array, tuple[Part, ...] | None]]
+    next_changes: Callable[[int], Ahead] = nothing_ahead
 
     def again(self) -> Order:
         """The next attempt at it."""
@@ -50,12 +73,15 @@ class Report:
     records : list of Records
         In task order; empty if they were not asked for.
     length_gflop : float
-        The sum of the task lengths, added in task order: the bridge's own if it has told them.
+        The sum of the task lengths, added in task order.
+    length_cov : float
+        Their coefficient of variation. Both are the bridge's own if it has told the lengths.
     """
 
     outcome: Outcome
     records: list[Records]
     length_gflop: float
+    length_cov: float
 
 
 @dataclass(eq=False)

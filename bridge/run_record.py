@@ -35,7 +35,7 @@ def write_run(
 ) -> None:
     """Write run.json, jobs.parquet and, where asked for, the other tables and trace/traces.otf2."""
     scenario = result.scenario
-    write_jobs(result.ledger, folder / "jobs.parquet", result.notes.further_columns)
+    write_jobs(result.ledger, folder / "jobs.parquet", result.further_columns)
     if tasks:
         write_tasks(result.ledger, folder / "tasks.parquet")
     if nodes:
@@ -46,7 +46,8 @@ def write_run(
         write_frame(result.observations, folder / "observations.parquet")
     if trace:
         result.write_trace(folder / "trace")
-    machine = result.ledger.machine
+    machine, notes = result.ledger.machine, result.application_notes
+    known = scenario.options.level.map
     record = {
         "arguments": dict(arguments) | scenario.options.names(),
         "seed": scenario.model.seed,
@@ -55,6 +56,9 @@ def write_run(
         "machine": {"host_names": list(machine.host_names), "first_core": machine.first_core.tolist()},
         "workload": _workload_record(scenario.workload),
         "rejects": dict(scenario.workload.rejects),
+        "applications": {} if known is None else known.counts(scenario.program),
+        "chosen": notes.times_chosen,
+        "ahead_chunks": int(notes.ahead_chunks.sum()),
         "metrics": dict(result.metrics),
         "decisions": dict(result.notes.decisions),
         "missing_dependencies": result.notes.missing_dependencies,

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+import numpy as np
+
+from als.core_speeds import CoreSpeeds, core_speeds
+from als.program import Program
+from als.program_table import Programs
 from als.tasks import TaskModel
-from als.techniques import Technique, technique
+from als.techniques import AnyTechnique, Selection, Technique, technique
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.circumstances import Circumstances
 from bls.platform import Platform, load_platform
@@ -20,6 +25,7 @@ from bls.surroundings import Surroundings, surround, switch_limit
 from bls.view import Observer
 from bls.workload import Workload
 from bls.workloads import read_workload
+from bridge.application_level import ApplicationLevel
 from traces.compiled import Array
 from traces.errors import InputError, PluginError, shown
 from traces.plugins import resolve
@@ -42,8 +48,9 @@ class Options:
     ----------
     bls : str or policy
         Batch policy: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an installed one (``bls.policies``).
-    als : str or Technique
-        Application technique: ``static``, ``ss``, ``gss``, ``fac``, ``FILE.py:NAME``, an installed one, or ``recorded``.
+    als : str, Technique or Selection
+        Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
+        ``select:gss,fac`` (``als.techniques``), or ``recorded``.
     variation : float
         Task variation factor, 0 to 10: standard deviation over mean of a job's task lengths.
     tasks_per_core : int
@@ -60,10 +67,12 @@ class Options:
         Backfilling, kills, failures, the cost of deciding.
     around : Surroundings
         Memory, requests, windows, failures, dependencies, switches.
+    level : ApplicationLevel
+        Task lengths, messages, the applications' map, core speeds.
     """
 
     bls: str | AnyPolicy = "fcfs"
-    als: str | Technique = "static"
+    als: str | AnyTechnique = "static"
     variation: float = 0.0
     tasks_per_core: int = 1
     seed: int = 0
@@ -72,6 +81,7 @@ class Options:
     allocator: str | Allocator = "first-fit"
     rules: Rules = field(default_factory=Rules)
     around: Surroundings = field(default_factory=Surroundings)
+    level: ApplicationLevel = field(default_factory=ApplicationLevel)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "overhead_ns", whole("--overhead", self.overhead_ns, 0, 3600 * NS_PER_S))
@@ -93,6 +103,7 @@ class Options:
             "allocator": self.allocator if isinstance(self.allocator, str) else self.allocator.name,
             **self.rules.names(),
             **self.around.names(),
+            **self.level.names(),
         }
 
 
@@ -108,8 +119,8 @@ class Scenario:
     options : Options
     policy : Policy, ScoringPolicy or DecidingPolicy
     allocator : Allocator
-    technique : Technique or None
-        None where jobs last their recorded run times.
+    technique : Technique, Selection or None
+        That of jobs whose application says no other; None where jobs last their recorded run times.
     model : TaskModel
     requested : mapping of int to str, or None
         Cores by job number, for the allocator ``given``.
@@ -117,6 +128,14 @@ class Scenario:
         Partitions, requests, dependencies, windows, outages.
     observers : tuple of Observer
         Who looks at the run.
+    applications : tuple of Program
+        What jobs may compute; empty where they last their recorded run times.
+    programs : Programs or None
+        The same, looked up.
+    program : int64 (n,)
+        The place of each job's program.
+    speeds : CoreSpeeds
+        How the speeds of the machine's cores change.
     """
 
     workload: Workload
@@ -124,11 +143,15 @@ class Scenario:
     options: Options
     policy: AnyPolicy
     allocator: Allocator
-    technique: Technique | None
+    technique: AnyTechnique | None
     model: TaskModel
     requested: Mapping[int, str] | None = None
     circumstances: Circumstances = field(default_factory=Circumstances)
     observers: tuple[Observer, ...] = ()
+    applications: tuple[Program, ...] = ()
+    programs: Programs | None = None
+    program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
 
     @classmethod
     def of(
@@ -150,9 +173,13 @@ class Scenario:
         InputError, PluginError
             If something is unknown or out of range.
         """
-        known: Technique | None = None
+        known: AnyTechnique | None = None
+        level = options.level
         if options.als != RECORDED:
-            known = _found("als", options.als, Technique, lambda name: technique(name, also=(RECORDED,)))
+            known = _technique(options.als)
+        elif level.map is not None or level.speeds or level.lengths:
+            given = "--applications" if level.map is not None else "--speeds" if level.speeds else "--lengths"
+            raise InputError(f"{given}: with --als recorded no application is simulated")
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
@@ -163,8 +190,18 @@ class Scenario:
             raise InputError(f"--switches: allocator {placed.name} does not look at switches; allowed: topology")
         seen = tuple(_found("observe", observer, Observer, _observer) for observer in observers)
         workload, circumstances = surround(workload, platform, options.around, seed=options.seed, known_jobs=known_jobs)
+        applications: tuple[Program, ...] = ()
+        place = np.zeros(len(workload), np.int64)
+        programs = None
         if known is not None:
-            model.check(workload.cores, workload.job_id)
+            plain = Program.plain(options.als, level.lengths, options.tasks_per_core)
+            if level.map is None:
+                applications = (plain,)
+                plain.check(workload.cores, workload.job_id, where="")
+            else:
+                applications, place = level.map.assign(workload, options.seed, plain)
+            programs = Programs(applications, options.variation)
+        speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
         return cls(
             workload,
             platform,
@@ -176,7 +213,19 @@ class Scenario:
             requested,
             circumstances,
             seen,
+            applications,
+            programs,
+            place,
+            speeds,
         )
+
+
+def _technique(given: object) -> AnyTechnique:
+    if isinstance(given, str):
+        return technique(given, also=(RECORDED,))
+    if isinstance(given, Technique | Selection):
+        return given
+    raise InputError(f"als: {shown(given)}; allowed: a name, a Technique or a Selection")
 
 
 def _observer(name: str) -> Observer:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from als.techniques import Technique
+from als.techniques import AnyTechnique
 from bls import batch_state as b
 from bls import engine
 from bls.allocators import Allocator
@@ -23,12 +23,14 @@ from bls.surroundings import Surroundings
 from bls.view import Observer
 from bls.workload import Workload
 from bls.workloads import read_workload
+from bridge.application_level import ApplicationLevel
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
 from bridge.memory import free_memory_bytes
 from bridge.messages import MAX_CORES
-from bridge.result import BatchNotes, Result
+from bridge.result import ApplicationNotes, BatchNotes, Result
 from bridge.scenario import Options, Scenario, load_workload, platform_of
+from traces.compiled import Array
 from traces.errors import InputError
 from traces.ledger import JobRecords, Ledger
 
@@ -44,7 +46,8 @@ def _unwatched(ended: int, now_ns: int) -> None:
 
 def _check_memory(scenario: Scenario) -> None:
     # Better one line now than to be killed for want of memory after an hour.
-    tasks = int(scenario.workload.cores.sum()) * scenario.model.tasks_per_core
+    assert scenario.programs is not None
+    tasks = scenario.programs.expected_tasks(scenario.program, scenario.workload.cores)
     needed = tasks * _RECORD_BYTES
     free = free_memory_bytes()
     if free is not None and needed > free:
@@ -85,6 +88,18 @@ def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applica
         held_cores=column(b.HELD_CORES).copy(),
     )
     return Ledger(scenario.platform.machine(), jobs, applications.records)
+
+
+def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:
+    programs, known = scenario.programs, scenario.options.level.map
+    rules = () if programs is None else tuple(programs.rules.names)
+    names = () if known is None else (*(one.name for one in known.applications), "default")
+    return ApplicationNotes(
+        applications.loops,
+        None if applications.chosen is None else (rules, applications.chosen),
+        applications.ahead_chunks,
+        None if known is None else (names, scenario.program[origin]),
+    )
 
 
 def _simulator(scenario: Scenario, observers: Sequence[Observer] = ()) -> BatchSimulator:
@@ -179,7 +194,10 @@ def run(
     if isinstance(watch, RunWatch):
         watch.finish()
     cost = {"name": coupling_name, "simulation_s": time.perf_counter() - began, **applications.cost}
-    return Result(scenario, _ledger(scenario, simulator, applications), cost, _notes(scenario, simulator, fair_start))
+    notes = _application_notes(scenario, simulator.column(b.ORIGIN), applications)
+    return Result(
+        scenario, _ledger(scenario, simulator, applications), cost, _notes(scenario, simulator, fair_start), notes
+    )
 
 
 def simulate(
@@ -187,7 +205,7 @@ def simulate(
     platform: Platform | str | Path | None = None,
     *,
     bls: str | AnyPolicy = "fcfs",
-    als: str | Technique = "static",
+    als: str | AnyTechnique = "static",
     variation: float = 0.0,
     seed: int = 0,
     select: str = "all",
@@ -200,6 +218,7 @@ def simulate(
     estimates: str | AnyEstimator | None = None,
     rules: Rules | None = None,
     surroundings: Surroundings | None = None,
+    level: ApplicationLevel | None = None,
     preset: bool = False,
     cancelled: bool = False,
     observers: Sequence[str | Observer] = (),
@@ -234,6 +253,8 @@ def simulate(
         How the batch level behaves: see :class:`bls.rules.Rules`.
     surroundings : Surroundings, optional
         Memory, requests, windows, failures, dependencies, switches: see :class:`bls.surroundings.Surroundings`.
+    level : ApplicationLevel, optional
+        Task lengths, messages, the applications' map, core speeds: see :class:`bridge.application_level.ApplicationLevel`.
     preset, cancelled : bool
         With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
     observers : sequence of str or Observer
@@ -276,7 +297,17 @@ def simulate(
     if estimates is not None:
         rules = replace(rules, estimates=estimates)
     options = Options(
-        bls, als, variation, tasks_per_core, seed, slack, overhead_ns, allocator, rules, surroundings or Surroundings()
+        bls,
+        als,
+        variation,
+        tasks_per_core,
+        seed,
+        slack,
+        overhead_ns,
+        allocator,
+        rules,
+        surroundings or Surroundings(),
+        level or ApplicationLevel(),
     )
     log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     jobs = load_workload(log, loaded, selection=select, oversize=oversize, preset=preset)

@@ -27,9 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from als import engine as application
-from als.tasks import drawn_lengths
-from als.techniques import NEXT_CHUNK, technique
 from bls.platform import HostGroup, Platform
 from bls.workload import Workload
 from bls.workloads import read_workload
@@ -38,10 +35,10 @@ from bridge.doctor import versions
 from bridge.scenario import Options, Scenario, load_workload
 from bridge.simulation import run
 from tools.bench_batch import batch_engine, python_policy
+from tools.bench_loops import application_engine, python_technique, technique_study
 from tools.bench_rows import CURIE, ROOT, Row, command, log, row, timed
 from tools.bench_wide import which_cores
 from tools.bench_workloads import generator, readers, rejected
-from traces.compiled import as_value
 from traces.exporters.otf2 import write_otf2
 from traces.ledger import Ledger
 
@@ -98,33 +95,6 @@ def whole_log() -> list[Row]:
         *_whole("CEA-Curie whole, fcfs-gss, no trace", "≤ 10 s, ≤ 2048 MiB", 3, *words, "--no-trace"),
         *_whole("CEA-Curie whole, fcfs-gss, OTF2 trace", "≤ 20 s", 3, *words),
     ]
-
-
-def application_engine() -> list[Row]:
-    """The application engine alone: SS, a million tasks on 256 cores."""
-    lengths = drawn_lengths(1, 1, 1_000_000, 1.0, 0.25, 1_000_000.0)
-    rows = []
-    for name in ("ss", "gss", "fac", "static"):
-        rule = technique(name)
-        next_chunk = as_value(rule.next_chunk, NEXT_CHUNK)
-
-        def work(rule: Any = rule, next_chunk: Any = next_chunk) -> float:
-            state = application.new_state(
-                lengths, np.full(256, 46.875), np.arange(256), rule.memo_size, keep_tasks=True
-            )
-            began = time.perf_counter()
-            application.begin(state, 0, 0)
-            status = application.advance(state, next_chunk, application.NEVER)
-            took = time.perf_counter() - began
-            assert status == application.FINISHED
-            assert (state.end_ns > state.start_ns).all()
-            return took
-
-        rows.append(
-            row(f"application engine, {name}, 1 M tasks, 256 cores", "≥ 10 M tasks/s" if name == "ss" else "",
-                timed(work, 9), per=len(lengths) / 1e6, unit="M tasks/s")
-        )  # fmt: skip
-    return rows
 
 
 def _ledger(tasks: int) -> Ledger:
@@ -235,6 +205,8 @@ def main() -> None:
         "rejected": rejected,
         "generator": generator,
         "application": application_engine,
+        "python-technique": python_technique,
+        "techniques": technique_study,
         "otf2": otf2_writer,
         "help": start_up,
         "grid": grid,

@@ -26,6 +26,7 @@ LIMITS = (
     ("MAX_CORES", messages.MAX_CORES, "cores of one job"),
     ("MAX_TASKS", messages.MAX_TASKS, "tasks of one job"),
     ("MAX_CHANGES", messages.MAX_CHANGES, "changes in one message"),
+    ("MAX_PARTS", messages.MAX_PARTS, "parts of one job"),
     ("LENGTHS_PER_FRAME", messages.LENGTHS_PER_FRAME, "tasks in one `lengths`"),
     ("RECORDS_PER_FRAME", messages.RECORDS_PER_FRAME, "tasks in one `records`"),
     ("MAX_NS", MAX_NS, "latest instant and longest duration, ns (146 years)"),

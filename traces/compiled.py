@@ -16,12 +16,15 @@ import hashlib
 import os
 import shutil
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numba
+import numba.core.cgutils
+import numba.extending
 import numpy as np
+from llvmlite import ir as llvm
 from numba import types
 
 __all__ = [
@@ -29,7 +32,9 @@ __all__ = [
     "CFunction",
     "as_value",
     "cache_directory",
+    "caller",
     "compiled",
+    "function_table",
     "function_type",
     "jit_enabled",
     "own",
@@ -58,6 +63,7 @@ _KERNEL_MARKS = (
     b"NamedTuple",
     b"@compiled(",
     b"@technique_kernel",
+    b"@length_kernel",
     b"@allocator_kernel",
     b"@score_kernel",
     b"@account_kernel",
@@ -209,6 +215,58 @@ def as_value(kernel: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     result = dispatcher.overloads[signature.args]
     address = result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
     return CFunction(kernel, signature, address)
+
+
+def function_table(functions: Sequence[Any]) -> Array:
+    """Functions as an array that kernels take: what :func:`caller` calls by their places.
+
+    Parameters
+    ----------
+    functions : sequence
+        From :func:`as_value`; the caller keeps them alive.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Their addresses; of objects, the functions themselves, when the JIT is off.
+    """
+    if not jit_enabled():
+        table = np.empty(len(functions), object)
+        table[:] = functions
+        return table
+    return np.array([function.__wrapper_address__() for function in functions], np.int64)
+
+
+def caller(signature: Any) -> Callable[..., Any]:
+    """What calls, within a kernel, the function at a place of a :func:`function_table`.
+
+    Which function it is may then differ from job to job, and is no part of the kernel's type.
+
+    Parameters
+    ----------
+    signature : numba signature
+        That of all functions that it will be given.
+
+    Returns
+    -------
+    callable
+        ``call(entry, arguments)``: an entry of the table and a tuple of the arguments, of exactly the signature's types.
+    """
+    if not jit_enabled():
+        return lambda entry, arguments: entry(*arguments)
+
+    @numba.extending.intrinsic  # type: ignore[untyped-decorator]
+    def call(typing_context: Any, entry: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, typed: Any, values: Any) -> Any:
+            kinds = [context.get_value_type(kind) for kind in signature.args]
+            shape = llvm.FunctionType(context.get_value_type(signature.return_type), kinds)
+            address = builder.inttoptr(values[0], shape.as_pointer())
+            given = numba.core.cgutils.unpack_tuple(builder, values[1], len(kinds))
+            return builder.call(address, given)
+
+        return signature.return_type(entry, numba.types.Tuple(signature.args)), generate
+
+    return cast(Callable[..., Any], call)
 
 
 class CFunction(types.WrapperAddressProtocol):  # type: ignore[misc]

@@ -6,30 +6,118 @@ To add one: a file here, a line in :data:`TECHNIQUES`. Outside packages add thei
 
 from __future__ import annotations
 
-from als.techniques.contract import NEXT_CHUNK, Technique, technique_kernel
-from als.techniques.fac import FAC
+from typing import Any
+
+from als.techniques.af import AF
+from als.techniques.awf import AWF
+from als.techniques.awf_b import AWF_B
+from als.techniques.awf_c import AWF_C
+from als.techniques.awf_d import AWF_D
+from als.techniques.awf_e import AWF_E
+from als.techniques.bold import BOLD
+from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, Technique, technique_kernel
+from als.techniques.fac import FAC, FAC2
+from als.techniques.fac_mu_sigma import FAC_MU_SIGMA
+from als.techniques.fiss import FISS
+from als.techniques.fsc import FSC
 from als.techniques.gss import GSS
+from als.techniques.guided import GUIDED
+from als.techniques.maf import MAF
+from als.techniques.mfac import MFAC
+from als.techniques.mfsc import MFSC
+from als.techniques.pls import PLS
+from als.techniques.rnd import RND
+from als.techniques.selection import PREFIX, Selection
 from als.techniques.ss import SS
 from als.techniques.static import STATIC
+from als.techniques.static_steal import STATIC_STEAL
+from als.techniques.tap import TAP
+from als.techniques.tfss import TFSS
+from als.techniques.tss import TSS
+from als.techniques.viss import VISS
+from als.techniques.wf import WF
+from traces.errors import InputError, PluginError
+from traces.naming import split_names, split_parameters, with_parameters
 from traces.plugins import resolve
+from traces.time import parse_duration_ns
 
-__all__ = ["NEXT_CHUNK", "TECHNIQUES", "Technique", "technique", "technique_kernel"]
+__all__ = [
+    "NEXT_CHUNK",
+    "NEXT_CHUNK_FULL",
+    "TECHNIQUES",
+    "AnyTechnique",
+    "Selection",
+    "Technique",
+    "split_techniques",
+    "technique",
+    "technique_kernel",
+]
+
+#: What hands out a loop: one technique, or a choice among several.
+AnyTechnique = Technique | Selection
 
 TECHNIQUES: dict[str, Technique] = {
     "static": STATIC,
     "ss": SS,
+    "fsc": FSC,
+    "mfsc": MFSC,
     "gss": GSS,
+    "guided": GUIDED,
+    "tss": TSS,
     "fac": FAC,
+    "fac2": FAC2,
+    "fac-mu-sigma": FAC_MU_SIGMA,
+    "mfac": MFAC,
+    "wf": WF,
+    "tfss": TFSS,
+    "fiss": FISS,
+    "viss": VISS,
+    "rnd": RND,
+    "pls": PLS,
+    "tap": TAP,
+    "bold": BOLD,
+    "static-steal": STATIC_STEAL,
+    "awf": AWF,
+    "awf-b": AWF_B,
+    "awf-c": AWF_C,
+    "awf-d": AWF_D,
+    "awf-e": AWF_E,
+    "af": AF,
+    "maf": MAF,
 }
 
 
-def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) -> Technique:
-    """The technique of this name.
+def split_techniques(text: str) -> list[str]:
+    """The techniques of a list separated by commas.
+
+    A comma before ``key=`` belongs to the parameters of the technique before it. A selection takes all that follows it,
+    unless its candidates stand in parentheses.
+
+    Examples
+    --------
+    >>> split_techniques("ss, fsc:h=1e-6,sigma=0.2, select:(gss,fac), tss")
+    ['ss', 'fsc:h=1e-6,sigma=0.2', 'select:(gss,fac)', 'tss']
+    >>> split_techniques("ss,select:gss,fac")
+    ['ss', 'select:gss,fac']
+    """
+    names: list[str] = []
+    for name in split_names(text):
+        if names and names[-1].startswith(PREFIX) and "(" not in names[-1]:
+            names[-1] += f",{name}"
+        else:
+            names.append(name)
+    return names
+
+
+def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) -> AnyTechnique:
+    """The technique of this name, or the selection.
 
     Parameters
     ----------
     name : str
-        A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``.
+        A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
+        ``:key=value,key=value`` behind it (what a file or a package gives is a :class:`Technique`, or a class in plain
+        Python as in ``als.python_technique``); or ``select:NAME,NAME,…``, perhaps with ``every=60s`` as the last.
     where : str
         The option it was given in, for the error.
     also : tuple of str
@@ -38,6 +126,45 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     Raises
     ------
     InputError
-        If there is none; the message lists the known ones, nearest first.
+        If there is none (the message lists the known ones, nearest first), or the parameters cannot be.
+    PluginError
+        If what a file or a package gives is no technique.
     """
-    return resolve("application technique", name, TECHNIQUES, "twolevel.techniques", Technique, where, also)
+    if name.startswith(PREFIX):
+        return _selection(name, where)
+    plain, text = split_parameters(name)
+    found: Any = resolve("application technique", plain, TECHNIQUES, "twolevel.techniques", object, where, also)
+    if not isinstance(found, Technique):
+        from als.python_technique import PythonTechnique  # it needs this package's contract
+
+        if not callable(getattr(found, "chunk", None)):
+            given = type(found).__name__
+            raise PluginError(f"{where}: {plain}: {given}; allowed: Technique, or a class with chunk(self, ask)")
+        if text:
+            found = with_parameters(found, text, where, "application technique")
+        return PythonTechnique(found, plain)
+    if not text:
+        return found
+    if found.parameters is None:
+        raise InputError(f"{where}: {name}: technique {found.name} has no parameters")
+    known: Technique = with_parameters(found.parameters, text, where, "application technique").technique()
+    return known
+
+
+def _selection(name: str, where: str) -> Selection:
+    text = name.removeprefix(PREFIX).strip()
+    if text.startswith("(") and text.endswith(")"):
+        text = text[1:-1]
+    every_ns = 0
+    # The last parameter may be the selection's own, and not the last candidate's.
+    before, comma, last = text.rpartition(",")
+    key, equals, value = last.partition("=")
+    if comma and equals and key.strip() == "every":
+        every_ns, text = parse_duration_ns(value, f"{where}: {name}: every"), before
+    candidates, written = [], split_names(text)
+    for candidate in written:
+        found = technique(candidate, where=where)
+        if isinstance(found, Selection):
+            raise InputError(f"{where}: {name}: a selection within a selection; allowed: techniques")
+        candidates.append(found)
+    return Selection(tuple(candidates), every_ns, name, tuple(written))

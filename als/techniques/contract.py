@@ -1,43 +1,113 @@
 """What a loop-scheduling technique is: one function that says how many tasks a core gets when it asks.
 
-A technique is a compiled function of this signature (see :data:`NEXT_CHUNK`)::
+The function is compiled (:func:`technique_kernel`) and has one of two forms. The plain one is enough for a rule that
+counts tasks and requests::
 
     next_chunk(n_tasks, n_cores, core, request, remaining, memo) -> int
 
+the full one also sees times, speeds and its own parameters::
+
+    next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo) -> int
+
 ``n_tasks``
-    N, the number of tasks of the job.
+    N, the number of tasks of the loop.
 ``n_cores``
-    P, the number of its cores.
+    P, the number of the job's cores.
 ``core``
     The core that asks, 0 <= core < P, counted within the job.
 ``request``
-    How many chunks were assigned before this one (i = 0, 1, …).
+    How many chunks of this loop were assigned before this one (i = 0, 1, …); 0 tells that a loop begins.
 ``remaining``
-    R >= 1, the number of tasks not yet assigned.
+    R >= 1, the number of tasks of the loop not yet assigned. A technique that :attr:`Technique.learns` is also asked
+    with R = 0, so that it hears of each core's last chunk; its answer does not matter then.
+``facts``
+    float64 array of what is known of the loop and of this core's last chunk, by the numbers below. To be read, but for
+    ``FIRST``.
+``speed``
+    float64 array (P,): GFLOP/s of each core now; 0 for a core that has not come yet, or is lost.
+``params``
+    float64 array: :attr:`Technique.params`.
 ``memo``
-    float64 array of :attr:`Technique.memo_size` entries that belongs to this job alone: zeros at the job's start, and
-    the only thing a technique may keep from one request to the next.
+    float64 array of ``memo_size + P * memo_per_core`` numbers that belongs to this loop of this job alone: the only
+    thing that a technique may keep from one request to the next. It is zeros where a loop begins, but if the technique
+    learns: then it is zeros at the job's start, and kept from one time step to the next.
 
-It returns the size of the chunk, 1 … R, or 0 to say that this core gets nothing more. The engine checks the answer and
-names the technique if it is out of range, or if every core was sent away with tasks left. It must not raise: compiled
-code has nobody to catch it, and the engine sees only a 0.
+The answer is the size of the chunk, 1 … R, or 0 to say that this core gets nothing more. The engine checks the answer and
+names the technique if it is out of range, or if every core was sent away with tasks left. The function must not raise:
+compiled code has nobody to catch it, and the engine sees only a 0.
+
+If a core is lost, the engine puts back what it had not finished: R grows again, and those tasks are handed out first.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from traces.compiled import compiled, types
+from traces.compiled import Array, compiled, types
 from traces.errors import InputError, shown
 
-__all__ = ["NEXT_CHUNK", "Technique", "technique_kernel"]
+__all__ = [
+    "FACTS",
+    "FIRST",
+    "LAST_SIZE",
+    "LAST_SQUARES",
+    "LAST_TOTAL_NS",
+    "LAST_WORK_NS",
+    "MEAN_S",
+    "NEXT_CHUNK",
+    "NEXT_CHUNK_FULL",
+    "NOW_NS",
+    "OVERHEAD_S",
+    "SIGMA_S",
+    "STEP",
+    "UNIFORM",
+    "Parameters",
+    "Technique",
+    "technique_kernel",
+]
 
-#: The numba signature of a technique.
-NEXT_CHUNK = types.int64(
-    types.int64, types.int64, types.int64, types.int64, types.int64, types.Array(types.float64, 1, "C")
+# Places in ``facts``.
+MEAN_S = 0  # µ, mean time of the loop's tasks at the mean speed of the cores present as it begins, s (if ``moments``)
+SIGMA_S = 1  # σ, standard deviation (the population's) of these times, s (if ``moments``)
+OVERHEAD_S = (
+    2  # h, what a chunk costs beside its tasks, s: overhead, and the mean of the requests' messages there and back
 )
+STEP = 3  # number of the time step, from 0
+NOW_NS = 4  # instant at which the request is served
+LAST_SIZE = 5  # tasks of this core's last chunk; 0 if it had none since the job began, or was told of already
+LAST_WORK_NS = 6  # time of that chunk's tasks, from the first's start to the last's end
+LAST_TOTAL_NS = (
+    7  # from the core's request for that chunk to its end: with overhead, messages and waiting for the master
+)
+LAST_SQUARES = 8  # sum over its tasks of (time - their mean time)², ns² (if ``learns``)
+UNIFORM = 9  # a number between 0 and 1, drawn anew for each request (if ``random``)
+FIRST = 10  # written by a technique that ``places``: the first task of the chunk, counted within the loop
+FACTS = 11
+
+_PLAIN = ("n_tasks", "n_cores", "core", "request", "remaining", "memo")
+_FULL = ("n_tasks", "n_cores", "core", "request", "remaining", "facts", "speed", "params", "memo")
+
+_i64 = types.int64
+_column = types.Array(types.float64, 1, "C")
+
+#: The numba signatures of the two forms.
+NEXT_CHUNK = _i64(_i64, _i64, _i64, _i64, _i64, _column)
+NEXT_CHUNK_FULL = _i64(_i64, _i64, _i64, _i64, _i64, _column, _column, _column, _column)
+
+
+class Parameters(Protocol):
+    """A technique's parameters: a frozen dataclass, checked where it is made, whose fields are written behind its name.
+
+    Fields are ``int``, ``float``, ``str`` or ``bool``, perhaps ``| None`` for "from the job"; ``fsc:h=1e-6,sigma=0.2``
+    is ``replace(parameters, h=1e-6, sigma=0.2).technique()``.
+    """
+
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -47,27 +117,102 @@ class Technique:
     Attributes
     ----------
     name : str
-        As the literature names it, in lower case.
+        As the literature names it, in lower case, without parameters.
     next_chunk : callable
         The rule, decorated with :func:`technique_kernel`.
-    memo_size : int
-        How many numbers it keeps per job, >= 0.
+    memo_size, memo_per_core : int
+        How many numbers it keeps per loop, and how many more per core, >= 0.
     source : str
         Where its definition comes from.
+    params : tuple of float
+        What the rule finds in ``params``; NaN by agreement for "from the job".
+    moments : bool
+        Whether it reads ``MEAN_S`` and ``SIGMA_S``.
+    learns : bool
+        Whether it hears of every chunk, and keeps its memo over time steps.
+    places : bool
+        Whether it says which tasks a chunk has, in ``facts[FIRST]``; none of them may have been assigned before. Without
+        it a chunk is the next tasks in order.
+    random : bool
+        Whether it reads ``UNIFORM``.
+    only_cores : int or None
+        The only number of cores that its parameters are for; None: any.
+    parameters : Parameters or None
+        What may be written behind its name; None: nothing.
     """
 
     name: str
     next_chunk: Callable[..., int]
     memo_size: int = 0
     source: str = ""
+    memo_per_core: int = 0
+    params: tuple[float, ...] = ()
+    moments: bool = False
+    learns: bool = False
+    places: bool = False
+    random: bool = False
+    only_cores: int | None = None
+    parameters: Parameters | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.next_chunk):
             raise InputError(f"technique {self.name}: next_chunk must be a function, not {shown(self.next_chunk)}")
-        if not 0 <= self.memo_size <= 2**20:
-            raise InputError(f"technique {self.name}: memo_size {self.memo_size}; allowed: 0 to {2**20}")
+        count = len(inspect.signature(self.next_chunk).parameters)
+        if count not in (len(_PLAIN), len(_FULL)):
+            raise InputError(
+                f"technique {self.name}: next_chunk takes {count} arguments; "
+                f"allowed: {', '.join(_PLAIN)}; or {', '.join(_FULL)}"
+            )
+        for name in ("memo_size", "memo_per_core"):
+            if not 0 <= getattr(self, name) <= 2**20:
+                raise InputError(f"technique {self.name}: {name} {getattr(self, name)}; allowed: 0 to {2**20}")
+
+    def __hash__(self) -> int:
+        # Techniques are looked up for every job: not by the hashes of all their fields.
+        return hash((self.name, self.params))
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rule has the plain form."""
+        return len(inspect.signature(self.next_chunk).parameters) == len(_PLAIN)
+
+    def error(self) -> BaseException | None:
+        """What its rule has raised since this was last asked; None but for one in Python."""
+        return None
+
+    def forget_all(self) -> None:
+        """No job runs now: what is kept for any may go. There is something only for a rule in Python."""
+
+    def asked(
+        self,
+        n_tasks: int,
+        n_cores: int,
+        core: int,
+        request: int,
+        remaining: int,
+        facts: Array,
+        speed: Array,
+        params: Array,
+        memo: Array,
+    ) -> int:
+        """The rule's answer to one request, whichever form it has; for whoever asks from Python."""
+        if self.plain:
+            return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, memo))
+        return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo))
 
 
 def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the signature of a technique."""
-    return compiled(NEXT_CHUNK)(function)
+    """Compile a function to one of the two forms of a technique, told apart by the number of its arguments.
+
+    Raises
+    ------
+    InputError
+        If it has as many arguments as neither.
+    """
+    count = len(inspect.signature(function).parameters)
+    if count not in (len(_PLAIN), len(_FULL)):
+        raise InputError(
+            f"technique_kernel: {function.__name__} takes {count} arguments; "
+            f"allowed: {', '.join(_PLAIN)}; or {', '.join(_FULL)}"
+        )
+    return compiled(NEXT_CHUNK if count == len(_PLAIN) else NEXT_CHUNK_FULL)(function)

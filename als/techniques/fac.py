@@ -1,22 +1,102 @@
 """FAC, the practical factoring rule FAC2: each batch of P chunks takes half of what remained at its start.
 
-A chunk of the batch is ⌈R/(2P)⌉, R taken at the start of the batch. This is what the two-level paper's section 3 and
-many others call FAC; the probabilistic rule of Hummel, Schonberg and Flynn (1992), which needs the mean and the
-standard deviation of the task times, is another technique.
+What the two-level paper's section 3, DLS4LB, LoopSim and many papers call FAC. The probabilistic rule of Hummel,
+Schonberg and Flynn, which needs µ and σ of the task times, is technique ``fac-mu-sigma``; ``fac2`` is another name of
+this one.
+
+``rule=remaining`` (default; DLS4LB, LoopSim)
+    A chunk of the batch is R/(2P), R taken at the batch's start.
+``rule=closed`` (LB4OMP fac2, fac2b)
+    A chunk of batch j is N/P · 0.5^(j+1), which needs no R.
+``rule=halving`` (LB4OMP fac2a)
+    The first batch's chunk is N/(2P), each other's half of the one before.
+``round=ceil|floor|half-even``
+    How each of these is rounded; floor is the Sun Fortran manual's FACTORING. Exact, in whole numbers.
+``min=K``
+    The smallest chunk, if so many tasks are left. DLS4LB sets it to P unless told otherwise.
+``merge=true``
+    As DLS4LB: where a batch has no more than ``min`` tasks left after a chunk, they become part of that chunk, and a
+    batch ends when its tasks are assigned rather than with its P-th chunk.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
 from als.techniques.contract import Technique, technique_kernel
+from als.techniques.parameter_checks import chosen, count
+
+__all__ = ["FAC", "FAC2", "FacParameters"]
+
+_RULES = ("remaining", "closed", "halving")
+
+# From this batch on N/P · 0.5^(j+1) is below one half for every N that fits into memory, and the product stays within 64 bits.
+_LAST_BATCH = 40
 
 
 @technique_kernel
-def _next_chunk(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
-    if request % n_cores == 0:
-        memo[0] = (remaining + 2 * n_cores - 1) // (2 * n_cores)
-    return min(int(memo[0]), remaining)
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # memo[0]: the batch's chunk; memo[1]: with merge, how many of its tasks are not assigned.
+    how, rule, smallest, merge = int(params[0]), params[1], int(params[2]), params[3] != 0.0
+    if (memo[1] <= 0.0) if merge else (request % n_cores == 0):
+        if rule == 0.0:
+            size = rounded_ratio(remaining, 2 * n_cores, how)
+        elif rule == 1.0:
+            size = rounded_ratio(n_tasks, n_cores << (min(request // n_cores, _LAST_BATCH) + 1), how)
+        elif request == 0:
+            size = rounded_ratio(n_tasks, 2 * n_cores, how)
+        else:
+            size = rounded_ratio(int(memo[0]), 2, how)
+        memo[0] = max(1, size)
+        memo[1] = min(n_cores * clamped(size, smallest, remaining), remaining)
+    size = clamped(int(memo[0]), smallest, remaining)
+    if merge:
+        left = int(memo[1])
+        size = min(size, left)
+        left -= size
+        if left <= smallest:
+            size += left
+            left = 0
+        memo[1] = left
+    return size
 
 
-FAC = Technique("fac", _next_chunk, memo_size=1, source="two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)")
+@dataclass(frozen=True)
+class FacParameters:
+    """As the module says; ``min`` >= 1."""
+
+    name: str = "fac"
+    round: str = "ceil"
+    rule: str = "remaining"
+    min: int = 1
+    merge: bool = False
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _params(self) -> tuple[float, ...]:
+        return (
+            chosen(self.name, "round", self.round, ROUNDINGS),
+            chosen(self.name, "rule", self.rule, _RULES),
+            count(self.name, "min", self.min),
+            float(self.merge),
+        )
+
+    def technique(self) -> Technique:
+        """FAC2 with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            memo_size=2,
+            source="two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)",
+            params=self._params(),
+            parameters=self,
+        )
+
+
+FAC = FacParameters().technique()
+FAC2 = FacParameters(name="fac2").technique()

@@ -1,15 +1,67 @@
-"""GSS, guided self-scheduling: ⌈R/P⌉ of the R remaining tasks. Source: Polychronopoulos and Kuck 1987."""
+"""GSS, guided self-scheduling: the P-th part of the R remaining tasks.
+
+``round=ceil`` (the default, DLS4LB and LoopSim; GCC's ``schedule(guided,K)`` and Sun's C compiler with ``min=K``): ⌈R/P⌉.
+``round=floor`` (the Sun Fortran manual): ⌊R/P⌋.
+``round=closed``: ⌈(1 − 1/P)^i · N/P⌉ for the i-th request, which needs no R and so no lock, used where cores compute
+their chunks by themselves. The three differ: with N = 1000, P = 4 they give 22, 25 and 17 chunks. Every chunk has at
+least ``min`` tasks, if so many are left.
+
+``guided`` of LLVM's OpenMP, which LB4OMP calls GSS, is another rule (R/2P): technique ``guided``.
+
+Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36(12), 1987, doi:10.1109/TC.1987.5009495.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from als.techniques.arithmetic import ceiling, clamped
 from als.techniques.contract import Technique, technique_kernel
+from als.techniques.parameter_checks import chosen, count
+
+__all__ = ["GSS", "GssParameters"]
+
+_ROUNDS = ("ceil", "floor", "closed")
 
 
 @technique_kernel
-def _next_chunk(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
-    return (remaining + n_cores - 1) // n_cores
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    how = params[0]
+    if how == 0.0:
+        size = (remaining + n_cores - 1) // n_cores
+    elif how == 1.0:
+        size = remaining // n_cores
+    else:
+        size = ceiling((1.0 - 1.0 / n_cores) ** float(request) * n_tasks / n_cores)
+    return clamped(size, int(params[1]), remaining)
 
 
-GSS = Technique("gss", _next_chunk, source="Polychronopoulos and Kuck, IEEE ToC 36(12), 1987")
+@dataclass(frozen=True)
+class GssParameters:
+    """``round``: ``ceil``, ``floor`` or ``closed``; ``min``: tasks of the smallest chunk, >= 1."""
+
+    name: ClassVar[str] = "gss"
+    round: str = "ceil"
+    min: int = 1
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _params(self) -> tuple[float, ...]:
+        return chosen(self.name, "round", self.round, _ROUNDS), count(self.name, "min", self.min)
+
+    def technique(self) -> Technique:
+        """GSS with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            source="Polychronopoulos and Kuck, IEEE ToC 36(12), 1987",
+            params=self._params(),
+            parameters=self,
+        )
+
+
+GSS = GssParameters().technique()

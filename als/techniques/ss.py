@@ -1,15 +1,45 @@
-"""SS, self-scheduling: one task at a time. Source: Tang and Yew 1986; two-level paper, section 3."""
+"""SS, self-scheduling: one task at a time; with ``chunk=K``, K tasks at a time (OpenMP's ``dynamic,K``).
+
+Source: Tang and Yew 1986; two-level paper, section 3.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from als.techniques.contract import Technique, technique_kernel
+from als.techniques.parameter_checks import count
+
+__all__ = ["SS", "SsParameters"]
 
 
 @technique_kernel
-def _next_chunk(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
-    return 1
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    return min(int(params[0]), remaining)
 
 
-SS = Technique("ss", _next_chunk, source="Tang and Yew, ICPP 1986")
+@dataclass(frozen=True)
+class SsParameters:
+    """``chunk``: tasks of a chunk, >= 1."""
+
+    name: ClassVar[str] = "ss"
+    chunk: int = 1
+
+    def __post_init__(self) -> None:
+        count(self.name, "chunk", self.chunk)
+
+    def technique(self) -> Technique:
+        """SS with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            source="Tang and Yew, ICPP 1986",
+            params=(count(self.name, "chunk", self.chunk),),
+            parameters=self,
+        )
+
+
+SS = SsParameters().technique()

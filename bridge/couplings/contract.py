@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from als.metrics import LOOP_METRICS
 from bls.batch_state import ORIGIN, START
 from bls.simulator import BatchSimulator
 from bridge.scenario import Scenario
@@ -124,6 +125,12 @@ class Applications:
     ----------
     tasks, chunks : int64 (rows,)
     length_gflop, imbalance, cov : float64 (rows,)
+    loops : float64 (rows, len(LOOP_METRICS))
+        ``als.metrics.measure``; NaN where there was no application level.
+    chosen : int64 (rows, rules) or None
+        How often each rule was chosen; None where nothing was.
+    ahead_chunks : int64 (rows,)
+        Chunks that were simulated to choose.
     records : TaskRecords or None
         None where task records were not kept, or there was no application level.
     cost : dict
@@ -135,6 +142,9 @@ class Applications:
     length_gflop: Array
     imbalance: Array
     cov: Array
+    loops: Array
+    chosen: Array | None
+    ahead_chunks: Array
     records: TaskRecords | None
     cost: dict[str, float | int] = field(default_factory=dict)
 
@@ -163,6 +173,9 @@ def nothing_done(scenario: Scenario, simulator: BatchSimulator) -> Applications:
         length,
         np.full(rows, np.nan),
         np.full(rows, np.nan),
+        np.full((rows, len(LOOP_METRICS)), np.nan),
+        None,
+        np.zeros(rows, np.int64),
         None,
     )
 

@@ -5,41 +5,42 @@ from __future__ import annotations
 import numpy as np
 
 from als.application import application_fault
-from als.techniques import NEXT_CHUNK
+from als.lengths.draw import IMPOSSIBLE
+from als.metrics import LOOP_METRICS
 from bls import engine
-from bls.batch_state import NUMBER
+from bls.batch_state import NUMBER, ORIGIN
 from bls.simulator import BatchSimulator
 from bridge.couplings import inline_kernel as kernel
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch, core_gflop
 from bridge.scenario import Scenario
-from traces.compiled import Array, as_value
-from traces.errors import PluginError
+from traces.compiled import Array
 from traces.ledger import TaskRecords
 
 __all__ = ["run_inline"]
+
+_NAMES = [name for name, _ in LOOP_METRICS]
+_IMBALANCE, _COV = _NAMES.index("imbalance"), _NAMES.index("cov")
 
 
 def run_inline(
     scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
 ) -> Applications:
     """Run a scenario inline (``peers`` has no say here); a ``bridge.couplings.contract.Coupling``."""
-    technique, model, workload = scenario.technique, scenario.model, scenario.workload
-    assert technique is not None
+    workload, options, programs = scenario.workload, scenario.options, scenario.programs
+    assert programs is not None
     inline, lengths = kernel.new_inline_state(
         workload.cores,
         workload.job_id,
         core_gflop(scenario),
         scenario.platform.core_speed_gflops,
-        technique.memo_size,
-        model.tasks_per_core,
-        model.variation,
+        scenario.platform.core_host,
+        programs,
+        scenario.program,
+        scenario.speeds.state,
         keep_tasks=keep_tasks,
     )
-    try:
-        next_chunk = as_value(technique.next_chunk, NEXT_CHUNK)
-    except TypeError as error:
-        raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
-    seed = np.uint64(model.seed)
+    seed = np.uint64(scenario.model.seed)
+    costs = kernel.Costs(options.overhead_ns, options.level.latency_ns, int(options.level.master))
     pace = Pace()
     while True:
         status = kernel.drive(
@@ -51,24 +52,25 @@ def run_inline(
             simulator.decide,
             inline,
             lengths,
-            next_chunk,
             seed,
-            model.tasks_per_core,
-            model.variation,
-            scenario.options.overhead_ns,
+            costs,
             pace.ends(),
         )
+        programs.rules.forget_all()  # applications run to their ends within drive()
         watch(simulator.ended, simulator.now_ns)
         if status == kernel.LENGTHS_FULL:
-            work = inline.application
-            inline = inline._replace(application=work._replace(lengths=np.empty(2 * len(work.lengths))))
+            inline = kernel.with_room(inline)
         elif status == kernel.LEDGER_FULL:
             inline, lengths = _grown(inline, lengths)
         elif status == kernel.ROWS_SHORT:
             inline = kernel.with_rows(inline, simulator.state.jobs.shape[1])
         elif status == kernel.APPLICATION_FAULT:
             job = int(simulator.state.jobs[NUMBER, inline.cursor[kernel.FAULT_JOB]])
-            raise application_fault(int(inline.cursor[kernel.FAULT_STATUS]), technique, f"job {job}: ")
+            status = int(inline.cursor[kernel.FAULT_STATUS])
+            raise application_fault(status, inline.application, programs.rules, f"job {job}: ")
+        elif status == kernel.LENGTHS_FAULT:
+            origin = simulator.state.jobs[ORIGIN, inline.cursor[kernel.FAULT_JOB]]
+            raise programs.fault(IMPOSSIBLE, int(scenario.program[origin]))
         elif simulator.settle(status) and status == engine.DONE:
             break
     inline = kernel.with_rows(inline, simulator.rows)
@@ -76,8 +78,11 @@ def run_inline(
         inline.n_tasks,
         inline.n_chunks,
         inline.length_gflop,
-        inline.imbalance,
-        inline.cov,
+        inline.loops[:, _IMBALANCE].copy(),
+        inline.loops[:, _COV].copy(),
+        inline.loops,
+        inline.chosen if programs.rules.selects else None,
+        inline.ahead_chunks,
         _records(inline, lengths) if keep_tasks else None,
     )
 

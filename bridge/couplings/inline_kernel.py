@@ -6,14 +6,19 @@ to its end, and injects the outcomes. It holds no rule of either level.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from als import engine as application
-from als.metrics import finish_cov, finish_imbalance
-from als.tasks import draw_lengths, expected_tasks
+from als import engine_state as app
+from als import varying
+from als.core_speeds.state import SpeedState, factor
+from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
+from als.metrics import LOOP_METRICS, measure
+from als.program_table import Programs, ProgramTable, draw_program
 from bls import batch_state as columns
 from bls import engine as batch
 from bls.batch_state import BatchState
@@ -24,10 +29,13 @@ __all__ = [
     "LEDGER_FULL",
     "LENGTHS_FULL",
     "ROWS_SHORT",
+    "LENGTHS_FAULT",
+    "Costs",
     "InlineState",
     "drive",
     "new_inline_state",
     "reorder",
+    "with_room",
     "with_rows",
 ]
 
@@ -36,6 +44,7 @@ LENGTHS_FULL = -1  # a job has more tasks than there is room to draw
 LEDGER_FULL = -2  # the task records must grow
 APPLICATION_FAULT = -3  # see InlineState.cursor
 ROWS_SHORT = -4  # there are more attempts than rows
+LENGTHS_FAULT = -5  # a job's tasks cannot be drawn; see InlineState.cursor
 
 # Entries of InlineState.cursor.
 LEDGER_USED = 0
@@ -51,7 +60,19 @@ _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
 _run_until_stop, _begin = application.run_until_stop, application.begin
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _ApplicationState = application.ApplicationState
-_FINISHED, _STOPPED, _CHUNKS, _RAN = application.FINISHED, application.STOPPED, application.CHUNKS, application.RAN
+_FINISHED, _STOPPED = application.FINISHED, application.STOPPED
+_CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
+_whole_memo, _run_varying = app.whole_memo, varying.run_varying
+_NAMES = [name for name, _ in LOOP_METRICS]
+_COV, _IMBALANCE = _NAMES.index("cov"), _NAMES.index("imbalance")
+
+
+class Costs(NamedTuple):
+    """What chunks cost: overhead and latency between hosts in ns, and whether a master pays the overhead (1 or 0)."""
+
+    overhead_ns: int
+    latency_ns: int
+    master: int
 
 
 class InlineState(NamedTuple):
@@ -62,108 +83,164 @@ class InlineState(NamedTuple):
     cursor : int64 (3,)
         Rows of the ledger in use; job and status of an application fault.
     core_speed : float64 (M,)
-        GFLOP/s of each core of the machine.
+        GFLOP/s of each core of the machine at factor 1.
+    core_host : int64 (M,)
     job_id : int64 (n,)
         Keys of the jobs' streams.
     core_gflop : float64 (n,)
         Length of each job over its cores.
-    keys : uint64 (20,)
-        Work space.
+    program : int64 (n,)
+        The place of each job's program.
+    table : ProgramTable
+    speeds : SpeedState
+    stream : int64 (3,)
+        Work space for drawing, as the next two.
+    draw_memo : float64
+    part_first : int64
+    base_gflops : float64, next_ns : int64
+        Work space of a job's cores.
     application
         One application's arrays, as large as the largest job needs; the loop uses the front of each.
     n_rows, n_tasks, n_chunks : int64 (rows,)
         Tasks that were drawn for each row of the batch state, those that ran, and chunks.
-    length_gflop, imbalance, cov : float64 (rows,)
+    length_gflop : float64 (rows,)
+    loops : float64 (rows, len(LOOP_METRICS))
         What became of each row's job.
+    chosen : int64 (rows, R) or (rows, 0)
+        How often each rule was chosen.
+    ahead_chunks : int64 (rows,)
     first : int64 (rows,)
         The job's first row in the task records (rows are in the order in which jobs started), -1 if none.
     """
 
     cursor: Array
     core_speed: Array
+    core_host: Array
     job_id: Array
     core_gflop: Array
-    keys: Array
+    program: Array
+    table: ProgramTable
+    speeds: SpeedState
+    stream: Array
+    draw_memo: Array
+    part_first: Array
+    base_gflops: Array
+    next_ns: Array
     application: application.ApplicationState
     n_rows: Array
     n_tasks: Array
     n_chunks: Array
     length_gflop: Array
-    imbalance: Array
-    cov: Array
+    loops: Array
+    chosen: Array
+    ahead_chunks: Array
     first: Array
 
 
-@compiled(merged=True)
+@compiled(inner=True)
 def _run_application(
-    state: BatchState,
-    inline: InlineState,
-    next_chunk: Callable[..., int],
-    job: int,
-    seed: np.uint64,
-    tasks_per_core: int,
-    variation: float,
-    overhead_ns: int,
-    keep_tasks: bool,
+    state: BatchState, inline: InlineState, job: int, seed: np.uint64, costs: Costs, keep_tasks: bool
 ) -> int:
-    work, jobs = inline.application, state.jobs
+    work, jobs, table = inline.application, state.jobs, inline.table
     n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
-    n = draw_lengths(
+    place = inline.program[origin]
+    n = draw_program(
         work.lengths,
-        inline.keys,
+        inline.part_first,
+        table,
+        place,
         seed,
         inline.job_id[origin],
-        n_cores * tasks_per_core,
-        inline.core_gflop[origin] / tasks_per_core,
-        variation,
-        inline.core_gflop[origin] * n_cores,
+        work.keys,
+        inline.stream,
+        work.words,
+        inline.draw_memo,
+        n_cores,
+        inline.core_gflop[origin],
     )
-    if n < 0:
+    if n == NO_ROOM:
         return LENGTHS_FULL
+    if n == IMPOSSIBLE:
+        inline.cursor[FAULT_JOB] = job
+        return LENGTHS_FAULT
     row = inline.cursor[LEDGER_USED]
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return LEDGER_FULL
+    start_ns = jobs[_START, job]
+    steady = inline.speeds.component.size == 0
     # Of the cores that it holds the job computes on the first ones, as many as it asked for.
     c = 0
     for k in range(jobs[_HELD_FIRST, job], jobs[_HELD_FIRST, job] + jobs[_HELD_COUNT, job]):
         for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
-            work.speed[c] = inline.core_speed[number]
+            gflops = inline.core_speed[number]
+            inline.base_gflops[c] = gflops
+            work.speed[c] = gflops if steady else gflops * factor(inline.speeds, number, start_ns)
             work.core_number[c] = number
+            # The master is on the job's first host.
+            near = inline.core_host[number] == inline.core_host[work.core_number[0]]
+            work.latency_ns[c] = 0 if near else costs.latency_ns
             c += 1
+    phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
+    parts = phases.shape[0] * table.programs[place, 2]
     app = _ApplicationState(
         work.counters,
         work.lengths[:n],
+        inline.part_first[: parts + 1],
+        phases,
+        table.rules,
         work.speed[:n_cores],
         work.core_number[:n_cores],
+        work.latency_ns[:n_cores],
         work.ask_ns[:n_cores],
         work.ask_core[:n_cores],
         work.finish_ns[:n_cores],
-        work.held_first[:n_cores],
-        work.held_stop[:n_cores],
-        work.held_from_ns[:n_cores],
-        work.held_work[:n_cores],
-        work.memo,
+        work.busy_ns[:n_cores],
+        work.cores,
+        work.amounts,
+        work.taken,
+        work.facts,
+        work.memo[: _whole_memo(phases, table.rules.rules, n_cores)],
+        work.keys,
+        work.words,
+        inline.chosen[job],
+        work.ahead,
         work.start_ns[row:stop],
         work.end_ns[row:stop],
         work.core[row:stop],
         work.chunk[row:stop],
     )
-    start_ns = jobs[_START, job]
-    _begin(app, start_ns, overhead_ns)
-    status = _run_until_stop(app, next_chunk, jobs[_STOP, job])
+    _begin(app, start_ns, costs.overhead_ns, costs.master != 0)
+    if steady:
+        status = _run_until_stop(app, jobs[_STOP, job])
+    else:
+        status = _run_varying(app, inline.speeds, inline.base_gflops[:n_cores], inline.next_ns, jobs[_STOP, job])
     if status != _FINISHED and status != _STOPPED:
         inline.cursor[FAULT_JOB] = job
         inline.cursor[FAULT_STATUS] = status
         return APPLICATION_FAULT
+    if not steady:  # the measures count with the speeds at the start
+        for c in range(n_cores):
+            work.speed[c] = inline.base_gflops[c] * factor(inline.speeds, work.core_number[c], start_ns)
     inline.cursor[LEDGER_USED] = stop
     inline.first[job] = row if keep_tasks else -1
     inline.n_rows[job] = n
     inline.n_tasks[job] = work.counters[_RAN]
     inline.n_chunks[job] = work.counters[_CHUNKS]
-    inline.length_gflop[job] = _total_gflop(app)
-    inline.imbalance[job] = finish_imbalance(app.finish_ns, start_ns)
-    inline.cov[job] = finish_cov(app.finish_ns, start_ns)
+    total = _total_gflop(app)
+    inline.length_gflop[job] = total
+    measure(
+        inline.loops[job],
+        start_ns,
+        app.finish_ns,
+        app.busy_ns,
+        app.speed,
+        math.nan if status == _STOPPED else total,
+        length_cov(work.lengths, 0, n),
+        work.counters[_SCHEDULING],
+        work.counters[_CHUNKS],
+    )
+    inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
     _batch_outcome(state, job, _end_ns(app), status == _STOPPED)
     return 0
 
@@ -178,11 +255,8 @@ def drive(
     decide: Callable[..., int],
     inline: InlineState,
     lengths: Array,
-    next_chunk: Callable[..., int],
     seed: np.uint64,
-    tasks_per_core: int,
-    variation: float,
-    overhead_ns: int,
+    costs: Costs,
     max_ends: int,
 ) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which.
@@ -197,9 +271,7 @@ def drive(
             job = state.started[counters[_ANSWERED]]
             if job >= inline.n_rows.size:
                 return ROWS_SHORT
-            need = _run_application(
-                state, inline, next_chunk, job, seed, tasks_per_core, variation, overhead_ns, keep_tasks
-            )
+            need = _run_application(state, inline, job, seed, costs, keep_tasks)
             if need != 0:
                 return need
             if keep_tasks:
@@ -218,21 +290,31 @@ def new_inline_state(
     job_id: Array,
     core_gflop: Array,
     core_speed: Array,
-    memo_size: int,
-    tasks_per_core: int,
-    variation: float,
+    core_host: Array,
+    programs: Programs,
+    program: Array,
+    speeds: SpeedState,
     *,
     keep_tasks: bool,
 ) -> tuple[InlineState, Array]:
     """The inline state for these jobs, and the array of the records' task lengths."""
     n = len(cores)
     widest = int(cores.max()) if n else 1
-    room = expected_tasks(widest * tasks_per_core, variation)
-    expected = int(cores.sum()) * tasks_per_core
+    room = programs.room(widest)
+    expected = programs.expected_tasks(program, cores)
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
     work = application.new_state(
-        np.empty(room), np.empty(widest), np.zeros(widest, np.int64), memo_size, keep_tasks=False
+        np.empty(room),
+        np.zeros(2, np.int64),
+        programs.table.phases,
+        programs.table.rules,
+        np.empty(widest),
+        np.zeros(widest, np.int64),
+        np.zeros(widest, np.int64),
+        memo=programs.memo(widest),
+        keep_tasks=False,
+        selects=programs.rules.selects,
     )
     work = work._replace(
         start_ns=np.empty(rows, np.int64),
@@ -240,29 +322,48 @@ def new_inline_state(
         core=np.empty(rows, np.int32),
         chunk=np.empty(rows, np.int32),
     )
+    rules = len(programs.rules.names) if programs.rules.selects else 0
     state = InlineState(
         cursor=np.zeros(3, np.int64),
         core_speed=own(core_speed, np.float64),
+        core_host=np.array(core_host, np.int64),
         job_id=own(job_id, np.int64),
         core_gflop=own(core_gflop, np.float64),
-        keys=np.empty(20, np.uint64),
+        program=own(program, np.int64),
+        table=programs.table,
+        speeds=speeds,
+        stream=np.empty(3, np.int64),
+        draw_memo=np.zeros(programs.draw_memo),
+        part_first=np.zeros(programs.most_parts + 1, np.int64),
+        base_gflops=np.zeros(widest),
+        next_ns=np.zeros(widest, np.int64),
         application=work,
         n_rows=np.zeros(n, np.int64),
         n_tasks=np.zeros(n, np.int64),
         n_chunks=np.zeros(n, np.int64),
         length_gflop=np.zeros(n),
-        imbalance=np.full(n, np.nan),
-        cov=np.full(n, np.nan),
+        loops=np.full((n, len(LOOP_METRICS)), np.nan),
+        chosen=np.zeros((n, rules), np.int64),
+        ahead_chunks=np.zeros(n, np.int64),
         first=np.full(n, -1, np.int64),
     )
     return state, np.empty(rows, np.float64)
+
+
+def with_room(inline: InlineState) -> InlineState:
+    """The same with room for twice as many tasks of one job."""
+    work = inline.application
+    more = 2 * len(work.lengths)
+    ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead
+    grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
+    return inline._replace(application=grown)
 
 
 def with_rows(inline: InlineState, rows: int) -> InlineState:
     """The same with room for so many rows of the batch state, of which the first ones are as they were."""
 
     def sized(column: Array, empty: float) -> Array:
-        new = np.full(rows, empty, column.dtype)
+        new = np.full((rows, *column.shape[1:]), empty, column.dtype)
         kept = min(rows, len(column))
         new[:kept] = column[:kept]
         return new
@@ -272,8 +373,9 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         n_tasks=sized(inline.n_tasks, 0),
         n_chunks=sized(inline.n_chunks, 0),
         length_gflop=sized(inline.length_gflop, 0.0),
-        imbalance=sized(inline.imbalance, np.nan),
-        cov=sized(inline.cov, np.nan),
+        loops=sized(inline.loops, np.nan),
+        chosen=sized(inline.chosen, 0),
+        ahead_chunks=sized(inline.ahead_chunks, 0),
         first=sized(inline.first, -1),
     )
 

@@ -116,10 +116,16 @@ def test_records_call_cores_as_they_are_told_and_arguments_stay_as_they_are() ->
         ({"lengths_gflop": []}, "lengths_gflop: allowed: at least one number, all finite and above 0"),
         ({"lengths_gflop": [1.0, 0.0]}, "lengths_gflop: allowed: at least one number, all finite and above 0"),
         ({"lengths_gflop": [np.inf]}, "lengths_gflop: allowed: at least one number, all finite and above 0"),
-        ({"core_speed_gflops": [np.nan]}, "core_speed_gflops: allowed: at least one number, all finite and above 0"),
-        ({"core_speed_gflops": [[1.0]]}, "core_speed_gflops: allowed: at least one number, all finite and above 0"),
-        ({"start_ns": -1}, f"start_ns: -1; allowed: 0 to {MAX_NS}"),
-        ({"overhead_ns": MAX_NS + 1}, f"overhead_ns: {MAX_NS + 1}; allowed: 0 to {MAX_NS}"),
+        (
+            {"core_speed_gflops": [np.nan]},
+            "core_speed_gflops: allowed: at least one number, all finite and none below 0",
+        ),
+        (
+            {"core_speed_gflops": [[1.0]]},
+            "core_speed_gflops: allowed: at least one number, all finite and none below 0",
+        ),
+        ({"start_ns": -1}, f"start_ns: -1 is out of range; allowed: 0 to {MAX_NS}"),
+        ({"overhead_ns": MAX_NS + 1}, f"overhead_ns: {MAX_NS + 1} is out of range; allowed: 0 to {MAX_NS}"),
     ],
 )
 def test_arguments_that_cannot_be(changes: dict[str, Any], message: str) -> None:
@@ -165,9 +171,9 @@ def _one_each(n_tasks: int, n_cores: int, core: int, request: int, remaining: in
 @pytest.mark.parametrize(
     ("kernel", "fault"),
     [
-        (_below, "gave a chunk outside 0 to the remaining tasks"),
-        (_too_many, "gave a chunk outside 0 to the remaining tasks"),
-        (_one_each, "sent every core away with tasks left"),
+        (_below, "gave a chunk of -1; allowed: 0 to the remaining tasks, 5"),
+        (_too_many, "gave a chunk of 6; allowed: 0 to the remaining tasks, 5"),
+        (_one_each, "sent every core away with tasks left, 3 of them"),
     ],
 )
 def test_an_impossible_answer_names_the_technique(kernel: Any, fault: str) -> None:
@@ -182,7 +188,14 @@ def test_an_impossible_answer_names_the_technique(kernel: Any, fault: str) -> No
 def test_a_technique_that_is_not_compiled_is_refused() -> None:
     fault = pytest.raises(PluginError, match=r"technique plain: .* use technique_kernel")
     with fault if jit_enabled() else nullcontext():  # in a debugger everything is plain
-        Application([1.0], [1.0], Technique("plain", lambda *arguments: 1))
+        Application([1.0], [1.0], Technique("plain", lambda n, p, core, request, left, memo: 1))
+
+
+def test_a_technique_of_neither_form_is_refused() -> None:
+    with pytest.raises(
+        InputError, match="technique plain: next_chunk takes 1 arguments; allowed: n_tasks, n_cores, core"
+    ):
+        Technique("plain", lambda *arguments: 1)
 
 
 def test_a_technique_may_send_some_cores_away() -> None:

@@ -191,8 +191,8 @@ def test_more_speed_is_never_slower_with_a_task_a_core(
 @pytest.mark.parametrize(
     ("speed", "core", "message"),
     [
-        (0.0, None, "speed_gflops: 0.0; allowed: finite and above 0"),
-        (math.inf, None, "speed_gflops: inf; allowed: finite and above 0"),
+        (-1.0, None, "speed_gflops: -1.0; allowed: finite, from 0 on"),
+        (math.inf, None, "speed_gflops: inf; allowed: finite, from 0 on"),
         (1.0, 2, "core: 2; allowed: 0 to 1"),
         (1.0, -1, "core: -1; allowed: 0 to 1"),
     ],

@@ -10,8 +10,7 @@ from reference.application import Ran, Run
 
 from als import engine
 from als.application import Application
-from als.techniques import NEXT_CHUNK, TECHNIQUES
-from traces.compiled import as_value
+from als.techniques import TECHNIQUES
 from traces.errors import InputError
 from traces.time import MAX_NS
 
@@ -145,7 +144,6 @@ def test_a_stop_in_the_past_is_an_error_until_the_end() -> None:
 
 def test_without_a_stop_the_kernel_runs_to_the_end() -> None:
     application = Application([1.0] * 5, [1.0] * 2, TECHNIQUES["gss"])
-    next_chunk = as_value(TECHNIQUES["gss"].next_chunk, NEXT_CHUNK)
-    assert engine.run_until_stop(application.state, next_chunk, engine.NEVER) == engine.FINISHED
+    assert engine.run_until_stop(application.state, engine.NEVER) == engine.FINISHED
     assert application.ran == 5
     assert application.end_ns == 3 * 10**9

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from pages import ROOT, blocks
 
 from bls.columns import OPTIONAL
-from bls.given_file import GivenFile
 from bls.workload import REASONS, Workload
 from bls.workloads import READERS, line_blocks, read_workload, sample_path
 from bls.workloads.line_blocks import BLOCK_BYTES
 from bls.workloads.swf import parse_swf, read_swf
 from bridge.results_directory import check_target
 from traces.errors import InputError, PluginError
+from traces.given_file import GivenFile
 from traces.time import MAX_NS
 
 LINE = b"1 0 -1 60 4 -1 -1 8 120 -1 1 1 1 -1 -1 -1 -1 -1\n"

@@ -13,6 +13,7 @@ from bridge.messages import (
     Lengths,
     Message,
     Outcome,
+    Part,
     Promise,
     Recipe,
     Records,
@@ -38,21 +39,28 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 2, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    given_fields = {"version": 3, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
     return Hello(**{**given_fields, "conserves_work": True, **fields})
 
 
+def recipe(**fields: Any) -> Recipe:
+    given_fields = {"seed": 1, "job_number": 1, "n": 3, "mean_gflop": 1.0, "variation": 0.0, "total_gflop": 3.0}
+    return Recipe(**{**given_fields, "core_gflop": 1.5, "program": "", **fields})
+
+
 def start(how: str = "lengths", /, **fields: Any) -> Start:
-    recipe = Recipe(seed=1, job_number=1, n=3, mean_gflop=1.0, variation=0.0, total_gflop=3.0)
     defaults: dict[str, Any] = {
         "job": JOB,
         "attempt": 4,
         "start_ns": 100,
         "core_speed_gflops": pack_float64([1.0, 1.0]),
         "technique": "ss",
+        "parts": None,
         "overhead_ns": 0,
+        "latency_ns": None,
+        "master": False,
         "records": False,
-        "recipe": recipe if how == "recipe" else None,
+        "recipe": recipe() if how == "recipe" else None,
         "tasks": None if how == "recipe" else 3,
         "until_ns": None,
         "changes": (),
@@ -86,7 +94,12 @@ def outcome(**fields: Any) -> Outcome:
         "ran": 3,
         "chunks": 2,
         "length_gflop": 3.0,
+        "length_cov": 0.0,
         "finish_ns": pack_int64([300, 100]),
+        "busy_ns": pack_int64([150, 0]),
+        "scheduling_ns": 0,
+        "chosen": (),
+        "ahead_chunks": 0,
     }
     return Outcome(**{**defaults, **fields})
 
@@ -103,8 +116,15 @@ def resume(**fields: Any) -> Resume:
     return Resume(**{"job": JOB, "until_ns": None, "changes": (), "stop_ns": None, **fields})
 
 
-def change(at_ns: int, core: int = 0) -> Change:
-    return Change(at_ns=at_ns, core=core, speed_gflops=2.0)
+def change(at_ns: int, core: int = 0, speed_gflops: float = 2.0) -> Change:
+    return Change(at_ns=at_ns, core=core, speed_gflops=speed_gflops)
+
+
+def loop(tasks: int, technique: str = "ss") -> Part:
+    return Part(tasks=tasks, technique=technique)
+
+
+SERIAL = Part(tasks=1, technique=None)
 
 
 class Pair:
@@ -113,7 +133,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=2, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=3, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -59,6 +59,10 @@ def spoiled(message):
         return framed({"type": "failed", "job": message["job"], "reason": "out of luck", "blame": "application"})
     if HOW == "other-sum":
         return framed(message | {"length_gflop": message["length_gflop"] * (1 + 2**-50)})
+    if HOW == "other-spread":
+        return framed(message | {"length_cov": message["length_cov"] + 1})
+    if HOW == "too-many-chosen":
+        return framed(message | {"chosen": [1, 2, 3]})
     if HOW == "half-a-frame":
         return framed(message)[:-5]
     raise SystemExit(f"no {HOW}")

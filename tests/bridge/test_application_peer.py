@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from conversation import Pair, changed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from als.application import Application
+from als.lengths.draw import length_cov
+from als.program import Loop, Program, Serial
+from als.program_table import Programs, drawn_program
 from als.tasks import drawn_lengths
 from als.techniques import technique
 from bridge import application_peer
@@ -32,22 +36,30 @@ from bridge.messages import (
     pack_int32,
     pack_int64,
     unpack_float64,
+    unpack_int64,
 )
 from bridge.session import JobState
 
 START_NS, S = 5 * 10**9, 10**9
 
 
-def start(seed: int = 1, how: str = "ss", records: bool = True, overhead_ns: int = 0, **fields: Any) -> Start:
+def start(
+    seed: int = 1, how: str = "ss", records: bool = True, overhead_ns: int = 0, program: str = "", **fields: Any
+) -> Start:
     """About twelve tasks of 1 GFLOP on three cores of 1, 2 and 1 GFLOP/s."""
-    recipe = Recipe(seed=seed, job_number=9, n=12, mean_gflop=1.0, variation=0.5, total_gflop=12.0)
+    recipe = Recipe(
+        seed=seed, job_number=9, n=12, mean_gflop=1.0, variation=0.5, total_gflop=12.0, core_gflop=4.0, program=program
+    )
     defaults: dict[str, Any] = {
         "job": 4,
         "attempt": 2,
         "start_ns": START_NS,
         "core_speed_gflops": pack_float64([1.0, 2.0, 1.0]),
         "technique": how,
+        "parts": None,
         "overhead_ns": overhead_ns,
+        "latency_ns": None,
+        "master": False,
         "records": records,
         "recipe": recipe,
         "tasks": None,
@@ -91,10 +103,25 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
     """What the engine itself gives, driven by hand, as the peer should report it."""
     recipe = order.recipe
     assert recipe is not None
-    lengths = drawn_lengths(recipe.seed, 9, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop)
-    speeds = unpack_float64(order.core_speed_gflops)
-    how = technique(order.technique)
-    application = Application(lengths, speeds, how, start_ns=START_NS, overhead_ns=order.overhead_ns)
+    if recipe.program:
+        program = Program.from_json(recipe.program)
+        lengths, part_tasks = drawn_program(Programs([program], recipe.variation), 0, recipe.seed, 9, 3, 4.0)
+        phases = [phase.found_technique() if isinstance(phase, Loop) else None for phase in program.phases]
+    else:
+        lengths = drawn_lengths(recipe.seed, 9, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop)
+        part_tasks, phases = np.array([len(lengths)]), [technique(order.technique)]
+    application = Application(
+        lengths,
+        unpack_float64(order.core_speed_gflops),
+        start_ns=START_NS,
+        overhead_ns=order.overhead_ns,
+        latency_ns=None if order.latency_ns is None else unpack_int64(order.latency_ns),
+        master=order.master,
+        phases=phases,
+        part_tasks=part_tasks,
+        seed=recipe.seed,
+        job=9,
+    )
     for change in changes:
         if stop_ns is None or change.at_ns < stop_ns:
             application.advance(change.at_ns)
@@ -121,18 +148,33 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
             ran=application.ran,
             chunks=application.chunks,
             length_gflop=application.length_gflop,
+            length_cov=float(length_cov(lengths, 0, len(lengths))),
             finish_ns=pack_int64(state.finish_ns),
+            busy_ns=pack_int64(state.busy_ns),
+            scheduling_ns=application.scheduling_ns,
+            chosen=tuple(state.chosen.tolist()),
+            ahead_chunks=application.ahead_chunks,
         ),
     ]
 
 
 INSTANTS = st.integers(0, 6 * S).map(lambda after: START_NS + after)
 CHANGES = st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, 2), speed_gflops=st.sampled_from([0.5, 1.0, 3.0]))
+#: Cores go and come as well; the last one stays, so that the job ends.
+COMINGS = st.builds(Change, at_ns=INSTANTS, core=st.integers(0, 1), speed_gflops=st.sampled_from([0.0, 0.0, 1.0, 3.0]))
+PROGRAM = Program(
+    (Serial(0.2), Loop("select:gss,af", "gamma:cov=1", 3, share=0.5), Loop("rnd", tasks=9, share=0.3)),
+    steps=2,
+    redraw=True,
+).to_json()
 STARTS = st.builds(
     start,
     seed=st.integers(0, 50),
     how=st.sampled_from(["static", "ss", "gss", "fac"]),
     overhead_ns=st.sampled_from([0, 1, S // 7]),
+    program=st.sampled_from(["", "", PROGRAM]),
+    latency_ns=st.sampled_from([None, pack_int64([0, S // 50, 3])]),
+    master=st.booleans(),
 )
 
 
@@ -140,7 +182,7 @@ def in_order(changes: Iterable[Change]) -> tuple[Change, ...]:
     return tuple(sorted(changes, key=lambda change: change.at_ns))
 
 
-@given(order=STARTS, changes=st.lists(CHANGES, max_size=5).map(in_order), stop_ns=st.none() | INSTANTS)
+@given(order=STARTS, changes=st.lists(CHANGES | COMINGS, max_size=5).map(in_order), stop_ns=st.none() | INSTANTS)
 def test_changes_and_a_stop_told_at_the_start(order: Start, changes: tuple[Change, ...], stop_ns: int | None) -> None:
     told = changed(order, changes=changes, stop_ns=stop_ns)
     assert Played().run(told) == driven(order, changes, stop_ns)
@@ -148,7 +190,7 @@ def test_changes_and_a_stop_told_at_the_start(order: Start, changes: tuple[Chang
 
 @given(
     order=STARTS,
-    changes=st.lists(CHANGES, max_size=5).map(in_order),
+    changes=st.lists(CHANGES | COMINGS, max_size=5).map(in_order),
     stop_ns=st.none() | INSTANTS,
     pauses=st.lists(INSTANTS, min_size=1, max_size=6).map(sorted),
     late=st.booleans(),
@@ -235,6 +277,68 @@ def test_a_promise_counts_on_what_was_told(field: str) -> None:
     assert suspended.not_before_ns == at_ns
 
 
+def test_cores_that_are_not_there_yet_and_one_that_is_lost() -> None:
+    # At 1 GFLOP/s from 2 s on, core 0 has the twelve tasks of 1 GFLOP alone; the one it is at when it is lost is in vain.
+    late = Change(at_ns=START_NS + 2 * S, core=0, speed_gflops=1.0)
+    lost = Change(at_ns=START_NS + 5 * S + S // 2, core=0, speed_gflops=0.0)
+    back = Change(at_ns=START_NS + 9 * S, core=0, speed_gflops=1.0)
+    order = start(core_speed_gflops=pack_float64([0.0, 0.0, 0.0]), changes=(late, lost, back))
+    assert order.recipe is not None
+    order = changed(order, recipe=changed(order.recipe, variation=0.0))
+    records, outcome = Played().run(order)
+    assert isinstance(records, Records)
+    assert isinstance(outcome, Outcome)
+    begin = [START_NS + k * S for k in (2, 3, 4, *range(9, 18))]
+    assert unpack_int64(records.start_ns).tolist() == begin
+    assert unpack_int64(outcome.busy_ns).tolist() == [12 * S + S // 2, 0, 0]
+    assert (outcome.chunks, outcome.ran, outcome.end_ns) == (13, 12, START_NS + 18 * S)
+
+
+@pytest.mark.parametrize("later", [-1, 0, 1, S // 2])
+def test_a_job_has_ended_with_its_last_task_though_messages_are_under_way(later: int) -> None:
+    order = start(latency_ns=pack_int64([S, S, S]))
+    *_, natural = Played().run(order)
+    assert isinstance(natural, Outcome)
+    until_ns = natural.end_ns + later
+    *_, first = Played().answers(changed(order, until_ns=until_ns))
+    assert isinstance(first, Suspended if later <= 0 else Outcome)
+    *_, told = Played().run(changed(order, until_ns=until_ns), [resume()])
+    assert told == natural
+
+
+def test_a_serial_part_at_the_end_of_a_core_far_away_has_no_messages() -> None:
+    program = Program((Loop("ss", tasks=2), Serial(0.5))).to_json()
+    speeds, far = pack_float64([0.0, 1.0, 1.0]), pack_int64([0, S, S])
+    order = start(program=program, core_speed_gflops=speeds, latency_ns=far)
+    *_, natural = Played().run(order)
+    assert isinstance(natural, Outcome)
+    (suspended,) = Played().answers(changed(order, until_ns=natural.end_ns - S // 2))
+    assert isinstance(suspended, Suspended)
+
+
+def test_cores_that_never_come() -> None:
+    (failed,) = Played().answers(start(core_speed_gflops=pack_float64([0.0, 0.0, 0.0])))
+    assert isinstance(failed, Failed)
+    assert (failed.blame, failed.reason.split(",")[0]) == ("user", "all of its cores are lost")
+
+
+def test_a_program_that_is_none() -> None:
+    (failed,) = Played().answers(start(program='{"als": "sss"}'))
+    assert isinstance(failed, Failed)
+    assert failed.blame == "user"
+    assert failed.reason.startswith("program.als: unknown application technique 'sss'")
+
+
+def test_what_a_selection_has_chosen() -> None:
+    program = Program((Loop("ss", tasks=5), Loop("select:static,ss", tasks=30)), steps=3)
+    *_, outcome = Played().run(start(program=program.to_json()))
+    assert isinstance(outcome, Outcome)
+    # ss; the selection itself, static, ss: for each of the three steps one of them.
+    assert outcome.chosen[:2] == (0, 0)
+    assert (len(outcome.chosen), sum(outcome.chosen)) == (4, 3)
+    assert outcome.ahead_chunks > 0
+
+
 def test_without_records_the_outcome_is_the_same() -> None:
     assert Played().run(start(records=False)) == Played().run(start())[-1:]
 
@@ -283,4 +387,5 @@ def test_a_technique_that_answers_nonsense(tmp_path: Any) -> None:
     (failed,) = Played().answers(start(how=f"{plugin}:GREEDY"))
     assert isinstance(failed, Failed)
     assert failed.blame == "application"
-    assert failed.reason == "application technique greedy gave a chunk outside 0 to the remaining tasks"
+    assert failed.reason.startswith("application technique greedy gave a chunk of ")
+    assert "allowed: 0 to the remaining tasks" in failed.reason

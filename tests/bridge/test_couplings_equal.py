@@ -112,5 +112,8 @@ def test_a_technique_of_ones_own_works_in_every_coupling(mine: str) -> None:
 @pytest.mark.parametrize("coupling", COUPLINGS)
 def test_a_technique_at_fault_is_named_with_the_job(coupling: str, mine: str) -> None:
     case = Case((Job(17, 0, 10**9, 1, 10**9),), PLATFORMS[1], tasks_per_core=13)
-    with pytest.raises(TwolevelError, match=r"job 17: .*application technique mine gave a chunk outside 0"):
+    with pytest.raises(
+        TwolevelError,
+        match=r"job 17: .*application technique mine gave a chunk of -5; allowed: 0 to the remaining tasks, 13$",
+    ):
         case.simulated(als=mine, coupling=coupling, workers=1)

@@ -13,7 +13,8 @@ from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
 from bls.workload import Workload
-from bridge import fleet
+from bridge import fleet, session
+from bridge.application_level import ASSIGNMENTS, ApplicationLevel
 from bridge.launchers import Launcher
 from traces.errors import InputError, PeerError, TwolevelError
 
@@ -44,6 +45,55 @@ def test_the_toy_gives_what_inline_gives(technique: str, coupling: str, socket: 
     result = simulated(coupling, jobs, als=technique, als_command=TOY, socket=socket)
     assert_same(result, expected(jobs, als=technique))
     assert result.coupling["retries"] == result.coupling["refused"] == 0
+
+
+APPLICATIONS = """
+[[application]]
+name = "steps"
+match = { cores = "1-7" }
+steps = 3
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "loop", share = 0.6, als = "static", lengths = "exponential", tasks_per_core = 4 },
+    { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
+]
+"""
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_the_toy_knows_parts_messages_and_a_master(assignment: str, tmp_path: Path) -> None:
+    (tmp_path / "apps.toml").write_text(APPLICATIONS)
+    level = ApplicationLevel("gamma:cov=0.5", 10**7, assignment, tmp_path / "apps.toml")
+    result = simulated("pool", als_command=TOY, level=level, overhead_ns=10**6)
+    assert_same(result, simulated(level=level, overhead_ns=10**6))
+    assert result.coupling["retries"] == 0
+
+
+def test_more_parts_than_a_message_holds(tmp_path: Path) -> None:
+    (tmp_path / "apps.toml").write_text('[default]\nsteps = 70000\nphases = [{ kind = "serial", share = 1 }]\n')
+    level = ApplicationLevel(applications=tmp_path / "apps.toml")
+    jobs = Workload.from_jobs([(9, 0, 5, 1, 5)])
+    message = (
+        "^job 9: 70000 parts, phases times steps; a simulator that asks for lengths can be told of 65536; use inline$"
+    )
+    with pytest.raises(InputError, match=message):
+        bridge.simulate(jobs, als="ss", coupling="pool", workers=1, als_command=TOY, level=level)
+
+
+def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "MAX_FRAME", 100)
+    message = (
+        "^job 100: a simulator cannot be told of it: start cannot be sent: job 0: a frame of .* allowed: 1 to 100$"
+    )
+    with pytest.raises(InputError, match=message):
+        simulated("pool", 1, als_command=TOY)
+
+
+def test_changing_speeds_are_not_for_the_toy() -> None:
+    level = ApplicationLevel(speeds=("square:period=3s",))
+    message = r"^job 1\d\d: the application simulator says: the toy only runs straight to the end$"
+    with pytest.raises(PeerError, match=message):
+        simulated("pool", 3, als_command=TOY, level=level)
 
 
 def test_a_technique_that_the_simulator_does_not_know() -> None:
@@ -94,14 +144,20 @@ def test_a_broken_promise_cannot_be_mended(tmp_path: Path) -> None:
         simulated("pool", 8, als_command=rogue("broken-promise", tmp_path / "mark"), workers=1)
 
 
-def test_a_sum_that_was_added_otherwise_does_not_show() -> None:
-    assert_same(simulated("pool", 8, als_command=rogue("other-sum")), expected(8))
+@pytest.mark.parametrize("how", ["other-sum", "other-spread"])
+def test_a_sum_that_was_added_otherwise_does_not_show(how: str) -> None:
+    assert_same(simulated("pool", 8, als_command=rogue(how)), expected(8))
+
+
+def test_one_that_chose_among_techniques_that_are_not_there() -> None:
+    with pytest.raises(PeerError, match=r"^job 100: the outcome's chosen has 3 numbers; allowed: up to 0$"):
+        simulated("pool", 8, als_command=rogue("too-many-chosen"))
 
 
 def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(PeerError, match=r"processes in a row did not say hello; the last one exited with status 1$"):
         simulated("pool", 8, als_command=rogue("future"))
-    assert "protocol version 7 is not spoken here; spoken: 2" in caplog.text
+    assert "protocol version 7 is not spoken here; spoken: 3" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,11 @@ from faulty_runs import (
 
 import bridge
 from bridge import fleet, launchers
+from bridge.application_level import ApplicationLevel
 from bridge.couplings import PeerOptions
 from bridge.fleet import RETRIES, Fleet
 from bridge.launchers import Launcher
+from bridge.messages import Suspended
 from bridge.roster import Order, Roster, Worker
 from bridge.scenario import Options, Scenario
 from bridge.simulation import run
@@ -89,6 +91,30 @@ def test_killed_while_it_holds_a_job(
     assert len(met) == 2
     assert result.coupling["retries"] >= 2
     assert "was killed by SIGKILL; simulated again: job " in caplog.text
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job lasts longer than it was told of at first, is resumed, and then has to begin again."""
+    level = ApplicationLevel(speeds=("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2"))
+    resumed: list[tuple[int, int]] = []
+    struck: set[int] = set()
+    real = Fleet._go_on
+
+    def go_on(self: Fleet, worker: Worker, message: Suspended) -> None:
+        row, attempt = message.job, worker.orders[message.job].start.attempt
+        resumed.append((row, attempt))
+        real(self, worker, message)
+        if row in (2, 9) and row not in struck:
+            struck.add(row)
+            strike(workers())
+
+    monkeypatch.setattr(Fleet, "_go_on", go_on)
+    result = simulated(coupling, 15, level=level)
+    assert_same(result, simulated(jobs=15, level=level))
+    assert result.coupling["retries"] >= 2
+    for row in (2, 9):  # before it was struck, and when it was simulated again
+        assert len({attempt for job, attempt in resumed if job == row}) >= 2
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)

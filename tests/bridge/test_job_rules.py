@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from conversation import (
     JOB,
+    SERIAL,
     Pair,
     change,
     changed,
     hello,
     lengths,
+    loop,
     outcome,
     promise,
     records,
@@ -33,6 +35,7 @@ from bridge.session import (
     LocalProtocolError,
     ProtocolError,
 )
+from traces.time import MAX_NS
 
 #: Columns of records in which the last task never ran.
 TWO_RAN: dict[str, Any] = {
@@ -47,14 +50,29 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "start: both": ([], start("recipe", tasks=3), "asked for"),
     "start: neither": ([], start(tasks=None), "asked for"),
     "start: ragged": ([], start(core_speed_gflops=bytes(9)), "core_speed_gflops has 9 bytes; allowed: a mul"),
-    "start: speed 0": ([], start(core_speed_gflops=pack_float64([1, 0])), "not positive and finite"),
-    "start: speed NaN": ([], start(core_speed_gflops=pack_float64(["nan"])), "not positive and finite"),
+    "start: speed below 0": ([], start(core_speed_gflops=pack_float64([1, -1])), "not at least 0 and finite"),
+    "start: speed NaN": ([], start(core_speed_gflops=pack_float64(["nan"])), "not at least 0 and finite"),
     "start: signalling NaN": (
         [],
         start(core_speed_gflops=b"\1\0\0\0\0\0\xf0\x7f"),
-        "not positive and finite",
+        "not at least 0 and finite",
     ),
-    "start: speed inf": ([], start(core_speed_gflops=pack_float64(["inf"])), "not positive and finite"),
+    "start: speed inf": ([], start(core_speed_gflops=pack_float64(["inf"])), "not at least 0 and finite"),
+    "start: parts, fewer": ([], start(parts=(loop(2),)), "parts have 2 tasks; the job has 3"),
+    "start: parts, more": ([], start(parts=(loop(2), loop(1), SERIAL)), "parts have 4 tasks; the job has 3"),
+    "start: a long serial part": (
+        [],
+        start(parts=(SERIAL, changed(SERIAL, tasks=2))),
+        "part 1 is serial and has 2 tasks; allowed: 1",
+    ),
+    "start: latency of too few": ([], start(latency_ns=bytes(8)), "latency_ns has 8 bytes; 2 cores need 16"),
+    "start: latency of too many": ([], start(latency_ns=bytes(24)), "latency_ns has 24 bytes"),
+    "start: latency below 0": (
+        [],
+        start(latency_ns=pack_int64([5, -1])),
+        "latency_ns goes from -1 to 5; allowed: 0 to 4611686018427387904",
+    ),
+    "start: endless latency": ([], start(latency_ns=pack_int64([0, MAX_NS + 1])), "latency_ns goes from 0 to 46"),
     "start: until before": ([], start(until_ns=99), "until_ns is 99; allowed: from now, 100 on"),
     "start: stop before": ([], start(stop_ns=99), "stop_ns is 99"),
     "start: change before": ([], start(changes=(change(99),)), "at_ns of a change is 99"),
@@ -186,8 +204,25 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     ),
     "outcome: core after end": ([start(), lengths()], outcome(finish_ns=pack_int64([301, 100])), "to 301"),
     "outcome: end of no core": ([start(), lengths()], outcome(finish_ns=pack_int64([299, 100])), "to 299"),
+    "outcome: busy cores": ([start(), lengths()], outcome(busy_ns=bytes(8)), "busy_ns has 8 bytes; 2 cores need 16"),
+    "outcome: busy below 0": (
+        [start(), lengths()],
+        outcome(busy_ns=pack_int64([-1, 0])),
+        "busy_ns goes from -1 to 0; allowed: 0 to 4611686018427387904",
+    ),
+    "outcome: busy for ever": ([start(), lengths()], outcome(busy_ns=pack_int64([MAX_NS + 1, 0])), "busy_ns goes"),
     "outcome: tasks": ([start(), lengths()], outcome(tasks=4), "tasks is 4; the job has 3"),
     "outcome: chunks": ([start(), lengths()], outcome(chunks=4), "chunks is 4; allowed: up to tasks, 3"),
+    "outcome: chunks, one core slower": (
+        [start(changes=(change(150, speed_gflops=0.5),)), lengths()],
+        outcome(chunks=4),
+        "chunks is 4; allowed: up to tasks, 3",
+    ),
+    "outcome: chunks, one core not there at first": (
+        [start(core_speed_gflops=pack_float64([1, 0]), changes=(change(150, 1),)), lengths()],
+        outcome(chunks=4),
+        "chunks is 4; allowed: up to tasks, 3",
+    ),
     "outcome: records missing": (
         [start(records=True), lengths(), records(count=2)],
         outcome(),
@@ -232,6 +267,15 @@ def test_a_message_that_was_refused_locally_has_left_no_mark() -> None:
         with pytest.raises(LocalProtocolError):
             pair.application.send(message)
     pair.say(promise(200), records(), outcome())
+
+
+def test_a_recipe_has_no_parts() -> None:
+    pair, told = Pair("recipe"), start("recipe", parts=(loop(3),))
+    words = "job 7: parts, but a recipe was asked for, and its program says them"
+    with pytest.raises(LocalProtocolError, match=words):
+        pair.bridge.send(told)
+    with pytest.raises(ProtocolError, match=words):
+        pair.forge(told).next_event()
 
 
 def test_a_value_out_of_range_is_not_sent() -> None:
@@ -314,9 +358,35 @@ def test_an_application_need_not_know_the_bound_it_is_held_to() -> None:
     pair.say(outcome(end_ns=270, finish_ns=pack_int64([270, 100])))
 
 
+@pytest.mark.parametrize("at_first", [True, False])
+def test_a_job_that_loses_a_core_may_have_more_chunks_than_tasks(at_first: bool) -> None:
+    pair = Pair()
+    lost = change(250, 1, speed_gflops=0.0)
+    if at_first:
+        pair.say(start(until_ns=200, changes=(lost,)), lengths(), suspended(200, 200), resume(changes=()))
+    else:
+        pair.say(start(until_ns=200), lengths(), suspended(200, 200), resume(changes=(lost,)))
+    pair.say(outcome(chunks=5))
+
+
+def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
+    pair = Pair()
+    pair.say(
+        start(
+            core_speed_gflops=pack_float64([0, 0]),
+            parts=(SERIAL, loop(2, "static")),
+            latency_ns=pack_int64([0, MAX_NS]),
+            master=True,
+            changes=(change(120, -1),),
+        ),
+        lengths(),
+    )
+    pair.say(outcome(busy_ns=pack_int64([MAX_NS, 0]), scheduling_ns=2**63 - 1, chosen=(1, 0), ahead_chunks=2**63 - 1))
+
+
 def test_one_that_does_not_conserve_work_cannot() -> None:
     pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=2, run="r"), start(), lengths())
+    pair.say(hello(conserves_work=False), Welcome(version=3, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
         pair.bridge.hold_to(JOB, 301)
     with pytest.raises(LocalProtocolError, match="job 8 is not open"):

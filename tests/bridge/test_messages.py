@@ -18,6 +18,7 @@ from bridge.messages import (
     LENGTHS_PER_FRAME,
     MAX_CHANGES,
     MAX_CORES,
+    MAX_PARTS,
     MAX_TASKS,
     MESSAGES,
     RECORDS_PER_FRAME,
@@ -29,6 +30,7 @@ from bridge.messages import (
     Message,
     MessageError,
     Outcome,
+    Part,
     Promise,
     Quit,
     Recipe,
@@ -57,12 +59,13 @@ INSTANTS = st.integers(0, MAX_NS)
 COUNTS = st.integers(0, MAX_TASKS)
 VERSIONS = st.integers(0, 2**31 - 1)
 POSITIVE = st.floats(0, exclude_min=True, allow_infinity=False)
+NOT_NEGATIVE = st.floats(0, allow_infinity=False)
 COLUMNS8 = st.binary(min_size=8, max_size=80)
 COLUMNS4 = st.binary(min_size=4, max_size=40)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 CHANGES = st.lists(
-    st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=POSITIVE), max_size=3
+    st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=NOT_NEGATIVE), max_size=3
 ).map(tuple)
 RECIPES = st.builds(
     Recipe,
@@ -70,9 +73,14 @@ RECIPES = st.builds(
     job_number=KEYS,
     n=st.integers(1, MAX_TASKS),
     mean_gflop=POSITIVE,
-    variation=st.floats(0, allow_infinity=False),
+    variation=NOT_NEGATIVE,
     total_gflop=POSITIVE,
+    core_gflop=POSITIVE,
+    program=TEXTS,
 )
+PARTS = st.lists(
+    st.builds(Part, tasks=st.integers(1, MAX_TASKS), technique=st.none() | NAMES), min_size=1, max_size=3
+).map(tuple)
 FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "hello": {
         "version": VERSIONS,
@@ -90,7 +98,10 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "start_ns": INSTANTS,
         "core_speed_gflops": COLUMNS8,
         "technique": NAMES,
+        "parts": st.none() | PARTS,
         "overhead_ns": INSTANTS,
+        "latency_ns": st.none() | COLUMNS8,
+        "master": st.booleans(),
         "records": st.booleans(),
         "recipe": st.none() | RECIPES,
         "tasks": st.none() | st.integers(1, MAX_TASKS),
@@ -125,7 +136,12 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "ran": COUNTS,
         "chunks": COUNTS,
         "length_gflop": POSITIVE,
+        "length_cov": NOT_NEGATIVE,
         "finish_ns": COLUMNS8,
+        "busy_ns": COLUMNS8,
+        "scheduling_ns": KEYS,
+        "chosen": st.lists(COUNTS, max_size=3).map(tuple),
+        "ahead_chunks": KEYS,
     },
     "failed": {"job": KEYS, "reason": TEXTS, "blame": st.sampled_from(["user", "bridge", "application"])},
     "cancel": {"job": KEYS},
@@ -136,14 +152,14 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 2,
+        "version": 3,
         "token": "t",
         "worker": "w",
         "name": "n",
         "tasks": "recipe",
         "conserves_work": True,
     },
-    "welcome": {"version": 2, "run": "r"},
+    "welcome": {"version": 3, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -151,7 +167,10 @@ PLAIN: dict[str, dict[str, Any]] = {
         "start_ns": 0,
         "core_speed_gflops": bytes(8),
         "technique": "ss",
+        "parts": None,
         "overhead_ns": 0,
+        "latency_ns": None,
+        "master": False,
         "records": False,
         "recipe": None,
         "tasks": None,
@@ -181,14 +200,29 @@ PLAIN: dict[str, dict[str, Any]] = {
         "ran": 1,
         "chunks": 1,
         "length_gflop": 1.0,
+        "length_cov": 0.0,
         "finish_ns": bytes(8),
+        "busy_ns": bytes(8),
+        "scheduling_ns": 0,
+        "chosen": [],
+        "ahead_chunks": 0,
     },
     "failed": {"job": 0, "reason": "", "blame": "user"},
     "cancel": {"job": 0},
     "quit": {},
 }
 CHANGE = {"at_ns": 0, "core": 0, "speed_gflops": 1.0}
-RECIPE = {"seed": 0, "job_number": 0, "n": 1, "mean_gflop": 1.0, "variation": 0.0, "total_gflop": 1.0}
+RECIPE = {
+    "seed": 0,
+    "job_number": 0,
+    "n": 1,
+    "mean_gflop": 1.0,
+    "variation": 0.0,
+    "total_gflop": 1.0,
+    "core_gflop": 1.0,
+    "program": "",
+}
+PART = {"tasks": 1, "technique": None}
 EVERY_FIELD = [(name, field) for name, fields in PLAIN.items() for field in fields]
 
 
@@ -279,18 +313,40 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
         ("outcome", {"length_gflop": 0.0}),
         ("outcome", {"length_gflop": float("nan")}),
         ("outcome", {"length_gflop": float("inf")}),
+        ("outcome", {"length_cov": -0.1}),
+        ("outcome", {"length_cov": float("nan")}),
+        ("outcome", {"busy_ns": b""}),
+        ("outcome", {"scheduling_ns": -1}),
+        ("outcome", {"scheduling_ns": 0.5}),
+        ("outcome", {"chosen": [-1]}),
+        ("outcome", {"chosen": [0] * 1001}),
+        ("outcome", {"chosen": None}),
+        ("outcome", {"ahead_chunks": -1}),
         ("outcome", {"finish_ns": b""}),
         ("outcome", {"finish_ns": "8 bytes."}),
         ("start", {"changes": [{**CHANGE, "core": -2}]}),
         ("start", {"changes": [{**CHANGE, "core": MAX_CORES}]}),
-        ("start", {"changes": [{**CHANGE, "speed_gflops": 0.0}]}),
+        ("start", {"changes": [{**CHANGE, "speed_gflops": -1e-9}]}),
+        ("start", {"changes": [{**CHANGE, "speed_gflops": float("inf")}]}),
         ("start", {"changes": [{**CHANGE, "more": 0}]}),
         ("start", {"changes": [{}]}),
         ("start", {"changes": [CHANGE] * (MAX_CHANGES + 1)}),
         ("start", {"recipe": {**RECIPE, "n": 0}}),
         ("start", {"recipe": {**RECIPE, "variation": -0.1}}),
         ("start", {"recipe": {**RECIPE, "variation": float("nan")}}),
+        ("start", {"recipe": {**RECIPE, "core_gflop": 0.0}}),
+        ("start", {"recipe": {**RECIPE, "program": "x" * (2**20 + 1)}}),
+        ("start", {"recipe": {**RECIPE, "program": None}}),
         ("start", {"recipe": {**RECIPE, "more": 0}}),
+        ("start", {"parts": []}),
+        ("start", {"parts": [{**PART, "tasks": 0}]}),
+        ("start", {"parts": [{**PART, "technique": ""}]}),
+        ("start", {"parts": [{**PART, "more": 0}]}),
+        ("start", {"parts": [{"tasks": 1}]}),
+        ("start", {"parts": [PART] * (MAX_PARTS + 1)}),
+        ("start", {"latency_ns": b""}),
+        ("start", {"latency_ns": 5}),
+        ("start", {"master": 1}),
         ("start", {"tasks": 0}),
         ("start", {"technique": ""}),
         ("lengths", {"length_gflop": bytes(8 * LENGTHS_PER_FRAME + 8)}),
@@ -382,24 +438,39 @@ def test_columns_are_little_endian_and_come_back() -> None:
 def test_the_largest_messages_fit_into_a_frame() -> None:
     job = 2**63 - 1
     change = Change(at_ns=MAX_NS, core=MAX_CORES - 1, speed_gflops=1.5)
-    recipe = Recipe(seed=2**64 - 1, job_number=job, n=MAX_TASKS, mean_gflop=1.5, variation=1.5, total_gflop=1.5)
+    recipe = Recipe(
+        seed=2**64 - 1,
+        job_number=job,
+        n=MAX_TASKS,
+        mean_gflop=1.5,
+        variation=1.5,
+        total_gflop=1.5,
+        core_gflop=1.5,
+        program="\U0001f600" * 2**20,
+    )
+    of_path = Part(tasks=MAX_TASKS, technique="/home/somebody/experiments/mine.py:TECHNIQUE:chunk=16")
     wide = bytes(8 * RECORDS_PER_FRAME)
     narrow = bytes(4 * RECORDS_PER_FRAME)
+    start = Start(
+        job=job,
+        attempt=MAX_TASKS,
+        start_ns=MAX_NS,
+        core_speed_gflops=bytes(8 * MAX_CORES),
+        technique="\U0001f600" * 1000,
+        parts=None,
+        overhead_ns=MAX_NS,
+        latency_ns=bytes(8 * MAX_CORES),
+        master=True,
+        records=True,
+        recipe=recipe,
+        tasks=None,
+        until_ns=MAX_NS,
+        changes=(change,) * MAX_CHANGES,
+        stop_ns=MAX_NS,
+    )
     largest = [
-        Start(
-            job=job,
-            attempt=MAX_TASKS,
-            start_ns=MAX_NS,
-            core_speed_gflops=bytes(8 * MAX_CORES),
-            technique="\U0001f600" * 1000,
-            overhead_ns=MAX_NS,
-            records=True,
-            recipe=recipe,
-            tasks=None,
-            until_ns=MAX_NS,
-            changes=(change,) * MAX_CHANGES,
-            stop_ns=MAX_NS,
-        ),
+        start,
+        msgspec.structs.replace(start, recipe=None, tasks=MAX_TASKS, parts=(of_path,) * MAX_PARTS),
         Lengths(job=job, first=MAX_TASKS, length_gflop=bytes(8 * LENGTHS_PER_FRAME)),
         Records(
             job=job,
@@ -419,7 +490,12 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
             ran=MAX_TASKS,
             chunks=MAX_TASKS,
             length_gflop=1.5,
+            length_cov=1.5,
             finish_ns=bytes(8 * MAX_CORES),
+            busy_ns=bytes(8 * MAX_CORES),
+            scheduling_ns=2**63 - 1,
+            chosen=(MAX_TASKS,) * 1000,
+            ahead_chunks=2**63 - 1,
         ),
     ]
     for message in largest:
@@ -453,6 +529,7 @@ def test_the_specification_lists_every_message_in_order_with_its_fields_in_order
     for name, kind in MESSAGES.items():
         assert specified_fields(text, f"### {name}") == list(kind.__struct_fields__), name
     assert specified_fields(text, r"A \*recipe\*:\n") == list(Recipe.__struct_fields__)
+    assert specified_fields(text, r"A \*part\*:\n") == list(Part.__struct_fields__)
     assert specified_fields(text, r"A \*change\*:\n") == list(Change.__struct_fields__)
 
 

@@ -9,7 +9,7 @@ from bridge.roster import Order, Roster, Worker
 
 
 def order(row: int, attempt: int = 0) -> Order:
-    return Order(start("recipe", job=row, attempt=attempt), 0, 100 + row, lambda: np.ones(3))
+    return Order(start("recipe", job=row, attempt=attempt), 0, 100 + row, lambda: (np.ones(3), None))
 
 
 def crew(roster: Roster, count: int) -> list[Worker]:

@@ -132,8 +132,8 @@ def connection_in(state: ConnectionState) -> Pair:
     steps: dict[ConnectionState, list[Message]] = {
         ConnectionState.AWAIT_HELLO: [],
         ConnectionState.AWAIT_WELCOME: [hello()],
-        ConnectionState.READY: [hello(), Welcome(version=2, run="r"), start(), lengths()],
-        ConnectionState.CLOSING: [hello(), Welcome(version=2, run="r"), start(), lengths(), Quit()],
+        ConnectionState.READY: [hello(), Welcome(version=3, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=3, run="r"), start(), lengths(), Quit()],
         ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
     }
     for step in steps[state]:
@@ -146,7 +146,7 @@ def connection_in(state: ConnectionState) -> Pair:
 
 CONNECTION_MESSAGES: dict[ConnectionEvent, Message] = {
     ConnectionEvent.HELLO: hello(),
-    ConnectionEvent.WELCOME: Welcome(version=2, run="r"),
+    ConnectionEvent.WELCOME: Welcome(version=3, run="r"),
     ConnectionEvent.REFUSED: Refused(reason="no", blame="bridge"),
     ConnectionEvent.ORDER: Cancel(job=JOB),
     ConnectionEvent.ANSWER: promise(200),
@@ -290,12 +290,12 @@ def test_a_wrong_token_is_refused_and_told_nothing_more(version: int) -> None:
     session.validate()
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 2, 4])
 def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) -> None:
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 2"
+    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 3"
     session = Session(Role.APPLICATION)
     session.send(hello())
     session.receive_data(refusal.farewell)
@@ -313,7 +313,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
         (frame(encode(promise(1))), "stranger"),
         (frame(encode(hello())) * 60, "stranger"),
         (bytes(MAX_FRAME_BEFORE_HELLO + HEADER_BYTES + 1), "stranger"),
-        (frame(msgspec.msgpack.encode({"type": "hello", "version": 2, "token": TOKEN})), "application"),
+        (frame(msgspec.msgpack.encode({"type": "hello", "version": 3, "token": TOKEN})), "application"),
     ],
 )
 def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:
@@ -371,10 +371,10 @@ def test_a_bridge_at_fault_is_told_nothing() -> None:
 def test_a_welcome_of_another_version_is_an_error() -> None:
     pair = Pair(welcomed=False)
     pair.say(hello())
-    with pytest.raises(LocalProtocolError, match="welcome has version 3"):
-        pair.bridge.send(Welcome(version=3, run="r"))
-    with pytest.raises(ProtocolError, match="the bridge broke the protocol: welcome has version 3"):
-        pair.forge(Welcome(version=3, run="r")).next_event()
+    with pytest.raises(LocalProtocolError, match="welcome has version 4"):
+        pair.bridge.send(Welcome(version=4, run="r"))
+    with pytest.raises(ProtocolError, match="the bridge broke the protocol: welcome has version 4"):
+        pair.forge(Welcome(version=4, run="r")).next_event()
 
 
 @pytest.mark.parametrize("role", list(Role))

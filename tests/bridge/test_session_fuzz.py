@@ -56,7 +56,7 @@ def whole_conversation() -> tuple[bytes, bytes]:
     pair = Pair(welcomed=False)
     for message in [
         hello(),
-        Welcome(version=2, run="r"),
+        Welcome(version=3, run="r"),
         start(until_ns=200, records=True),
         lengths(),
         promise(150),
@@ -98,7 +98,7 @@ def listen(session: Session, stream: bytes, step: int) -> None:
             if isinstance(event, Refusal | ConnectionClosed):
                 return
             if isinstance(event, Hello):
-                session.send(Welcome(version=2, run="r"))
+                session.send(Welcome(version=3, run="r"))
                 session.send(start(until_ns=200, records=True))
                 session.send(lengths())
 

@@ -265,7 +265,9 @@ def test_a_technique_at_fault_is_named_with_the_job() -> None:
     workload = Workload.from_jobs([(4, 0, 1, 2, 1), (17, 0, 1, 3, 1)])
     with pytest.raises(PluginError) as caught:
         bridge.simulate(workload, als=Technique("greedy", _greedy))
-    assert str(caught.value) == ("job 17: application technique greedy gave a chunk outside 0 to the remaining tasks")
+    assert str(caught.value) == (
+        "job 17: application technique greedy gave a chunk of 4; allowed: 0 to the remaining tasks, 3"
+    )
 
 
 @pytest.mark.parametrize(
@@ -282,7 +284,7 @@ def test_a_technique_at_fault_is_named_with_the_job() -> None:
         ({"workers": 0}, "--workers: 0 is out of range; allowed: 1 to 1024"),
         ({"workers": 1.5}, "--workers: 1.5 is not a whole number; allowed: 1 to 1024"),
         ({"als_timeout_s": "3"}, "--als-timeout: '3' is not a number; allowed: 0.001 to 1e+06"),
-        ({"als": None}, "als: None; allowed: a name or a Technique"),
+        ({"als": None}, "als: None; allowed: a name, a Technique or a Selection"),
         ({"bls": 3}, "bls: 3; allowed: a name or a Policy"),
         ({"coupling": 3}, "--coupling: unknown coupling 3; known: "),
         ({"select": 3}, "--select: 3 is not a text; allowed: all, first:N, "),

@@ -23,12 +23,12 @@ from bridge.connection import Connection
 from bridge.couplings import PeerOptions
 from bridge.framing import frame
 from bridge.messages import Hello, encode
-from bridge.reception import STRANGERS, Reception
+from bridge.reception import OVER, STRANGERS, Reception
 from bridge.scenario import Options, Scenario
 from bridge.simulation import run
 from traces.errors import InputError
 
-HELLO = {"version": 2, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
+HELLO = {"version": 3, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
 
 
 def hello(**fields: object) -> bytes:
@@ -91,7 +91,7 @@ STRANGE = {
     "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
     "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
     "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
-    "future": (hello(version=3), "protocol version 3 is not spoken here; spoken: 2", b"protocol version 3"),
+    "future": (hello(version=4), "protocol version 4 is not spoken here; spoken: 3", b"protocol version 4"),
     "unknown": (hello(), NOBODY, NOBODY.encode()),
     "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
 }
@@ -179,3 +179,22 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
         asyncio.run(connect(address))
+
+
+def test_one_of_ours_that_comes_when_all_is_done_is_no_stranger(caplog: pytest.LogCaptureFixture) -> None:
+    async def visited() -> tuple[int, bytes]:
+        async def serve(hello: Hello, connection: Connection) -> None:
+            raise AssertionError("it was let in")
+
+        reception = Reception(TOKEN, lambda hello: OVER, serve)
+        address = await reception.open("unix")
+        reader, writer = await asyncio.open_unix_connection(address.removeprefix("unix:"))
+        writer.write(hello())
+        answer = await reader.read()
+        writer.close()
+        await reception.close()
+        return reception.refused, answer
+
+    refused, answer = asyncio.run(visited())
+    assert (refused, caplog.text) == (0, "")
+    assert b"the run is over" in answer

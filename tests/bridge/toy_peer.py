@@ -3,6 +3,7 @@
 import heapq
 import os
 import socket
+import statistics
 import struct
 
 from msgspec import msgpack
@@ -15,29 +16,47 @@ def send(kind, **fields):
     connection.sendall(struct.pack(">I", len(payload)) + payload)
 
 
+def column(code, values):
+    return struct.pack(f"<{len(values)}{code}", *values)
+
+
 def simulate(job, order, lengths):
     speed = struct.unpack(f"<{len(order['core_speed_gflops']) // 8}d", order["core_speed_gflops"])
-    n, p, technique = len(lengths), len(speed), order["technique"]
-    if technique not in ("ss", "static"):
+    n, p, t, overhead = len(lengths), len(speed), order["start_ns"], order["overhead_ns"]
+    wait = [0] * p if order["latency_ns"] is None else struct.unpack(f"<{p}q", order["latency_ns"])
+    parts = order["parts"] or [{"tasks": n, "technique": order["technique"]}]
+    for technique in {part["technique"] for part in parts} - {None, "ss", "static"}:
         return send("failed", job=job, reason=f"unknown technique {technique}: ss, static", blame="user")
-    if order["changes"] or order["until_ns"] is not None or order["stop_ns"] is not None:
+    if order["changes"] or order["until_ns"] is not None or order["stop_ns"] is not None or 0 in speed:
         return send("failed", job=job, reason="the toy only runs straight to the end", blame="application")
-    tasks, chunks, finish, asking = [], 0, [0] * p, [(order["start_ns"], core) for core in range(p)]
-    while asking:
-        t, core = heapq.heappop(asking)
-        size = 1 if technique == "ss" else n // p + (core < n % p) if chunks < p else 0
-        finish[core], t = t, t + order["overhead_ns"]
-        if chunk := lengths[len(tasks) : len(tasks) + size]:
+    tasks, chunks, scheduling, finish, busy, barrier, free = [], 0, 0, [t] * p, [0] * p, t, t
+    for part in parts:
+        technique, m, stop, served = part["technique"], part["tasks"], len(tasks) + part["tasks"], set()
+        # A serial part is the first core's, and nobody hands it out.
+        asking = [(barrier + wait[c], c) for c in range(p)] if technique else [(barrier, 0)]
+        heapq.heapify(asking)
+        while asking:
+            t, c = heapq.heappop(asking)
+            latency = wait[c] if technique else 0
+            size = (c not in served) * (m // p + (c < m % p)) if technique == "static" else 1
+            if not (chunk := lengths[len(tasks) : min(stop, len(tasks) + size)]):
+                barrier = max(barrier, t + latency)
+                continue
+            asked, t = t - latency, max(t, free) if order["master"] and technique else t
+            free = t + overhead if technique else free
+            begin = t = free + latency if technique else t
             for length in chunk:
-                tasks.append((t, t := t + round(length / speed[core] * 1e9), core, chunks, length))
-            heapq.heappush(asking, (t, core))
-            chunks += 1
+                tasks.append((t, t := t + round(length / speed[c] * 1e9), c, chunks, length))
+            heapq.heappush(asking, (t + latency, c))
+            served.add(c)
+            chunks, scheduling, busy[c], finish[c] = chunks + 1, scheduling + begin - asked, busy[c] + t - begin, t
     for first in range(0, n if order["records"] else 0, 262_144):
         named = zip(COLUMNS.items(), zip(*tasks[first : first + 262_144], strict=True), strict=True)
-        columns = {name: struct.pack(f"<{len(column)}{code}", *column) for (name, code), column in named}
-        send("records", job=job, first=first, **columns)
+        send("records", job=job, first=first, **{name: column(code, values) for (name, code), values in named})
     end = {"attempt": order["attempt"], "end_ns": max(finish), "stopped": False, "tasks": n, "ran": n, "chunks": chunks}
-    return send("outcome", job=job, length_gflop=sum(lengths), finish_ns=struct.pack(f"<{p}q", *finish), **end)
+    end |= {"length_gflop": sum(lengths), "length_cov": statistics.pstdev(lengths) / statistics.fmean(lengths)}
+    end |= {"finish_ns": column("q", finish), "busy_ns": column("q", busy), "scheduling_ns": scheduling}
+    return send("outcome", job=job, chosen=[], ahead_chunks=0, **end)
 
 
 kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
@@ -46,7 +65,7 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, jobs = connection.makefile("rb"), {}
 secret = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"]}
-send("hello", version=2, name="toy", tasks="lengths", conserves_work=True, **secret)
+send("hello", version=3, name="toy", tasks="lengths", conserves_work=True, **secret)
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":

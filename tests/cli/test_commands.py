@@ -8,7 +8,10 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass, fields
+from inspect import signature
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import pytest
@@ -19,8 +22,10 @@ import traces
 from bls import Platform, sample_path
 from bls.platform import parse_platform
 from bridge.cli import _show_warnings
+from bridge.cli_bundles import bundled
+from bridge.scenario_options import ScenarioOptions
 
-COMMANDS = ("run", "watch", "grid", "workload info", "platform", "gantt", "doctor")
+COMMANDS = ("run", "watch", "grid", "loop", "workload info", "platform", "gantt", "doctor")
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "workload"])
@@ -163,3 +168,38 @@ def test_nobody_reads_stdout() -> None:
             check=False,
         )
     assert (ran.returncode, ran.stderr) == (1, "")
+
+
+def test_what_run_and_grid_share_is_the_same_in_both() -> None:
+    # They are written once, as the fields of a dataclass.
+    names = [f"--{one.name.replace('_', '-')}" for one in fields(ScenarioOptions)]
+    assert len(names) == 29
+    described = []
+    for command in ("run", "grid"):
+        text = twolevel(command, "--help").out.partition("Example:")[0]
+        options = re.split(r" (?=--[a-z])", " ".join(text.split()))
+        by_name = {one.split(maxsplit=1)[0]: one for one in options}
+        described.append({name: by_name[name] for name in names})
+    assert described[0] == described[1]
+    assert "[default: distributed]" in described[0]["--assignment"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    left: Annotated[int, "the left one"] = 1
+    right: Annotated[str, "the right one"] = "r"
+
+
+def test_a_bundle_of_options_stands_for_its_fields() -> None:
+    given: list[tuple[str, Pair, bool]] = []
+
+    def command(*, first: str, pair: Pair, last: bool = False) -> None:
+        given.append((first, pair, last))
+
+    flat = bundled(command)
+    found = signature(flat).parameters
+    assert [(name, one.default) for name, one in found.items()][1:] == [("left", 1), ("right", "r"), ("last", False)]
+    assert found["first"].default is found["first"].empty
+    assert found["left"].annotation == Annotated[int, "the left one"]
+    flat(first="f", left=2, right="s", last=True)
+    assert given == [("f", Pair(2, "s"), True)]

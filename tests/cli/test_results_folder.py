@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
 
+from als.metrics import LOOP_METRICS
 from bridge.results_directory import fresh_directory, read_record, write_record
 from traces.errors import InputError
 from traces.tables import JOB_COLUMNS, TASK_COLUMNS
@@ -28,7 +29,8 @@ def test_what_a_run_writes(here: Path) -> None:
     folder = here / "deep" / "er" / "r"
     assert sorted(path.name for path in folder.iterdir()) == ["jobs.parquet", "run.json", "tasks.parquet", "trace"]
     assert (folder / "trace" / "traces.otf2").is_file()
-    assert tuple(pd.read_parquet(folder / "jobs.parquet").columns) == JOB_COLUMNS
+    loop = (name for name, _ in LOOP_METRICS if name not in ("cov", "imbalance", "rounds"))
+    assert tuple(pd.read_parquet(folder / "jobs.parquet").columns) == (*JOB_COLUMNS, *loop)
     assert tuple(pd.read_parquet(folder / "tasks.parquet").columns) == TASK_COLUMNS
     record = json.loads((folder / "run.json").read_text())
     assert record["seed"] == record["arguments"]["seed"] == 7

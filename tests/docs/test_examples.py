@@ -14,7 +14,7 @@ from command_line import twolevel
 from pages import PAGES, ROOT, blocks
 
 import traces
-from als import Technique
+from als import PythonTechnique, Technique
 from als.application import Application
 from bls import Allocator, KnownJobs, Policy, Workload
 from bls.policies import ranks
@@ -62,17 +62,31 @@ def python_of_the_readme() -> tuple[str, str, str]:
 
 
 def named_files(page: Path) -> dict[str, str]:
-    """The blocks of a page that are whole files: their first line is a comment, the file's name."""
+    """The blocks of a page that are whole files: their first line is a comment, the file's name; or they are speeds."""
     found = {}
-    for block in (*blocks(page, "python"), *blocks(page, "toml")):
-        if name := re.match(r"# (\w+\.(?:py|toml))\n", block):
+    for block in (*blocks(page, "python"), *blocks(page, "toml"), *blocks(page, "text")):
+        if name := re.match(r"# (\w+\.(?:py|toml|txt))\n", block):
             found[name[1]] = block
+    for block in blocks(page, "csv"):
+        if block.startswith("time_s,core,factor\n"):  # such a file has no comments
+            found["speeds.csv"] = block
     return found
 
 
 def test_every_page_with_examples_is_known() -> None:
-    pages = ("batch", "cli", "couplings", "inputs", "topology", "workloads")
-    assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}
+    pages = (
+        "applications",
+        "batch",
+        "cli",
+        "core-speeds",
+        "couplings",
+        "inputs",
+        "lengths",
+        "loop",
+        "topology",
+        "workloads",
+    )
+    assert set(EXAMPLES) - {"docs/techniques.md"} == {"README.md", *(f"docs/{name}.md" for name in pages)}
     assert sum(len(lines) for lines in EXAMPLES.values()) >= 25
 
 
@@ -115,7 +129,7 @@ def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
     assert watched.observations["now_ns"].tolist()[:1] == [0]
 
 
-@pytest.mark.parametrize("command", ["run", "grid", "workload info", "platform", "gantt", "doctor"])
+@pytest.mark.parametrize("command", ["run", "grid", "loop", "workload info", "platform", "gantt", "doctor"])
 def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     text = " ".join(twolevel(*command.split(), "--help").out.split())
     example = re.search(r"Example: (twolevel .*)$", text)
@@ -162,6 +176,22 @@ def test_the_plug_ins_of_the_readme_do_what_they_say(desk: Path) -> None:
     application = Application([1.0] * 16, [1.0, 1.0], names["HALF_OF_GSS"])
     application.advance()
     assert application.state.chunk.tolist() == [0] * 4 + [1] * 3 + [2] * 3 + [3] * 2 + [4, 5, 6, 7]
+    again = Application([1.0] * 16, [1.0, 1.0], PythonTechnique(names["Half"]))
+    again.advance()
+    assert again.state.chunk.tolist() == application.state.chunk.tolist()
+
+
+def test_the_python_of_the_applications_page(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "applications.md"
+    for name, text in named_files(page).items():
+        (desk / name).write_text(text, encoding="utf-8")
+    (block,) = blocks(page, "python")
+    (desk / "mapped.py").write_text(block, encoding="utf-8")
+    names = runpy.run_path("mapped.py")
+    counts = names["applications"].counts(names["place"])
+    assert capsys.readouterr().out == f"{counts}\n"
+    assert sum(counts.values()) == 320
+    assert names["programs"][-1].steps == 1  # the map's own default comes first
 
 
 def test_the_plug_ins_of_the_contributing_page(desk: Path) -> None:
@@ -171,14 +201,20 @@ def test_the_plug_ins_of_the_contributing_page(desk: Path) -> None:
         for name, found in runpy.run_path("plugin.py").items():
             if isinstance(found, type) and name == "NarrowFirst":
                 kinds[Policy] = found()
+            if name == "Taught":
+                kinds[PythonTechnique] = PythonTechnique(found)
+            elif name == "SO_LONG":
+                kinds[type(name, (), {})] = found
             for kind in (Technique, Allocator):
-                if isinstance(found, kind):
+                if isinstance(found, kind) and name != "SO_LONG":
                     kinds[kind] = found
             if name in ("read_csv", "write_csv"):
                 kinds[type(name, (), {})] = found
     assert isinstance(kinds[Policy], Policy)
-    policy, technique, allocator, reader, writer = kinds.values()
+    policy, technique, so_long, taught, allocator, reader, writer = kinds.values()
     assert isinstance(technique, Technique)
+    assert isinstance(so_long, Technique)
+    assert isinstance(taught, PythonTechnique)
     assert isinstance(allocator, Allocator)
     (desk / "w.csv").write_text("1,0,60,3\n2,5,30,1\n3,6,30,4\n")
     workload = reader("w.csv")  # type: ignore[operator]
@@ -193,6 +229,19 @@ def test_the_plug_ins_of_the_contributing_page(desk: Path) -> None:
     assert [len(list(result.ledger.jobs.allocation(row))) for row in range(3)] == [1, 1, 1]
     path = writer(result.ledger, desk / "csv")  # type: ignore[operator]
     assert path.read_text().splitlines()[1].startswith("1,0,")
+    for other in (so_long, taught):
+        mine = bridge.simulate(workload, machine, als=other, variation=0.2, tasks_per_core=9)
+        traces.check_ledger(mine.ledger)
+        assert mine.metrics["tasks"] == result.metrics["tasks"]
+    # Tasks of 2 s: chunks of about 30 s are 15 of them; the core of half the mean speed gets half.
+    application = Application([2.0] * 60, [1.5, 0.5], so_long.parameters.__class__(30.0).technique())
+    application.advance()
+    assert [int((application.state.chunk == chunk).sum()) for chunk in (0, 1)] == [22, 7]
+    uneven = Application([1.0] * 100, [2.0, 0.5], taught)
+    uneven.advance()
+    sizes = [int((uneven.state.chunk == chunk).sum()) for chunk in range(3)]
+    # The fast core asks first, again: it was not slower than the mean.
+    assert sizes == [5, 5, 5]
 
 
 def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:

@@ -8,18 +8,21 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from command_line import twolevel
 from pages import PAGES, ROOT, anchors, blocks, links, section, table
 
 import bridge
-from als.metrics import application_metrics
+from als.lengths import LENGTHS
+from als.metrics import LOOP_METRICS, application_metrics
 from als.techniques import TECHNIQUES
 from bls import Platform, sample_path
 from bls.allocators import ALLOCATORS
 from bls.policies import POLICIES
 from bls.workload import REASONS
+from bridge.application_level import ASSIGNMENTS
 from bridge.couplings import COUPLINGS
 from bridge.grid import METRICS
 from traces.tables import JOB_COLUMNS, TASK_COLUMNS
@@ -27,7 +30,16 @@ from traces.tables import JOB_COLUMNS, TASK_COLUMNS
 DOCS = ROOT / "docs"
 RESULTS = DOCS / "results.md"
 WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
-COMMANDS = ("run", "watch", "grid", *(f"workload {name}" for name in WORKLOAD_COMMANDS), "platform", "gantt", "doctor")
+COMMANDS = (
+    "run",
+    "watch",
+    "grid",
+    "loop",
+    *(f"workload {name}" for name in WORKLOAD_COMMANDS),
+    "platform",
+    "gantt",
+    "doctor",
+)
 
 
 def unquoted(cell: str) -> str:
@@ -82,7 +94,7 @@ def test_the_columns_are_those_of_the_page(result: Path, name: str, columns: tup
     rows = table(section(RESULTS, f"{name}.parquet"))
     schema = pq.read_schema(result / f"{name}.parquet")
     assert [unquoted(row[0]) for row in rows] == schema.names
-    assert columns is None or list(columns) == schema.names
+    assert columns is None or list(columns) == schema.names[: len(columns)]
     assert [row[1] for row in rows] == [str(schema.field(column).type) for column in schema.names]
     for row in rows:
         assert (row[2] == "ns") == row[0].endswith("_ns`"), row
@@ -95,7 +107,8 @@ def test_the_metrics_are_those_of_the_page() -> None:
     text = section(RESULTS, "Metrics")
     batch = [name for row in table(text) for name in re.findall(r"`(\w+)`", row[1])]
     rows = table(text[text.index("| metric |") :])
-    application = application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov)
+    loops = np.zeros((len(LOOP_METRICS), len(jobs)))
+    application = application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
     assert [unquoted(row[0]) for row in rows] == list(application)
     assert len(set(batch)) == len(batch)
     assert set(batch) == set(ran.metrics) - set(application)
@@ -114,6 +127,26 @@ def test_the_records_keys_are_those_of_the_page(result: Path) -> None:
         assert rows[key] == set(record[key]), key
     options = bridge.Options().names()
     assert set(options) < rows["arguments"]
+
+
+def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -> None:
+    # What there is only with a map, or with a choice among techniques, is said below the table.
+    (tmp_path / "apps.toml").write_text('[default]\nals = "select:gss,fac"\n')
+    level = bridge.ApplicationLevel(applications=tmp_path / "apps.toml")
+    text = section(RESULTS, "jobs.parquet")
+    plain, mapped, recorded = (
+        set(bridge.simulate(sample_path(), select="first:5", als=als, level=one).jobs)
+        for als, one in (("ss", None), ("ss", level), ("recorded", None))
+    )
+    assert {unquoted(row[0]) for row in table(text)} == plain
+    assert set(JOB_COLUMNS) == recorded
+    loop = [name for name, _ in LOOP_METRICS if name not in (*JOB_COLUMNS, "rounds")]
+    assert plain - recorded == set(loop)
+    assert [unquoted(row[0]) for row in table(text)][-len(loop) :] == loop
+    assert "The last ten are" in text
+    assert len(loop) == 10
+    below = set(re.findall(r"`(\w+)`\s+\((?:string|int64)[,)]", text))
+    assert mapped - plain == {"application", "chosen", "ahead_chunks"} == below - {"fair_start_ns", "planned_ns"}
 
 
 def test_every_option_is_on_the_page_of_the_command_line() -> None:
@@ -152,7 +185,18 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     named = [name for row in policies for name in re.findall(r"`([\w:]+)`", row[0])]
     assert sorted(named) == sorted([*POLICIES, "expr:EXPRESSION"])
     assert {unquoted(row[0]) for row in allocators} == set(ALLOCATORS)
-    assert {unquoted(row[0]) for row in table(section(page, "Application level"))} == set(TECHNIQUES)
+    named = [name for row in table(section(page, "Application level")) for name in re.findall(r"`([\w-]+)`", row[1])]
+    assert sorted(named) == sorted(TECHNIQUES)
+    readme = section(ROOT / "README.md", "The application level")
+    number, first = re.search(r"There are (\d+) techniques(.*?)\[docs", readme, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert sorted(re.findall(r"`([\w-]+)`", first)) == sorted(TECHNIQUES)
+    assert int(number) == len(TECHNIQUES) - 1  # fac2 is fac
+    assert len(LOOP_METRICS) == 13
+    assert "thirteen" in readme
+    assert len(LENGTHS) == 12
+    assert "twelve distributions" in readme
+    costs = section(page, "Application level").partition("### What a chunk costs")[2]
+    assert tuple(unquoted(row[0]) for row in table(costs)) == ASSIGNMENTS
     workload = section(page, "Workload")
     assert tuple(row[0] for row in table(workload[workload.index("| reason") :])) == REASONS
     platform = blocks(page, "toml")[0]
@@ -165,7 +209,7 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
 
 def test_the_files_of_the_contributing_page_exist() -> None:
     rows = table(section(ROOT / "CONTRIBUTING.md", "How to add …"))
-    assert len(rows) == 7
+    assert len(rows) == 9
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for kind, file, line, _, group in rows:
         registry, place = re.findall(r"`([^`]+)`", line)

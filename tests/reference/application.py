@@ -1,45 +1,38 @@
-"""One job's tasks on its cores, one task after another, with all speed changes and the stop known from the start.
+"""One job's tasks on its cores, one task after another, with all changes of its cores and the stop known from the start.
 
-Every core has a timeline of speeds. A core that is handed a chunk walks each task along its timeline; whether the job
-is stopped is looked at only when everything is known, by cutting what lies beyond the stop.
+Every core has a timeline of speeds. A core that is handed a chunk walks each task along its timeline, to the instant at
+which the core is lost if there is one; whether the job is stopped is looked at only when everything is known, by cutting
+what lies beyond the stop. What happens next is looked for among all cores and changes, each time anew.
+
+At one instant changes come first, then the opening of a part, then the requests that arrive, by core.
 
 Numbers may be floats, as the project computes, or fractions, which are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+from reference.adaptive_rules import Report
+from reference.rules import Asked, Given, Rule, rule_of
 
 Real = TypeVar("Real", float, Fraction)
 
+#: A speed from an instant on: (which change it is, instant, core, speed).
+Change = tuple[int, int, int, Real]
 
-def chunk_sizes(technique: str, tasks: int, cores: int) -> Iterator[int]:
-    """The sizes of the chunks in the order in which cores ask; the first ``cores`` requests come in core order."""
-    left = tasks
-    if technique == "static":
-        for core in range(cores):
-            yield tasks // cores + (1 if core < tasks % cores else 0)
-    elif technique == "ss":
-        for _ in range(tasks):
-            yield 1
-    elif technique == "gss":
-        while left:
-            size = -(-left // cores)
-            yield size
-            left -= size
-    elif technique == "fac":
-        while left:
-            of_batch = -(-left // (2 * cores))
-            for _ in range(cores):
-                if left:
-                    size = min(of_batch, left)
-                    yield size
-                    left -= size
-    else:
-        raise ValueError(technique)
+
+class TasksLeft(Exception):
+    """Every core was sent away, all are there, and tasks are left."""
+
+
+class AllLost(Exception):
+    """Tasks are left, and no core is there or will come."""
 
 
 def duration_ns(work: Real, speed: Real) -> int:
@@ -59,11 +52,30 @@ class Ran:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a job: each task (None if it never began), each core's finishing instant, the chunks."""
+    """What became of a job.
+
+    Attributes
+    ----------
+    tasks : list of Ran or None
+        None for a task that never began.
+    finish, busy : list of int
+        Of each core: when it finished; how long it was at work.
+    chunks : int
+    scheduling : int
+        Sum over the chunks of the time between asking for it and its first task.
+    chosen : dict
+        How often a selection chose each name.
+    ahead : int
+        Chunks handed out in simulations ahead.
+    """
 
     tasks: list[Ran | None]
     finish: list[int]
     chunks: int
+    busy: list[int] = field(default_factory=list)
+    scheduling: int = 0
+    chosen: dict[str, int] = field(default_factory=dict)
+    ahead: int = 0
 
     @property
     def end(self) -> int:
@@ -71,57 +83,457 @@ class Run:
         return max(self.finish)
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk that a core has: its tasks, when it asked, and when the first of them begins."""
+
+    number: int
+    tasks: tuple[int, ...]
+    asked: int
+    begin: int
+
+
+@dataclass
+class Core:
+    """A core: ``arrives`` is when its next request arrives; it is ``away`` if it waits for the barrier."""
+
+    number: int
+    latency: int
+    there: bool
+    finish: int
+    arrives: int | None = None
+    away: bool = False
+    chunk: Chunk | None = None
+    busy: int = 0
+
+
 def run(
     lengths: Sequence[Real],
     speeds: Sequence[Real],
-    technique: str,
+    technique: str = "",
     *,
     start: int = 0,
     overhead: int = 0,
     changes: Sequence[tuple[int, int, Real]] = (),
     stop: int | None = None,
+    latency: Sequence[int] = (),
+    master: bool = False,
+    phases: Sequence[str | None] = (),
+    part_tasks: Sequence[int] = (),
+    seed: int = 0,
+    job: int = 0,
 ) -> Run:
     """Simulate a job.
 
-    ``changes`` are (instant, core, speed from then on), ascending instants, from ``start`` on; of two changes of one
-    core at one instant the later in the list counts.
+    Parameters
+    ----------
+    technique : str
+        Of its only loop; or else ``phases`` has one for each, or None for a serial part, and ``part_tasks`` says how many
+        tasks each part has: the phases, perhaps several times.
+    changes : sequence
+        (instant, core, speed from then on), ascending instants, from ``start`` on; of two changes of one core at one
+        instant the later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the
+        stop is too late.
+    latency : sequence of int
+        Of each core; none: 0.
+
+    Raises
+    ------
+    TasksLeft
+    AllLost
     """
-    timelines: list[list[tuple[int, Real]]] = [[(start, speed)] for speed in speeds]
-    for at, core, speed in changes:
-        timelines[core].append((at, speed))
-    sizes = chunk_sizes(technique, len(lengths), len(speeds))
-    idle_from = dict.fromkeys(range(len(speeds)), start)
-    finish = [start] * len(speeds)
-    tasks: list[Ran | None] = [None] * len(lengths)
-    given = chunks = 0
-    while idle_from:
-        core = min(idle_from, key=lambda core: (idle_from[core], core))
-        now = idle_from[core]
-        if stop is not None and now >= stop:
-            break
-        size = next(sizes, 0)
+    before_stop = [change for change in changes if stop is None or change[0] < stop]
+    job_: Job[Real] = Job(
+        list(lengths),
+        list(speeds),
+        [(at, at_ns, core, speed) for at, (at_ns, core, speed) in enumerate(before_stop)],
+        Given(seed, job),
+        phases=list(phases) or [technique],
+        part_tasks=list(part_tasks) or [len(lengths)],
+        latency=list(latency) or [0] * len(speeds),
+        overhead=overhead,
+        master=master,
+        now=start,
+    )
+    job_.go(stop)
+    return job_.result(stop)
+
+
+class Job(Generic[Real]):
+    """What :func:`run` knows of a job at an instant."""
+
+    def __init__(
+        self,
+        lengths: list[Real],
+        speeds: list[Real],
+        changes: list[Change[Real]],
+        given: Given,
+        *,
+        phases: list[str | None],
+        part_tasks: list[int],
+        latency: list[int],
+        overhead: int,
+        master: bool,
+        now: int,
+    ) -> None:
+        self.lengths: list[Real] = lengths
+        self.changes: list[Change[Real]] = changes
+        self.given = given
+        self.phases, self.overhead, self.master = phases, overhead, master
+        self.start = self.master_free = self.now = now
+        self.cores = [Core(c, latency[c], speed > 0, now) for c, speed in enumerate(speeds)]
+        self.timeline: list[list[tuple[int, int, Real]]] = [[(-1, now, speed)] for speed in speeds]
+        for at, at_ns, c, speed in changes:
+            self.timeline[c].append((at, at_ns, speed))
+        self.tasks: list[Ran | None] = [None] * len(lengths)
+        self.made = self.chunks = self.scheduling = self.ahead = 0
+        self.chosen: dict[str, int] = {}
+        first = [sum(part_tasks[:part]) for part in range(len(part_tasks) + 1)]
+        self.parts = list(pairwise(first))
+        self.learned: dict[tuple[int, str], Rule] = {}
+        self.over = False
+        self.part = -1
+        self.open(now)
+
+    # The parts.
+
+    @property
+    def serial(self) -> bool:
+        """Whether the present part is one."""
+        return self.phases[self.part % len(self.phases)] is None
+
+    @property
+    def left(self) -> int:
+        """Tasks of the part that are not assigned."""
+        return len(self.fresh) + len(self.back)
+
+    @property
+    def present(self) -> list[Core]:
+        """The cores that are there."""
+        return [core for core in self.cores if core.there]
+
+    @property
+    def asking(self) -> list[Core]:
+        """The cores that work, or wait for an answer, the next first."""
+        under_way = [core for core in self.cores if core.arrives is not None]
+        return sorted(under_way, key=lambda core: (core.arrives, core.number))
+
+    def open(self, t: int) -> None:
+        """The next part begins."""
+        self.part += 1
+        self.fresh = list(range(*self.parts[self.part]))
+        self.back: list[int] = []
+        self.scattered = False  # whether a rule that chooses its tasks has begun, and left who knows what
+        self.overruled = False
+        self.rule: Rule | None = None
+        self.rule_name = ""
+        self.requests = self.n_tasks = 0
+        self.choose_at: int | None = t
+        self.away_at = self.barrier = t
+        for core in self.cores:
+            core.away = False
+        for place, core in enumerate(self.present):
+            if self.serial and place > 0:
+                core.away = True
+            else:
+                self.ask(core, t)
+
+    def ask(self, core: Core, t: int) -> None:
+        """A core sends a request."""
+        core.away = False
+        core.arrives = t + (0 if self.serial else core.latency)
+
+    def call_back(self, t: int) -> None:
+        """Those who were sent away ask again, and are not to be sent away with tasks left."""
+        self.overruled = True
+        for core in self.present:
+            if core.away:
+                self.ask(core, t)
+
+    # Time.
+
+    def go(self, stop: int | None) -> None:
+        """Go from event to event, up to the stop."""
+        while not self.over:
+            due = self.changes[self.made][1] if self.made < len(self.changes) else None
+            asking = self.asking
+            if not asking and self.left and self.present and due != self.now:
+                if len(self.present) == len(self.cores):
+                    raise TasksLeft
+                self.call_back(self.away_at)
+                if self.rule is not None and self.rule.places:
+                    self.back, self.fresh = sorted(self.back + self.fresh), []
+                continue
+            if not asking and not self.left and self.part == len(self.parts) - 1:
+                self.over = True
+                return
+            arrival = asking[0].arrives if asking else None
+            opening = self.barrier if not asking and not self.left else None
+            events = [at for at in (due, opening, arrival) if at is not None]
+            if not events and stop is None:
+                raise AllLost
+            if not events or (stop is not None and min(events) >= stop):
+                return
+            self.now = min(events)
+            if due == self.now:
+                self.change(*self.changes[self.made][1:])
+                self.made += 1
+            elif opening == self.now:
+                self.open(self.now)
+            else:
+                self.request(asking[0], self.now)
+
+    def walk(self, c: int, chunk: Chunk, horizon: int) -> list[Ran]:
+        """The tasks of a chunk, if of all changes only those before the ``horizon`` happen."""
+        line = [(at_ns, speed) for at, at_ns, speed in self.timeline[c] if at < horizon]
+        rows, t = [], chunk.begin
+        for task in chunk.tasks:
+            begun, t = t, _end_of(self.lengths[task], line, t)
+            rows.append(Ran(chunk.number, c, begun, t))
+        return rows
+
+    def horizon(self, c: int) -> int:
+        """The change by which a core will be lost, or how many changes there are."""
+        losses = [at for at, _, speed in self.timeline[c] if at >= self.made and speed == 0]
+        return min(losses, default=len(self.changes))
+
+    def note(self, core: Core, rows: list[Ran], until: int) -> None:
+        """A core has worked on its chunk up to an instant."""
+        assert core.chunk is not None
+        self.tasks[core.chunk.tasks[0] : core.chunk.tasks[0] + len(rows)] = rows
+        if until > core.chunk.begin:
+            core.busy += until - core.chunk.begin
+            core.finish = until
+
+    # Changes.
+
+    def change(self, t: int, c: int, speed: Real) -> None:
+        """A core has another speed, known to its timeline already; or it is lost, or comes."""
+        core = self.cores[c]
+        if core.there and speed == 0:
+            self.lose(core, t)
+        elif not core.there and speed > 0:
+            core.there = True
+            self.ask(core, t)
+
+    def lose(self, core: Core, t: int) -> None:
+        """What a core has not finished goes back."""
+        core.there = core.away = False
+        rest: list[int] = []
+        if core.arrives is not None:
+            self.barrier = max(self.barrier, t)
+        if core.chunk is not None:
+            rows = [row for row in self.walk(core.number, core.chunk, self.made) if row.end <= t]
+            rest = list(core.chunk.tasks[len(rows) :])
+            self.note(core, rows, t if rest else rows[-1].end)
+        core.chunk = core.arrives = None
+        self.back = sorted(self.back + rest)
+        self.away_at = max(self.away_at, t)
+        if rest:
+            self.call_back(t)
+
+    # Requests.
+
+    def request(self, core: Core, t: int) -> None:
+        """A request arrives: a chunk, or the core is sent away."""
+        if self.choose_at is not None and t >= self.choose_at and not self.serial:
+            self.prepare(t)
+        latency = 0 if self.serial else core.latency
+        idle = t - latency
+        report = self.report(core, idle)
+        core.chunk = core.arrives = None
+        tasks = self.tasks_for(core, t, report)
+        if not tasks:
+            core.away = True
+            self.away_at = max(self.away_at, t)
+            self.barrier = max(self.barrier, t + latency)
+            return
+        self.back = [task for task in self.back if task not in tasks]
+        self.fresh = [task for task in self.fresh if task not in tasks]
+        begin = t
+        if not self.serial:
+            if self.master:
+                begin = max(begin, self.master_free)
+            begin += self.overhead
+            self.master_free = begin
+            begin += latency
+        core.chunk = Chunk(self.chunks, tuple(tasks), idle, begin)
+        core.arrives = self.walk(core.number, core.chunk, self.horizon(core.number))[-1].end + latency
+        self.scheduling += begin - idle
+        self.chunks += 1
+        self.requests += 1
+
+    def report(self, core: Core, idle: int) -> Report | None:
+        """What is known of a core's last chunk, which it has ended."""
+        if core.chunk is None:
+            return None
+        rows = self.walk(core.number, core.chunk, self.made)
+        assert rows[-1].end == idle
+        self.note(core, rows, idle)
+        times = [row.end - row.start for row in rows]
+        mean = Fraction(sum(times), len(times))
+        squares = sum(((time - mean) ** 2 for time in times), Fraction(0))
+        step = self.part // len(self.phases)
+        return Report(step, len(times), Fraction(sum(times)), Fraction(idle - core.chunk.asked), squares)
+
+    def tasks_for(self, core: Core, t: int, report: Report | None) -> list[int]:
+        """The tasks that a core gets; none if it is sent away."""
+        share = -(-self.left // max(1, len(self.present)))
+        if self.serial:
+            return self.back + self.fresh
+        assert self.rule is not None
+        if self.rule.places and self.back:
+            return _run(self.back, share)
+        if not self.left and not self.rule.learns:
+            return []
+        size, first = self.rule.ask(self.asked(core, t, report))
+        if not self.left:
+            return []
+        if first is not None:
+            chosen = list(range(self.base + first, self.base + first + size))
+            assert set(chosen) <= set(self.fresh)
+            return chosen
+        if size == 0 and self.overruled and not self.rule.places:
+            size = share
         if size == 0:
-            finish[core] = now
-            del idle_from[core]
-            continue
-        now += overhead
-        for task in range(given, given + size):
-            begun, now = now, _end_of(lengths[task], timelines[core], now)
-            tasks[task] = Ran(chunks, core, begun, now)
-        given += size
-        chunks += 1
-        idle_from[core] = now
-    if stop is not None:
-        tasks = [_cut(task, stop) for task in tasks]
-        for core in idle_from:
-            finish[core] = stop
-    return Run(tasks, finish, chunks)
+            return []
+        if self.back and (not self.scattered or self.back[0] < min(self.fresh, default=self.back[0] + 1)):
+            return _run(self.back, size)
+        return _run(self.fresh, size) if self.scattered else self.fresh[:size]
+
+    def asked(self, core: Core, t: int, report: Report | None) -> Asked:
+        """What a rule is asked with."""
+        speeds = [self.speed_now(c) for c in range(len(self.cores))]
+        return Asked(self.n_tasks, core.number, self.requests, self.left, t, self.chunks, speeds, report, self.known)
+
+    def speed_now(self, c: int) -> Fraction:
+        """In GFLOP/s."""
+        return _exact([speed for at, _, speed in self.timeline[c] if at < self.made][-1])
+
+    # Which rule.
+
+    def prepare(self, t: int) -> None:
+        """Before the first request of a loop, or when a choice has stood long enough: choose a rule."""
+        begins = self.rule is None
+        names, every = candidates(self.phases[self.part % len(self.phases)] or "")
+        self.choose_at = t + every if every else None
+        if not begins and not self.left:
+            return
+        self.tell()
+        best = names[0]
+        if len(names) > 1:
+            ends = []
+            for name in names:
+                going_on = not begins and name == self.rule_name
+                if going_on or not (rule_of(name).places and self.holes()):
+                    ends.append((self.predicted(name, going_on), names.index(name)))
+            best = names[min(ends)[1]]
+            plain = best.partition(":")[0]
+            self.chosen[plain] = self.chosen.get(plain, 0) + 1
+        if begins or best != self.rule_name:
+            self.begin(best)
+
+    def holes(self) -> bool:
+        """Whether what is left is not simply the last tasks of the part."""
+        return bool(self.back) or (self.scattered and bool(self.fresh))
+
+    def tell(self) -> None:
+        """What rules may know of what is left."""
+        there = self.present
+        work = [_exact(self.lengths[task]) for task in range(*self.parts[self.part])]
+        if not self.holes():
+            work = work[len(work) - len(self.fresh) :]
+        a_core = sum(self.speed_now(core.number) for core in there) / len(there)
+        mean = sum(work) / len(work)
+        variance = sum((one - mean) ** 2 for one in work) / len(work)
+        messages = Fraction(2 * sum(core.latency for core in there), len(there))
+        self.known = (
+            float(mean / a_core),
+            float(variance) ** 0.5 / float(a_core),
+            float((self.overhead + messages) / 10**9),
+        )
+
+    def begin(self, name: str) -> None:
+        """From now on this rule hands out what is left."""
+        phase = self.part % len(self.phases)
+        rule = self.learned.get((phase, name)) or rule_of(name)
+        if rule.learns:
+            self.learned[phase, name] = rule
+        self.rule, self.rule_name = rule, name
+        self.requests, self.n_tasks = 0, self.left
+        self.scattered |= rule.places
+        self.base = self.fresh[0] if self.fresh else 0
+        rule.begin(self.left, [self.speed_now(c) for c in range(len(self.cores))], self.given)
+
+    def predicted(self, name: str, going_on: bool) -> float:
+        """When the loop would end under a rule if nothing changed any more."""
+        ahead = deepcopy(self)
+        ahead.changes = self.changes[: self.made]
+        ahead.timeline = [[entry for entry in line if entry[0] < self.made] for line in self.timeline]
+        ahead.choose_at = None
+        ahead.parts = self.parts[: self.part + 1]
+        for core in ahead.cores:
+            core.finish = 0
+            if core.chunk is not None:
+                latency = core.latency
+                core.arrives = ahead.walk(core.number, core.chunk, ahead.made)[-1].end + latency
+        if not going_on:
+            ahead.begin(name)
+        try:
+            ahead.go(None)
+        except TasksLeft:
+            return float("inf")
+        finally:
+            self.ahead += ahead.chunks - self.chunks
+        return max(core.finish for core in ahead.cores)
+
+    # The end.
+
+    def result(self, stop: int | None) -> Run:
+        """What became of it; what lies beyond the stop is cut."""
+        under_way = self.asking
+        late = not self.over and bool(self.left or self.part < len(self.parts) - 1)
+        for core in under_way:
+            assert stop is not None
+            if core.chunk is None:
+                continue
+            rows = self.walk(core.number, core.chunk, len(self.changes))
+            late |= rows[-1].end > stop
+            begun = [Ran(row.chunk, row.core, row.start, min(row.end, stop)) for row in rows if row.start < stop]
+            self.note(core, begun, min(rows[-1].end, stop))
+        if late and stop is not None:
+            for core in under_way or self.cores:
+                core.finish = stop
+        finish, busy = ([getattr(core, name) for core in self.cores] for name in ("finish", "busy"))
+        return Run(self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead)
 
 
-def _cut(task: Ran | None, stop: int) -> Ran | None:
-    if task is None or task.start >= stop:
-        return None
-    return Ran(task.chunk, task.core, task.start, min(task.end, stop))
+def candidates(technique: str) -> tuple[list[str], int]:
+    """The techniques of a selection, and how many ns a choice stands at least, or 0; one technique is a choice of one."""
+    if not technique.startswith("select:"):
+        return [technique], 0
+    names: list[str] = []
+    every = 0
+    for piece in technique.removeprefix("select:").split(","):
+        if piece.startswith("every="):
+            every = int(piece.removeprefix("every=").removesuffix("ns"))
+        elif "=" in piece and ":" not in piece:
+            names[-1] += f",{piece}"
+        else:
+            names.append(piece)
+    return names, every
+
+
+def _exact(number: Real) -> Fraction:
+    return number if isinstance(number, Fraction) else Fraction(number)
+
+
+def _run(tasks: list[int], most: int) -> list[int]:
+    """The first tasks, as far as they follow one another."""
+    size = 1
+    while size < min(most, len(tasks)) and tasks[size] == tasks[0] + size:
+        size += 1
+    return tasks[:size]
 
 
 def _end_of(work: Real, timeline: list[tuple[int, Real]], t: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from statistics import NormalDist
 
@@ -41,3 +42,87 @@ def task_lengths(
             if reached >= a_core * cores:
                 return lengths
     raise AssertionError("the stream has no end")
+
+
+def uniform(word: int) -> float:
+    """The uniform number of a word: its upper 52 bits, centred."""
+    return ((word >> 12) + 0.5) / 2**52
+
+
+def draws(name: str, stream: Iterator[int], mean: float, **given: float) -> Iterator[float]:
+    """Lengths of a distribution, one after the other, before those that are not above 0 are left out."""
+    if name == "normal":
+        for word in stream:
+            yield mean + given["cov"] * mean * normal(word)
+    elif name == "uniform":
+        half = min(1.0, math.sqrt(3) * given["cov"])
+        for word in stream:
+            yield mean * (1 + half * (2 * uniform(word) - 1))
+    elif name == "exponential":
+        for word in stream:
+            yield -mean * math.log(uniform(word))
+    elif name == "lognormal":
+        s = math.sqrt(math.log1p(given["cov"] ** 2))
+        for word in stream:
+            yield mean * math.exp(s * normal(word) - 0.5 * s * s)
+    elif name == "bimodal":
+        over = 1 - given["share"] + given["share"] * given["ratio"]
+        for word in stream:
+            yield mean * ((given["ratio"] if uniform(word) < given["share"] else 1.0) / over)
+    elif name == "gamma":
+        shape = 1 / (given["cov"] * given["cov"])
+        while True:
+            number = gamma(shape if shape >= 1 else shape + 1, stream)
+            length = mean * (number / shape)
+            if shape < 1:
+                length *= math.exp(math.log(uniform(next(stream))) / shape)
+            yield length
+    elif name == "correlated":
+        x = normal(next(stream))
+        while 1 + given["cov"] * x <= 0:
+            x = normal(next(stream))
+        while True:
+            yield mean * (1 + given["cov"] * x)
+            following = -math.inf
+            while 1 + given["cov"] * following <= 0:
+                following = given["rho"] * x + math.sqrt(1 - given["rho"] ** 2) * normal(next(stream))
+            x = following
+
+
+def gamma(shape: float, stream: Iterator[int]) -> float:
+    """A gamma number of shape >= 1 and scale 1 (Marsaglia and Tsang 2000)."""
+    d = shape - 1 / 3
+    while True:
+        z, u = normal(next(stream)), uniform(next(stream))
+        root = 1 + 1 / math.sqrt(9 * d) * z
+        if root > 0:
+            v = root * root * root
+            quick = u < 1 - 0.0331 * (z * z) * (z * z)
+            if quick or math.log(u) < 0.5 * z * z + d * (1 - v + math.log(v)):
+                return d * v
+
+
+def filled(name: str, stream: Iterator[int], mean: float, total: float, **given: float) -> list[float]:
+    """The tasks of a loop: lengths above 0, up to and with the one that brings their sum to the work."""
+    lengths: list[float] = []
+    reached = 0.0
+    for length in draws(name, stream, mean, **given):
+        if length > 0:
+            lengths.append(length)
+            reached += length
+            if reached >= total:
+                return lengths
+    raise AssertionError("the stream has no end")
+
+
+def mandelbrot(width: int, height: int, iterations: int) -> list[int]:
+    """Steps of each pixel of the picture, row by row."""
+    steps = []
+    for row in range(height):
+        for column in range(width):
+            c = complex(-2 + 2.5 * ((column + 0.5) / width), -1.25 + 2.5 * ((row + 0.5) / height))
+            z, count = 0j, 0
+            while count < iterations and z.real**2 + z.imag**2 <= 4:
+                z, count = z * z + c, count + 1
+            steps.append(count)
+    return steps

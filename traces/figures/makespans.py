@@ -23,6 +23,9 @@ __all__ = ["draw_makespan_ratios", "draw_makespans", "makespan_ratio_figure", "m
 _UNITS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"))
 _MARKERS = "osD^vPX*"
 
+#: Up to so many techniques are told apart by colours and a legend; more are rows.
+_FEW = 8
+
 
 class _Cells:
     """Mean makespan (ns) of every (batch policy, technique, variation), NaN where there is none."""
@@ -66,9 +69,16 @@ def makespans_figure(
     best = float(np.nanmin(ns)) if np.isfinite(ns).any() else np.nan
     unit_ns, unit = next((one for one in _UNITS if np.nan_to_num(best) >= 3 * one[0]), (1, "ns"))
     n_techniques = len(cells.als)
+    smallest = f"variation {cells.variations[0]:g}"
+    if n_techniques > _FEW:
+        from traces.figures.makespan_rows import makespan_rows
+
+        return makespan_rows(cells.bls, cells.als, ns, unit=(unit_ns, unit), corner=smallest, title=title)
     width = 0.82 / n_techniques
     with canvas.styled():
-        figure = canvas.new_figure(max(5.0, 0.62 * ns.size + 1.2), 3.6)
+        width_in = max(5.0, 0.62 * ns.size + 1.2)
+        columns = _legend_columns(cells.als, width_in, 0.4)
+        figure = canvas.new_figure(width_in, 3.6 + 0.17 * (-(-n_techniques // columns) - 1))
         axes = figure.add_subplot()
         for j, technique in enumerate(cells.als):
             x = np.arange(len(cells.bls)) + (j - (n_techniques - 1) / 2) * width
@@ -103,13 +113,13 @@ def makespans_figure(
         _quiet(axes)
         figure.legend(
             loc="outside upper center",
-            ncols=min(n_techniques, 8),
+            ncols=columns,
             frameon=False,
             handlelength=1.1,
             handleheight=1.1,
         )
         axes.set_title(title, loc="left", weight="bold")
-        axes.set_title(f"variation {cells.variations[0]:g}", loc="right", color=canvas.GREY, fontsize=7.5)
+        axes.set_title(smallest, loc="right", color=canvas.GREY, fontsize=7.5)
     return figure
 
 
@@ -124,7 +134,8 @@ def draw_makespans(
 ) -> Path:
     """Draw the makespan of every combination, at the smallest variation, as bars grouped by batch policy.
 
-    The vertical axis starts at zero; each bar says its value and how far it is above the best.
+    The axis of makespans starts at zero; each bar says its value and how far it is above the best. More than eight
+    techniques are rows, with a panel a policy.
 
     Parameters
     ----------
@@ -164,8 +175,14 @@ def makespan_ratio_figure(
     cells = _Cells(bls, als, variation, makespan_ns)
     ratio = cells.makespan_ns / cells.makespan_ns[:, :, :1]
     base = f"{cells.variations[0]:g}"
+    if len(cells.als) > _FEW:
+        from traces.figures.makespan_rows import ratio_rows
+
+        return ratio_rows(cells.bls, cells.als, cells.variations, ratio, base=base, title=title)
     with canvas.styled():
-        figure = canvas.new_figure(max(4.5, 2.9 * len(cells.bls) + 0.6), 3.4)
+        width_in = max(4.5, 2.9 * len(cells.bls) + 0.6)
+        columns = _legend_columns(cells.als, width_in, 0.6)
+        figure = canvas.new_figure(width_in, 3.4 + 0.17 * (-(-len(cells.als) // columns) - 1))
         panels = figure.subplots(1, len(cells.bls), sharey=True, squeeze=False)[0]
         for i, (policy, axes) in enumerate(zip(cells.bls, panels, strict=True)):
             axes.axhline(1.0, color=canvas.GREY, linewidth=0.7, linestyle="dotted")
@@ -185,7 +202,7 @@ def makespan_ratio_figure(
             axes.tick_params(axis="x", labelsize=7.5)
             _quiet(axes)
         panels[0].set_ylabel(f"makespan at Υ / makespan at {base}\n(axis does not start at zero)")
-        figure.legend(loc="outside lower center", ncols=min(len(cells.als), 8), frameon=False)
+        figure.legend(loc="outside lower center", ncols=columns, frameon=False)
         if title:
             figure.suptitle(title, weight="bold", fontsize=9.5)
     return figure
@@ -204,12 +221,19 @@ def draw_makespan_ratios(
     technique.
 
     Each line is relative to its own value at the smallest variation. The vertical axis does not start at
-    zero, and says so. The parameters, and what is raised, are :func:`draw_makespans`'s.
+    zero, and says so. More than eight techniques are the rows of a table with shaded cells. The parameters, and what
+    is raised, are :func:`draw_makespans`'s.
     """
     from traces.figures.canvas import figure_format, save
 
     figure_format(path)
     return save(makespan_ratio_figure(bls, als, variation, makespan_ns, title=title), path)
+
+
+def _legend_columns(names: Sequence[str], width_in: float, handle_in: float) -> int:
+    # As many names side by side as the figure is wide for.
+    column_in = handle_in + 0.068 * max(map(len, names))
+    return max(1, min(len(names), int(width_in / column_in)))
 
 
 def _quiet(axes: Axes) -> None:

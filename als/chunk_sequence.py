@@ -1,0 +1,85 @@
+"""The chunk sizes of a technique on tasks of equal length whose cores ask in turn: what tables in the literature show."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from als.techniques.contract import (
+    FACTS,
+    LAST_SIZE,
+    LAST_TOTAL_NS,
+    LAST_WORK_NS,
+    MEAN_S,
+    UNIFORM,
+    Technique,
+)
+from traces.errors import InputError, PluginError
+from traces.ranges import whole
+from traces.time import NS_PER_S
+
+__all__ = ["chunk_sequence"]
+
+#: More tasks than this are not asked about, a chunk at a time in Python.
+MAX_TASKS = 10_000_000
+
+
+def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: int = 0) -> list[int]:
+    """The sizes of the chunks in the order in which they are assigned.
+
+    The tasks take one second each, nothing else takes time, and the cores 0 … P-1 ask in turn, core 0 again after core
+    P-1: so each has finished its last chunk when it asks, however long that was.
+
+    Parameters
+    ----------
+    technique : Technique
+    n_tasks : int
+        N, 1 to ``MAX_TASKS``.
+    n_cores : int
+        P, 1 to 2**20.
+    seed : int
+        Of the stream that a random technique draws from.
+
+    Returns
+    -------
+    list of int
+        Their sum is N.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or the technique's parameters are for another number of cores.
+    PluginError
+        If the technique's answer is impossible.
+    """
+    whole("--n", n_tasks, 1, MAX_TASKS)
+    whole("--cores", n_cores, 1, 2**20)
+    if technique.only_cores not in (None, n_cores):
+        raise InputError(
+            f"technique {technique.name}: its parameters are for {technique.only_cores} cores, not {n_cores}"
+        )
+    facts, speed, params = np.zeros(FACTS), np.ones(n_cores), np.array(technique.params, np.float64)
+    memo = np.zeros(technique.memo_size + n_cores * technique.memo_per_core)
+    facts[MEAN_S] = 1.0
+    last = [0] * n_cores
+    sizes: list[int] = []
+    left, turn, refused = n_tasks, 0, 0
+    random = np.random.Generator(np.random.Philox(key=np.array([seed, 0], np.uint64)))
+    while left:
+        core = turn % n_cores
+        turn += 1
+        facts[LAST_SIZE] = last[core]
+        facts[LAST_WORK_NS] = facts[LAST_TOTAL_NS] = last[core] * float(NS_PER_S)
+        facts[UNIFORM] = random.random()
+        size = technique.asked(n_tasks, n_cores, core, len(sizes), left, facts, speed, params, memo)
+        if size < 0 and (raised := technique.error()):
+            raise raised
+        if not 0 <= size <= left:
+            raise PluginError(f"technique {technique.name}: a chunk of {size}; allowed: 1 to the {left} tasks left")
+        refused = 0 if size else refused + 1
+        if refused == n_cores:
+            raise PluginError(f"technique {technique.name}: a chunk of 0 for every core, with {left} tasks left")
+        last[core] = size
+        if size:
+            sizes.append(size)
+            left -= size
+    return sizes

@@ -1,0 +1,222 @@
+"""The speeds of a whole machine as flat arrays, and the kernels that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from als.core_speeds.contract import NOISE, SQUARE, Component
+from als.core_speeds.noise import CORE_SPEEDS, noise_factor, noise_next_ns
+from als.core_speeds.pieces import piece_factor, piece_next_ns
+from als.core_speeds.square import square_factor, square_next_ns
+from traces.compiled import Array, compiled
+from traces.time import MAX_NS
+
+__all__ = [
+    "NEVER",
+    "SpeedState",
+    "factor",
+    "fill_factors",
+    "fill_next_ns",
+    "list_changes",
+    "new_state",
+    "next_change_ns",
+]
+
+#: What is later than every instant.
+NEVER = 2**63 - 1
+
+# Columns of ``SpeedState.numbers``.
+_KIND = 0
+_PERIOD = 1
+_OFFSET = 2
+_HIGH = 3
+_PURPOSE = 4
+_COLUMNS = 5
+
+
+class SpeedState(NamedTuple):
+    """Which components concern which core. A steady machine has the same arrays, without entries.
+
+    Work space is within: only one thread at a time may use a state.
+    """
+
+    begin: Array  # int64 (cores + 1): where the entries of each core begin
+    component: Array  # int64 (entries): ascending for each core
+    piece_begin: Array  # int64 (entries): the pieces of this core in this component
+    piece_stop: Array  # int64 (entries)
+    numbers: Array  # int64 (components, _COLUMNS)
+    level: Array  # float64 (components)
+    piece_ns: Array  # int64 (pieces)
+    piece_factor: Array  # float64 (pieces)
+    seed: Array  # uint64 (1)
+    keys: Array  # uint64 (20), work space
+    words: Array  # uint64 (4), work space
+
+
+def new_state(components: Sequence[Component], n_cores: int, seed: int) -> SpeedState:
+    """The state of a machine of ``n_cores`` cores with these components."""
+    begin = np.zeros(n_cores + 1, np.int64)
+    for one in components:
+        begin[one.cores + 1] += 1
+    np.cumsum(begin, out=begin)
+    n_entries = int(begin[-1])
+    component, piece_begin, piece_stop = (np.zeros(n_entries, np.int64) for _ in range(3))
+    numbers = np.zeros((len(components), _COLUMNS), np.int64)
+    place = begin[:-1].copy()
+    n_pieces = n_noises = 0
+    for k, one in enumerate(components):
+        entry = place[one.cores]
+        place[one.cores] += 1
+        component[entry] = k
+        if len(one.piece_begin):
+            piece_begin[entry] = one.piece_begin + n_pieces
+            piece_stop[entry] = one.piece_stop + n_pieces
+        numbers[k] = one.kind, one.period_ns, one.offset_ns, one.high_ns, CORE_SPEEDS + (n_noises << 32)
+        n_pieces += len(one.piece_ns)
+        n_noises += one.kind == NOISE
+    return SpeedState(
+        begin,
+        component,
+        piece_begin,
+        piece_stop,
+        numbers,
+        np.array([one.level for one in components], np.float64),
+        np.concatenate([np.zeros(0, np.int64), *(one.piece_ns for one in components)]),
+        np.concatenate([np.zeros(0, np.float64), *(one.piece_factor for one in components)]),
+        np.array([seed], np.uint64),
+        np.zeros(20, np.uint64),
+        np.zeros(4, np.uint64),
+    )
+
+
+@compiled(inner=True)
+def factor(state: SpeedState, core: int, t_ns: int) -> float:
+    """The product of a core's factors at an instant, in the order of the components; 0: the core is not there.
+
+    Parameters
+    ----------
+    state : SpeedState
+        Its work space is overwritten.
+    core : int
+        Global number.
+    t_ns : int
+        Instant, 0 to ``MAX_NS``.
+    """
+    product = 1.0
+    for entry in range(state.begin[core], state.begin[core + 1]):
+        k = state.component[entry]
+        numbers = state.numbers
+        kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
+        if kind == SQUARE:
+            product *= square_factor(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], state.level[k], t_ns)
+        elif kind == NOISE:
+            product *= noise_factor(
+                state.keys, state.words, state.seed[0], core, numbers[k, _PURPOSE], period_ns, state.level[k], t_ns
+            )
+        else:
+            product *= piece_factor(
+                state.piece_ns, state.piece_factor, state.piece_begin[entry], state.piece_stop[entry], period_ns, t_ns
+            )
+    return product
+
+
+@compiled(inner=True)
+def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
+    """The first instant after ``t_ns`` at which a core's factor may be another; ``NEVER`` if it stays for good.
+
+    The factor is constant from one such instant to the next, but it may be the same before and after one.
+    """
+    first = NEVER
+    for entry in range(state.begin[core], state.begin[core + 1]):
+        k = state.component[entry]
+        numbers = state.numbers
+        kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
+        if kind == SQUARE:
+            at_ns = square_next_ns(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], t_ns)
+        elif kind == NOISE:
+            at_ns = noise_next_ns(period_ns, t_ns)
+        else:
+            begin, stop = state.piece_begin[entry], state.piece_stop[entry]
+            at_ns = piece_next_ns(state.piece_ns, begin, stop, period_ns, t_ns)
+            if at_ns > MAX_NS and piece_factor(state.piece_ns, state.piece_factor, begin, stop, period_ns, t_ns) == 0.0:
+                return NEVER  # lost for good, whatever the other components do
+        if at_ns < first:
+            first = at_ns
+    return first if first <= MAX_NS else NEVER
+
+
+@compiled(borrows=True)
+def fill_factors(state: SpeedState, cores: Array, t_ns: int, factors: Array) -> None:
+    """Write the factor of each of ``cores`` at an instant to ``factors``, float64 (P,)."""
+    for c in range(cores.size):
+        factors[c] = factor(state, cores[c], t_ns)
+
+
+@compiled(borrows=True)
+def fill_next_ns(state: SpeedState, cores: Array, t_ns: int, next_ns: Array) -> None:
+    """Write :func:`next_change_ns` of each of ``cores`` to ``next_ns``, int64 (P,)."""
+    for c in range(cores.size):
+        next_ns[c] = next_change_ns(state, cores[c], t_ns)
+
+
+@compiled(borrows=True)
+def list_changes(
+    state: SpeedState,
+    cores: Array,
+    until_ns: int,
+    most: int,
+    current: Array,
+    next_ns: Array,
+    at_ns: Array,
+    place: Array,
+    changed: Array,
+    progress: Array,
+) -> int:
+    """List what changes from where ``current`` and ``next_ns`` are, up to and with ``until_ns``.
+
+    Parameters
+    ----------
+    cores : int64 (P,)
+        Global numbers.
+    most : int
+        How many more instants to look at.
+    current : float64 (P,), next_ns : int64 (P,)
+        Each core's factor, and when it may change next; kept up to date.
+    at_ns, place : int64 (room,), changed : float64 (room,)
+        Written: instant, place in ``cores``, new factor. There is room for P at least.
+    progress : int64 (2,)
+        Written: how many instants were looked at, and up to and with which one the list is complete; 0: none was.
+
+    Returns
+    -------
+    int
+        How many changes were written.
+    """
+    written = 0
+    progress[0] = 0
+    progress[1] = 0
+    while True:
+        now_ns = NEVER
+        for c in range(cores.size):
+            if next_ns[c] < now_ns:
+                now_ns = next_ns[c]
+        if now_ns == NEVER or now_ns > until_ns:
+            progress[1] = until_ns
+            return written
+        if progress[0] == most or written + cores.size > at_ns.size:
+            return written
+        progress[0] += 1
+        progress[1] = now_ns
+        for c in range(cores.size):
+            if next_ns[c] == now_ns:
+                new = factor(state, cores[c], now_ns)
+                if new != current[c]:
+                    current[c] = new
+                    at_ns[written] = now_ns
+                    place[written] = c
+                    changed[written] = new
+                    written += 1
+                next_ns[c] = next_change_ns(state, cores[c], now_ns)

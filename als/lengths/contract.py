@@ -1,0 +1,194 @@
+"""What a distribution of task lengths is: one function that says how long the next task is.
+
+The function is compiled (:func:`length_kernel`)::
+
+    next_length(k, n, mean, params, pattern, memo, keys, cursor, words) -> float
+
+``k``
+    The task, 0, 1, … in the order of the loop; 0 tells that a loop begins.
+``n``
+    How many tasks the loop has, or, where tasks are drawn until the work is reached, about how many.
+``mean``
+    What the lengths' mean should be, in GFLOP.
+``params``
+    float64 array: :attr:`LengthModel.params`.
+``pattern``
+    float64 array: :attr:`LengthModel.pattern`; to be read only.
+``memo``
+    float64 array of at least ``memo_size`` numbers, zeros where a loop begins: all that may be kept between two tasks.
+``keys, cursor, words``
+    The job's stream of random words: :func:`als.streams.next_word` takes the next, as many as one likes.
+
+The answer is the task's length in GFLOP. The function must not raise, since compiled code has nobody to catch it, and it
+makes no arrays.
+
+How the answers become a loop of the work L that it should have, says :attr:`LengthModel.mode`:
+
+``FILL``
+    Tasks are drawn until their sum reaches L (two-level paper, section 5.1), so that their number varies a little. A length
+    that is not above 0 is drawn again, for the same ``k``.
+``NORMAL``
+    As ``FILL``, for the normal distribution, of the coefficient of variation ``params[0]``: the rule is not called, since a
+    call through a pointer takes longer than such a draw.
+``COUNT``
+    Exactly n tasks, as they come.
+``SCALED``
+    Exactly n tasks, all multiplied by the number that makes L of their sum; ``mean`` need not be looked at.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from traces.compiled import Array, compiled, own, types
+from traces.errors import InputError, shown
+from traces.ranges import whole
+
+__all__ = [
+    "COUNT",
+    "FILL",
+    "MAX_COV",
+    "MAX_TASKS_PER_JOB",
+    "NEXT_LENGTH",
+    "NORMAL",
+    "SCALED",
+    "LengthModel",
+    "Lengths",
+    "length_kernel",
+]
+
+# How the lengths become a loop.
+FILL, COUNT, SCALED, NORMAL = 0, 1, 2, 3
+
+#: Largest coefficient of variation (standard deviation over mean) that may be asked for; the paper studies 0 to 0.25.
+MAX_COV = 10.0
+
+#: A job of more tasks than this is refused.
+MAX_TASKS_PER_JOB = 100_000_000
+
+_ARGUMENTS = ("k", "n", "mean", "params", "pattern", "memo", "keys", "cursor", "words")
+
+_i64, _f64 = types.int64, types.float64
+_column = types.Array(types.float64, 1, "C")
+
+#: The numba signature of the rule.
+NEXT_LENGTH = _f64(
+    _i64,
+    _i64,
+    _f64,
+    _column,
+    _column,
+    _column,
+    types.Array(types.uint64, 1, "C"),
+    types.Array(types.int64, 1, "C"),
+    types.Array(types.uint64, 1, "C"),
+)
+
+
+@runtime_checkable
+class Lengths(Protocol):
+    """What makes a :class:`LengthModel`: a frozen dataclass whose fields are written behind its name.
+
+    Fields are ``int``, ``float``, ``str`` or ``bool``, checked where they are given; ``gamma:cov=0.5`` is
+    ``replace(gamma, cov=0.5).lengths(variation)``. A model makes itself.
+    """
+
+    @property
+    def name(self) -> str:
+        """As the literature names it, in lower case."""
+        ...
+
+    def lengths(self, variation: float) -> LengthModel:
+        """The model; ``variation`` is the coefficient of variation of the run, where no other is given."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LengthModel:
+    """A distribution of task lengths with its parameters.
+
+    Attributes
+    ----------
+    name : str
+        As the literature names it, in lower case, without parameters.
+    next_length : callable
+        The rule, decorated with :func:`length_kernel`.
+    params : tuple of float
+        What the rule finds in ``params``.
+    pattern : float64 array (any,)
+        What the rule finds in ``pattern``.
+    memo_size : int
+        How many numbers it keeps along a loop, >= 0.
+    mode : int
+        ``FILL``, ``COUNT``, ``SCALED`` or ``NORMAL``.
+    count : int or None
+        The only number of tasks that a loop has, whatever its cores; None: as many as the run says. Not
+        with ``FILL``.
+    cov : float or None
+        Standard deviation over mean that it has before lengths that are not above 0 are drawn again; None: unknown, or
+        another for each n.
+    source : str
+        Where its definition comes from.
+    sum_cov : float or None
+        Standard deviation of the sum of n lengths over µ·√n, for many: more than ``cov`` where neighbours are alike; None:
+        ``cov``. The room for a loop's tasks is made by it.
+    """
+
+    name: str
+    next_length: Callable[..., float]
+    params: tuple[float, ...] = ()
+    pattern: Array = field(default_factory=lambda: np.empty(0))
+    memo_size: int = 0
+    mode: int = FILL
+    count: int | None = None
+    cov: float | None = None
+    source: str = ""
+    sum_cov: float | None = None
+
+    def __post_init__(self) -> None:
+        where = f"lengths {self.name}"
+        if not callable(self.next_length):
+            raise InputError(f"{where}: next_length must be a function, not {shown(self.next_length)}")
+        whole(f"{where}: memo_size", self.memo_size, 0, 2**20)
+        whole(f"{where}: mode", self.mode, FILL, NORMAL)
+        if self.count is not None:
+            whole(f"{where}: count", self.count, 1, MAX_TASKS_PER_JOB)
+            if self.fills:
+                raise InputError(
+                    f"{where}: count {self.count}; allowed: None, where tasks are drawn until the work is reached"
+                )
+        object.__setattr__(self, "pattern", own(self.pattern, np.float64))
+
+    def lengths(self, variation: float) -> LengthModel:
+        """Itself, whatever the run's variation."""
+        return self
+
+    @property
+    def fills(self) -> bool:
+        """Whether tasks are drawn until the work is reached."""
+        return self.mode in (FILL, NORMAL)
+
+    def tasks(self, n: int) -> int:
+        """How many tasks a loop has, or may be expected to have, that is to have ``n``."""
+        return n if self.count is None else self.count
+
+
+def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function to the rule of a distribution.
+
+    Raises
+    ------
+    InputError
+        If it has another number of arguments.
+    """
+    count = len(inspect.signature(function).parameters)
+    if count != len(_ARGUMENTS):
+        raise InputError(
+            f"length_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}"
+        )
+    return compiled(NEXT_LENGTH, borrows=True)(function)

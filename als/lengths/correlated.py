@@ -1,0 +1,76 @@
+"""Correlated lengths: a normal number that moves along the loop, so that neighbours are alike (AR(1)).
+
+x₀ is a standard normal number, x_k = ρ·x_(k-1) + √(1 - ρ²)·z_k, and a length is µ·(1 + cov·x_k). Every x_k is a standard normal
+number, and the correlation of two lengths j tasks apart is ρ^j. A number whose length would not be above 0 is drawn again
+from the same x_(k-1), which at cov = 0.25 hardly ever happens; with ρ >= 0 at most every second one is.
+
+Source: Box and Jenkins, "Time Series Analysis", section 3.2 (first-order autoregressive process).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from als.lengths.contract import MAX_COV, LengthModel, length_kernel
+from als.lengths.equal import equal_lengths
+from als.streams import next_word, normal_from_word
+from traces.compiled import Array
+from traces.ranges import real
+
+__all__ = ["Correlated"]
+
+_MAX_RHO = 0.999999
+
+
+@length_kernel
+def _next_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    cov, kept, moved = params[0], params[1], params[2]
+    if k == 0:
+        kept, moved = 0.0, 1.0
+    while True:
+        x = kept * memo[0] + moved * normal_from_word(next_word(keys, cursor, words))
+        length = mean * (1.0 + cov * x)
+        if length > 0.0:
+            memo[0] = x
+            return float(length)
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """Parameters of correlated lengths.
+
+    Attributes
+    ----------
+    cov : float or None
+        Standard deviation over mean, 0 to ``MAX_COV``; None: the run's variation. 0: equal lengths.
+    rho : float
+        Correlation of a task's length with the next one's, 0 to 0.999999.
+    """
+
+    name: ClassVar[str] = "correlated"
+    cov: float | None = None
+    rho: float = 0.9
+
+    def __post_init__(self) -> None:
+        if self.cov is not None:
+            object.__setattr__(self, "cov", real("lengths correlated: cov", self.cov, 0.0, MAX_COV))
+        object.__setattr__(self, "rho", real("lengths correlated: rho", self.rho, 0.0, _MAX_RHO))
+
+    def lengths(self, variation: float) -> LengthModel:
+        """The model with this cov or the run's."""
+        cov = Correlated(variation).cov if self.cov is None else self.cov
+        if not cov:
+            return equal_lengths(self.name)
+        return LengthModel(
+            self.name,
+            _next_length,
+            (cov, self.rho, math.sqrt(1.0 - self.rho * self.rho)),
+            memo_size=1,
+            cov=cov,
+            sum_cov=cov * math.sqrt((1.0 + self.rho) / (1.0 - self.rho)),
+            source="Box and Jenkins, section 3.2",
+        )

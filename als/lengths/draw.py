@@ -1,0 +1,210 @@
+"""Tasks are drawn here: what a :class:`LengthModel` answers becomes the loop of a job."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from als.lengths.contract import FILL, MAX_TASKS_PER_JOB, NEXT_LENGTH, NORMAL, SCALED, LengthModel
+from als.streams import TASK_LENGTHS, fill_round_keys, next_word, normal_from_word, start_stream
+from traces.compiled import Array, as_value, caller, compiled, function_table
+from traces.errors import InputError, PluginError
+
+__all__ = ["IMPOSSIBLE", "NO_ROOM", "draw_loop", "drawn", "fault", "length_cov", "room"]
+
+# What draw_loop returns instead of an index.
+NO_ROOM = -1
+IMPOSSIBLE = -2
+
+# As many draws in a row that are not above 0 are no chance: no distribution here comes to even a hundred.
+_MOST_REDRAWN = 10_000
+
+_call = caller(NEXT_LENGTH)
+
+
+@compiled(borrows=True)
+def draw_loop(
+    lengths: Array,
+    first: int,
+    keys: Array,
+    cursor: Array,
+    words: Array,
+    memo: Array,
+    entry: Any,
+    params: Array,
+    pattern: Array,
+    mode: int,
+    n: int,
+    mean_gflop: float,
+    total_gflop: float,
+) -> int:
+    """Draw the task lengths of one loop.
+
+    The loops of a job follow each other in its stream: the caller writes the round keys of (seed, job number) and sets the
+    cursor to the beginning (:func:`als.streams.start_stream`) once for a job.
+
+    Parameters
+    ----------
+    lengths : float64 (room,)
+        Written from ``first`` on.
+    first : int
+    keys, cursor, words : uint64 (20,), int64 (3,), uint64 (4,)
+        The job's stream of purpose ``TASK_LENGTHS``; moved on.
+    memo : float64 (at least ``memo_size``,)
+        Work space; set to zeros.
+    entry
+        The place of the model's rule in a :func:`traces.compiled.function_table`.
+    params, pattern, mode
+        Of the model.
+    n : int
+        :meth:`LengthModel.tasks` of the number of tasks that the loop is to have.
+    mean_gflop : float
+        Mean length. It is given, and not total / n, since a caller may know it without rounding: a task of the mean length
+        then takes the recorded run time to the nanosecond.
+    total_gflop : float
+        What the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding (``SCALED``).
+
+    Returns
+    -------
+    int
+        The index after the last that was written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and
+        finite are not.
+    """
+    memo[:] = 0.0
+    if mode in (FILL, NORMAL):
+        deviation = params[0] * mean_gflop if mode == NORMAL else 0.0
+        reached, at, drawn_in_vain = 0.0, first, 0
+        while True:
+            if mode == NORMAL:
+                length = mean_gflop + deviation * normal_from_word(next_word(keys, cursor, words))
+            else:
+                length = _call(entry, (at - first, n, mean_gflop, params, pattern, memo, keys, cursor, words))
+            if length > 0.0 and length < math.inf:
+                if at == lengths.size:
+                    return NO_ROOM
+                lengths[at] = length
+                at += 1
+                reached += length
+                if reached >= total_gflop:
+                    return at
+                drawn_in_vain = 0
+            else:
+                drawn_in_vain += 1
+                if drawn_in_vain == _MOST_REDRAWN:
+                    return IMPOSSIBLE
+    if first + n > lengths.size:
+        return NO_ROOM
+    reached = 0.0
+    for k in range(n):
+        length = _call(entry, (k, n, mean_gflop, params, pattern, memo, keys, cursor, words))
+        if not (length > 0.0 and length < math.inf):
+            return IMPOSSIBLE
+        lengths[first + k] = length
+        reached += length
+    if mode == SCALED:
+        factor = total_gflop / reached
+        for k in range(first, first + n):
+            lengths[k] *= factor
+            if not lengths[k] > 0.0:  # numbers too far apart, or their sum beyond every float
+                return IMPOSSIBLE
+    return first + n
+
+
+def room(model: LengthModel, n: int) -> int:
+    """Room for the tasks of a loop that is to have ``n``: hardly ever too little, and never if their number is given.
+
+    Where tasks are drawn until the work is reached, that is their mean number and eight standard deviations.
+    """
+    if not model.fills:
+        return model.tasks(n)
+    known = [cov for cov in (model.sum_cov, model.cov, 1.0) if cov is not None]
+    return int(n + 8.0 * known[0] * math.sqrt(float(n)) + 8.0)
+
+
+def fault(model: LengthModel, status: int) -> PluginError | InputError:
+    """The error for an answer of :func:`draw_loop` that is no index; ``NO_ROOM`` where no more room is to be given."""
+    if status == IMPOSSIBLE:
+        return PluginError(f"lengths {model.name}: a task length that is not above 0 and finite")
+    return InputError(f"lengths {model.name}: more than {MAX_TASKS_PER_JOB} tasks in one job")
+
+
+@functools.lru_cache(maxsize=64)
+def _called(model: LengthModel) -> tuple[Any, Array]:
+    # Most jobs of a process have lengths of one model; it keeps its rule alive.
+    try:
+        kernel = as_value(model.next_length, NEXT_LENGTH)
+    except TypeError as error:
+        raise PluginError(f"lengths {model.name}: next_length is not made by length_kernel: {error}") from error
+    return function_table([kernel])[0], np.array(model.params, np.float64)
+
+
+def drawn(model: LengthModel, seed: int, job: int, n: int, mean_gflop: float, total_gflop: float) -> Array:
+    """The task lengths of a job that has one loop, float64 in GFLOP.
+
+    Parameters
+    ----------
+    model : LengthModel
+    seed, job : int
+        Key of the job's stream.
+    n : int
+        How many tasks it is to have (P·K).
+    mean_gflop, total_gflop : float
+        As for :func:`draw_loop`.
+
+    Raises
+    ------
+    InputError
+        If there are more than ``MAX_TASKS_PER_JOB``.
+    PluginError
+        If the model gives lengths that cannot be.
+    """
+    entry, params = _called(model)
+    memo = np.empty(model.memo_size)
+    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
+    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
+    size = room(model, n)
+    while True:
+        lengths = np.empty(size, np.float64)
+        start_stream(cursor, TASK_LENGTHS)
+        stop = draw_loop(
+            lengths,
+            0,
+            keys,
+            cursor,
+            words,
+            memo,
+            entry,
+            params,
+            model.pattern,
+            model.mode,
+            model.tasks(n),
+            mean_gflop,
+            total_gflop,
+        )
+        if stop >= 0:
+            return lengths[:stop]
+        if stop == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB or not model.fills:
+            raise fault(model, stop)
+        size = min(2 * size, MAX_TASKS_PER_JOB)
+
+
+@compiled(borrows=True)
+def length_cov(lengths: Array, first: int, stop: int) -> float:
+    """Coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean.
+
+    NaN if there are none.
+    """
+    n = stop - first
+    if n <= 0:
+        return math.nan
+    total = 0.0
+    for k in range(first, stop):
+        total += lengths[k]
+    mean = total / n
+    squares = 0.0
+    for k in range(first, stop):
+        squares += (lengths[k] - mean) * (lengths[k] - mean)
+    return math.sqrt(squares / n) / mean

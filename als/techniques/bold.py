@@ -1,0 +1,142 @@
+"""BOLD: chunks as large as can be hoped to end in time, by µ and σ of the task times and the overhead h of a chunk.
+
+As the loop begins:  a = 2(σ/µ)²,  b = 8a · ln 8a,  c₁ = h / (µ · ln 2),  c₂ = √(2π) · c₁,  c₃ = ln c₂.
+
+At a request, with R tasks not assigned, M not known to be done (in chunks that have not ended, or not assigned), N an
+estimate of those not done, and Q = R/P; a chunk is 1 if Q <= 1, else
+
+    r = max(R, N),  t = r/P,  v = Q/(b + Q),  d = R / (1 + 1/ln Q − v),
+    k = t                                                               if d <= c₂, else
+    s = a(ln d − c₃)(1 + M/(r · P)),  w = ln(v · ln Q) + ln b  (b > 0)  or  ln ln Q  (b <= 0),
+    k = min(t, t + max(0, c₁ · w) + s/2 − √(s(t + s/4))).
+
+N falls between requests by what the chunks under way are expected to have done, each at k/(k · µ + h) tasks a second
+from the request for it; when a chunk's core asks again, its expected tasks are replaced by its real ones. ``mu``,
+``sigma``, ``h`` in s; not given, they are those of the loop's own task times and of the run. ``round=floor`` (default)
+truncates k, as LB4OMP, the one implementation at hand; ``round=ceil``; at least 1. What lies less than 1e-9 from a
+whole number is that number (``arithmetic.SLACK``).
+
+Unlike LB4OMP, µ, σ and h are real numbers, not whole ones, N and M are, too, and a last chunk counts with the tasks that
+it has. A core that is lost counts as if it went on until it asks again, and M as at least R.
+
+Limits: with σ = 0 (a = b = 0) k = t, which makes P equal chunks; with σ > 0 and h = 0, k tends to 0 and a chunk is a
+single task.
+
+Source: Hagerup, "Allocating independent tasks to parallel processors: an experimental study", Journal of Parallel and
+Distributed Computing 47(2), 1997, doi:10.1006/jpdc.1997.1411; the formulas as LB4OMP's ``kmp_sch_bold`` has them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.arithmetic import ceiling, clamped, flooring, given_or
+from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, Technique, technique_kernel
+from als.techniques.parameter_checks import above_zero, chosen, not_negative
+from traces.compiled import compiled
+
+__all__ = ["BOLD", "BoldParameters"]
+
+_ROUNDS = ("floor", "ceil")
+
+# memo: M, N, the tasks a second expected of all chunks under way, when N was brought up to date; then of each core's chunk
+# the size, the tasks a second and the request's instant.
+_M, _N, _RATE, _AT_NS, _CORES = 0, 1, 2, 3, 4
+
+
+@compiled(inner=True)
+def _size(left: int, n_cores: int, m: float, n: float, mu: float, sigma: float, h: float) -> float:
+    # k as in the module's text, for Q > 1.
+    r = max(float(left), n)
+    t = r / n_cores
+    variation = sigma / mu if sigma > 0.0 else 0.0
+    if variation < 1e-75:  # squares below and above these leave the range of floats; the limits are reached long before
+        return t
+    c2 = math.sqrt(2.0 * math.pi) * h / (mu * math.log(2.0))
+    if variation > 1e75 or c2 < 1e-300:
+        return 0.0
+    a = 2.0 * variation * variation
+    b = 8.0 * a * math.log(8.0 * a)
+    q = left / n_cores
+    v = q / (b + q)
+    d = left / (1.0 + 1.0 / math.log(q) - v)
+    if d <= c2:
+        return t
+    s = a * (math.log(d) - math.log(c2)) * (1.0 + m / (r * n_cores))
+    w = math.log(v * math.log(q)) + math.log(b) if b > 0.0 else math.log(math.log(q))
+    # t²/(…) is t + s/2 − √(s(t + s/4)), which loses its digits where s is large.
+    k = max(0.0, c2 / math.sqrt(2.0 * math.pi) * w) + t * t / (t + s / 2.0 + math.sqrt(s * (t + s / 4.0)))
+    return min(t, k)
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    mu = given_or(params[0], facts[MEAN_S])
+    sigma = given_or(params[1], facts[SIGMA_S])
+    h = given_or(params[2], facts[OVERHEAD_S])
+    now_ns = facts[NOW_NS]
+    if request == 0:
+        memo[_M], memo[_N] = n_tasks, n_tasks
+    memo[_N] -= (now_ns - memo[_AT_NS]) * 1e-9 * memo[_RATE]
+    memo[_AT_NS] = now_ns
+    mine = _CORES + 3 * core
+    if memo[mine] > 0.0:
+        memo[_M] -= memo[mine]
+        memo[_N] -= memo[mine] - (now_ns - memo[mine + 2]) * 1e-9 * memo[mine + 1]
+        memo[_RATE] -= memo[mine + 1]
+    # What a lost core had is not assigned again and yet counted as done once the core is back.
+    m = max(memo[_M], float(remaining))
+
+    size = 1
+    if remaining > n_cores:
+        exact = min(_size(remaining, n_cores, m, memo[_N], mu, sigma, h), float(remaining))
+        size = clamped(flooring(exact) if params[3] == 0.0 else ceiling(exact), 1, remaining)
+
+    memo[mine] = size
+    expected_s = size * mu + h
+    memo[mine + 1] = size / expected_s if expected_s > 0.0 else 0.0
+    memo[mine + 2] = now_ns
+    memo[_RATE] += memo[mine + 1]
+    return size
+
+
+@dataclass(frozen=True)
+class BoldParameters:
+    """``mu`` > 0, ``sigma`` >= 0 and ``h`` >= 0 in s, or None: from the job; ``round``: ``floor`` or ``ceil``."""
+
+    name: ClassVar[str] = "bold"
+    mu: float | None = None
+    sigma: float | None = None
+    h: float | None = None
+    round: str = "floor"
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _params(self) -> tuple[float, ...]:
+        return (
+            above_zero(self.name, "mu", self.mu),
+            not_negative(self.name, "sigma", self.sigma),
+            not_negative(self.name, "h", self.h),
+            chosen(self.name, "round", self.round, _ROUNDS),
+        )
+
+    def technique(self) -> Technique:
+        """BOLD with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            memo_size=4,
+            memo_per_core=3,
+            source="Hagerup, JPDC 47(2), 1997, as LB4OMP",
+            params=self._params(),
+            moments=self.mu is None or self.sigma is None,
+            parameters=self,
+        )
+
+
+BOLD = BoldParameters().technique()

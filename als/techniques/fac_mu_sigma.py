@@ -1,0 +1,79 @@
+"""FAC, factoring as published: batches of P chunks, as large as the mean µ and deviation σ of the task times allow.
+
+With R_j tasks left at the start of batch j and b_j = P · σ / (2 · √R_j · µ), a chunk of the batch has ⌈R_j / (x_j · P)⌉
+tasks,
+
+    x_0 = 1 + b_0² + b_0 · √(b_0² + 2),    x_j = 2 + b_j² + b_j · √(b_j² + 4) for j >= 1,
+
+so that the batch ends, with high probability, before the optimal time of the whole. Only σ/µ matters. Not given, µ and
+σ (s) are those of the loop's own task times. The ceiling leaves out what lies less than 1e-9 above a whole number
+(``arithmetic.SLACK``). DLS4LB, LoopSim and the two-level paper call another rule FAC (technique ``fac``); LB4OMP's
+``fac`` is this one, with µ truncated to a whole number.
+
+Limit: with σ = 0 the first batch has all tasks, which is STATIC with blocks of ⌈N/P⌉.
+
+Source: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi:10.1145/135226.135232.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.arithmetic import ceiling, given_or
+from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
+from als.techniques.parameter_checks import above_zero, not_negative
+from traces.compiled import compiled
+
+__all__ = ["FAC_MU_SIGMA", "FacMuSigmaParameters", "factored"]
+
+
+@compiled(inner=True)
+def factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> int:
+    """The chunk of a batch that begins with ``left`` tasks; ``first``: whether it is the loop's first batch. At least 1."""
+    variation = sigma / mu if sigma > 0.0 else 0.0
+    b = n_cores * variation / (2.0 * math.sqrt(left))
+    x = 1.0 + b * b + b * math.sqrt(b * b + 2.0) if first else 2.0 + b * b + b * math.sqrt(b * b + 4.0)
+    return max(1, ceiling(left / (x * n_cores)))
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # memo[0]: the batch's chunk.
+    if request % n_cores == 0:
+        mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
+        memo[0] = factored(remaining, n_cores, sigma, mu, request == 0)
+    return min(int(memo[0]), remaining)
+
+
+@dataclass(frozen=True)
+class FacMuSigmaParameters:
+    """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job."""
+
+    name: ClassVar[str] = "fac-mu-sigma"
+    mu: float | None = None
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _params(self) -> tuple[float, ...]:
+        return above_zero(self.name, "mu", self.mu), not_negative(self.name, "sigma", self.sigma)
+
+    def technique(self) -> Technique:
+        """FAC with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            memo_size=1,
+            source="Hummel, Schonberg and Flynn, CACM 35(8), 1992",
+            params=self._params(),
+            moments=self.mu is None or self.sigma is None,
+            parameters=self,
+        )
+
+
+FAC_MU_SIGMA = FacMuSigmaParameters().technique()

@@ -1,0 +1,81 @@
+"""FSC, fixed-size chunking: chunks of K = (√2 · N · h / (σ · P · √(ln P)))^(2/3) tasks.
+
+N tasks, P cores, ``h`` the overhead of a chunk and ``sigma`` the standard deviation of the task times, both in s. Not
+given, they are the run's: what a chunk costs beside its tasks, and the deviation of the loop's own task times.
+``round=ceil`` (the default, DLS4LB and LoopSim): ⌈K⌉; ``round=floor``: ⌊K⌋, as LB4OMP truncates. At least 1.
+
+Limits: with P = 1, where ln P = 0, and with σ = 0 from the job, K is without bound and a chunk has ⌈N/P⌉ tasks; with h
+= 0 and σ > 0 it has one task. A ``sigma`` of 0 that is given is an error.
+
+Source: Kruskal and Weiss, IEEE Transactions on Software Engineering SE-11(10), 1985, doi:10.1109/TSE.1985.231547.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.arithmetic import ceiling, flooring, given_or
+from als.techniques.contract import OVERHEAD_S, SIGMA_S, Technique, technique_kernel
+from als.techniques.parameter_checks import above_zero, chosen, not_negative
+from traces.compiled import compiled
+
+__all__ = ["FSC", "FscParameters"]
+
+_ROUNDS = ("ceil", "floor")
+
+
+@compiled(inner=True)
+def _size(n_tasks: int, n_cores: int, h: float, sigma: float, how: float) -> int:
+    if n_cores == 1 or sigma == 0.0:
+        return (n_tasks + n_cores - 1) // n_cores
+    exact = (math.sqrt(2.0) * n_tasks * h / (sigma * n_cores * math.sqrt(math.log(n_cores)))) ** (2.0 / 3.0)
+    exact = min(exact, float(n_tasks))
+    return max(1, ceiling(exact) if how == 0.0 else flooring(exact))
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # memo[0]: the size, found as the loop begins.
+    if request == 0:
+        h, sigma = given_or(params[0], facts[OVERHEAD_S]), given_or(params[1], facts[SIGMA_S])
+        memo[0] = _size(n_tasks, n_cores, h, sigma, params[2])
+    return min(int(memo[0]), remaining)
+
+
+@dataclass(frozen=True)
+class FscParameters:
+    """``h`` >= 0 and ``sigma`` > 0 in s, or None: from the job; ``round``: ``ceil`` or ``floor``."""
+
+    name: ClassVar[str] = "fsc"
+    h: float | None = None
+    sigma: float | None = None
+    round: str = "ceil"
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _params(self) -> tuple[float, ...]:
+        return (
+            not_negative(self.name, "h", self.h),
+            above_zero(self.name, "sigma", self.sigma),
+            chosen(self.name, "round", self.round, _ROUNDS),
+        )
+
+    def technique(self) -> Technique:
+        """FSC with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            memo_size=1,
+            source="Kruskal and Weiss, IEEE TSE 11(10), 1985",
+            params=self._params(),
+            moments=self.sigma is None,
+            parameters=self,
+        )
+
+
+FSC = FscParameters().technique()

@@ -1,0 +1,57 @@
+"""``guided`` as LLVM's OpenMP runtime has it: ⌊R/(2P)⌋, half of what GSS would give.
+
+Once R < 2P(K + 1) every chunk has K tasks, ``chunk=K`` being the number behind ``schedule(guided, K)`` (1 if there is
+none); a loop with N <= (2K + 1)P is so from its start. With one core the whole loop is one chunk.
+
+The runtime multiplies R by the float 0.5/P and truncates, which is now and then one task less than ⌊R/(2P)⌋ if P is no
+power of two; here the quotient is exact.
+
+Source: LLVM OpenMP runtime, kmp_dispatch.cpp (``kmp_sch_guided_iterative_chunked``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.contract import Technique, technique_kernel
+from als.techniques.parameter_checks import count
+
+__all__ = ["GUIDED", "GuidedParameters"]
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # A chunk of more than N tasks is one of N; the products below then stay small.
+    chunk = min(int(params[0]), n_tasks)
+    if n_cores == 1:
+        return remaining
+    if n_tasks <= (2 * chunk + 1) * n_cores or remaining < 2 * n_cores * (chunk + 1):
+        return min(chunk, remaining)
+    return remaining // (2 * n_cores)
+
+
+@dataclass(frozen=True)
+class GuidedParameters:
+    """``chunk``: tasks of the smallest chunk, >= 1."""
+
+    name: ClassVar[str] = "guided"
+    chunk: int = 1
+
+    def __post_init__(self) -> None:
+        count(self.name, "chunk", self.chunk)
+
+    def technique(self) -> Technique:
+        """``guided`` with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            source="LLVM OpenMP runtime",
+            params=(count(self.name, "chunk", self.chunk),),
+            parameters=self,
+        )
+
+
+GUIDED = GuidedParameters().technique()

@@ -1,0 +1,77 @@
+"""Parameters of techniques, checked where they are built; every error begins with the technique and the parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+
+from traces.errors import InputError, one_of, shown
+from traces.ranges import whole
+
+__all__ = ["above_zero", "chosen", "count", "not_negative"]
+
+#: Beyond it not every whole number is a float64, which is what rules find in ``params``.
+MOST = 2**53
+
+
+def chosen(technique: str, parameter: str, value: str, allowed: Sequence[str]) -> float:
+    """The number of a choice among words, as ``params`` has it.
+
+    Raises
+    ------
+    InputError
+        If it is none of them.
+    """
+    if value not in allowed:
+        raise one_of(parameter, value, allowed, f"technique {technique}: {parameter}")
+    return float(allowed.index(value))
+
+
+def count(technique: str, parameter: str, value: int | None, lowest: int = 1) -> float:
+    """A number of tasks, or NaN for None ("from the job").
+
+    Raises
+    ------
+    InputError
+        If it is no whole number from ``lowest`` on.
+    """
+    return math.nan if value is None else float(whole(f"technique {technique}: {parameter}", value, lowest, MOST))
+
+
+def above_zero(technique: str, parameter: str, value: float | None) -> float:
+    """A finite number above 0, or NaN for None ("from the job").
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if value is None:
+        return math.nan
+    if _number(value) and 0 < value < math.inf:
+        return float(value)
+    raise InputError(f"technique {technique}: {parameter}: {_shown(value)}; allowed: above 0")
+
+
+def not_negative(technique: str, parameter: str, value: float | None) -> float:
+    """A finite number of at least 0, or NaN for None ("from the job").
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if value is None:
+        return math.nan
+    if _number(value) and 0 <= value < math.inf:
+        return float(value)
+    raise InputError(f"technique {technique}: {parameter}: {_shown(value)}; allowed: 0 or more")
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else shown(value)

@@ -1,0 +1,71 @@
+"""TAP, tapering: GSS that shrinks its chunks by how much the task times vary.
+
+With T = R/P and v = ``alpha`` · σ/µ a chunk has ⌈T + v²/2 − v · √(2T + v²/4)⌉ tasks, at least 1. Not given, µ and σ (s)
+are those of the loop's own task times. It is computed as T(T − v²) / (T + v²/2 + v · √(2T + v²/4)), which is the same
+number and does not lose its digits where v is large. The ceiling leaves out what lies less than 1e-9 above a whole
+number (``arithmetic.SLACK``).
+
+``alpha`` says how surely a chunk shall end in time; 1 is LB4OMP's default, too.
+Limits: with σ = 0 or alpha = 0 it is GSS; where v² >= T a chunk is a single task.
+
+Source: Lucco, "A dynamic scheduling method for irregular parallel programs", PLDI 1992, doi:10.1145/143095.143134.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.arithmetic import ceiling, clamped, given_or
+from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
+from als.techniques.parameter_checks import above_zero, not_negative
+
+__all__ = ["TAP", "TapParameters"]
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
+    v = float(params[2]) * sigma / mu if sigma > 0.0 else 0.0
+    share = remaining / n_cores
+    if share <= v * v:
+        return 1
+    exact = share * (share - v * v) / (share + v * v / 2.0 + v * math.sqrt(2.0 * share + v * v / 4.0))
+    return clamped(ceiling(exact), 1, remaining)
+
+
+@dataclass(frozen=True)
+class TapParameters:
+    """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; ``alpha`` >= 0."""
+
+    name: ClassVar[str] = "tap"
+    mu: float | None = None
+    sigma: float | None = None
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _params(self) -> tuple[float, ...]:
+        return (
+            above_zero(self.name, "mu", self.mu),
+            not_negative(self.name, "sigma", self.sigma),
+            not_negative(self.name, "alpha", self.alpha),
+        )
+
+    def technique(self) -> Technique:
+        """TAP with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            source="Lucco, PLDI 1992",
+            params=self._params(),
+            moments=self.mu is None or self.sigma is None,
+            parameters=self,
+        )
+
+
+TAP = TapParameters().technique()

@@ -1,0 +1,570 @@
+"""The adaptive techniques: sequences that other tools gave, what they learn, and a slow reference that agrees.
+
+The vectors are for N = 1000 tasks of a second each on P = 4 cores. "In turn": core 0 asks again after core 3, as runs of
+DLS4LB and LoopSim showed them. "By events": a core asks when it is idle; the speeds are 2, 1, 1 and 1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from event_driven import S, drive, said
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.adaptive_rules import Factoring, Stealing, Weights
+
+from als.chunk_sequence import chunk_sequence
+from als.techniques import TECHNIQUES, technique
+from als.techniques.contract import FACTS, FIRST, LAST_SIZE, LAST_SQUARES, LAST_WORK_NS, Technique
+from traces.errors import InputError
+
+UNEQUAL = [2.0, 1.0, 1.0, 1.0]
+
+BY_BATCH = (
+    "0:125 1:125 2:125 3:125 0:63 0:63 1:63 2:63 3:25 0:50 3:25 0:50 3:11 0:21 0:21 3:11 1:4 2:4 1:4 2:4 1:3 2:3 0:5 3:3 0:2 "
+    "1:1 2:1"
+)
+BY_CHUNK = (
+    "0:125 1:110 2:96 3:84 0:74 3:64 2:56 0:49 1:35 0:63 1:25 3:23 2:20 0:36 1:15 3:13 2:12 0:21 0:16 2:7 3:6 1:6 3:5 1:4 2:4 "
+    "0:7 1:3 2:3 3:3 0:4 0:4 1:1 2:1 3:1 1:1 2:1 3:1 0:1"
+)
+FACTORING = (
+    "0:25 1:25 2:25 3:25 0:332 1:103 2:83 3:68 3:55 2:45 1:37 3:30 2:24 1:20 2:17 3:14 0:22 1:8 0:12 3:4 1:4 2:3 0:5 3:2 1:2 "
+    "2:1 0:2 2:1 3:1 0:1 1:1 2:1 3:1 0:1"
+)
+
+
+def sizes(*pairs: tuple[int, int] | int) -> list[int]:
+    return [size for pair in pairs for size in ([pair] if isinstance(pair, int) else [pair[0]] * pair[1])]
+
+
+IN_TURN: list[tuple[str, list[int]]] = [
+    *(  # DLS4LB with equal measured performance
+        (
+            name,
+            sizes(
+                *(
+                    125,
+                    110,
+                    96,
+                    84,
+                    74,
+                    64,
+                    56,
+                    49,
+                    43,
+                    38,
+                    33,
+                    29,
+                    25,
+                    22,
+                    19,
+                    17,
+                    15,
+                    13,
+                    11,
+                    10,
+                    9,
+                    8,
+                    7,
+                    6,
+                    5,
+                    4,
+                    4,
+                ),
+                *((3, 3), (2, 4), (1, 7)),
+            ),
+        )
+        for name in ("awf-c:round=half", "awf-e:round=half", "awf-c", "awf-e")
+    ),
+    (  # DLS4LB with µ = 1 and "σ" = 0.5
+        "af:mu=known,sigma=0.5,start=none,spread=deviation,round=half,cap=yes",
+        sizes((125, 4), 110, 85, 65, 50, 39, 30, 23, 18, 15, 12, 9, 7, 6, 5, 4, 3, 3, 2, 2, (1, 12)),
+    ),
+    *(  # LoopSim
+        (name, sizes((25, 8), (100, 4), (50, 4), (25, 4), (13, 4), (6, 4), (3, 4), (2, 4), (1, 4)))
+        for name in ("awf-b:start=tenth", "awf-d:start=tenth")
+    ),
+    *(
+        (
+            name,
+            sizes(
+                *(
+                    (25, 7),
+                    104,
+                    91,
+                    79,
+                    69,
+                    61,
+                    53,
+                    46,
+                    41,
+                    36,
+                    31,
+                    27,
+                    24,
+                    21,
+                    18,
+                    16,
+                    14,
+                    12,
+                    11,
+                    9,
+                    8,
+                    7,
+                    6,
+                    6,
+                    5,
+                    4,
+                    4,
+                ),
+                *(3, 3, (2, 4), (1, 8)),
+            ),
+        )
+        for name in ("awf-c:start=tenth", "awf-e:start=tenth")
+    ),
+    *(
+        (name, sizes((25, 7), 206, 154, 116, 87, 65, 49, 37, 27, 21, 15, 12, 9, 6, 5, 4, 3, 2, (1, 7)))
+        for name in ("af:round=down", "af:round=down,sigma=0", "maf:round=down")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), IN_TURN, ids=[name for name, _ in IN_TURN])
+def test_sequences_in_turn(name: str, expected: list[int]) -> None:
+    assert chunk_sequence(technique(name), 1000, 4) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("awf-b", BY_BATCH),
+        ("awf-d", BY_BATCH),
+        ("awf-c", BY_CHUNK),
+        ("awf-e", BY_CHUNK),
+        ("af:mu=known,sigma=0.5", FACTORING),
+    ],
+)
+def test_sequences_by_events(name: str, expected: str) -> None:
+    assert said(drive(technique(name), 1000, UNEQUAL)) == expected
+
+
+def test_known_moments_are_the_loop_s() -> None:
+    """With σ = 0.4 s at the mean speed of 1.25 it is 0.25 s on the fast core and 0.5 s on the others."""
+    alike = drive(technique("af:mu=known"), 1000, [1.0] * 4, sigma_s=0.5)
+    assert said(alike) == said(drive(technique("af:mu=known,sigma=0.5"), 1000, [1.0] * 4))
+    apart = drive(technique("af:mu=known"), 1000, UNEQUAL, sigma_s=0.4)
+    d, t, left = 0.25**2 / 0.5 + 3 * 0.5**2, 1 / 5, 900
+    assert apart[4].size == np.ceil((d + 2 * t * left - np.sqrt(d * d + 4 * d * t * left)) / (2 * 0.5)) == 336
+
+
+def test_awf_learns_over_time_steps() -> None:
+    """The first step is FAC2; then the fast core has weight 1.6 and the others 0.8, as µ is 0.5 s and 1 s."""
+    chunks = drive(technique("awf"), 1000, UNEQUAL, steps=3)
+    by_step = [[chunk for chunk in chunks if chunk.step == step] for step in range(3)]
+    assert [chunk.size for chunk in by_step[0]] == chunk_sequence(TECHNIQUES["fac"], 1000, 4)
+    for learned in by_step[1:]:
+        assert said(learned[:4]) == "0:200 1:100 2:100 3:100"
+        # 500 are left: ⌈1.6·63⌉ and ⌈0.8·63⌉
+        assert Counter((chunk.core == 0, chunk.size) for chunk in learned[4:8]) == {(True, 101): 1, (False, 51): 3}
+    ends = [max(chunk.end_ns for chunk in step) for step in by_step]
+    assert ends == [200 * S, 400 * S, 600 * S]  # 1000/5 s each
+
+
+def test_awf_weighs_late_steps_more() -> None:
+    """Core 0 was fast in step 1 alone: π = (1·0.5·n₁ + 2·1·n₂) / (1·n₁ + 2·n₂)."""
+    chunks = drive(technique("awf"), 1000, UNEQUAL, steps=3, changes={(1, 0): 1.0})
+    n1, n2 = (sum(chunk.size for chunk in chunks if chunk.core == 0 and chunk.step == step) for step in (0, 1))
+    rate = (n1 + 2 * n2) / (0.5 * n1 + 2 * n2)
+    third = next(chunk for chunk in chunks if chunk.step == 2)
+    assert (third.core, third.size) == (0, int(np.ceil(4 * rate / (rate + 3) * 125 - 1e-9)))
+    assert 125 < third.size < 200
+
+
+def test_what_a_chunk_costs_counts_in_d_and_e_only() -> None:
+    """Chunks of few tasks seem slow where each chunk costs 10 s."""
+    for without, with_cost in (("awf-b", "awf-d"), ("awf-c", "awf-e"), ("af", "maf")):
+        free = [said(drive(technique(name), 300, UNEQUAL)) for name in (without, with_cost)]
+        assert free[0] == free[1]
+        costly = [said(drive(technique(name), 300, UNEQUAL, overhead_ns=10 * S)) for name in (without, with_cost)]
+        assert costly[0] != costly[1]
+    assert technique("awf:time=total").params != technique("awf").params
+
+
+def test_a_batch_keeps_its_weights() -> None:
+    """Core 0 is heard of again within the second batch, but only the third takes note."""
+    facts, speed, memo = np.zeros(FACTS), np.ones(2), np.zeros(2 + 2 * 5)
+    rule = TECHNIQUES["awf-b"]
+
+    def ask(core: int, request: int, remaining: int, last: tuple[int, float]) -> int:
+        facts[LAST_SIZE], facts[LAST_WORK_NS] = last
+        return rule.asked(800, 2, core, request, remaining, facts, speed, np.array(rule.params), memo)
+
+    assert ask(0, 0, 800, (0, 0.0)) == ask(1, 1, 600, (0, 0.0)) == 200
+    assert ask(1, 2, 400, (200, 200.0)) == 100  # core 0 is not heard of yet
+    assert ask(0, 3, 300, (200, 600.0)) == 100
+    assert ask(0, 4, 200, (100, 300.0)) == 25  # weights 0.5 and 1.5
+    assert ask(1, 5, 175, (0, 0.0)) == 75
+    assert ask(1, 6, 100, (0, 0.0)) == 38
+
+
+def test_cores_that_are_not_there_are_not_waited_for() -> None:
+    """Of four cores, the last is not there; the weights of the others sum to three, and a late one begins with 1."""
+    for name in ("awf-b", "awf-c"):
+        rule = technique(name)
+        facts, speed = np.zeros(FACTS), np.array([2.0, 1.0, 1.0, 0.0])
+        memo, params = np.zeros(rule.memo_size + 4 * rule.memo_per_core), np.array(rule.params)
+
+        def ask(
+            core: int,
+            request: int,
+            remaining: int,
+            *last: float,
+            rule: Technique = rule,
+            facts: Any = facts,
+            speed: Any = speed,
+            memo: Any = memo,
+            params: Any = params,
+        ) -> int:
+            facts[LAST_SIZE], facts[LAST_WORK_NS] = last or (0.0, 0.0)
+            return rule.asked(8000, 4, core, request, remaining, facts, speed, params, memo)
+
+        for core in range(3):
+            ask(core, core, 8000)
+        ask(0, 3, 8000, 100, 50 * S)
+        ask(1, 4, 8000, 100, 100 * S)
+        assert ask(2, 8, 8000, 100, 100 * S) == 750
+        assert ask(0, 9, 8000) == 1500
+        speed[3] = 1.0
+        assert ask(3, 12, 8000) == 1000
+        assert ask(0, 13, 8000) == 1500
+
+
+def test_af_measures_each_core_s_mean_and_deviation() -> None:
+    """Chan's formula over chunks of (1, 3), (2) and (4, 6, 8) s gives the sample variance of all six."""
+    rule = technique("af")
+    facts, memo = np.zeros(FACTS), np.zeros(rule.memo_size + rule.memo_per_core)
+    times = [[1.0, 3.0], [2.0], [4.0, 6.0, 8.0]]
+    size = 0
+    for request, chunk in enumerate(times, start=1):
+        facts[LAST_SIZE], facts[LAST_WORK_NS] = len(chunk), sum(chunk) * S
+        facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
+        size = rule.asked(1000, 1, 0, request, 1000, facts, np.ones(1), np.array(rule.params), memo)
+    every = [time for chunk in times for time in chunk]
+    mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
+    exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
+    assert size == np.ceil(exact) < 1000
+
+
+def test_the_first_chunks_of_af() -> None:
+    for name, first in (("af", 25), ("af:start=half", 125), ("af:first=100", 100), ("maf:first=7", 7)):
+        assert chunk_sequence(technique(name), 1000, 4)[0] == first
+    # As soon as core 0 has finished its 25 tasks in 12.5 s it takes all others to be as it is: ⌈900/4⌉.
+    assert said(drive(technique("af:unmeasured=own"), 1000, UNEQUAL)).split()[4] == "0:225"
+    assert said(drive(technique("af"), 1000, UNEQUAL)).split()[4] == "0:25"
+
+
+def test_lb4omp_s_base_and_weights() -> None:
+    """⌈N/2P⌉, and half of it for each batch; a core's weight counts as soon as it has finished a chunk."""
+    assert chunk_sequence(technique("awf-b:base=halving"), 1000, 4) == sizes(
+        (125, 4), (63, 4), (32, 4), (16, 4), (8, 4), (4, 4), (2, 4)
+    )
+    # At 125 s, core 0 has run 251 tasks; the others come one by one.
+    skipping = said(drive(technique("awf-c:unmeasured=skip"), 1000, UNEQUAL))
+    assert skipping.split()[:4] == BY_CHUNK.split()[:4]
+    assert skipping.split()[5] == "3:43"  # of ⌈511/8⌉ = 64; the weights of cores 0 and 3 are 4/3 and 2/3
+
+
+def test_no_chunk_is_below_the_least() -> None:
+    for name in ("awf", "awf-b", "awf-c", "awf-d", "awf-e", "af", "maf"):
+        least = chunk_sequence(technique(f"{name}:min=16"), 1000, 4)
+        assert min(least[:-1]) == 16
+        assert sum(least) == 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("awf-b:start=third", "technique awf-b: start: 'third'; allowed: half, tenth"),
+        ("awf-c:base=halving", "--als: unknown parameter of application technique awf-c 'base'"),
+        ("awf-d:base=x", "technique awf-d: base: 'x'; allowed: remaining, halving"),
+        ("awf-e:unmeasured=", "technique awf-e: unmeasured: ''; allowed: wait, skip"),
+        ("awf:time=wall", "technique awf: time: 'wall'; allowed: work, total"),
+        ("awf:min=0", "technique awf: min: 0 is out of range; allowed: 1 to"),
+        ("awf:start=half", "--als: unknown parameter of application technique awf 'start'"),
+        ("af:sigma=-1", "technique af: sigma: -1.0 is out of range; allowed: 0 to"),
+        ("af:sigma=nan", "--als: af:sigma: 'nan' is not a number"),
+        ("af:start=none", "technique af: start: 'none'; allowed: tenth, half, as mu is measured"),
+        ("af:first=0", "technique af: first: 0 is out of range; allowed: 1 to"),
+        ("maf:round=x", "technique maf: round: 'x'; allowed: up, down, half"),
+        ("maf:mu=0.5", "technique maf: mu: '0.5'; allowed: measured, known"),
+        ("static-steal:chunk=0", "technique static-steal: chunk: 0 is out of range; allowed: 1 to"),
+    ],
+)
+def test_wrong_parameters(name: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        technique(name)
+    assert str(caught.value).startswith(message)
+
+
+speeds = st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=9)
+overheads = st.sampled_from([0, 3, S])
+works = st.lists(st.sampled_from([0.25, 1.0, 1.5, 7.0]), min_size=1, max_size=120)
+
+
+@settings(max_examples=150)
+@given(
+    lengths=works,
+    cores=speeds,
+    overhead=overheads,
+    steps=st.integers(1, 3),
+    variant=st.sampled_from(["", "b", "c", "d", "e"]),
+    start=st.sampled_from(["half", "tenth"]),
+    unmeasured=st.sampled_from(["wait", "skip"]),
+    base=st.sampled_from(["remaining", "halving"]),
+    rounds=st.sampled_from(["up", "half"]),
+    least=st.integers(1, 3),
+    change=st.tuples(st.integers(1, 2), st.integers(0, 8), st.sampled_from([0.5, 1.0, 4.0])),
+)
+def test_weights_as_the_slow_reference(
+    lengths: list[float],
+    cores: list[float],
+    overhead: int,
+    steps: int,
+    variant: str,
+    start: str,
+    unmeasured: str,
+    base: str,
+    rounds: str,
+    least: int,
+    change: tuple[int, int, float],
+) -> None:
+    text = f"round={rounds},min={least}"
+    if variant:
+        text += f",start={start},unmeasured={unmeasured}"
+    else:
+        start, unmeasured = "half", "wait"
+    if variant in ("", "b", "d"):
+        text += f",base={base}"
+    else:
+        base = "remaining"
+    name = f"awf-{variant}:{text}" if variant else f"awf:{text}"
+    slow = Weights(least, rounds, variant=variant, start=start, unmeasured=unmeasured, base=base)
+    options: dict[str, Any] = {
+        "lengths": lengths,
+        "overhead_ns": overhead,
+        "steps": steps,
+        "changes": {change[:2]: change[2]} if change[1] < len(cores) else None,
+    }
+    assert drive(technique(name), len(lengths), cores, **options) == drive(
+        slow.technique(), len(lengths), cores, **options
+    )
+
+
+@settings(max_examples=150)
+@given(
+    lengths=works,
+    cores=speeds,
+    overhead=overheads,
+    steps=st.integers(1, 2),
+    name=st.sampled_from(["af", "maf"]),
+    known=st.booleans(),
+    sigma=st.sampled_from([None, 0.0, 0.5, 3.0]),
+    start=st.sampled_from(["tenth", "half", "none"]),
+    first=st.sampled_from([None, None, 5]),
+    unmeasured=st.sampled_from(["wait", "own"]),
+    spread=st.sampled_from(["variance", "deviation"]),
+    rounds=st.sampled_from(["up", "down", "half"]),
+    cap=st.booleans(),
+    least=st.integers(1, 3),
+)
+def test_factoring_as_the_slow_reference(
+    lengths: list[float],
+    cores: list[float],
+    overhead: int,
+    steps: int,
+    name: str,
+    known: bool,
+    sigma: float | None,
+    start: str,
+    first: int | None,
+    unmeasured: str,
+    spread: str,
+    rounds: str,
+    cap: bool,
+    least: int,
+) -> None:
+    if known and sigma is None:
+        sigma = 0.125
+    if not known and start == "none":
+        start = "half"
+    text = f"mu={'known' if known else 'measured'},start={start},unmeasured={unmeasured},spread={spread}"
+    text += f",round={rounds},cap={'yes' if cap else 'no'},min={least}"
+    text += "" if sigma is None else f",sigma={sigma}"
+    text += "" if first is None else f",first={first}"
+    slow = Factoring(
+        *(least, rounds),
+        whole=name == "maf",
+        known=known,
+        sigma=sigma,
+        start=start,
+        first=first,
+        unmeasured=unmeasured,
+        spread=spread,
+        cap=cap,
+    )
+    options: dict[str, Any] = {"lengths": lengths, "overhead_ns": overhead, "steps": steps}
+    assert drive(technique(f"{name}:{text}"), len(lengths), cores, **options) == drive(
+        slow.technique(learns=not known), len(lengths), cores, **options
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"unmeasured": "own"},
+        {"unmeasured": "own", "spread": "deviation", "start": "half"},
+        {"round": "down", "first": 3},
+        {"round": "half", "cap": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["af", "maf"])
+def test_factoring_as_the_slow_reference_on_a_longer_loop(name: str, options: dict[str, Any]) -> None:
+    lengths = np.random.default_rng(5).gamma(0.7, 2.0, 700).tolist()
+    text = ",".join(f"{key}={'yes' if value is True else value}" for key, value in options.items())
+    slow = Factoring(**options, whole=name == "maf").technique()
+    cores, overhead = [1.0, 3.0, 0.7, 1.0, 2.0], 100_000_000
+    chunks = drive(technique(f"{name}:{text}" if text else name), 700, cores, lengths=lengths, overhead_ns=overhead)
+    assert chunks == drive(slow, 700, cores, lengths=lengths, overhead_ns=overhead)
+
+
+def test_weights_that_are_no_binary_fractions() -> None:
+    """They are 16/9 and 8/9, so a base of 9 k gives 16 k and 8 k, and not one more."""
+    cores = [1.0] * 7 + [2.0]
+    assert drive(technique("awf-c"), 1000, cores) == drive(Weights(variant="c").technique(), 1000, cores)
+
+
+def test_af_takes_no_notice_of_cores_that_are_not_there() -> None:
+    """Core 2 is not there; then it comes, and has chunks of ⌈N/30⌉ until it is measured, while the others go on."""
+    rule = technique("af")
+    facts, speed = np.zeros(FACTS), np.array([2.0, 1.0, 0.0])
+    memo, params = np.zeros(rule.memo_size + 3 * rule.memo_per_core), np.array(rule.params)
+
+    def ask(core: int, request: int, *last: float) -> int:
+        facts[LAST_SIZE], facts[LAST_WORK_NS] = last or (0.0, 0.0)
+        return rule.asked(900, 3, core, request, 900, facts, speed, params, memo)
+
+    assert ask(0, 0) == ask(1, 1) == 30
+    assert ask(0, 2, 30, 15 * S) == 30
+    assert ask(1, 3, 30, 30 * S) == 300
+    assert ask(0, 4) == 600
+    speed[2] = 1.0
+    assert ask(2, 5) == 30
+    assert ask(0, 6) == 600
+    assert ask(2, 7, 30, 30 * S) == 225
+    speed[1] = 0.0
+    assert ask(0, 8) == 600
+
+
+def test_stealing_by_hand() -> None:
+    """Eight chunks of two on three cores, 3 + 3 + 2; core 0 is so fast that it steals from core 1, then again, then core 2."""
+    chunks = drive(technique("static-steal:chunk=2"), 16, [100.0, 1.0, 1.0])
+    assert [(chunk.core, chunk.first) for chunk in chunks] == [
+        *((0, 0), (1, 6), (2, 12), (0, 2), (0, 4)),
+        (0, 10),  # the last of core 1's two
+        (1, 8),  # core 1's only one left: nobody may take it
+        (2, 14),
+    ]
+    assert {chunk.size for chunk in chunks} == {2}
+
+
+def test_as_many_chunks_as_cores_are_chunks_and_fewer_are_blocks() -> None:
+    for name, first, blocks in (("static-steal:chunk=4", 10, [4, 4, 2]), ("static-steal:chunk=5", 10, [4, 3, 3])):
+        assert [chunk.size for chunk in drive(technique(name), first, [1.0] * 3)] == blocks
+
+
+def test_a_quarter_is_stolen_and_the_victim_remembered() -> None:
+    """40 chunks on 4 cores; core 3 asks alone: its own ten, then from core 0 ⌊10/4⌋ = 2, ⌊8/4⌋ = 2, ⌊6/4⌋ = 1, …, down to 1."""
+    rule = technique("static-steal")
+    facts, memo = np.zeros(FACTS), np.zeros(4 * rule.memo_per_core)
+    taken = []
+    for request in range(40):
+        if not rule.asked(40, 4, 3, request, 40 - request, facts, np.ones(4), np.array(rule.params), memo):
+            break
+        taken.append(int(facts[FIRST]))
+    stolen = [8, 9, 6, 7, 5, 4, 3, 2, 1]
+    assert taken == [*range(30, 40), *stolen, *(first + 10 for first in stolen), *(first + 20 for first in stolen)]
+
+
+def test_what_an_absent_core_has_left_is_taken_whole() -> None:
+    rule = technique("static-steal:chunk=5")
+    facts, memo, speed = np.zeros(FACTS), np.zeros(2 * rule.memo_per_core), np.array([1.0, 0.0])
+    taken = []
+    for request in range(4):
+        assert rule.asked(20, 2, 0, request, 20 - 5 * request, facts, speed, np.array(rule.params), memo) == 5
+        taken.append(int(facts[FIRST]))
+    assert taken == [0, 5, 15, 10]
+
+
+def test_the_blocks_of_absent_cores_are_taken_if_there_are_fewer_tasks_than_cores() -> None:
+    """Two tasks are the blocks of cores 0 and 1, who are late."""
+    rule = technique("static-steal")
+    facts, memo, speed = np.zeros(FACTS), np.zeros(4 * rule.memo_per_core), np.array([0.0, 0.0, 1.0, 1.0])
+    taken = []
+    for request in range(2):
+        assert rule.asked(2, 4, 2, request, 2 - request, facts, speed, np.array(rule.params), memo) == 1
+        taken.append(int(facts[FIRST]))
+    assert taken == [0, 1]
+    assert rule.asked(2, 4, 3, 2, 1, facts, speed, np.array(rule.params), memo) == 0
+
+
+@pytest.mark.parametrize("cores", [1, 2, 7, 64])
+@pytest.mark.parametrize("name", ["awf", "awf-b", "awf-c", "awf-d", "awf-e", "af", "maf", "static-steal"])
+def test_a_task_a_core_is_one_each(name: str, cores: int) -> None:
+    assert [(chunk.core, chunk.first) for chunk in drive(technique(name), cores, [1.0] * cores)] == [
+        (core, core) for core in range(cores)
+    ]
+
+
+@settings(max_examples=150)
+@given(
+    tasks=st.integers(1, 200),
+    chunk=st.integers(1, 9),
+    cores=st.lists(st.sampled_from([0.5, 1.0, 2.0, 30.0]), min_size=1, max_size=9),
+)
+def test_stealing_as_the_slow_reference(tasks: int, chunk: int, cores: list[float]) -> None:
+    slow = Stealing(chunk)
+    there = [True] * len(cores)
+
+    def asked(
+        n_tasks: int,
+        n_cores: int,
+        core: int,
+        request: int,
+        remaining: int,
+        facts: Any,
+        speed: Any,
+        params: Any,
+        memo: Any,
+    ) -> int:
+        if request == 0 and not slow.lists:
+            slow.begin(n_tasks, n_cores)
+        first, size = slow.take(core, there) or (0, 0)
+        facts[FIRST] = first
+        return size
+
+    reference = Technique("reference", asked, places=True)
+    assert drive(technique(f"static-steal:chunk={chunk}"), tasks, cores) == drive(reference, tasks, cores)
+
+
+@pytest.mark.parametrize("name", ["awf", "awf-b", "awf-c", "awf-d", "awf-e", "af", "maf", "static-steal"])
+def test_registered(name: str) -> None:
+    rule = TECHNIQUES[name]
+    assert (rule.name, rule.learns, rule.places) == (name, name != "static-steal", name == "static-steal")
+    assert technique(name) == rule
+    assert rule.source

@@ -1,0 +1,453 @@
+"""Speeds of cores over time: every kind by hand, several at random against the slow reference, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pages import ROOT, blocks, section
+from reference import speeds as slow
+
+from als.core_speeds import SPEED_KINDS, CoreSpeeds, core_speeds
+from als.core_speeds.state import NEVER, fill_next_ns
+from tools.speed_pictures import PANELS, figure_of
+from traces.compiled import Array
+from traces.errors import InputError
+from traces.time import MAX_NS, NS_PER_S
+
+P = 4
+ALL = np.arange(P)
+
+
+def machine(*specs: str, n_cores: int = P, seed: int = 7) -> CoreSpeeds:
+    return core_speeds(specs, n_cores, seed)
+
+
+def next_ns(speeds: CoreSpeeds, t_ns: int) -> list[int]:
+    """When each core's factor may change next."""
+    found = np.empty(speeds.n_cores, np.int64)
+    fill_next_ns(speeds.state, np.arange(speeds.n_cores), t_ns, found)
+    return found.tolist()
+
+
+def at(speeds: CoreSpeeds, *instants: int) -> list[list[float]]:
+    return [speeds.factors(np.arange(speeds.n_cores), t).tolist() for t in instants]
+
+
+def history(speeds: CoreSpeeds, core: int, until: int, most: int = 1000) -> list[tuple[int, float]]:
+    """The changes of one core of speed 1."""
+    found = speeds.changes(np.array([core]), np.ones(1), 0, until, most)
+    return [(t, speed) for t, _, speed in found.changes]
+
+
+def test_nothing_said_is_a_steady_machine() -> None:
+    speeds = machine()
+    assert speeds.steady
+    assert speeds.highest_factor == 1.0
+    assert at(speeds, 0, MAX_NS) == [[1.0] * P] * 2
+    assert next_ns(speeds, 0) == [NEVER] * P
+    assert speeds.changes(ALL, np.ones(P), 0, MAX_NS, 1) == ([], MAX_NS)
+
+
+@pytest.mark.parametrize("spec", ["square:period=1s,low=1", "noise:period=1s,sigma=0", "late:cores=1,at=0s"])
+def test_what_changes_nothing_is_steady(spec: str) -> None:
+    assert machine(spec).steady
+
+
+def test_a_square_wave() -> None:
+    # Of every 10 ns it runs 3 at full speed and 7 at half, and a period begins at 4.
+    speeds = machine("square:period=10ns,duty=0.3,low=0.5,offset=4ns,cores=1-2")
+    assert not speeds.steady
+    assert speeds.highest_factor == 1.0
+    assert at(speeds, 0) == [[1.0, 0.5, 0.5, 1.0]]
+    assert history(speeds, 1, 30) == [(4, 1.0), (7, 0.5), (14, 1.0), (17, 0.5), (24, 1.0), (27, 0.5)]
+    assert history(speeds, 0, 30) == []
+    assert next_ns(speeds, 4) == [NEVER, 7, 7, NEVER]
+
+
+def test_a_wave_may_be_faster_than_the_platform_says() -> None:
+    assert machine("square:period=1s,low=1.5").highest_factor == 1.5
+
+
+def test_late_and_lost_cores() -> None:
+    speeds = machine("late:cores=1,at=100s", "lost:cores=2,at=50s", "lost:cores=3,at=0s,until=5s")
+    s = NS_PER_S
+    assert at(speeds, 0, 5 * s - 1, 5 * s, 50 * s - 1, 50 * s, 100 * s - 1, 100 * s, MAX_NS) == [
+        [1, 0, 1, 0],
+        [1, 0, 1, 0],
+        [1, 0, 1, 1],
+        [1, 0, 1, 1],
+        [1, 0, 0, 1],
+        [1, 0, 0, 1],
+        [1, 1, 0, 1],
+        [1, 1, 0, 1],
+    ]
+    base = np.array([1.0, 2.0, 3.0, 4.0])
+    found = speeds.changes(ALL, base, 0, MAX_NS, 100)
+    assert found == ([(5 * s, 3, 4.0), (50 * s, 2, 0.0), (100 * s, 1, 2.0)], MAX_NS)
+    assert next_ns(speeds, 100 * s) == [NEVER] * P
+
+
+def test_a_core_is_counted_within_the_cores_asked_for() -> None:
+    speeds = machine("lost:cores=2,at=5ns")
+    assert speeds.changes(np.array([3, 2]), np.array([1.0, 8.0]), 0, 9, 9) == ([(5, 1, 0.0)], 9)
+
+
+TRACE = """time_s,core,factor
+
+0,0,0.5
+2,1,0.25
+1e-9,0,2
+0.000000003 , 0, 2.0
+4,1,0
+"""
+
+
+def test_a_recorded_trace(tmp_path: Path) -> None:
+    file = tmp_path / "a,b.csv"
+    file.write_text(TRACE)
+    speeds = machine(f"trace:{file}", n_cores=3)
+    s = NS_PER_S
+    assert at(speeds, 0, 1, 2 * s, 4 * s) == [[0.5, 1.0, 1.0], [2.0, 1.0, 1.0], [2.0, 0.25, 1.0], [2.0, 0.0, 1.0]]
+    assert speeds.highest_factor == 2.0
+    # The line at 3 ns repeats what holds already: it may be a change, and turns out to be none.
+    assert next_ns(speeds, 1) == [3, 2 * s, NEVER]
+    assert speeds.changes(np.arange(3), np.ones(3), 0, MAX_NS, 99).changes == [
+        (1, 0, 2.0),
+        (2 * s, 1, 0.25),
+        (4 * s, 1, 0.0),
+    ]
+
+
+def test_a_trace_that_repeats(tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv"
+    file.write_text("time_s,core,factor\n2,0,0.5\n0,1,3\n4,1,2\n")
+    speeds = machine(f"trace:{file},periodic=5s", n_cores=2)
+    s = NS_PER_S
+    # Before its first line in a period core 0 is at full speed.
+    assert history(speeds, 0, 12 * s) == [(2 * s, 0.5), (5 * s, 1.0), (7 * s, 0.5), (10 * s, 1.0), (12 * s, 0.5)]
+    assert history(speeds, 1, 10 * s) == [(4 * s, 2.0), (5 * s, 3.0), (9 * s, 2.0), (10 * s, 3.0)]
+    assert at(speeds, 0) == [[1.0, 3.0]]
+
+
+def test_noise_is_the_same_whoever_asks_and_in_whichever_order() -> None:
+    speeds = machine("noise:period=10s,sigma=0.2")
+    instants = [0, 10 * NS_PER_S, 95 * NS_PER_S, 10**15]
+    forth = at(speeds, *instants)
+    wider = at(machine("noise:period=10s,sigma=0.2", n_cores=9), *reversed(instants))
+    assert [row[:P] for row in reversed(wider)] == forth
+    assert len({value for row in wider for value in row}) == 36
+    assert at(speeds, 10 * NS_PER_S - 1, 20 * NS_PER_S - 1) == forth[:2]
+
+
+def test_noise_does_not_change_from_version_to_version() -> None:
+    # What the plain Python of als/core_speeds/noise.py gives.
+    assert at(machine("noise:period=10s,sigma=0.1", n_cores=2, seed=5), 0, 10 * NS_PER_S) == [
+        [0.8651091976800527, 1.0757716173630294],
+        [1.0330974078175892, 0.9933185569726682],
+    ]
+
+
+def test_noise_has_mean_1_its_deviation_and_no_memory() -> None:
+    speeds = machine("noise:period=1s,sigma=0.3", "noise:period=1s,sigma=0.3,cores=3", seed=1)
+    rows = np.array(at(speeds, *(k * NS_PER_S for k in range(4000))))
+    alone = rows[:, :3]
+    assert abs(alone.mean() - 1) < 4 * 0.3 / math.sqrt(alone.size)
+    assert abs(alone.std() - 0.3) < 0.012
+    assert abs(np.log(alone).std() - math.sqrt(math.log(1.09))) < 0.01
+    assert abs(np.corrcoef(alone.T)[np.triu_indices(3, 1)]).max() < 0.05
+    assert all(abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.05 for one in alone.T)
+    # Two noises are two streams: their variances add up, to 1.09² - 1 of the product.
+    assert abs(rows[:, 3].std() - math.sqrt(1.09**2 - 1)) < 0.03
+    assert rows.min() > 0
+
+
+def test_other_seeds_are_other_noise() -> None:
+    spec = "noise:period=1s,sigma=0.3"
+    assert len({tuple(at(machine(spec, seed=seed), 0)[0]) for seed in (0, 1, 2**64 - 1)}) == 3
+
+
+# Components of small numbers, each beside its slow definition.
+
+cores_ = st.none() | st.sets(st.integers(0, P - 1), min_size=1)
+
+
+def cores_text(cores: set[int] | None) -> str:
+    return "" if cores is None else f",cores={' '.join(map(str, sorted(cores)))}"
+
+
+Both = tuple[str, list[tuple[int, int, float]], slow.Component]
+
+
+@st.composite
+def components(draw: st.DrawFn, place: int) -> Both:
+    kind = draw(st.sampled_from(sorted(SPEED_KINDS)))
+    cores = draw(cores_)
+    chosen = set(range(P)) if cores is None else cores
+    period = draw(st.integers(4, 40))
+    if kind == "square":
+        low, quarters = draw(st.sampled_from((0.0, 0.1, 0.5, 1.0, 2.5))), draw(st.integers(1, 3))
+        offset = draw(st.integers(0, 60))
+        text = f"square:period={period}ns,low={low},duty={quarters / 4},offset={offset}ns{cores_text(cores)}"
+        return text, [], slow.square(period, low, Fraction(quarters, 4), offset, chosen)
+    if kind == "noise":
+        text = f"noise:period={period}ns,sigma=0.4{cores_text(cores)}"
+        return text, [], slow.noise(period, 0.4, chosen, 7, place)
+    begin, length = draw(st.integers(0, 60)), draw(st.integers(1, 60))
+    if kind == "late":
+        return f"late:at={begin}ns{cores_text(chosen)}", [], slow.window(0, begin, chosen)
+    if kind == "lost":
+        until = draw(st.booleans())
+        text = f"lost:at={begin}ns{f',until={begin + length}ns' if until else ''}{cores_text(chosen)}"
+        return text, [], slow.window(begin, begin + length if until else None, chosen)
+    factors = st.sampled_from((0.0, 0.3, 0.3, 1.0, 1.7))
+    keys = st.tuples(st.integers(0, 40), st.sampled_from(sorted(chosen)))
+    found = draw(st.dictionaries(keys, factors, min_size=1, max_size=8))
+    rows = sorted((t, core, value) for (t, core), value in found.items())
+    repeated = draw(st.sampled_from((0, 41 + period)))
+    return f"trace:{{}}{f',periodic={repeated}ns' if repeated else ''}", rows, slow.lines(rows, repeated)
+
+
+@st.composite
+def several(draw: st.DrawFn) -> list[Both]:
+    found: list[Both] = []
+    for _ in range(draw(st.integers(1, 4))):
+        found.append(draw(components(sum(text.startswith("noise") for text, _, _ in found))))
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("speeds")
+
+
+def built(case: list[Both], folder: Path) -> tuple[CoreSpeeds, list[slow.Component]]:
+    specs = []
+    for i, (text, rows, _) in enumerate(case):
+        file = folder / f"{i}.csv"
+        lines = [f"{t}e-9,{core},{value}" for t, core, value in rows]
+        file.write_text("\n".join(["time_s,core,factor", *lines]))
+        specs.append(text.format(file))
+    return core_speeds(specs, P, 7), [component for _, _, component in case]
+
+
+@settings(max_examples=150)
+@given(case=several())
+def test_factors_are_the_products_of_the_definitions(case: list[Both], folder: Path) -> None:
+    speeds, reference = built(case, folder)
+    assert at(speeds, *range(130)) == [[slow.product(reference, core, t) for core in range(P)] for t in range(130)]
+    assert max(map(max, at(speeds, *range(130)))) <= speeds.highest_factor
+
+
+@settings(max_examples=150)
+@given(case=several())
+def test_a_factor_is_constant_up_to_the_next_change(case: list[Both], folder: Path) -> None:
+    speeds, _ = built(case, folder)
+    rows = at(speeds, *range(130))
+    for t in range(129):
+        for core, following in enumerate(next_ns(speeds, t)):
+            assert following > t
+            assert all(rows[later][core] == rows[t][core] for later in range(t, min(following, 130)))
+
+
+@settings(max_examples=200)
+@given(
+    case=several(),
+    cores=st.permutations(range(P)).flatmap(lambda order: st.integers(0, P).map(lambda n: order[:n])),
+    begin=st.integers(0, 50),
+    length=st.integers(0, 90),
+    most=st.integers(1, 12),
+)
+def test_changes_are_those_of_brute_force(
+    case: list[Both], cores: list[int], begin: int, length: int, most: int, folder: Path
+) -> None:
+    speeds, reference = built(case, folder)
+    base = [1.5 + core for core in cores]
+    end = begin + length
+    expected = slow.changes(reference, cores, base, begin, end)
+    numbers = np.array(cores, np.int64)
+    assert speeds.changes(numbers, np.array(base), begin, end, 10**6) == (expected, end)
+    # In portions: each looks at so many instants and says up to where it knows everything.
+    found, reached, portions = [], begin, 0
+    while True:
+        changes, complete = speeds.changes(numbers, np.array(base), reached, end, most)
+        assert len({t for t, _, _ in changes}) <= most
+        assert all(reached < t <= complete for t, _, _ in changes)
+        assert complete > reached or complete == end
+        assert changes == [change for change in expected if reached < change[0] <= complete]
+        found += changes
+        reached, portions = complete, portions + 1
+        if complete == end:
+            break
+    assert found == expected
+    assert portions <= 2 + 130 * 8 // most
+
+
+def test_more_changes_than_are_collected_at_once() -> None:
+    speeds = machine("noise:period=2ns,sigma=0.5", n_cores=3)
+    found = speeds.changes(np.arange(3), np.ones(3), 0, 20_000, 10**6)
+    assert found.complete_ns == 20_000
+    assert [(t, c) for t, c, _ in found.changes] == list(itertools.product(range(2, 20_001, 2), range(3)))
+    assert speeds.changes(np.arange(3), np.ones(3), 0, 20_000, 5000) == (found.changes[:15_000], 10_000)
+
+
+def test_what_changes_for_ever_ends_where_it_may() -> None:
+    # Two waves that cancel out: there is nothing to list, however long it is looked for.
+    speeds = machine("square:period=2s,low=0.5", "square:period=2s,low=2")
+    assert speeds.changes(ALL, np.ones(P), 0, MAX_NS, 7) == ([], 7 * NS_PER_S)
+
+
+@example(period=MAX_NS // 2, offset=0, t=MAX_NS)
+@example(period=MAX_NS // 2, offset=MAX_NS, t=MAX_NS - 1)
+@given(period=st.integers(4, MAX_NS // 2), offset=st.integers(0, MAX_NS), t=st.integers(0, MAX_NS))
+def test_no_instant_overflows(period: int, offset: int, t: int) -> None:
+    specs = f"square:period={period}ns,offset={offset}ns", f"noise:period={period}ns", f"lost:cores=0,at={MAX_NS}ns"
+    for spec in specs:
+        following = next_ns(machine(spec, n_cores=1), t)[0]
+        assert t < following <= MAX_NS or following == NEVER
+    wave = slow.square(period, 0.5, Fraction(1, 2), offset, {0})
+    assert at(machine(specs[0], n_cores=1), t) == [[wave[0](0, t)]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("", "unknown kind of core speeds ''; known: "),
+        ("sqare:period=1s", "unknown kind of core speeds 'sqare'; known: square, "),
+        ("square", "square:period: is missing; allowed: a duration, as 60s"),
+        ("square:period=0s", "square:period: '0s' is not a duration"),
+        ("square:period=1ns", "square:period: 1 ns; allowed: 2 to "),
+        ("square:period=100w,low=-0.1", "square:low: -0.1 is out of range; allowed: 0 to 1000"),
+        ("square:period=5000w", "square:period: 3024000000000000000 ns; allowed: 2 to 2305843009213693952 ns"),
+        ("square:period=1s,low=nan", "square:low: 'nan' is not a number"),
+        ("square:period=1s,low", "'low' is not a parameter; allowed: key=value"),
+        ("square:period=1s,lo=1", "unknown parameter of core speeds square 'lo'; known: low, "),
+        ("square:period=1s,duty=0", "square:duty: 0 of 1000000000 ns; allowed: above 0 and below 1"),
+        ("square:period=1s,duty=1", "square:duty: 1 of 1000000000 ns; allowed: above 0 and below 1"),
+        ("square:period=1s,offset=soon", "square:offset: 'soon' is not a duration"),
+        ("square:period=1s,cores=4", "square:cores: core 4; allowed: 0 to 3"),
+        ("square:period=1s,cores=2-9", "square:cores: core 4; allowed: 0 to 3"),
+        ("square:period=1s,cores=a", "square:cores: 'a' is not a number or a range"),
+        ("noise:sigma=0.1", "noise:period: is missing"),
+        ("noise:period=1s,sigma=-1", "noise:sigma: -1.0 is out of range; allowed: 0 to 3"),
+        ("noise:period=1s,period=2s", "parameter period of core speeds noise is given twice"),
+        ("late:at=1s", "late:cores: is missing; allowed: core numbers"),
+        ("late:cores=1", "late:at: is missing; allowed: an instant"),
+        ("lost:at=1s", "lost:cores: is missing; allowed: core numbers"),
+        ("lost:cores=1", "lost:at: is missing; allowed: an instant"),
+        ("lost:cores=1,at=-1s", "lost:at: '-1s' is not a duration"),
+        ("lost:cores=1,at=2s,until=2s", "lost:until: '2s'; allowed: after at, '2s'"),
+        ("lost:1", "'1' is not a parameter; allowed: key=value"),
+        ("trace", "trace: the file is missing; allowed: trace:FILE.csv"),
+        ("trace:/no/such.csv", "trace: '/no/such.csv': cannot be read: No such file or directory"),
+        ("trace:.", "trace: '.': cannot be read: Is a directory"),
+        ("trace:x.csv,speed=1", "unknown parameter of core speeds trace 'speed'; known: "),
+    ],
+)
+def test_what_cannot_be_used_is_said(spec: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        machine(spec)
+    assert str(error.value).startswith("--speeds: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty; its header must be time_s,core,factor"),
+        ("0,0,1\n", "line 1: '0,0,1'; allowed as the header: time_s,core,factor"),
+        ("time_s,core,factor\n", "no lines below the header"),
+        ("time_s,core,factor\n\n0,0\n", "line 3: 2 fields; allowed: 3"),
+        ("time_s,core,factor\nsoon,0,1\n", "line 2: time_s: 'soon'; allowed: seconds, 0 to 4611686018"),
+        ("time_s,core,factor\n-1,0,1\n", "line 2: time_s: '-1'; allowed"),
+        ("time_s,core,factor\nnan,0,1\n", "line 2: time_s: 'nan'; allowed"),
+        ("time_s,core,factor\n1_0,0,1\n", "line 2: time_s: '1_0'; allowed"),
+        ("time_s,core,factor\n1e10,0,1\n", "line 2: time_s: '1e10'; allowed"),
+        ("time_s,core,factor\n0,4,1\n", "line 2: core: '4'; allowed: 0 to 3"),
+        ("time_s,core,factor\n0,-1,1\n", "line 2: core: '-1'; allowed: 0 to 3"),
+        ("time_s,core,factor\n0,1.0,1\n", "line 2: core: '1.0'; allowed: 0 to 3"),
+        ("time_s,core,factor\n0,0,fast\n", "line 2: factor: 'fast'; allowed: 0 to 1000"),
+        ("time_s,core,factor\n0,0,-0.5\n", "line 2: factor: '-0.5'; allowed: 0 to 1000"),
+        ("time_s,core,factor\n0,0,inf\n", "line 2: factor: 'inf'; allowed: 0 to 1000"),
+        ("time_s,core,factor\n0,0,nan\n", "line 2: factor: 'nan'; allowed: 0 to 1000"),
+        ("time_s,core,factor\n5,0,1\n6,1,1\n5,0,2\n", "line 4: time_s: '5' is not after core 0's line before it"),
+        ("time_s,core,factor\n60,0,1\n", "line 2: time_s: '60'; allowed: below periodic, 60000000000 ns"),
+        ('time_s,core,factor\n"0,0,1\n', "not CSV"),
+    ],
+)
+def test_a_bad_line_is_named(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        machine(f"trace:{file},periodic=60s")
+    assert str(error.value).startswith("--speeds: trace: ")
+    assert str(file) in str(error.value)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_bytes(b"time_s,core,factor\n\xff")
+    with pytest.raises(InputError, match="cannot be read: is not UTF-8"):
+        machine(f"trace:{file}")
+
+
+@pytest.mark.parametrize(
+    ("cores", "begin", "end", "most", "message"),
+    [
+        ([4], 0, 1, 1, "core_numbers: 4 to 4; allowed: 0 to 3"),
+        ([-1], 0, 1, 1, "core_numbers: -1 to -1; allowed: 0 to 3"),
+        ([0], -1, 1, 1, "from_ns: -1 is out of range"),
+        ([0], 5, 4, 1, "until_ns: 4 is out of range"),
+        ([0], 0, 1, 0, "most: 0 is out of range"),
+    ],
+)
+def test_impossible_questions(cores: list[int], begin: int, end: int, most: int, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        machine("square:period=1s").changes(np.array(cores), np.ones(1), begin, end, most)
+
+
+@pytest.mark.parametrize(("n_cores", "seed"), [(0, 0), (1, -1), (1, 2**64)])
+def test_an_impossible_machine(n_cores: int, seed: int) -> None:
+    with pytest.raises(InputError, match="allowed: "):
+        core_speeds([], n_cores, seed)
+
+
+PAGE = ROOT / "docs" / "core-speeds.md"
+
+
+def test_the_examples_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    drawing, using = blocks(PAGE, "python")
+    names: dict[str, object] = {}
+    exec(drawing, names)
+    assert machine("noise:period=10s,sigma=0.1", seed=1).factors([0], 75 * NS_PER_S).tolist() == [names["factor"]]
+    exec(using, {})
+    assert capsys.readouterr().out == blocks(PAGE, "text")[-1]
+
+
+def test_the_page_has_every_kind_and_parameter() -> None:
+    text = section(PAGE, "The kinds")
+    for name, kind in SPEED_KINDS.items():
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        assert all(f"`{field.name.removesuffix('_ns')}`" in row for field in fields(kind) if field.name != "file")
+
+
+def test_the_picture_s_specs_are_possible(tmp_path: Path) -> None:
+    drawn = figure_of(PANELS, tmp_path).axes
+    assert [len(axes.lines) for axes in drawn] == [len(panel.cores) for panel in PANELS]
+    wave = drawn[0].lines[0]
+    assert wave.get_xdata().tolist() == [0, 30, 60, 90, 120, 150, 180, 210, 240]
+    assert wave.get_ydata().tolist() == [1, 0.5] * 4 + [0.5]
+
+
+def test_answers_are_given_for_views_too() -> None:
+    numbers: Array = np.arange(8)[::2]
+    assert machine("lost:cores=2,at=0s", n_cores=8).factors(numbers, 0).tolist() == [1.0, 0.0, 1.0, 1.0]

@@ -1,0 +1,411 @@
+"""The techniques that learn nothing: against exact arithmetic, at their limits, and with wrong parameters."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.chunk_rules import Bold, sizes
+
+from als.chunk_sequence import chunk_sequence
+from als.techniques import TECHNIQUES, Technique, technique
+from als.techniques.contract import FACTS, MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, UNIFORM
+from als.techniques.fiss import FissParameters
+from als.techniques.fsc import FscParameters
+from als.techniques.gss import GssParameters
+from als.techniques.rnd import RndParameters
+from als.techniques.tap import TapParameters
+from als.techniques.wf import WfParameters
+from traces.errors import InputError
+
+ROUND = st.sampled_from(("ceil", "floor"))
+MU = st.sampled_from((1.0, 0.3, 7e-6, 2500.0)) | st.floats(1e-6, 1e3)
+SIGMA = st.sampled_from((0.0, 0.5, 1.0)) | st.floats(1e-6, 1e4)
+WHOLE = st.integers(1, 40)
+
+#: What may stand behind each name.
+PARAMETERS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "static": {"round": st.sampled_from(("block", "ceil"))},
+    "ss": {"chunk": WHOLE},
+    "fsc": {"h": st.just(0.0) | st.floats(1e-9, 1e3), "sigma": st.floats(1e-6, 1e3), "round": ROUND},
+    "mfsc": {},
+    "gss": {"round": st.sampled_from(("ceil", "floor", "closed")), "min": WHOLE},
+    "guided": {"chunk": WHOLE},
+    "tss": {
+        "step": st.sampled_from(("integer", "real")),
+        "first": st.integers(20, 2000),
+        "last": st.integers(1, 20),
+        "first_round": ROUND,
+        "steps": ROUND,
+    },
+    "fac": {
+        "round": st.sampled_from(("ceil", "floor", "half-even")),
+        "rule": st.sampled_from(("remaining", "closed", "halving")),
+        "min": WHOLE,
+        "merge": st.booleans(),
+    },
+    "fac2": {"round": st.sampled_from(("ceil", "floor", "half-even"))},
+    "fac-mu-sigma": {"mu": MU, "sigma": SIGMA},
+    "mfac": {"mu": MU, "sigma": SIGMA},
+    "wf": {"rule": st.sampled_from(("remaining", "halving")), "round": ROUND},
+    "tfss": {},
+    "fiss": {"stages": st.integers(2, 80), "rest": st.sampled_from(("run-on", "last"))},
+    "viss": {"x": WHOLE},
+    "rnd": {"low": WHOLE, "high": st.integers(40, 400)},
+    "pls": {"swr": st.sampled_from((0.0, 0.1, 0.5, 1.0)) | st.floats(0, 1)},
+    "tap": {"mu": MU, "sigma": SIGMA, "alpha": st.sampled_from((0.0, 1.0, 1.3)) | st.floats(0, 3)},
+    "bold": {"mu": MU, "sigma": SIGMA, "h": st.just(0.0) | st.floats(1e-9, 1e3), "round": ROUND},
+}
+#: What cannot be left to the job by the functions below: it would be 0.
+NEEDED = {"fsc": {"h", "sigma"}, "bold": {"h"}}
+
+
+@st.composite
+def named(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    """Some of a technique's parameters."""
+    strategies = PARAMETERS[name]
+    keys = [key for key in strategies if key in NEEDED.get(name, ()) or draw(st.booleans())]
+    return {key: draw(strategies[key]) for key in keys}
+
+
+def written(name: str, parameters: dict[str, Any]) -> str:
+    """As on the command line."""
+    behind = ",".join(f"{key}={str(value).lower()}" for key, value in parameters.items())
+    return f"{name}:{behind}" if behind else name
+
+
+def uniforms(seed: int) -> Iterator[float]:
+    """What ``chunk_sequence`` draws."""
+    generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0], np.uint64)))
+    while True:
+        yield generator.random()
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@settings(max_examples=50)
+@given(data=st.data(), n=st.integers(1, 300) | st.integers(1, 5000), p=st.integers(1, 8) | st.integers(1, 64))
+def test_sizes_are_those_of_exact_arithmetic(name: str, data: st.DataObject, n: int, p: int) -> None:
+    parameters = data.draw(named(name))
+    asked = dict(parameters)
+    if name == "rnd":
+        asked["uniforms"] = uniforms(3)
+    if name == "wf":
+        parts = data.draw(st.lists(st.integers(0, 40), min_size=p, max_size=p).filter(any) | st.just([1] * p))
+        weights = [p * part / sum(parts) for part in parts]
+        parameters["weights"] = "/".join(str(weight) for weight in weights)
+        asked["weights"] = weights
+    assert chunk_sequence(technique(written(name, parameters)), n, p, seed=3) == list(sizes(name, n, p, **asked))
+
+
+class Loop:
+    """One loop: asks the rule, with facts that the test sets, and checks every answer."""
+
+    def __init__(self, found: Technique, n: int, p: int, speed: list[float] | None = None) -> None:
+        self.technique, self.n, self.p = found, n, p
+        self.left, self.request = n, 0
+        self.facts = np.zeros(FACTS)
+        self.speed = np.array([1.0] * p if speed is None else speed)
+        self.params = np.array(found.params, np.float64)
+        self.memo = np.zeros(found.memo_size + p * found.memo_per_core)
+
+    def ask(self, core: int) -> int:
+        """The size that this core gets."""
+        size = self.technique.asked(
+            self.n, self.p, core, self.request, self.left, self.facts, self.speed, self.params, self.memo
+        )
+        assert 0 <= size <= self.left
+        self.left -= size
+        self.request += size > 0
+        return size
+
+    def sizes(self) -> list[int]:
+        """The cores ask in turn until nothing is left."""
+        found: list[int] = []
+        while self.left:
+            found.append(self.ask(len(found) % self.p))
+        return found
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@settings(max_examples=20)
+@given(data=st.data(), n=st.integers(1, 200), p=st.integers(1, 9))
+def test_answers_stay_possible_when_cores_are_lost_and_come_late(
+    name: str, data: st.DataObject, n: int, p: int
+) -> None:
+    """Whoever asks in whatever order, and whatever comes back, a chunk is of 1 … R tasks (STATIC: or none)."""
+    parameters = data.draw(named(name))
+    speeds = data.draw(st.lists(st.sampled_from((0.0, 1.0, 3.5)), min_size=p, max_size=p).filter(any))
+    loop = Loop(technique(written(name, parameters)), n, p, speeds)
+    loop.facts[[MEAN_S, SIGMA_S, OVERHEAD_S]] = data.draw(st.sampled_from(((1, 0, 0), (1e-3, 2e-3, 1e-6), (5, 1, 9))))
+    for _ in range(20):
+        loop.facts[UNIFORM] = data.draw(st.sampled_from((1e-17, 0.3, 1 - 2**-53)))
+        loop.facts[NOW_NS] += data.draw(st.sampled_from((0, 1, 10**6, 10**12)))
+        if not loop.left or data.draw(st.integers(0, 9)) == 0:
+            loop.left = data.draw(st.integers(max(1, loop.left), n))
+        size = loop.ask(data.draw(st.integers(0, p - 1)))
+        assert size or name == "static"
+
+
+@settings(max_examples=40)
+@given(
+    n=st.integers(1, 400),
+    speeds=st.lists(st.sampled_from((1.0, 2.0, 0.5)), min_size=1, max_size=6),
+    mu=st.sampled_from((1.0, 0.01)),
+    variation=st.sampled_from((0.0, 0.1, 0.3, 1.0, 4.0)),
+    h=st.sampled_from((0.0, 1e-4, 0.05, 1.0, 20.0)),
+    rounding=ROUND,
+    start_ns=st.sampled_from((0, 12_345_678_901)),
+)
+def test_bold_follows_what_is_under_way(
+    n: int, speeds: list[float], mu: float, variation: float, h: float, rounding: str, start_ns: int
+) -> None:
+    """In time, with each core asking when its chunk has ended; what is not done is summed up anew at each request."""
+    sigma, p = mu * variation, len(speeds)
+    loop = Loop(technique(f"bold:mu={mu},sigma={sigma},h={h},round={rounding}"), n, p)
+    expected = Bold(n, p, mu, sigma, h, rounding)
+    idle = [(start_ns, core) for core in range(p)]
+    while loop.left:
+        now_ns, core = heapq.heappop(idle)
+        loop.facts[NOW_NS] = now_ns
+        size = loop.ask(core)
+        assert size == expected.chunk(core, Fraction(now_ns - start_ns, 10**9))
+        heapq.heappush(idle, (now_ns + round((h + size * mu / speeds[core]) * 1e9), core))
+
+
+def test_bold_by_hand() -> None:
+    """σ = µ = 1, h = 1 s, 1000 tasks on 4 cores: the first chunk as one computes it on paper.
+
+    a = 2, b = 16 ln 16 = 44.361, c₁ = 1.4427, c₂ = 3.6163, Q = t = r/4 = 250, v = 0.84930,
+    d = 1000/(1 + 0.18111 − 0.84930) = 3013.7, s = 2 (8.0109 − 1.2855)(1 + 1000/4000) = 16.814,
+    w = ln(0.84930 · 5.52146) + ln 44.361 = 5.3377, k = 250 + 7.7006 + 8.4069 − √(16.814 · 254.203) = 200.73.
+    """
+    assert chunk_sequence(technique("bold:mu=1,sigma=1,h=1"), 1000, 4)[0] == 200
+    assert chunk_sequence(technique("bold:mu=1,sigma=1,h=1,round=ceil"), 1000, 4)[0] == 201
+
+
+@pytest.mark.parametrize("name", ["fsc", "fac-mu-sigma", "mfac", "tap", "bold"])
+def test_what_is_not_given_comes_from_the_job(name: str) -> None:
+    plain = TECHNIQUES[name]
+    assert plain.moments
+    values = {"mu": 0.25, "sigma": 0.2, "h": 0.5}
+    known: dict[str, Any] = {key: value for key, value in values.items() if key in PARAMETERS[name]}
+    loop = Loop(plain, 1000, 4)
+    loop.facts[[MEAN_S, SIGMA_S, OVERHEAD_S]] = values["mu"], values["sigma"], values["h"]
+    stated = Loop(technique(written(name, known)), 1000, 4)
+    found = loop.sizes()
+    assert found == stated.sizes() == list(sizes(name, 1000, 4, **known))
+    assert not stated.technique.moments
+    assert found != [250] * 4
+    assert found[0] > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "p", "expected"),
+    [
+        ("fsc", 10, 4, [3, 3, 3, 1]),  # σ = 0 from the job
+        ("fsc:h=1,sigma=1", 10, 1, [10]),
+        ("fsc:h=0,sigma=1", 5, 4, [1] * 5),
+        ("fsc:h=1e300,sigma=1e-300", 10, 4, [10]),
+        ("fac-mu-sigma", 10, 4, [3, 3, 3, 1]),
+        ("fac-mu-sigma:mu=1e-300,sigma=1e300", 3, 2, [1, 1, 1]),
+        ("tap", 10, 4, [3, 2, 2, 1, 1, 1]),
+        ("tap:mu=1e-300,sigma=1e300", 3, 2, [1, 1, 1]),
+        ("bold", 10, 4, [2, 2, 2, 1, 1, 1, 1]),  # σ = 0: ⌊10/4⌋ until no more than P are left
+        ("bold:round=ceil", 11, 4, [3, 3, 3, 1, 1]),
+        ("bold:mu=1,sigma=1,h=0", 5, 2, [1] * 5),
+        ("bold:mu=1e-300,sigma=1e300,h=1", 5, 2, [1] * 5),
+        ("bold:mu=1,sigma=1e-300,h=1", 5, 2, [2, 2, 1]),
+        ("mfsc", 4, 4, [1] * 4),
+        ("mfsc", 8, 4, [2] * 4),
+        ("guided", 7, 1, [7]),
+        ("gss:round=closed", 7, 1, [7]),
+        ("gss:round=floor", 3, 4, [1, 1, 1]),
+        ("gss:min=4", 10, 4, [4, 4, 2]),
+        ("fac:min=100", 10, 4, [10]),
+        ("ss:chunk=4", 10, 4, [4, 4, 2]),
+        ("static", 3, 5, [1, 1, 1]),
+        ("static:round=ceil", 5, 4, [2, 2, 1]),
+        ("tss", 1, 1, [1]),
+        ("tss:first=50,last=50", 120, 4, [50, 50, 20]),
+        # The last but one would be 6, the rule's eighteenth and last chunk being over.
+        (
+            "tss:step=real,first=20,last=7",
+            243,
+            4,
+            [20, 19, 18, 17, 16, 16, 15, 14, 13, 13, 12, 11, 10, 10, 9, 8, 7, 7, 7, 1],
+        ),
+        ("tfss", 1, 1, [1]),
+        ("fiss", 100, 1, [25, 75]),  # as with two stages: c₀ = 100/4, δ = 400/(4·2)
+        ("fiss:stages=2,rest=last", 100, 2, [12, 12, 38, 38]),
+        ("viss", 10, 1, [10]),
+        ("viss:x=2", 12, 2, [3, 3, 4, 2]),
+        ("pls:swr=1", 10, 4, [3, 3, 3, 1]),
+        ("pls:swr=0", 10, 4, [3, 2, 2, 2, 1]),
+        ("wf:weights=2/0", 8, 2, [4, 1, 2, 1]),
+        ("wf:weights=1.1/0.9", 20, 2, [6, 5, 4, 3, 2]),
+    ],
+)
+def test_limits(name: str, n: int, p: int, expected: list[int]) -> None:
+    assert chunk_sequence(technique(name), n, p) == expected
+
+
+def test_products_that_are_whole_stay_whole() -> None:
+    """As floats go, 1.1 · 50 is 55.00000000000001 and (1 − 1/3) · 9/3 is more than 2."""
+    assert 1.1 * 50 > 55
+    assert chunk_sequence(technique("wf:weights=1.1/0.9"), 200, 2)[:2] == [55, 45]
+    assert (1.0 - 1.0 / 3) * 9 / 3 > 2
+    assert chunk_sequence(technique("gss:round=closed"), 9, 3) == [3, 2, 2, 1, 1]
+
+
+def test_large_loops() -> None:
+    """A thousand million tasks on a million cores: no product leaves 64 bits."""
+    for name in TECHNIQUES:
+        loop = Loop(TECHNIQUES[name], 10**9, 2**20)
+        loop.facts[[MEAN_S, SIGMA_S, OVERHEAD_S, UNIFORM]] = 1e-3, 1e-4, 1e-6, 0.5
+        first = [loop.ask(core) for core in range(3)]
+        assert all(1 <= size <= 954 for size in first), name
+        loop.request = 2**20 * 50
+        assert 1 <= loop.ask(3) <= loop.left or name == "static", name
+
+
+def test_wf_takes_the_speeds_as_the_loop_begins() -> None:
+    loop = Loop(TECHNIQUES["wf"], 1000, 4, [4.0, 2.0, 2.0, 2.0])
+    assert [loop.ask(0)] == [200]
+    loop.speed[:] = [1.0, 8.0, 8.0, 8.0]
+    assert [loop.ask(core) for core in (1, 2, 3)] == [100] * 3
+    late = Loop(TECHNIQUES["wf"], 1000, 3, [1.0, 0.0, 3.0])
+    assert [late.ask(core) for core in (0, 2, 1)] == [126, 376, 1]  # of ⌈1000/6⌉: 3/4, 9/4, and 0
+
+
+def test_static_gives_a_core_its_block_once() -> None:
+    loop = Loop(TECHNIQUES["static"], 10, 4)
+    assert [loop.ask(core) for core in (0, 0, 2, 3, 2, 1, 1)] == [3, 0, 2, 2, 0, 3, 0]
+
+
+def test_static_shares_out_what_came_back() -> None:
+    """Once every block was given, what is left is what a lost core had."""
+    loop = Loop(TECHNIQUES["static"], 10, 4)
+    assert [loop.ask(core) for core in (0, 1, 2, 0, 3)] == [3, 3, 2, 0, 2]
+    loop.left = 6
+    assert [loop.ask(core) for core in (0, 1, 1, 1, 1)] == [2, 1, 1, 1, 1]
+    few = Loop(technique("static:round=ceil"), 5, 4)  # three blocks
+    assert [few.ask(core) for core in (0, 1, 0, 2)] == [2, 2, 0, 1]
+    few.left = 2
+    assert [few.ask(core) for core in (3,)] == [2]
+    none = Loop(TECHNIQUES["static"], 2, 4)
+    assert [none.ask(core) for core in (3, 1, 0, 3)] == [0, 1, 1, 0]
+    none.left = 1
+    assert [none.ask(core) for core in (3,)] == [1]
+
+
+def test_mfac_shares_out_what_came_back() -> None:
+    """Its batches are of N alone; each core that finds them used up goes on from what is left as it asks."""
+    loop = Loop(technique("mfac:mu=1,sigma=1"), 1000, 4)
+    assert loop.sizes()[-8:] == [1] * 8
+    loop.left = 100
+    assert [loop.ask(core) for core in range(4)] == [11, 10, 8, 8]
+
+
+def test_bold_bears_cores_that_are_lost_again_and_again() -> None:
+    """The same tasks are assigned over and over: those that were are more than there ever were."""
+    loop = Loop(technique("bold:mu=1,sigma=2,h=0.1"), 1000, 4)
+    for turn in range(100):
+        loop.facts[NOW_NS] = turn * 10**9
+        assert 10 < loop.ask(turn % 4) <= 250
+        loop.left = 1000
+
+
+def test_rnd_has_every_size_equally_often() -> None:
+    found = chunk_sequence(technique("rnd:low=3,high=7"), 50_000, 4, seed=11)[:-1]
+    counts = np.bincount(found)
+    assert counts[:3].sum() == 0
+    assert len(counts) == 8
+    assert np.abs(counts[3:] / len(found) - 0.2).max() < 0.02
+    assert found != chunk_sequence(technique("rnd:low=3,high=7"), 50_000, 4, seed=12)[:-1]
+    assert technique("rnd:low=3").random
+    assert max(chunk_sequence(TECHNIQUES["rnd"], 100, 4, seed=1)) <= 25
+
+
+WRONG = [
+    ("static:round=up", "static: round: unknown round 'up'; known: "),
+    ("ss:chunk=0", "ss: chunk: 0 is out of range; allowed: 1 to "),
+    ("fsc:sigma=0", "fsc: sigma: 0; allowed: above 0"),
+    ("fsc:sigma=-1", "fsc: sigma: -1; allowed: above 0"),
+    ("fsc:h=-1e-6", "fsc: h: -1e-06; allowed: 0 or more"),
+    ("gss:round=half", "gss: round: unknown round 'half'; known: "),
+    ("gss:min=0", "gss: min: 0 is out of range; allowed: 1 to "),
+    ("guided:chunk=-3", "guided: chunk: -3 is out of range; allowed: 1 to "),
+    ("tss:step=half", "tss: step: unknown step 'half'; known: "),
+    ("tss:last=0", "tss: last: 0 is out of range; allowed: 1 to "),
+    ("tss:first=3,last=4", "tss: last: 4; allowed: 1 to 3, the first chunk"),
+    ("fac:min=0", "fac: min: 0 is out of range; allowed: 1 to "),
+    ("fac2:rule=closing", "fac2: rule: unknown rule 'closing'; known: closed, "),
+    ("fac-mu-sigma:mu=0", "fac-mu-sigma: mu: 0; allowed: above 0"),
+    ("fac-mu-sigma:sigma=-1", "fac-mu-sigma: sigma: -1; allowed: 0 or more"),
+    ("mfac:mu=-2", "mfac: mu: -2; allowed: above 0"),
+    ("wf:weights=1/1/2", "wf: weights: the 3 weights sum to 4; allowed: 3, their number"),
+    ("wf:weights=-1/3", "wf: weights: '-1'; allowed: numbers of 0 or more with / between them"),
+    ("wf:weights=1/x", "wf: weights: 'x'; allowed: numbers of 0 or more with / between them"),
+    ("wf:weights=nan/1", "wf: weights: 'nan'; allowed: numbers of 0 or more with / between them"),
+    ("fiss:stages=1", "fiss: stages: 1 is out of range; allowed: 2 to 1048576"),
+    ("fiss:rest=none", "fiss: rest: unknown rest 'none'; known: "),
+    ("viss:x=0", "viss: x: 0 is out of range; allowed: 1 to "),
+    ("rnd:low=0", "rnd: low: 0 is out of range; allowed: 1 to "),
+    ("rnd:low=9,high=8", "rnd: high: 8; allowed: 9, which is low, or more"),
+    ("pls:swr=1.5", "pls: swr: 1.5 is out of range; allowed: 0 to 1"),
+    ("tap:mu=0", "tap: mu: 0; allowed: above 0"),
+    ("tap:alpha=-1", "tap: alpha: -1; allowed: 0 or more"),
+    ("bold:h=-1", "bold: h: -1; allowed: 0 or more"),
+]
+
+
+@pytest.mark.parametrize(("name", "message"), WRONG, ids=[name for name, _ in WRONG])
+def test_wrong_parameters_are_named(name: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        technique(name)
+    assert str(caught.value).startswith(f"technique {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tap:mu=nan", "--als: tap:mu: 'nan' is not a number"),
+        ("gss:min=2.5", "--als: gss:min: '2.5' is not a whole number"),
+        ("gss:most=2", "--als: unknown parameter of application technique gss 'most'; known: "),
+        ("mfsc:h=1", "--als: mfsc:h=1: technique mfsc has no parameters"),
+    ],
+)
+def test_what_is_no_parameter_is_named(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{message}"):
+        technique(name)
+
+
+def test_parameters_are_checked_where_they_are_built() -> None:
+    with pytest.raises(InputError, match=r"^technique fsc: sigma: 0; allowed: above 0$"):
+        FscParameters(sigma=0)
+    with pytest.raises(InputError, match=r"^technique fsc: h: nan; allowed: 0 or more$"):
+        FscParameters(h=float("nan"))
+    with pytest.raises(InputError, match=r"^technique tap: mu: inf; allowed: above 0$"):
+        TapParameters(mu=float("inf"))
+    with pytest.raises(InputError, match=r"^technique gss: min: True is not a whole number"):
+        GssParameters(min=True)
+    with pytest.raises(InputError, match=r"^technique rnd: high: 1; allowed: 2, which is low, or more$"):
+        RndParameters(low=2, high=1)
+    assert replace(FissParameters(), stages=5).technique().params[0] == 5
+
+
+def test_weights_are_for_one_number_of_cores() -> None:
+    found = WfParameters(weights="1.6/0.8/0.8/0.8").technique()
+    assert found.only_cores == 4
+    assert TECHNIQUES["wf"].only_cores is None
+    with pytest.raises(InputError, match="technique wf: its parameters are for 4 cores, not 5"):
+        chunk_sequence(found, 10, 5)
+    assert WfParameters(weights="1.0000001/1/1/1").technique().only_cores == 4

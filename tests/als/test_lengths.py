@@ -1,0 +1,294 @@
+"""The distributions of task lengths: those of the slow reference, bit for bit, and of the shape that their names say."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import drawing
+
+from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, SCALED, lengths
+from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov, room
+from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
+from als.tasks import TaskModel
+from traces.compiled import Array, as_value, function_table
+
+KEYS = st.sampled_from((0, 1, 2**64 - 1)) | st.integers(0, 2**64 - 1)
+COVS = st.sampled_from((0.01, 0.25, 1.0, 3.0, 10.0)) | st.floats(1e-6, 10)
+
+#: A distribution as it is written, its name, and its parameters for the reference.
+Drawn = tuple[str, str, dict[str, float]]
+
+
+@st.composite
+def distributions(draw: st.DrawFn) -> Drawn:
+    name = draw(st.sampled_from(("normal", "uniform", "exponential", "gamma", "lognormal", "bimodal", "correlated")))
+    known: dict[str, float] = {}
+    if name in ("normal", "gamma", "lognormal", "correlated"):
+        known["cov"] = draw(COVS)
+    if name == "uniform":
+        known["cov"] = draw(st.sampled_from((0.25, 1 / math.sqrt(3))) | st.floats(1e-6, 0.577))
+    if name == "correlated":
+        known["rho"] = draw(st.sampled_from((0.0, 0.5, 0.999999)) | st.floats(0, 0.9))
+    if name == "bimodal":
+        known |= {"share": draw(st.floats(0, 1)), "ratio": draw(st.floats(1, 100))}
+    text = ",".join(f"{key}={value!r}" for key, value in known.items())
+    return f"{name}:{text}" if text else name, name, known
+
+
+def loops(specs: list[str], seed: int, job: int, wanted: list[tuple[int, float]]) -> list[list[float]]:
+    """The loops of one job, drawn one behind the other into one array; ``wanted`` has n and the mean of each."""
+    keys, cursor, words, memo = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64), np.full(3, 7.0)
+    models = [lengths(spec) for spec in specs]
+    kernels = [as_value(model.next_length, NEXT_LENGTH) for model in models]
+    table = function_table(kernels)
+    found = np.full(sum(room(model, n) + 1000 for model, (n, _) in zip(models, wanted, strict=True)), -1.0)
+    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
+    start_stream(cursor, TASK_LENGTHS)
+    first, result = 2, []
+    for model, entry, (n, mean) in zip(models, table, wanted, strict=True):
+        params = np.array(model.params)
+        stop = draw_loop(
+            found,
+            first,
+            keys,
+            cursor,
+            words,
+            memo,
+            entry,
+            params,
+            model.pattern,
+            model.mode,
+            model.tasks(n),
+            mean,
+            n * mean,
+        )
+        result.append(found[first:stop].tolist())
+        first = stop
+    assert found[:2].tolist() == [-1.0, -1.0]
+    assert (found[first:] == -1).all()
+    return result
+
+
+@settings(max_examples=300)
+@given(seed=KEYS, job=st.integers(0, 2**62), one=distributions(), n=st.integers(1, 60), mean=st.floats(1e-3, 1e6))
+def test_random_lengths_are_those_of_the_reference(seed: int, job: int, one: Drawn, n: int, mean: float) -> None:
+    spec, name, known = one
+    expected = drawing.filled(name, drawing.words(seed, job), mean, n * mean, **known)
+    assert drawn(lengths(spec), seed, job, n, mean, n * mean).tolist() == expected
+
+
+@settings(max_examples=100)
+@given(seed=KEYS, several=st.lists(distributions(), min_size=2, max_size=4), n=st.integers(1, 20))
+def test_the_loops_of_a_job_follow_each_other_in_its_stream(seed: int, several: list[Drawn], n: int) -> None:
+    stream = drawing.words(seed, 3)
+    expected = [drawing.filled(name, stream, 2.0, 2.0 * n, **known) for _, name, known in several]
+    assert loops([spec for spec, _, _ in several], seed, 3, [(n, 2.0)] * len(several)) == expected
+
+
+def test_the_normal_rule_and_its_short_cut_are_the_same() -> None:
+    short = lengths("normal:cov=0.7")
+    called = replace(short, mode=FILL)
+    assert drawn(short, 1, 2, 300, 0.3, 90.0).tolist() == drawn(called, 1, 2, 300, 0.3, 90.0).tolist()
+
+
+def test_loops_without_random_numbers_take_none_from_the_stream() -> None:
+    found = loops(["equal", "increasing", "normal:cov=0.5"], 1, 3, [(3, 2.0), (4, 2.0), (9, 1.0)])
+    assert found[0] == [2.0, 2.0, 2.0]
+    assert found[1] == [0.5, 1.5, 2.5, 3.5]
+    assert found[2] == drawing.filled("normal", drawing.words(1, 3), 1.0, 9.0, cov=0.5)
+
+
+@pytest.mark.parametrize("name", [name for name in LENGTHS if name != "file"])
+@pytest.mark.parametrize("n", [1, 2, 7, 500])
+def test_every_distribution_makes_loops_as_it_says(name: str, n: int) -> None:
+    model = lengths(name, variation=0.25)
+    found = drawn(model, 5, 6, n, 3.0, 3.0 * n)
+    assert model.name == name
+    assert (found > 0).all()
+    assert found.tolist() == drawn(model, 5, 6, n, 3.0, 3.0 * n).tolist()
+    assert len(found) <= room(model, n)
+    if model.fills:
+        assert math.fsum(found[:-1]) * (1 - 1e-12) < 3.0 * n <= math.fsum(found) * (1 + 1e-12)
+        assert found.tolist() != drawn(model, 5, 7, n, 3.0, 3.0 * n).tolist() or name == "bimodal"
+    else:
+        assert len(found) == model.tasks(n) == room(model, n)
+        assert math.isclose(math.fsum(found), 3.0 * n, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "lognormal", "correlated"])
+def test_without_variation_lengths_are_equal(name: str) -> None:
+    for model in (lengths(name), lengths(f"{name}:cov=0", variation=0.5)):
+        assert (model.name, model.mode, model.cov) == (name, COUNT, 0.0)
+        assert drawn(model, 1, 2, 7, 0.1, 0.7).tolist() == [0.1] * 7
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "lognormal", "correlated"])
+def test_the_variation_of_the_run_is_for_those_that_are_given_none(name: str) -> None:
+    runs, own = lengths(name, variation=0.3), lengths(f"{name}:cov=0.3", variation=0.1)
+    assert runs.cov == own.cov == 0.3
+    assert drawn(runs, 1, 2, 50, 1.0, 50.0).tolist() == drawn(own, 1, 2, 50, 1.0, 50.0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "cov"),
+    [
+        ("normal:cov=0.25", 0.25),
+        ("uniform:cov=0.5", 0.5),
+        ("exponential", 1.0),
+        ("gamma:cov=0.3", 0.3),
+        ("gamma:cov=2", 2.0),
+        ("lognormal:cov=0.7", 0.7),
+        ("bimodal:share=0.2,ratio=5", 0.4 * 4 / 1.8),
+        ("correlated:cov=0.25,rho=0.5", 0.25),
+    ],
+)
+def test_mean_and_spread_are_those_asked_for(spec: str, cov: float) -> None:
+    model = lengths(spec)
+    found = drawn(model, 1, 9, 100_000, 2.0, 200_000.0)
+    assert model.cov == pytest.approx(cov)
+    assert found.mean() == pytest.approx(2.0, rel=6 * cov / math.sqrt(100_000))
+    assert length_cov(found, 0, len(found)) == pytest.approx(cov, rel=0.04)
+
+
+def _gamma(shape: float) -> Callable[[Array], Array]:
+    # The distribution function of numpy's own draws, scaled to the mean 1.
+    sample = np.sort(np.random.Generator(np.random.PCG64(1)).gamma(shape, 1 / shape, 400_000))
+    return lambda x: np.searchsorted(sample, x) / len(sample)
+
+
+_cdf = np.vectorize(NormalDist().cdf)
+
+
+@pytest.mark.parametrize(
+    ("spec", "below"),
+    [
+        ("normal:cov=0.25", lambda x: _cdf((x - 1) / 0.25)),
+        ("normal:cov=2", lambda x: 1 - (1 - _cdf((x - 1) / 2)) / _cdf(0.5)),
+        ("uniform:cov=0.5", lambda x: (x - 1 + math.sqrt(0.75)) / math.sqrt(3)),
+        ("exponential", lambda x: 1 - np.exp(-x)),
+        ("gamma:cov=1", lambda x: 1 - np.exp(-x)),
+        ("gamma:cov=0.5", _gamma(4.0)),
+        ("gamma:cov=1.5", _gamma(1 / 2.25)),
+        ("lognormal:cov=1", lambda x: _cdf((np.log(x) + math.log(2) / 2) / math.sqrt(math.log(2)))),
+        ("correlated:cov=0.2,rho=0", lambda x: _cdf((x - 1) / 0.2)),
+    ],
+)
+def test_the_shape_is_that_of_the_distribution(spec: str, below: Callable[[Array], Array]) -> None:
+    # Kolmogorov and Smirnov's distance; chance exceeds 2.2/√n once in 8,000 times.
+    found = np.sort(drawn(lengths(spec), 4, 2, 20_000, 1.0, 20_000.0))
+    n = len(found)
+    expected = below(found)
+    distance = max((np.arange(1, n + 1) / n - expected).max(), (expected - np.arange(n) / n).max())
+    assert distance < 2.2 / math.sqrt(n)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.95])
+def test_neighbours_are_alike_as_the_correlation_says(rho: float) -> None:
+    found = drawn(lengths(f"correlated:cov=0.2,rho={rho}"), 8, 1, 60_000, 1.0, 60_000.0)
+    for apart in (1, 2, 5):
+        measured = np.corrcoef(found[:-apart], found[apart:])[0, 1]
+        assert measured == pytest.approx(rho**apart, abs=0.03)
+
+
+def test_a_correlated_loop_begins_anew() -> None:
+    # With ρ near 1 a loop stays where it begins: another loop begins elsewhere, and is not drawn to the first one's end.
+    spec = "correlated:cov=0.1,rho=0.9999"
+    one, two = loops([spec, spec], 11, 1, [(50, 1.0), (50, 1.0)])
+    assert abs(one[-1] - two[0]) > 10 * max(abs(a - b) for a, b in zip(one[1:], one, strict=False)) / 5
+    assert two == list(islice(drawing.draws("correlated", _after(one), 1.0, cov=0.1, rho=0.9999), len(two)))
+
+
+def _after(loop: list[float]) -> Iterator[int]:
+    stream = drawing.words(11, 1)
+    for _ in loop:
+        next(stream)
+    return stream
+
+
+def test_bimodal_lengths_are_two() -> None:
+    found = drawn(lengths("bimodal:share=0.25,ratio=9"), 2, 2, 4000, 3.0, 12_000.0)
+    assert sorted(set(found.tolist())) == [1.0, 9.0]
+    assert (found == 9.0).mean() == pytest.approx(0.25, abs=0.03)
+
+
+def test_triangular_loops() -> None:
+    # In the middle of each task's part of the line: 1/8, 3/8, 5/8, 7/8 of it.
+    assert drawn(lengths("increasing"), 0, 0, 4, 2.0, 8.0).tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert drawn(lengths("decreasing"), 0, 0, 4, 2.0, 8.0).tolist() == [3.5, 2.5, 1.5, 0.5]
+    assert drawn(lengths("increasing:first=1,last=9"), 0, 0, 4, 5.0, 20.0).tolist() == [2.0, 4.0, 6.0, 8.0]
+    assert drawn(lengths("decreasing:first=9,last=1"), 0, 0, 4, 2.5, 10.0).tolist() == [4.0, 3.0, 2.0, 1.0]
+    for n in (1, 2, 1000):
+        found = drawn(lengths("decreasing"), 0, 0, n, 1.0, float(n))
+        assert length_cov(found, 0, n) == pytest.approx(math.sqrt((1 - 1 / n**2) / 3))
+
+
+@settings(max_examples=30)
+@given(width=st.integers(1, 12), height=st.integers(1, 9), iterations=st.integers(1, 200))
+def test_the_picture_is_the_references(width: int, height: int, iterations: int) -> None:
+    model = lengths(f"mandelbrot:width={width},height={height},iterations={iterations}")
+    assert model.pattern.tolist() == [count + 1 for count in drawing.mandelbrot(width, height, iterations)]
+    assert model.count == width * height
+
+
+def test_a_small_picture() -> None:
+    # c = -1.375 - 0.625i goes to 0.125 + 1.094i, then to -2.556 - 0.352i, further than 2 after three steps; its neighbour,
+    # -0.125 - 0.625i, stays within; the row below is the mirror image.
+    model = lengths("mandelbrot:width=2,height=2,iterations=50")
+    assert model.pattern.tolist() == [4.0, 51.0, 4.0, 51.0]
+    assert drawn(model, 0, 0, 99, 1.0, 11.0).tolist() == pytest.approx([0.4, 5.1, 0.4, 5.1])
+
+
+def test_the_spread_of_what_was_drawn() -> None:
+    values = np.array([100.0, 1.0, 2.0, 4.0, 100.0])
+    assert length_cov(values, 1, 4) == pytest.approx(statistics.pstdev([1, 2, 4]) / statistics.mean([1, 2, 4]))
+    assert length_cov(values, 0, 1) == 0.0
+    assert math.isnan(length_cov(values, 2, 2))
+
+
+@pytest.mark.parametrize("spec", ["equal", "increasing", "gamma:cov=1", "normal:cov=0.3"])
+def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
+    model = lengths(spec)
+    entry = function_table([kernel := as_value(model.next_length, NEXT_LENGTH)])[0]
+    whole = drawn(model, 1, 2, 10, 1.0, 10.0).tolist()
+    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
+    fill_round_keys(keys, np.uint64(1), np.uint64(2))
+    for size in range(len(whole) + 2):
+        found = np.empty(1 + size)
+        start_stream(cursor, TASK_LENGTHS)
+        stop = draw_loop(
+            *(found, 1, keys, cursor, words, np.empty(0), entry, np.array(model.params), model.pattern, model.mode),
+            *(10, 1.0, 10.0),
+        )
+        assert stop == (NO_ROOM if size < len(whole) else 1 + len(whole))
+        assert size < len(whole) or found[1:stop].tolist() == whole
+    assert kernel is not None
+
+
+def test_more_tasks_than_there_was_room_for() -> None:
+    model = lengths("gamma:cov=0.5")
+    found = drawn(model, 3, 4, 1, 1.0, 500.0)
+    assert len(found) > room(model, 1)
+    assert math.fsum(found[:-1]) < 500.0 <= math.fsum(found)
+
+
+def test_room_is_enough_where_neighbours_are_alike() -> None:
+    model = lengths("correlated:cov=0.25,rho=0.98")
+    counts = [len(drawn(model, 1, job, 1000, 1.0, 1000.0)) for job in range(200)]
+    assert max(counts) <= room(model, 1000)
+    assert max(counts) > room(lengths("normal:cov=0.25"), 1000)
+
+
+def test_tasks_of_a_job_by_its_model() -> None:
+    found = TaskModel(0.5, 4, 7, "gamma").lengths(3, 10, 8.0)
+    assert found.tolist() == drawing.filled("gamma", drawing.words(7, 3), 2.0, 80.0, cov=0.5)
+    assert TaskModel(0.5, 4, 7, "increasing").lengths(3, 1, 8.0).tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert lengths("increasing").mode == SCALED

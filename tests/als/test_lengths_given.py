@@ -1,0 +1,228 @@
+"""How task lengths are written: parameters, files, and distributions of the user's own."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from als.lengths import COUNT, SCALED, LengthModel, length_kernel, lengths
+from als.lengths.draw import drawn
+from als.lengths.file import read_lengths
+from als.tasks import MAX_TASKS_PER_JOB, TaskModel
+from traces.errors import InputError, PluginError
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("gama", "--lengths: unknown distribution of task lengths 'gama'; known: gamma, "),
+        ("gamma:cov=-1", "lengths gamma: cov: -1.0 is out of range; allowed: 0 to 10"),
+        ("normal:cov=nan", "--lengths: normal:cov: 'nan' is not a number"),
+        ("lognormal:cov=11", "lengths lognormal: cov: 11.0 is out of range; allowed: 0 to 10"),
+        ("correlated:rho=1", "lengths correlated: rho: 1.0 is out of range; allowed: 0 to 0.999999"),
+        ("uniform:cov=0.6", "lengths uniform: cov: 0.6 is out of range; allowed: 0 to 0.57735"),
+        ("normal:cov=0.1,cov=0.2", "--lengths: parameter cov of lengths normal is given twice"),
+        ("normal:mean=3", "--lengths: unknown parameter of lengths normal 'mean'; known: cov"),
+        ("exponential:cov=1", "--lengths: lengths exponential has no parameter 'cov'; it has none"),
+        ("bimodal:share=2", "lengths bimodal: share: 2.0 is out of range; allowed: 0 to 1"),
+        ("bimodal:ratio=0.5", "lengths bimodal: ratio: 0.5 is out of range; allowed: 1 to 1e+06"),
+        ("increasing:first=2,last=2", "lengths increasing: first=2, last=2; allowed: first below last"),
+        ("increasing:first=-1", "lengths increasing: first: -1.0 is out of range; allowed: 0 to 1e+09"),
+        ("decreasing:first=0", "lengths decreasing: first=0, last=0; allowed: first above last"),
+        ("mandelbrot:width=0", "lengths mandelbrot: width: 0 is out of range; allowed: 1 to 10000"),
+        ("mandelbrot:iterations=1.5", "--lengths: mandelbrot:iterations: '1.5' is not a whole number"),
+        (
+            "mandelbrot:width=10000,height=10000,iterations=1000",
+            "lengths mandelbrot: 10000 x 10000 pixels of 1000 iterations; allowed: up to 4000000000 iterations in all",
+        ),
+        ("file", "lengths file: no file; allowed: file:PATH, perhaps with ,unit=flop or ,scale=no behind it"),
+        ("file:", "lengths file: no file; allowed: file:PATH, perhaps with ,unit=flop or ,scale=no behind it"),
+        ("file:nowhere.txt", "nowhere.txt: no such file"),
+        ("file:nowhere.txt,units=flop", "--lengths: unknown parameter of lengths file 'units'; known: unit, "),
+        ("file:nowhere.txt,scale=perhaps", "--lengths: file:scale: 'perhaps'; allowed: true, yes, false, no"),
+    ],
+)
+def test_what_cannot_be(spec: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        lengths(spec)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_run_of_more_variation_than_a_distribution_can_have() -> None:
+    with pytest.raises(InputError, match=r"^lengths uniform: cov: 1.0 is out of range; allowed: 0 to 0.57735$"):
+        lengths("uniform", variation=1.0)
+    assert lengths("uniform:cov=0.5", variation=1.0).cov == 0.5
+    with pytest.raises(InputError, match=r"^--variation: 11.0 is out of range"):
+        lengths("exponential", variation=11.0)
+
+
+def test_the_option_is_named() -> None:
+    with pytest.raises(InputError, match=r"^application\[2\]\.lengths: unknown distribution"):
+        lengths("nothing", "application[2].lengths")
+
+
+def test_a_file_of_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "loop, of a=b.txt"
+    path.write_text("# FLOP\n2e9\n\n  4000000000 # the second\n\t6e9\r\n", encoding="utf-8")
+    assert read_lengths(path).tolist() == [2e9, 4e9, 6e9]
+    assert read_lengths(path, "flop").tolist() == [2.0, 4.0, 6.0]
+    scaled = lengths(f"file:{path},unit=flop")
+    assert (scaled.name, scaled.mode, scaled.count, scaled.source) == ("file", SCALED, 3, str(path))
+    assert scaled.cov == pytest.approx(math.sqrt(8 / 3) / 4)
+    assert drawn(scaled, 0, 0, 100, 1.0, 24.0).tolist() == [4.0, 8.0, 12.0]
+    as_they_are = lengths(f"file:{path},unit=flop,scale=no")
+    assert as_they_are.mode == COUNT
+    assert drawn(as_they_are, 0, 0, 100, 1.0, 24.0).tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_file_without_a_last_line_end_and_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"\xef\xbb\xbf1.5\n2.5")
+    assert read_lengths(path).tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1\n2\nthree\n", "line 3: 'three' is not a number; allowed: one task length a line"),
+        (b"1 2\n", "line 1: '1 2' is not a number; allowed: one task length a line"),
+        (b"1_000\n", "line 1: '1_000' is not a number; allowed: one task length a line"),
+        (b"# only\n\nnan\n", "line 3: 'nan' is not a number; allowed: one task length a line"),
+        (b"1\n-2\n", "line 2: '-2' is out of range; allowed: task lengths above 0, finite"),
+        (b"1\n0.0\n", "line 2: '0.0' is out of range; allowed: task lengths above 0, finite"),
+        (b"1e999\n", "line 1: '1e999' is out of range; allowed: task lengths above 0, finite"),
+        (b"", "no numbers; allowed: one task length a line"),
+        (b"# nothing\n\n", "no numbers; allowed: one task length a line"),
+        (b"\xff\xfe1\n", "not text: byte 0 is not UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "lengths.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        lengths(f"file:{path}")
+    assert str(caught.value) == f"{path}: {message}"
+
+
+def test_what_is_no_file_or_no_unit(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a directory, not a file of task lengths"):
+        read_lengths(tmp_path)
+    with pytest.raises(InputError, match="cannot be read: embedded null byte"):
+        read_lengths("a\0b")
+    with pytest.raises(InputError, match="unknown unit of lengths 'mflop'; known: flop, gflop"):
+        read_lengths(tmp_path, "mflop")
+
+
+MINE = """
+from dataclasses import dataclass
+
+import numpy as np
+
+from als.lengths import COUNT, LengthModel, length_kernel
+from als.streams import next_word, uniform_from_word
+
+
+@length_kernel
+def rule(k, n, mean, params, pattern, memo, keys, cursor, words):
+    memo[0] += 1.0
+    return mean * (params[0] + 0.0 * uniform_from_word(next_word(keys, cursor, words))) * memo[0]
+
+
+MODEL = LengthModel("mine", rule, (0.5,), memo_size=1, mode=COUNT)
+
+
+@dataclass(frozen=True)
+class Steps:
+    name = "steps"
+    by: float = 1.0
+
+    def lengths(self, variation):
+        return LengthModel("steps", rule, (self.by,), memo_size=1, mode=COUNT)
+"""
+
+
+def test_distributions_of_the_users_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    assert drawn(lengths(f"{file}:MODEL"), 1, 1, 3, 2.0, 6.0).tolist() == [1.0, 2.0, 3.0]
+    assert drawn(lengths(f"{file}:Steps"), 1, 1, 3, 2.0, 6.0).tolist() == [2.0, 4.0, 6.0]
+    assert drawn(lengths(f"{file}:Steps:by=3"), 1, 1, 2, 2.0, 6.0).tolist() == [6.0, 12.0]
+    assert drawn(TaskModel(0.0, 1, 0, f"{file}:MODEL").length_model, 1, 1, 1, 4.0, 6.0).tolist() == [2.0]
+    with pytest.raises(InputError, match=r"MODEL:by=3: mine has no parameters$"):
+        lengths(f"{file}:MODEL:by=3")
+    with pytest.raises(PluginError, match=r"mine.py:rule: .*; allowed: Lengths$"):
+        lengths(f"{file}:rule")
+
+
+@length_kernel
+def _from_params(k, n, mean, params, pattern, memo, keys, cursor, words):  # type: ignore[no-untyped-def]
+    return params[0]
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("length", [0.0, -1.0, math.nan, math.inf])
+def test_lengths_that_cannot_be_end_the_run(mode: int, length: float) -> None:
+    model = LengthModel("bad", _from_params, (length,), mode=mode)
+    with pytest.raises(PluginError, match=r"^lengths bad: a task length that is not above 0 and finite$"):
+        drawn(model, 1, 1, 5, 1.0, 5.0)
+
+
+@pytest.mark.parametrize("content", ["1e308\n1e308\n", "1e-300\n1e300\n"])
+def test_numbers_too_far_apart_to_be_scaled(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "far.txt"
+    path.write_text(content)
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(PluginError, match=r"^lengths file: a task length that is not above 0"),
+    ):
+        drawn(lengths(f"file:{path}"), 1, 1, 2, 1e-20, 2e-20)
+
+
+def test_a_loop_of_too_many_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("als.lengths.draw.MAX_TASKS_PER_JOB", 100)
+    model = LengthModel("tiny", _from_params, (1e-9,))
+    with pytest.raises(InputError, match=r"^lengths tiny: more than 100 tasks in one job$"):
+        drawn(model, 1, 1, 5, 1.0, 5.0)
+
+
+def test_models_that_cannot_be() -> None:
+    with pytest.raises(
+        InputError, match=r"^length_kernel: short takes 2 arguments; allowed: k, n, mean, params, pattern"
+    ):
+
+        @length_kernel
+        def short(k: int, n: int) -> float:
+            return 1.0
+
+    with pytest.raises(InputError, match=r"^lengths x: next_length must be a function, not 3$"):
+        LengthModel("x", 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^lengths x: mode: 4 is out of range; allowed: 0 to 3$"):
+        LengthModel("x", _from_params, mode=4)
+    with pytest.raises(InputError, match=r"^lengths x: count 4; allowed: None, where tasks are drawn until"):
+        LengthModel("x", _from_params, count=4)
+    with pytest.raises(InputError, match=r"^lengths x: count: 0 is out of range"):
+        LengthModel("x", _from_params, mode=COUNT, count=0)
+    with pytest.raises(InputError, match=r"^lengths x: memo_size: -1 is out of range"):
+        LengthModel("x", _from_params, memo_size=-1)
+
+
+def test_a_loop_of_its_own_number_of_tasks_is_not_too_wide() -> None:
+    wide, number = np.array([MAX_TASKS_PER_JOB]), np.array([8])
+    TaskModel(0.0, 2, 0, "mandelbrot:width=2,height=2,iterations=2").check(wide, number)
+    with pytest.raises(InputError, match=r"gives job 8 of 100000000 cores 200000000 tasks"):
+        TaskModel(0.0, 2, 0, "gamma").check(wide, number)
+    with pytest.raises(InputError, match=r"^--lengths: unknown distribution of task lengths"):
+        TaskModel(0.0, 1, 0, "nothing")
+
+
+def test_the_example_of_the_page(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "lengths.md").read_text(encoding="utf-8")
+    file = tmp_path / "weibull.py"
+    file.write_text(page.partition("```python\n")[2].partition("```")[0])
+    model = lengths(f"{file}:MINE")
+    found = drawn(model, 1, 1, 20_000, 3.0, 60_000.0)
+    assert found.mean() == pytest.approx(3.0, rel=0.02)
+    assert found.std() / found.mean() == pytest.approx(model.cov, rel=0.02)

@@ -1,0 +1,341 @@
+"""Techniques in plain Python: they see what was asked, each job has its own, and their mistakes are said in one line."""
+
+from __future__ import annotations
+
+import gc
+import re
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from event_driven import S, drive, said
+
+from als.chunk_sequence import chunk_sequence
+from als.python_technique import Ask, LoopStart, PythonTechnique
+from als.techniques import TECHNIQUES, technique
+from als.techniques.contract import FACTS, NOW_NS, Technique, technique_kernel
+from traces.errors import InputError, PluginError
+
+
+class Guided:
+    def chunk(self, ask: Ask) -> int:
+        return -(-ask.remaining // ask.n_cores)
+
+
+@pytest.fixture
+def asks() -> Callable[..., int]:
+    """Asks a technique once, as an engine would."""
+
+    def asked(rule: Technique, memo: Any, remaining: int = 17, request: int = 0, core: int = 0) -> int:
+        params = np.array(rule.params)
+        return rule.asked(20, 2, core, request, remaining, np.zeros(FACTS), np.ones(2), params, memo)
+
+    return asked
+
+
+@pytest.mark.parametrize("tasks", [1, 10, 100, 1000])
+def test_gss_by_hand_is_gss(tasks: int) -> None:
+    assert chunk_sequence(PythonTechnique(Guided), tasks, 4) == chunk_sequence(TECHNIQUES["gss"], tasks, 4)
+    assert chunk_sequence(PythonTechnique(Guided()), tasks, 4) == chunk_sequence(TECHNIQUES["gss"], tasks, 4)
+
+
+def test_it_sees_all_that_is_known() -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    class Looks:
+        def begin(self, loop: LoopStart) -> None:
+            seen.append(("begin", loop.n_tasks, loop.n_cores, loop.step, loop.now_ns, loop.speed_gflops.tolist()))
+            assert (loop.mean_s, loop.sigma_s, loop.overhead_s) == (2 / 3, 0.25, 1.0)
+
+        def chunk(self, ask: Ask) -> int:
+            assert (ask.n_tasks, ask.n_cores) == (6, 2)
+            assert (ask.mean_s, ask.sigma_s, ask.overhead_s) == (2 / 3, 0.25, 1.0)
+            assert ask.speed_gflops.tolist() == [2.0, 1.0]
+            last = (ask.last_size, ask.last_work_ns / S, ask.last_total_ns / S)
+            seen.append((ask.step, ask.core, ask.request, ask.remaining, ask.now_ns / S, last))
+            return 2
+
+        def finished(self, ask: Ask) -> None:
+            assert ask.remaining == 0
+            seen.append(("finished", ask.core, ask.last_size, ask.last_work_ns / S))
+
+    drive(PythonTechnique(Looks), 6, [2.0, 1.0], steps=2, overhead_ns=S, sigma_s=0.25)
+    once: list[Callable[[int, int], tuple[Any, ...]]] = [
+        lambda step, at: ("begin", 6, 2, step, at * S, [2.0, 1.0]),
+        lambda step, at: (step, 0, 0, 6, at, (0, 0.0, 0.0)),
+        lambda step, at: (step, 1, 1, 4, at, (0, 0.0, 0.0)),
+        lambda step, at: (step, 0, 2, 2, at + 2, (2, 1.0, 2.0)),
+        lambda step, at: ("finished", 1, 2, 2.0),
+        lambda step, at: ("finished", 0, 2, 1.0),
+    ]
+    # Core 1 is done at 3 s, core 0 at 4 s, where the second step begins.
+    assert seen == [line(step, at) for step, at in ((0, 0), (1, 4)) for line in once]
+
+
+def test_every_call_sees_the_facts_of_its_own() -> None:
+    class Looks:
+        def chunk(self, ask: Ask) -> int:
+            return int(ask.speed_gflops[1]) + ask.now_ns
+
+    rule, memo = PythonTechnique(Looks), np.zeros(1)
+    kept = []
+    for request in range(3):
+        facts, speed = np.zeros(FACTS), np.array([0.0, request])
+        facts[NOW_NS] = 10 * request + 1
+        kept.append((facts, speed))  # so that the next ones are elsewhere
+        answer = rule.asked(90, 2, 0, request, 90, facts, speed, np.array(rule.params), memo)
+        assert answer == 11 * request + 1
+
+
+def test_without_finished_it_is_not_called_when_nothing_is_left(asks: Callable[..., int]) -> None:
+    rule = PythonTechnique(Guided)
+    memo = np.zeros(1)
+    assert asks(rule, memo) == 9
+    assert asks(rule, memo, remaining=0, request=2) == 0
+    assert rule.error() is None
+
+
+def test_each_job_has_its_own(asks: Callable[..., int]) -> None:
+    made = []
+
+    class Counts:
+        def __init__(self) -> None:
+            self.count = 0
+            made.append(self)
+
+        def chunk(self, ask: Ask) -> int:
+            self.count += 1
+            return self.count
+
+    for found, copies in ((Counts, 2), (Counts(), 0)):
+        made.clear()
+        rule = PythonTechnique(found)
+        one, two = np.zeros(1), np.zeros(1)
+        answers = [asks(rule, memo, request=request) for request, memo in ((0, one), (1, one), (0, two), (2, one))]
+        assert answers == [1, 2, 1, 3]
+        assert len(made) == copies
+        assert asks(rule, one) == 4, "the next time step of the same job"
+
+
+def test_the_object_of_a_job_that_ended_is_let_go(asks: Callable[..., int]) -> None:
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    class Kept:
+        def __init__(self) -> None:
+            alive.add(self)
+
+        def chunk(self, ask: Ask) -> int:
+            return 1
+
+    rule = PythonTechnique(Kept)
+    one, two = np.zeros(1), np.zeros(1)
+    asks(rule, one)
+    asks(rule, two)
+    rule.forget(one)
+    rule.forget(np.zeros(1))
+    gc.collect()
+    assert len(alive) == 1
+    assert asks(rule, two, request=1) == 1
+
+
+def test_a_request_can_be_looked_at_only_while_it_is_asked(asks: Callable[..., int]) -> None:
+    kept: list[Ask] = []
+
+    class Keeps:
+        def chunk(self, ask: Ask) -> int:
+            kept.append(ask)
+            assert ask.speed_gflops.shape == (2,)
+            return 1
+
+    asks(PythonTechnique(Keeps), np.zeros(1))
+    for name in ("now_ns", "speed_gflops", "last_size"):
+        with pytest.raises(RuntimeError, match="only until chunk"):
+            getattr(kept[0], name)
+
+
+@pytest.mark.parametrize("answer", [0, -1, 18, 2**70, 2.0, True, None, "3", np.float64(3.0), np.int64(0)])
+def test_an_impossible_chunk_is_said(answer: Any, asks: Callable[..., int]) -> None:
+    class Gives:
+        def chunk(self, ask: Ask) -> Any:
+            return answer
+
+    rule = PythonTechnique(Gives, "mine.py:Gives")
+    assert asks(rule, np.zeros(1)) == -1
+    error = rule.error()
+    assert isinstance(error, PluginError)
+    assert str(error) == f"technique mine.py:Gives: chunk() gave {answer!r}; allowed: 1 to 17, the tasks left"
+    assert rule.error() is None
+
+
+@pytest.mark.parametrize("answer", [1, 17, np.int32(17), np.uint64(3)])
+def test_whole_numbers_of_any_kind_are_taken(answer: Any, asks: Callable[..., int]) -> None:
+    class Gives:
+        def chunk(self, ask: Ask) -> Any:
+            return answer
+
+    rule = PythonTechnique(Gives)
+    assert asks(rule, np.zeros(1)) == int(answer)
+    assert rule.error() is None
+
+
+@pytest.mark.parametrize("method", ["__init__", "begin", "chunk", "finished"])
+def test_what_it_raises_is_said(method: str, asks: Callable[..., int]) -> None:
+    def fails(*_: Any) -> None:
+        raise ValueError("no such thing")
+
+    members: dict[str, Any] = {"chunk": lambda self, ask: 1, "finished": lambda self, ask: None}
+    rule = PythonTechnique(type("Fails", (), members | {method: fails}))
+    memo = np.zeros(1)
+    if method == "finished":
+        assert asks(rule, memo) == 1
+        assert asks(rule, memo, remaining=0, request=5) == -1
+    else:
+        assert asks(rule, memo) == -1
+    what = "it cannot be made" if method == "__init__" else f"{method}() failed"
+    error = rule.error()
+    assert isinstance(error, PluginError)
+    assert str(error) == f"technique Fails: {what}: ValueError: no such thing"
+    assert isinstance(error.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), InputError("mine: a file is missing")])
+def test_interrupts_and_one_line_errors_are_left_as_they_are(raised: BaseException, asks: Callable[..., int]) -> None:
+    class Raises:
+        def chunk(self, ask: Ask) -> int:
+            raise raised
+
+    rule = PythonTechnique(Raises)
+    assert asks(rule, np.zeros(1)) == -1
+    assert rule.error() is raised
+
+
+FILE = """
+from dataclasses import dataclass
+import numba
+from als.techniques import Technique, technique_kernel
+
+class Mine:
+    def chunk(self, ask):
+        return -(-ask.remaining // ask.n_cores)
+
+class Named:
+    name = "of-mine"
+    def chunk(self, ask):
+        return 1
+
+mine = Named()
+
+@dataclass(frozen=True)
+class Sized:
+    size: int = 7
+    def chunk(self, ask):
+        return min(self.size, ask.remaining)
+
+@technique_kernel
+def plain(n_tasks, n_cores, core, request, remaining, memo):
+    return min(5, remaining)
+
+@technique_kernel
+def full(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo):
+    return min(int(params[0]), remaining)
+
+PLAIN = Technique("plain", plain)
+FULL = Technique("full", full, params=(6.0,))
+
+class Neither:
+    pass
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "sizes"),
+    [
+        ("Mine", None, [5, 4, 3, 2, 2, 1, 1, 1, 1]),
+        ("Named", "of-mine", [1] * 20),
+        ("mine", "of-mine", [1] * 20),
+        ("Sized", None, [7, 7, 6]),
+        ("Sized:size=9", None, [9, 9, 2]),
+        ("PLAIN", "plain", [5] * 4),
+        ("FULL", "full", [6, 6, 6, 2]),
+    ],
+)
+def test_from_a_file(mine: str, name: str, called: str | None, sizes: list[int]) -> None:
+    rule = technique(f"{mine}:{name}")
+    assert rule.name == (called or f"{mine}:{name.split(':')[0]}")
+    assert chunk_sequence(rule, 20, 4) == sizes
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Nobody", "--als: .*mine.py has no 'Nobody'"),
+        ("Neither", r"--als: .*mine.py:Neither: Neither; allowed: Technique, or a class with chunk\(self, ask\)"),
+        ("FILE", "--als: .*mine.py has no 'FILE'"),
+        ("Sized:size=x", "--als: .*Sized:size: 'x' is not a whole number"),
+        ("Sized:sze=1", "--als: unknown parameter of application technique Sized 'sze'; known: size"),
+        ("Mine:size=1", "--als: application technique Mine has no parameter 'size'; it has none"),
+        ("PLAIN:size=1", "--als: .*technique plain has no parameters"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -> None:
+    with pytest.raises((InputError, PluginError)) as caught:
+        technique(f"{mine}:{name}")
+    assert re.match(message, str(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_kernel_with_another_number_of_arguments_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text(
+        "from als.techniques import technique_kernel\n@technique_kernel\ndef rule(n_tasks, remaining):\n    return 1\n"
+    )
+    with pytest.raises(PluginError, match="technique_kernel: rule takes 2 arguments; allowed: n_tasks, n_cores, core"):
+        technique(f"{path}:RULE")
+
+
+def test_what_has_no_method_chunk_is_no_technique() -> None:
+    with pytest.raises(InputError, match="technique int: 3 has no method"):
+        PythonTechnique(3)
+
+
+def test_by_events_and_over_steps() -> None:
+    """A rule that learns from its own last chunk, and keeps what it learned for the next step."""
+
+    @dataclass
+    class Learns:
+        name = "learns"
+
+        def __post_init__(self) -> None:
+            self.rate: dict[int, float] = {}
+
+        def chunk(self, ask: Ask) -> int:
+            if ask.last_size:
+                self.rate[ask.core] = ask.last_size / ask.last_work_ns
+            share = self.rate[ask.core] / sum(self.rate.values()) if len(self.rate) == 2 else 0.25
+            return max(1, int(share * ask.remaining / 2 + 1e-9))
+
+    rule = PythonTechnique(Learns())
+    assert rule.name == "learns"
+    chunks = drive(rule, 60, [3.0, 1.0], steps=2)
+    # Step 1: core 0 alone is known until core 1 has run its 6 tasks, at 6 s. Step 2: 3/4 and 1/4 at once.
+    assert said([chunk for chunk in chunks if chunk.step == 0][:4]) == "0:7 1:6 0:5 0:5"
+    assert said([chunk for chunk in chunks if chunk.step == 1][:2]) == "0:22 1:4"
+
+
+def test_a_plain_kernel_is_asked_as_ever() -> None:
+    @technique_kernel
+    def pairs(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+        return min(2, remaining)
+
+    assert said(drive(Technique("pairs", pairs), 5, [1.0, 1.0])) == "0:2 1:2 0:1"

@@ -1,0 +1,280 @@
+"""Application maps: which job computes what, and every mistake in such a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pages import ROOT, blocks
+from reference import drawing
+
+from als.program import Loop, Program, Serial
+from bls.workload import Workload
+from bridge.application_map import (
+    Application,
+    ApplicationMap,
+    Match,
+    load_application_map,
+    parse_application_map,
+)
+from traces.errors import InputError
+
+#: The purpose of the stream that shares are decided by.
+PURPOSE = 3
+
+RUN = Program.plain("fac", "", 4)
+PAGE = ROOT / "docs" / "applications.md"
+EXAMPLE = ROOT / "docs" / "examples" / "applications.toml"
+
+
+def log(*jobs: dict[str, int]) -> Workload:
+    """Jobs 1, 2, … of 4 cores, if nothing else is said of them."""
+    plain = {"run_s": 60, "cores": 4, "estimate_s": 60}
+    return Workload.from_jobs([{"job_id": k, "submit_s": k, **plain, **job} for k, job in enumerate(jobs, 1)])
+
+
+def mapped(*matches: dict[str, Any]) -> ApplicationMap:
+    """Applications a, b, … with these matches."""
+    return ApplicationMap("m", tuple(Application(chr(97 + k), Match(**m), RUN) for k, m in enumerate(matches)))
+
+
+def places(matches: ApplicationMap, jobs: Workload, seed: int = 0) -> list[int]:
+    return list(matches.assign(jobs, seed, RUN)[1].tolist())
+
+
+def test_the_first_application_that_matches_is_the_jobs() -> None:
+    jobs = log({"user": 12}, {"user": 12, "cores": 64}, {"user": 3, "cores": 128}, {"user": 3, "cores": 129}, {})
+    found = mapped({"user": "12"}, {"cores": "64-128"})
+    assert places(found, jobs) == [0, 0, 1, 2, 2]
+    assert found.counts(found.assign(jobs, 0, RUN)[1]) == {"a": 2, "b": 1, "default": 2}
+
+
+@pytest.mark.parametrize("key", ["application", "user", "group", "queue", "partition"])
+def test_a_number_of_the_log_is_told_from_others_and_from_none(key: str) -> None:
+    jobs = log({key: 0}, {key: 1}, {key: 6}, {key: 7}, {key: 9}, {key: 10}, {})
+    assert places(mapped({key: "1 7-9"}), jobs) == [1, 0, 1, 0, 0, 1, 1]
+    assert places(mapped({key: "0-1000"}), jobs) == [0, 0, 0, 0, 0, 0, 1]
+
+
+def test_all_that_is_asked_must_hold() -> None:
+    jobs = log({"user": 1, "queue": 2}, {"user": 1, "queue": 3}, {"user": 2, "queue": 2})
+    assert places(mapped({"user": "1", "queue": "2"}), jobs) == [0, 1, 1]
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_matching_is_what_it_says(data: st.DataObject) -> None:
+    number = st.integers(0, 6)
+    keys = ("application", "user", "cores")
+    jobs = data.draw(st.lists(st.fixed_dictionaries({}, optional=dict.fromkeys(keys, number)), min_size=1, max_size=8))
+    jobs = [job | {"cores": job.get("cores", 0) + 1} for job in jobs]
+    asked = st.dictionaries(st.sampled_from(keys), st.sets(number, min_size=1), min_size=1)
+    matches = data.draw(st.lists(asked, max_size=4))
+    found = ApplicationMap(
+        "m",
+        tuple(
+            Application(f"a{k}", Match(**{key: " ".join(map(str, sorted(some))) for key, some in match.items()}), RUN)
+            for k, match in enumerate(matches)
+        ),
+        RUN,
+    )
+    expected = [
+        next((k for k, m in enumerate(matches) if all(job.get(key, -1) in m[key] for key in m)), len(matches))
+        for job in jobs
+    ]
+    assert places(found, log(*jobs)) == expected
+
+
+def uniform(seed: int, job: int) -> float:
+    """The uniform number of a job's first word."""
+    return ((next(drawing.words(seed, job, PURPOSE)) >> 12) + 0.5) / 2**52
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
+def test_a_share_is_decided_by_the_stream_of_the_job(seed: int) -> None:
+    jobs = log(*({} for _ in range(50)))
+    expected = [0 if uniform(seed, job) < 0.4 else 1 for job in range(1, 51)]
+    assert places(mapped({"share": 0.4}), jobs, seed) == expected
+    assert {*expected} == {0, 1}
+
+
+def test_a_share_does_not_depend_on_the_other_jobs() -> None:
+    jobs = log(*({"user": k % 3} for k in range(300)))
+    found = mapped({"user": "1", "share": 0.3}, {"share": 0.5})
+    every = np.array(places(found, jobs, 5))
+    some = np.arange(0, 300, 7)
+    assert places(found, jobs.take(some), 5) == every[some].tolist()
+
+
+def test_shares_lie_side_by_side() -> None:
+    jobs = log(*({} for _ in range(2000)))
+    found = mapped({"share": 0.5}, {"share": 0.3}, {"share": 0.2})
+    counts = found.counts(found.assign(jobs, 1, RUN)[1])
+    assert counts["default"] == 0
+    assert [abs(counts[name] - expected) < 80 for name, expected in (("a", 1000), ("b", 600), ("c", 400))] == [True] * 3
+
+
+def test_a_share_is_laid_only_where_an_application_fits() -> None:
+    jobs = log(*({"user": k % 2} for k in range(200)))
+    of_user, of_all = Match(user="1", share=0.5), Match(share=0.5)
+    found = ApplicationMap("m", (Application("a", of_user, RUN), Application("b", of_all, RUN)))
+    for job, place in enumerate(places(found, jobs), 1):
+        first_half, user = uniform(0, job) < 0.5, (job - 1) % 2
+        assert place == ((0 if first_half else 1) if user else (1 if first_half else 2))
+
+
+def test_no_share_and_all_of_it() -> None:
+    jobs = log(*({} for _ in range(100)))
+    assert places(mapped({"share": 0.0}, {"share": 1.0}), jobs) == [1] * 100
+
+
+TEXT = """
+[[application]]
+name = "solver"
+match = { user = 12, cores = "4-128" }
+steps = 10
+redraw = true
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "loop", share = 0.9, als = "gss", lengths = "normal:cov=1", tasks_per_core = 8 },
+]
+
+[[application]]
+name = "sweep"
+match = { application = [1, 7], queue = 3, share = 0.25 }
+lengths = "equal"
+"""
+
+
+def test_a_file_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "apps.toml"
+    path.write_text("\ufeff" + TEXT + '[default]\nals = "ss"\ntasks = 100\n', encoding="utf-8")
+    found = load_application_map(path)
+    assert found.source == str(path)
+    assert [one.name for one in found.applications] == ["solver", "sweep"]
+    assert found.applications[0].match == Match(user="12", cores="4-128")
+    assert found.applications[1].match == Match(application="1 7", queue="3", share=0.25)
+    solver, sweep, default = found.assign(log({"user": 12}), 1, RUN)[0]
+    phases = (Serial(0.1), Loop("gss", "normal:cov=1", 8, share=0.9))
+    assert solver == Program(phases, steps=10, redraw=True, name="solver")
+    assert sweep == Program((Loop("fac", "equal", 4),), name="sweep")
+    assert default == Program((Loop("ss", tasks=100),), name="default")
+
+
+def test_without_a_default_other_jobs_are_the_runs() -> None:
+    found = parse_application_map(TEXT, "apps.toml")
+    programs, place = found.assign(log({"user": 12}, {}), 1, RUN)
+    assert place.tolist() == [0, 2]
+    assert place.dtype == np.int64
+    assert programs[2] == Program(RUN.phases, name="default")
+
+
+def test_only_a_default() -> None:
+    found = parse_application_map('[default]\nlengths = "equal"', "apps.toml")
+    programs, place = found.assign(log({}), 1, RUN)
+    assert programs == (Program((Loop("fac", "equal", 4),), name="default"),)
+    assert place.tolist() == [0]
+    assert found.counts(place) == {"default": 1}
+
+
+def test_a_job_that_would_have_too_many_tasks() -> None:
+    text = '[[application]]\nname = "a"\nmatch = { user = 1 }\ntasks_per_core = 10_000_000'
+    found = parse_application_map(text, "m.toml")
+    found.assign(log({"user": 1}, {"cores": 64}), 0, RUN)
+    with pytest.raises(InputError, match=r"^m\.toml: application\[0\]: job 2 of 64 cores would have 640000000 tasks"):
+        found.assign(log({"user": 1}, {"user": 1, "cores": 64}), 0, RUN)
+
+
+ONE = '[[application]]\nname = "a"\n'
+
+BAD = {
+    "no TOML": ("[[application", r"m\.toml: not valid TOML: "),
+    "a number too long": (f"x = {'9' * 5000}", r"m\.toml: not usable TOML: "),
+    "nothing": ("", r"m\.toml: neither \[\[application\]\] nor \[default\]"),
+    "unknown key": ('als = "gss"', r"m\.toml: als: unknown key 'als'; known: .*application"),
+    "one table": ('[application]\nname = "a"', r"m\.toml: application: .*; allowed: \[\[application\]\] tables"),
+    "default is no table": ("default = 1", r"m\.toml: default: 1; allowed: a \[default\] table"),
+    "default with a name": ('[default]\nname = "x"', r"m\.toml: default\.name: 'x'; allowed: none"),
+    "default with a match": ("[default]\nmatch = {}", r"m\.toml: default\.match: unknown key"),
+    "key of the default": ("[default]\nalss = 1", r"m\.toml: default\.alss: unknown key 'alss'; known: als"),
+    "no name": ("[[application]]", r"m\.toml: application\[0\]\.name: missing"),
+    "name of a wrong type": ("[[application]]\nname = 1", r"m\.toml: application\[0\]\.name: 1"),
+    "empty name": ('[[application]]\nname = ""', r"m\.toml: application\[0\]\.name: '' is no name"),
+    "name default": (
+        '[[application]]\nname = "default"',
+        r"application\[0\]\.name: 'default' is the name of jobs that",
+    ),
+    "name twice": (ONE + "match.user = 1\n" + ONE, r"application\[1\]\.name: 'a' is the name of application\[0\] too"),
+    "key": (ONE + 'macth = { user = 1 }\nals = "ss"', r"application\[0\]\.macth: unknown key 'macth'; known: "),
+    "match is no table": (ONE + "match = 12", r"m\.toml: application\[0\]\.match: 12; allowed: a table"),
+    "key of a match": (ONE + "match = { usr = 1 }", r"application\[0\]\.match\.usr: unknown key 'usr'; known: user"),
+    "a fraction": (
+        ONE + "match = { user = 1.5 }",
+        r"match\.user: 1\.5; allowed: a number, a list of numbers, or a text",
+    ),
+    "true": (ONE + "match = { user = true }", r"match\.user: True; allowed: a number"),
+    "a list with a fraction": (ONE + "match = { user = [1, 1.5] }", r"match\.user: \[1, 1\.5\]; allowed"),
+    "an empty list": (ONE + "match = { user = [] }", r"match\.user: \[\]; allowed"),
+    "an empty text": (ONE + 'match = { user = " " }', r"match\.user: ' '; allowed"),
+    "a negative number": (ONE + "match = { user = -1 }", r"match\.user: '-1' is not a number or a range"),
+    "a word": (ONE + 'match = { user = "ann" }', r"match\.user: 'ann' is not a number or a range"),
+    "a range backwards": (ONE + 'match = { cores = "8-4" }', r"match\.cores: '8-4' is not a number or a range"),
+    "share above 1": (ONE + "match = { share = 1.5 }", r"match\.share: 1\.5 is out of range; allowed: 0 to 1"),
+    "share NaN": (ONE + "match = { share = nan }", r"match\.share: nan is out of range"),
+    "share of a wrong type": (ONE + 'match = { share = "1" }', r"match\.share: '1' is not a number"),
+    "never reached": (
+        ONE + '[[application]]\nname = "b"',
+        r"application\[0\]\.match: every job matches, so that .*\[1\]",
+    ),
+    "technique": (
+        ONE + 'als = "gsss"',
+        r"m\.toml: application\[0\]\.als: unknown application technique 'gsss'; known: gss",
+    ),
+    "phase": (
+        ONE + "phases = [{ kind = 'serial', sharee = 1 }]",
+        r"application\[0\]\.phases\[0\]\.sharee: unknown key",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_a_mistake_is_one_line_that_names_the_file_and_the_key(case: str) -> None:
+    text, words = BAD[case]
+    with pytest.raises(InputError, match=words) as caught:
+        parse_application_map(text, "m.toml")
+    assert str(caught.value).startswith("m.toml: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        load_application_map(tmp_path / "none.toml")
+    with pytest.raises(InputError, match="is a directory"):
+        load_application_map(tmp_path)
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="not valid TOML: byte 0 is not UTF-8"):
+        load_application_map(tmp_path / "bytes.toml")
+
+
+def test_mistakes_in_python() -> None:
+    with pytest.raises(InputError, match=r"match\.user: 12 is not a text"):
+        Match(user=12)  # type: ignore[arg-type]
+
+
+def test_the_example_and_the_page() -> None:
+    example = load_application_map(EXAMPLE)
+    jobs = log({"user": 12, "cores": 64}, {"application": 7}, {"cores": 256}, *({} for _ in range(400)))
+    programs, place = example.assign(jobs, 1, RUN)
+    assert place.tolist()[:3] == [0, 1, 2]
+    counts = example.counts(place)
+    assert list(counts) == ["solver", "sweep", "wide", "irregular", "default"]
+    assert all(counts.values())
+    assert [len(program.phases) for program in programs] == [3, 1, 2, 1, 1]
+    text = EXAMPLE.read_text(encoding="utf-8")
+    assert text in blocks(PAGE, "toml")
+    for block in blocks(PAGE, "toml"):
+        parse_application_map(block, "block")

@@ -1,0 +1,182 @@
+"""``run`` and ``grid`` with the options of the application level: what is simulated, printed and recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import Ran, twolevel
+
+import bridge
+from als.techniques import TECHNIQUES
+from bls import sample_path
+from bridge.application_level import ApplicationLevel
+from traces.figures.makespans import makespans_figure
+
+APPLICATIONS = """
+[[application]]
+name = "narrow"
+match = { cores = "1-8" }
+als = "gss"
+lengths = "gamma:cov=1"
+tasks_per_core = 4
+steps = 3
+
+[[application]]
+name = "nobody's"
+match = { user = 999999 }
+als = "ss"
+
+[[application]]
+name = "chosen"
+match = { cores = "32" }
+als = "select:gss,fac"
+tasks_per_core = 8
+"""
+
+SPEEDS = ("square:period=10m,low=0.5,cores=0-63", "late:cores=100,at=1h")
+
+
+def run(*words: object, command: str = "run") -> Ran:
+    ran = twolevel(command, "sample", "--select", "first:40", *words)
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def shown(ran: Ran) -> dict[str, str]:
+    """The summary's rows by name."""
+    return dict(re.split(r"  +", line, maxsplit=1) for line in ran.out.splitlines())
+
+
+def record(folder: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(Path(folder, "run.json").read_text())
+    return found
+
+
+def test_every_option_does_what_the_same_one_in_python_does(here: Path) -> None:
+    (here / "apps.toml").write_text(APPLICATIONS)
+    ran = run(
+        *("--als", "fac", "--variation", 0.3, "--lengths", "lognormal", "--overhead", 10**6, "--latency", 500),
+        *("--assignment", "master", "--applications", "apps.toml", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1]),
+        *("--seed", 3, "--tasks", "--no-trace", "--out", "r"),
+    )
+    level = ApplicationLevel("lognormal", 500, "master", "apps.toml", SPEEDS)
+    words = {"als": "fac", "variation": 0.3, "overhead_ns": 10**6, "seed": 3, "select": "first:40"}
+    result = bridge.simulate(sample_path(), level=level, **words)
+    pd.testing.assert_frame_equal(pd.read_parquet("r/jobs.parquet"), result.jobs)
+    pd.testing.assert_frame_equal(pd.read_parquet("r/tasks.parquet"), result.tasks)
+    found = record("r")
+    assert found["metrics"] == json.loads(json.dumps(dict(result.metrics)))
+    assert ran.out.splitlines() == [f"{name.ljust(22)}  {text}" for name, text in result.summary()]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--lengths", "exponential"),
+        ("--overhead", 10**9),
+        ("--latency", 10**9),
+        ("--assignment", "master", "--overhead", 10**9),
+        ("--applications", "apps.toml"),
+        ("--speeds", "square:period=10m"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_option_changes_the_jobs(here: Path, words: tuple[object, ...]) -> None:
+    (here / "apps.toml").write_text(APPLICATIONS)
+    base = ("--als", "ss", "--no-trace", "--allocator", "worst-fit")
+    run(*base, "--out", "plain")
+    run(*base, *words, "--out", "r")
+    plain, other = (pd.read_parquet(f"{name}/jobs.parquet") for name in ("plain", "r"))
+    assert plain.job_id.equals(other.job_id)
+    assert (plain.end_ns - plain.start_ns).tolist() != (other.end_ns - other.start_ns).tolist()
+
+
+def test_the_summary_says_of_the_application_level_what_was_given(here: Path) -> None:
+    (here / "apps.toml").write_text(APPLICATIONS)
+    plain = shown(run("--no-trace", "--out", "a"))
+    further = {"task lengths", "costs", "applications", "core speeds", "chosen"}
+    assert set(plain) & further == set()
+    ran = shown(run("--lengths", "gamma:cov=1", "--latency", 500, "--no-trace", "--out", "b"))
+    assert {name: ran[name] for name in set(ran) & further} == {
+        "task lengths": "gamma:cov=1",
+        "costs": "overhead 0 ns, latency 500 ns",
+    }
+    ran = shown(run("--assignment", "master", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1], "--no-trace", "--out", "c"))
+    assert ran["costs"] == "overhead 0 ns, latency 0 ns, a master"
+    assert ran["core speeds"] == ", ".join(SPEEDS)
+    ran = shown(run("--applications", "apps.toml", "--no-trace", "--out", "d"))
+    counts = pd.read_parquet("d/jobs.parquet").application.value_counts().to_dict()
+    named = [f"{name} {counts.get(name, 0)}" for name in ("narrow", "nobody's", "chosen", "default")]
+    assert ran["applications"] == f"apps.toml: {', '.join(named)}"
+    assert re.fullmatch(r"(gss|fac) \d+(, fac \d+)?", ran["chosen"])
+
+
+def test_the_record_counts_applications_and_choices(here: Path) -> None:
+    (here / "apps.toml").write_text(APPLICATIONS)
+    run("--als", "ss", "--variation", 0.25, "--applications", "apps.toml", "--no-trace", "--out", "r")
+    found, jobs = record("r"), pd.read_parquet("r/jobs.parquet")
+    assert found["arguments"]["applications"] == "apps.toml"  # type: ignore[index]
+    cores = jobs.cores
+    by_hand = {"narrow": int((cores <= 8).sum()), "nobody's": 0, "chosen": int((cores == 32).sum())}
+    assert found["applications"] == {**by_hand, "default": 40 - sum(by_hand.values())}
+    assert by_hand["narrow"] > 0 < by_hand["chosen"]
+    of_choice = jobs[jobs.application == "chosen"]
+    assert found["chosen"] == of_choice.chosen.value_counts().sort_index(ascending=False).to_dict()
+    assert sum(found["chosen"].values()) == by_hand["chosen"]  # type: ignore[attr-defined]
+    assert found["ahead_chunks"] == of_choice.ahead_chunks.sum() > 0
+    assert set(jobs[jobs.application != "chosen"].chosen) == {""}
+    distribution = found["metrics"]["distribution"]  # type: ignore[index]
+    assert distribution["efficiency"]["mean"] == pytest.approx(jobs.efficiency.mean())
+    assert distribution["scheduling_ns"]["max"] == 0
+    run("--als", "recorded", "--no-trace", "--out", "none")
+    found = record("none")
+    assert (found["applications"], found["chosen"], found["ahead_chunks"]) == ({}, {}, 0)
+    assert found["metrics"]["distribution"]["efficiency"]["mean"] is None  # type: ignore[index]
+
+
+def test_a_job_that_a_host_cut_is_counted_once(here: Path) -> None:
+    (here / "apps.toml").write_text(APPLICATIONS)
+    (here / "outages.csv").write_text("host,down_s,up_s\n0,3600,7200\n1,9000,9600\n")
+    run("--als", "ss", "--applications", "apps.toml", "--failures", "outages.csv", "--no-trace", "--out", "r")
+    assert len(pd.read_parquet("r/jobs.parquet")) > 40
+    assert sum(record("r")["applications"].values()) == 40  # type: ignore[attr-defined]
+
+
+def test_a_grid_of_techniques_with_commas_in_their_names(here: Path) -> None:
+    (here / "mine.py").write_text("class Mine:\n    def chunk(self, ask): return 1\n")
+    names = ["ss", "fsc:h=1e-6,sigma=0.2", "select:(gss,mine.py:Mine)", "mine.py:Mine", "wf"]
+    words = ("--bls", "fcfs", "--als", ",".join(names), "--variation", "0.25", "--tasks-per-core", 4)
+    ran = run(*words, "--lengths", "gamma", "--workers", 1, "--out", "g", command="grid")
+    assert [line.split(" × ")[1].split()[0] for line in ran.out.splitlines()[1:]] == names
+    table = pd.read_parquet("g/grid.parquet")
+    assert table["als"].tolist() == names
+    assert table.makespan_ns[0] == table.makespan_ns[3]
+    assert set(os.listdir("g/cells")) == {
+        f"fcfs-{name}-0.25" for name in ("ss", "fsc:h=1e-6,sigma=0.2", "select:(gss,Mine)", "Mine", "wf")
+    }
+    assert json.loads(Path("g/grid.json").read_text())["arguments"]["lengths"] == "gamma"
+    assert "chosen" not in table.columns
+    assert "chosen" in pd.read_parquet("g/cells/fcfs-select:(gss,Mine)-0.25/jobs.parquet").columns
+
+
+def test_every_technique_is_a_row_of_the_figures(here: Path) -> None:
+    # There are jobs of one core, of fewer tasks than cores, and of more.
+    (here / "few.toml").write_text('[[application]]\nname = "few"\nmatch = { cores = "4-32" }\ntasks = 3\n')
+    words = ("--bls", "fcfs", "--als", ",".join(TECHNIQUES), "--variation", "0,0.25", "--tasks-per-core", 3)
+    words = (*words, "--applications", "few.toml", "--select", "first:8", "--workers", 1, "--out", "g")
+    ran = run(*words, command="grid")
+    assert len(ran.out.splitlines()) == 1 + len(TECHNIQUES)
+    table = pd.read_parquet("g/grid.parquet")
+    (axes,) = makespans_figure(table.bls, table["als"], table.variation, table.makespan_ns).axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == list(TECHNIQUES)
+    jobs = pd.read_parquet("g/cells/fcfs-fac-0/jobs.parquet")
+    few = jobs[jobs.application == "few"]
+    assert len(few) > 0
+    assert (few.tasks == 3).all()
+    assert (few.cores > 3).all()
+    assert jobs.cores.min() == 1

@@ -1,0 +1,292 @@
+"""``twolevel loop``: one loop by hand, what is written of it, chunk sizes on a line, and wrong command lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from command_line import everything_in, twolevel
+from pages import ROOT, section, table
+
+from als.metrics import LOOP_METRICS
+from traces.tables import TASK_COLUMNS
+
+SECOND = 10**9
+
+#: GFLOP; on two cores of 1 GFLOP/s, ss gives core 0 the tasks 0, 3 and 4, and core 1 the tasks 1 and 2.
+LENGTHS = "# five tasks\n4\n3.0\n2e0\n\n1\n1\n"
+TWO_CORES = ("--cores", 2, "--core-speed", 1, "--als", "ss")
+
+
+@pytest.fixture
+def loop_file(here: Path) -> Path:
+    """The five tasks, in the current folder."""
+    (here / "l.txt").write_text(LENGTHS)
+    return here / "l.txt"
+
+
+def ran(*words: object) -> tuple[dict[str, Any], list[list[float]]]:
+    """The record of a loop, and of each task its core, begin and end in s."""
+    found = twolevel("loop", *words, "--out", "r", "--force")
+    assert found.code == 0, found.err
+    tasks = pd.read_parquet("r/tasks.parquet")
+    seconds = tasks[["start_ns", "end_ns"]] / SECOND
+    record: dict[str, Any] = json.loads(Path("r/run.json").read_text())
+    return record, [list(row) for row in zip(tasks.core, seconds.start_ns, seconds.end_ns, strict=True)]
+
+
+def test_five_tasks_on_two_cores_by_hand(loop_file: Path) -> None:
+    record, tasks = ran("l.txt", *TWO_CORES)
+    assert tasks == [[0, 0, 4], [1, 0, 3], [1, 3, 5], [0, 4, 5], [0, 5, 6]]
+    assert (record["makespan_ns"], record["tasks"], record["chunks"]) == (6 * SECOND, 5, 5)
+    assert record["length_gflop"] == 11.0
+    assert list(record["metrics"]) == [name for name, _ in LOOP_METRICS]
+    assert record["metrics"]["imbalance"] == pytest.approx(6 / 5.5 - 1)
+    assert record["metrics"]["efficiency"] == pytest.approx(11 / 12)
+    assert record["metrics"]["sakellariou_l_ns"] == pytest.approx(0.5 * SECOND)
+    assert record["metrics"]["length_cov"] == pytest.approx(1.36**0.5 / 2.2)
+    assert record["metrics"]["rounds"] == 5
+    assert record["metrics"]["scheduling_ns"] == 0
+    assert record["arguments"]["core_speed_gflops"] == 1.0
+    assert record["arguments"]["als"] == "ss"
+    assert (record["chosen"], record["ahead_chunks"]) == ({}, 0)
+
+
+def test_the_tables(loop_file: Path) -> None:
+    ran("l.txt", "--cores", 2, "--core-speed", 1, "--als", "gss", "--overhead", SECOND)
+    tasks, chunks = pd.read_parquet("r/tasks.parquet"), pd.read_parquet("r/chunks.parquet")
+    assert tuple(tasks.columns) == TASK_COLUMNS
+    assert [str(kind) for kind in tasks.dtypes] == ["int64", "int64", "int32", "int32", "int64", "int64", "float64"]
+    assert tasks.length_gflop.tolist() == [4, 3, 2, 1, 1]
+    # gss: three tasks, one, one; core 1 is done with the fourth at 2 s, and asks again.
+    rows = [[0, 0, 0, 0, 3, 0, 1, 10], [1, 0, 1, 3, 1, 0, 1, 2], [2, 0, 1, 4, 1, 2, 3, 4]]
+    names = ["chunk", "step", "core", "first", "size", "request_ns", "begin_ns", "end_ns"]
+    assert list(chunks.columns) == names
+    chunks[names[-3:]] //= SECOND
+    assert chunks.to_numpy().tolist() == rows
+
+
+def test_the_page_says_what_is_written(loop_file: Path) -> None:
+    record, _ = ran("l.txt", *TWO_CORES)
+    page = ROOT / "docs" / "loop.md"
+    keys = [name for row in table(section(page, "run.json")) for name in re.findall(r"`(\w+)`", row[0])]
+    assert keys == [*record]
+    columns = pq.read_schema("r/chunks.parquet")
+    rows = table(section(page, "chunks.parquet"))
+    assert [row[0] for row in rows] == [f"`{name}`" for name in columns.names]
+    assert [row[1] for row in rows] == [str(column.type) for column in columns]
+    assert all((row[2] == "ns") == row[0].endswith("_ns`") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "tasks", "scheduling_s"),
+    [
+        ((), [[0, 1, 5], [1, 1, 4], [1, 5, 7], [0, 6, 7], [0, 8, 9]], 5.0),
+        (
+            ("--hosts", 2, "--latency", SECOND // 2),
+            [[0, 1, 5], [1, 2, 5], [0, 6, 8], [1, 7, 8], [0, 9, 10]],
+            7.0,
+        ),
+        # Requests arrive at 0, 0.5, 5, 6 and 8 s, and are served until 1, 2, 6, 7 and 9 s.
+        (
+            ("--hosts", 2, "--latency", SECOND // 2, "--assignment", "master"),
+            [[0, 1, 5], [1, 2.5, 5.5], [0, 6, 8], [1, 7.5, 8.5], [0, 9, 10]],
+            7.5,
+        ),
+    ],
+)
+def test_what_a_chunk_costs_by_hand(
+    loop_file: Path, options: tuple[object, ...], tasks: list[list[float]], scheduling_s: float
+) -> None:
+    record, found = ran("l.txt", *TWO_CORES, "--overhead", SECOND, *options)
+    assert found == tasks
+    assert record["metrics"]["scheduling_ns"] == scheduling_s * SECOND
+    chunks = pd.read_parquet("r/chunks.parquet")
+    assert (chunks.begin_ns - chunks.request_ns).sum() == scheduling_s * SECOND
+
+
+def test_time_steps_have_a_barrier_between_them(loop_file: Path) -> None:
+    record, tasks = ran("l.txt", *TWO_CORES, "--steps", 3)
+    once = [[0, 0, 4], [1, 0, 3], [1, 3, 5], [0, 4, 5], [0, 5, 6]]
+    assert tasks == [[core, begin + at, end + at] for at in (0, 6, 12) for core, begin, end in once]
+    assert record["makespan_ns"] == 18 * SECOND
+    assert [(step["start_ns"] // SECOND, step["end_ns"] // SECOND) for step in record["steps"]] == [
+        (0, 6),
+        (6, 12),
+        (12, 18),
+    ]
+    assert [step["imbalance"] for step in record["steps"]] == [pytest.approx(6 / 5.5 - 1)] * 3
+    chunks = pd.read_parquet("r/chunks.parquet")
+    assert chunks.step.tolist() == [0] * 5 + [1] * 5 + [2] * 5
+    assert chunks.request_ns[chunks.step == 1].min() == 6 * SECOND
+    assert chunks["first"].tolist() == list(range(15))
+
+
+def test_the_next_step_waits_for_messages(loop_file: Path) -> None:
+    # As in a single step core 1 asks at 8 s; it hears at 9 s that nothing is left. Core 0 has been told at 10 s.
+    options = ("--hosts", 2, "--latency", SECOND // 2, "--overhead", SECOND, "--steps", 2)
+    record, tasks = ran("l.txt", *TWO_CORES, *options)
+    once = [[0, 1, 5], [1, 2, 5], [0, 6, 8], [1, 7, 8], [0, 9, 10]]
+    assert tasks == [[core, at + begin, at + end] for at in (0, 10) for core, begin, end in once]
+    assert record["metrics"]["scheduling_ns"] == 14 * SECOND
+    # With twice the time for messages core 1 has its last answer only when core 0 is done.
+    record, tasks = ran("l.txt", *TWO_CORES, "--hosts", 2, "--latency", 2 * SECOND, "--steps", 2)
+    starts = [step["start_ns"] / SECOND for step in record["steps"]]
+    chunks = pd.read_parquet("r/chunks.parquet")
+    assert (chunks.begin_ns - chunks.request_ns).sum() == record["metrics"]["scheduling_ns"]
+    assert starts[1] > record["steps"][0]["end_ns"] / SECOND
+    assert chunks.request_ns[chunks.step == 1].min() / SECOND == starts[1]
+
+
+def test_cores_that_come_late_or_are_lost(loop_file: Path) -> None:
+    _, tasks = ran("l.txt", *TWO_CORES, "--speeds", "late:cores=1,at=5s")
+    assert tasks == [[0, 0, 4], [0, 4, 7], [1, 5, 7], [0, 7, 8], [1, 7, 8]]
+    chunks = pd.read_parquet("r/chunks.parquet")
+    assert chunks.request_ns[chunks.core == 1].tolist() == [5 * SECOND, 7 * SECOND]
+    record, tasks = ran("l.txt", *TWO_CORES, "--speeds", "lost:cores=1,at=2s")
+    assert {core for core, _, _ in tasks} == {0}
+    assert record["makespan_ns"] == 11 * SECOND
+    assert record["arguments"]["speeds"] == ["lost:cores=1,at=2s"]
+    lost = twolevel("loop", "l.txt", *TWO_CORES, "--speeds", "lost:cores=0-1,at=2s", "--out", "lost")
+    assert (lost.code, lost.out) == (2, "")
+    assert "lost" in lost.err
+    assert not Path("lost").exists()
+
+
+def test_speeds_of_their_own(loop_file: Path) -> None:
+    record, tasks = ran("l.txt", "--core-speed", "2,1", "--als", "static")
+    assert tasks == [[0, 0, 2], [0, 2, 3.5], [0, 3.5, 4.5], [1, 0, 1], [1, 1, 2]]
+    assert record["arguments"]["core_speed_gflops"] == [2.0, 1.0]
+    assert record["metrics"]["efficiency"] == pytest.approx(11 / (4.5 * 3))
+    assert record["machine"] == {"host_names": ["host 0"], "first_core": [0, 2]}
+
+
+def test_flop_are_a_billionth(here: Path) -> None:
+    (here / "l.txt").write_text("4e9\n2000000000\n")
+    record, tasks = ran("l.txt", "--cores", 2, "--core-speed", 1, "--unit", "flop")
+    assert tasks == [[0, 0, 4], [1, 0, 2]]
+    assert record["length_gflop"] == 6.0
+
+
+def test_drawn_lengths(here: Path) -> None:
+    even, tasks = ran("--n", 6, "--mean", 3, "--cores", 2, "--core-speed", 1)
+    assert [end - begin for _, begin, end in tasks] == [3.0] * 6
+    assert even["metrics"]["length_cov"] == 0.0
+    varied, tasks = ran("--n", 500, "--cores", 4, "--variation", 0.25, "--seed", 7)
+    assert len(tasks) == 500
+    assert varied["metrics"]["length_cov"] == pytest.approx(0.25, abs=0.03)
+    assert varied["length_gflop"] == pytest.approx(500, rel=0.05)
+    assert varied["seed"] == 7
+    again, same = ran("--n", 500, "--cores", 4, "--lengths", "normal:cov=0.25", "--seed", 7)
+    assert same == tasks
+    other, _ = ran("--n", 500, "--cores", 4, "--variation", 0.25, "--seed", 8)
+    assert other["makespan_ns"] != again["makespan_ns"] == varied["makespan_ns"]
+
+
+def test_files_and_output(loop_file: Path) -> None:
+    words = ("loop", "l.txt", "--cores", 3, "--als", "fac", "--hosts", 2, "--overhead", 10**7)
+    found = twolevel(*words, "--out", "a/b", "--trace")
+    assert found.code == 0, found.err
+    assert "results: a/b" in found.err
+    assert "makespan" in found.out
+    assert "seed" in found.out
+    files = everything_in(Path("a/b"))
+    assert {"run.json", "tasks.parquet", "chunks.parquet", "loop.png", "trace/traces.otf2"} <= set(files)
+    assert not any(name.startswith(".") for name in everything_in(Path("a")))
+    assert twolevel(*words, "--out", "c").code == 0
+    assert set(everything_in(Path("c"))) == {"run.json", "tasks.parquet", "chunks.parquet", "loop.png"}
+    for name in ("tasks.parquet", "chunks.parquet", "loop.png"):
+        assert Path("a/b", name).read_bytes() == Path("c", name).read_bytes()
+    refused = twolevel(*words, "--out", "c")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--force" in refused.err
+    assert twolevel(*words, "--out", "c", "--force").code == 0
+    assert twolevel("gantt", "c", "-o", "g.png").code == 0
+
+
+@pytest.mark.parametrize(
+    ("als", "sizes"),
+    [
+        ("static", "250 250 250 250"),
+        ("gss", "250 188 141 106 79 59 45 33 25 19 14 11 8 6 4 3 3 2 1 1 1 1"),
+        ("fac", " ".join(f"{size} {size} {size} {size}" for size in (125, 63, 31, 16, 8, 4, 2)) + " 1 1 1 1"),
+        ("ss", " ".join(["1"] * 1000)),
+    ],
+)
+def test_chunk_sizes_on_one_line(here: Path, als: str, sizes: str) -> None:
+    found = twolevel("loop", "--chunks", "--n", 1000, "--cores", 4, "--als", als)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.count("\n") == 1
+    total = [int(size) for size in found.out.split()]
+    assert sum(total) == 1000
+    assert found.out == sizes + "\n"
+    assert everything_in(here) == {}
+
+
+WRONG = [
+    (["--cores", 2, "--out", "r"], "LENGTHS.txt: missing; give a file of task lengths, or --n"),
+    (["l.txt", "--n", 5, "--cores", 2, "--out", "r"], "--n: not with LENGTHS.txt"),
+    (["l.txt", "--mean", 5, "--cores", 2, "--out", "r"], "--mean: not with LENGTHS.txt"),
+    (["--n", 5, "--unit", "flop", "--cores", 2, "--out", "r"], "--unit: only with LENGTHS.txt"),
+    (["l.txt", "--cores", 2], "--out: missing"),
+    (["l.txt", "--cores", 2, "--out", ""], "--out: missing"),
+    (["l.txt", "--out", "r"], "--cores: missing"),
+    (["l.txt", "--cores", 0, "--out", "r"], "--cores: 0 is out of range; allowed: 1 to"),
+    (["l.txt", "--cores", "two", "--out", "r"], "--cores"),
+    (["l.txt", "--cores", 2, "--core-speed", 0, "--out", "r"], "--core-speed: 0.0 is out of range"),
+    (["l.txt", "--cores", 2, "--core-speed", "nan", "--out", "r"], "--core-speed: nan is out of range"),
+    (["l.txt", "--cores", 2, "--core-speed", "1,x", "--out", "r"], "--core-speed: '1,x'; allowed: a number, or one"),
+    (["l.txt", "--cores", 3, "--core-speed", "1,2", "--out", "r"], "--core-speed: 2 speeds; allowed: one, or one for"),
+    (["none.txt", "--cores", 2, "--out", "r"], "none.txt"),
+    ([".", "--cores", 2, "--out", "r"], "."),
+    (["empty.txt", "--cores", 2, "--out", "r"], "empty.txt"),
+    (["word.txt", "--cores", 2, "--out", "r"], "word.txt"),
+    (["l.txt", "--unit", "tflop", "--cores", 2, "--out", "r"], "--unit: unknown unit 'tflop'; known: flop, gflop"),
+    (["--n", 0, "--cores", 2, "--out", "r"], "--n: 0 is out of range; allowed: 1 to"),
+    (["--n", 5, "--mean", 0, "--cores", 2, "--out", "r"], "--mean: 0.0 is out of range"),
+    (["--n", 5, "--variation", -1, "--cores", 2, "--out", "r"], "--variation: -1.0 is out of range"),
+    (["--n", 5, "--lengths", "nope", "--cores", 2, "--out", "r"], "--lengths: unknown"),
+    (["l.txt", "--als", "gsss", "--cores", 2, "--out", "r"], "--als: unknown application technique 'gsss'; known: gss"),
+    (["l.txt", "--overhead", -1, "--cores", 2, "--out", "r"], "--overhead: -1 is out of range"),
+    (["l.txt", "--latency", -1, "--cores", 2, "--out", "r"], "--latency: -1 is out of range"),
+    (["l.txt", "--hosts", 3, "--cores", 2, "--out", "r"], "--hosts: 3 is out of range; allowed: 1 to 2"),
+    (
+        ["l.txt", "--assignment", "mester", "--cores", 2, "--out", "r"],
+        "--assignment: unknown assignment 'mester'; known: m",
+    ),
+    (["l.txt", "--steps", 0, "--cores", 2, "--out", "r"], "--steps: 0 is out of range"),
+    (["l.txt", "--speeds", "nope", "--cores", 2, "--out", "r"], "--speeds: unknown"),
+    (["l.txt", "--seed", -1, "--cores", 2, "--out", "r"], "--seed: -1 is out of range"),
+    (["--chunks", "--cores", 2], "--n: missing"),
+    (["--chunks", "--n", 0, "--cores", 2], "--n: 0 is out of range"),
+    (["--chunks", "--n", 5], "--cores: missing"),
+    (["--chunks", "--n", 5, "--cores", 0], "--cores: 0 is out of range"),
+    (["--chunks", "--n", 5, "--cores", 2, "--out", "r"], "--out: not with --chunks"),
+    (["--chunks", "l.txt", "--n", 5, "--cores", 2], "LENGTHS.txt: not with --chunks"),
+    (["--chunks", "--n", 5, "--cores", 2, "--als", "nope"], "--als: unknown application technique"),
+]
+
+
+def test_a_word_among_the_lengths_is_named_with_its_line(here: Path) -> None:
+    Path("word.txt").write_text("1.5\n# two\nten\n")
+    found = twolevel("loop", "word.txt", "--cores", 2, "--out", "r")
+    assert (found.code, found.out) == (2, "")
+    assert re.search(r"word\.txt\W.*\b3\b.*ten", found.err)
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=[" ".join(map(str, words)) for words, _ in WRONG])
+def test_wrong_command_lines(loop_file: Path, words: list[object], said: str) -> None:
+    Path("empty.txt").write_text("\n# nothing\n")
+    Path("word.txt").write_text("1.5\nten\n")
+    before = everything_in(Path())
+    found = twolevel("loop", *words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("twolevel: ")
+    assert found.err.count("\n") == 1
+    assert said in found.err
+    assert everything_in(Path()) == before

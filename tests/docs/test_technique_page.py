@@ -1,0 +1,306 @@
+"""The page on loop scheduling says what the techniques do: names, parameters, numbers, examples, and its study's tables.
+
+The page's commands are run with those of the other pages, in ``test_examples.py``.
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import twolevel
+from pages import ROOT, blocks, section, table
+
+from als.application import Application
+from als.chunk_sequence import chunk_sequence
+from als.techniques import TECHNIQUES, Technique, technique
+from tools import technique_answers, technique_pictures, technique_study
+from traces.errors import InputError
+from traces.figures.chunk_owners import chunk_owners_figure
+
+PAGE = ROOT / "docs" / "techniques.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def sections() -> dict[str, str]:
+    """The text of each technique, by its name in the registry."""
+    rules = TEXT[TEXT.index("\n## Rules without measurement\n") : TEXT.index("\n## Known answers\n")]
+    found: dict[str, str] = {}
+    for heading, text in re.findall(r"^### ([^\n]*)\n(.*?)(?=^##|\Z)", rules, re.MULTILINE | re.DOTALL):
+        for name in heading.split(", "):
+            assert name not in found
+            found[name] = text
+    return found
+
+
+def generated(name: str) -> list[str]:
+    """The lines of a part that the study has made."""
+    found = re.search(rf"<!-- generated: {name} -->\n(.*?)\n<!-- end of {name} -->", TEXT, re.DOTALL)
+    assert found, name
+    return found[1].splitlines()
+
+
+def sizes(name: str, n: int = 1000, p: int = 4) -> list[int]:
+    rule = technique(name)
+    assert isinstance(rule, Technique)
+    return chunk_sequence(rule, n, p)
+
+
+def parameters(name: str) -> list[list[str]]:
+    """The rows of a technique's table."""
+    text = sections()[name]
+    if "No parameters." in text:
+        assert "| parameter |" not in text
+        return []
+    return table(text)
+
+
+def test_every_technique_has_a_section_and_a_line() -> None:
+    assert set(sections()) == set(TECHNIQUES)
+    for text in sections().values():
+        assert "Source: " in text
+    listed = [re.findall(r"`([\w-]+)`", row[0]) for row in table(section(PAGE, "All techniques"))]
+    assert sorted(name for names in listed for name in names) == sorted(TECHNIQUES)
+    # What a rule must know is what it says to the engine.
+    for row in table(section(PAGE, "All techniques")):
+        for name in re.findall(r"`([\w-]+)`", row[0]):
+            one = TECHNIQUES[name]
+            assert one.learns == (row[3] == "measures"), name
+            assert one.moments == ("σ" in row[3]), name
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_the_parameters_are_those_of_the_page(name: str) -> None:
+    rows, given = parameters(name), TECHNIQUES[name].parameters
+    known = [] if given is None else [field for field in fields(given) if field.name != "name"]  # type: ignore[arg-type]
+    assert [row[0] for row in rows] == [f"`{field.name}`" for field in known]
+    for row, field in zip(rows, known, strict=True):
+        value = getattr(given, field.name)
+        if value is None or value == "":
+            assert "`" not in row[1] or row[1] == "by `start`", row
+        else:
+            assert row[1] == f"`{str(value).lower()}`", row
+
+
+def accepted(name: str, parameter: str, value: str) -> bool:
+    also = ",mu=known" if value == "none" else ""
+    try:
+        technique(f"{name}:{parameter}={value}{also}")
+    except InputError as error:
+        assert parameter in str(error)  # noqa: PT017
+        return False
+    return True
+
+
+#: What is written of a number, and numbers that are allowed and refused.
+RANGES = {
+    "1 or more": (["1", "7", "123456789"], ["0", "-1", "1.5"]),
+    "0 or more": (["0", "0.5", "1000"], ["-0.1", "nan"]),
+    "above 0": (["0.001", "5000"], ["0", "-1"]),
+    "0 to 1": (["0", "1"], ["-0.1", "1.1"]),
+    "0 to 10⁹": (["0", "1e9"], ["-1", "2e9"]),
+    "2 to 1048576": (["2", "1048576"], ["1", "1048577"]),
+    "1 to `first`": (["1", "7"], ["0"]),
+    "`low` or more": (["1", "7"], ["0"]),
+    "P numbers from 0 on, `/` between them": (["1/1", "0/2"], ["1/2", "-1/3", "one"]),
+}
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_what_is_allowed_is_what_the_page_allows(name: str) -> None:
+    for parameter, _, allowed, _ in parameters(name):
+        good, bad = RANGES.get(allowed) or (re.findall(r"`([\w-]+)`", allowed), ["something"])
+        assert len(good) > 1 or allowed in RANGES
+        for value in good:
+            assert accepted(name, parameter.strip("`"), value), (name, parameter, value)
+        for value in bad:
+            assert not accepted(name, parameter.strip("`"), value), (name, parameter, value)
+
+
+def test_the_known_answers() -> None:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in generated("answers")[2:]]
+    for name, shown, _ in rows:
+        stated = [
+            int(size)
+            for part in shown.split()
+            for size, _, times in [part.partition("×")]
+            for _ in range(int(times or "1"))
+        ]
+        assert sum(stated) == 1000
+        assert sizes(name.strip("`")) == stated, name
+    assert {re.split("[:`]", name)[1] for name, _, _ in rows} == set(TECHNIQUES)
+    assert generated("answers") == technique_answers.answers()
+
+
+def test_the_limits_that_are_written_down() -> None:
+    same = [
+        ("fac-mu-sigma:sigma=0,mu=1", "static:round=ceil"),
+        ("mfac:mu=1,sigma=0.7", "fac-mu-sigma:mu=1,sigma=0.7"),
+        ("tap:mu=1,sigma=0", "gss"),
+        ("tap:mu=1,sigma=1,alpha=0", "gss"),
+        ("pls:swr=0", "gss:round=closed"),
+        ("pls:swr=1", "static:round=ceil"),
+        ("fsc", "static:round=ceil"),  # sigma is 0 where all tasks are equal
+        ("fsc:h=0,sigma=1", "ss"),
+        ("bold:mu=1,sigma=1,h=0", "ss"),
+        ("bold:mu=1,sigma=0,h=1", "static"),
+        ("awf", "fac"),
+        ("fac2", "fac"),
+        ("wf", "fac"),
+        ("wf:rule=halving", "fac:rule=halving"),
+        ("tss:last=500", "ss:chunk=125"),
+        ("static-steal:chunk=400", "static"),
+    ]
+    for one, other in same:
+        assert sizes(one) == sizes(other), one
+    assert [len(sizes(f"gss:round={how}")) for how in ("ceil", "floor", "closed")] == [22, 25, 17]
+    assert sizes("tss", 100)[:8] == [12] * 8
+    assert [sizes(f"fac:rule={rule}")[::4][:3] for rule in ("remaining", "closed", "halving")] == [
+        *([125, 63, 31], [125, 63, 32], [125, 63, 32])
+    ]
+    assert sizes("guided", 10, 1) == [10]
+    assert [sizes(f"static:round={how}", 10) for how in ("block", "ceil")] == [[3, 3, 2, 2], [3, 3, 3, 1]]
+
+
+@pytest.mark.parametrize("name", TECHNIQUES)
+def test_one_core_and_fewer_tasks_than_cores(name: str) -> None:
+    assert sum(sizes(name, 10, 1)) == 10
+    for tasks, cores in ((1, 1), (1, 4), (3, 4), (4, 4)):
+        application = Application([1.0] * tasks, [1.0] * cores, TECHNIQUES[name], overhead_ns=10)
+        assert application.advance()
+        assert application.end_ns == 10**9 + 10
+        assert sizes(name, tasks, cores) == [1] * tasks
+
+
+def test_every_name_of_another_tools_numbers_is_known() -> None:
+    rows = table(section(PAGE, "Whose numbers"))
+    names = [name for row in rows for cell in row for name in re.findall(r"`([^`]+)`", cell)]
+    known = 0
+    for name in names:
+        if name in ("fac2a",) or name.startswith("schedule("):
+            continue
+        technique(name.replace("=K", "=5").replace("=P", "=4").replace("=…", "=1/1"))
+        known += 1
+    assert known > 30
+
+
+def files() -> dict[str, str]:
+    """The examples in Python, by their names."""
+    return {re.match(r"# (\w+\.py)\n", text)[1]: text for text in blocks(PAGE, "python")}  # type: ignore[index]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder that has the page's files."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in files().items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_examples_print_what_stands_below_them(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(files()) == ["costs.py", "steps.py", "choose.py", "careful.py", "thirds.py", "by_speed.py"]
+    *printed, thirds = blocks(PAGE, "text")
+    for name, expected in zip(("costs.py", "steps.py", "choose.py"), printed, strict=True):
+        runpy.run_path(name)
+        assert capsys.readouterr().out == expected, name
+    ran = twolevel("loop", "--chunks", "--n", 1000, "--cores", 4, "--als", "thirds.py:THIRDS")
+    assert ran.out == thirds
+
+
+def test_techniques_of_ones_own(desk: Path) -> None:
+    careful = technique("careful.py:Careful")
+    assert isinstance(careful, Technique)
+    found = chunk_sequence(careful, 1000, 4)
+    assert found[:4] == [75, 75, 70, 65]  # three times 1000 / 40, and a third of the fair share
+    assert sum(found) == 1000
+    assert sizes("by_speed.py:BY_SPEED:part=0.25")[:3] == [62, 58, 55]
+    # With an overhead, and a core twice as fast as the other.
+    application = Application([1.0] * 30, [2.0, 1.0], technique("by_speed.py:BY_SPEED"), overhead_ns=1)
+    application.advance()
+    assert [len(list(same)) for _, same in groupby(application.state.chunk.tolist())] == [10, 4, 4, 4, 4, 4]
+
+
+ROWS = technique_study.read()
+
+
+def test_the_tables_are_those_of_the_file() -> None:
+    kinds, overheads, cores = technique_study.LENGTHS, technique_study.OVERHEADS, technique_study.CORES
+    assert list(ROWS) == [(k, h, c) for k in kinds for h in overheads for c in cores]
+    assert set(technique_study.TECHNIQUE_NAMES) == set(TECHNIQUES) - {"fac2"}
+    for name, lines in technique_study.tables(ROWS).items():
+        assert generated(name) == lines, name
+    assert all(min(found.factor.values()) == 1 for found in ROWS.values())
+
+
+@pytest.mark.parametrize(
+    "at", [("exponential", "small", "equal"), ("Mandelbrot", "large", "different"), ("increasing", "0", "square wave")]
+)
+def test_the_file_is_what_the_study_gives(at: tuple[str, str, str]) -> None:
+    found = technique_study.setting(*at)
+    # To the last digit but one: other machines may have other last bits in a logarithm.
+    assert found.factor == pytest.approx(ROWS[at].factor, abs=2e-5)
+    assert found.error == pytest.approx(ROWS[at].error, abs=2e-5)
+
+
+def test_what_is_said_of_the_study() -> None:
+    said = " ".join(section(PAGE, "When it wins").split())
+    won = {
+        name: {at for at, found in ROWS.items() if found.factor[name] <= 1.01}
+        for name in technique_study.TECHNIQUE_NAMES
+    }
+    last = {name: max(found.factor[name] for found in ROWS.values()) for name in won}
+    mean = {name: float(np.mean([found.factor[name] for found in ROWS.values()])) for name in won}
+    kinds = list(technique_study.LENGTHS)
+    assert f"more than {max(map(len, won.values()))} of the {len(ROWS)} settings" in said
+    assert f"at most {100 * max(found.error for found in ROWS.values()):.1f} %" in said
+    for name in ("ss", "fsc", "bold"):
+        assert {(kind, "0", "equal") for kind in kinds} <= won[name]
+    assert not [at for at in won["ss"] if at[1] == "large"]
+    assert f"behind by up to {100 * last['ss'] - 100:.0f} %" in said
+    assert f"falls behind by up to {100 * last['static'] - 100:.0f} %" in said
+    assert {h for kind, h, c in won["gss"] if (kind, c) == ("increasing", "equal")} == set(technique_study.OVERHEADS)
+    assert not [at for at in won["gss"] if at[2] == "different"]
+    assert not [at for at in won["gss"] if at[2] == "equal" and at[0] in ("decreasing", "Mandelbrot")]
+    assert all(ROWS["decreasing", h, "equal"].factor["tss"] == 1 for h in ("small", "large"))
+    different = {name: sum(at[2] == "different" for at in found) for name, found in won.items()}
+    assert max(different.values()) == different["wf"]
+    assert f"{different['wf']} of 21 times" in said
+    assert f"`fiss` is within 1 % in {len(won['fiss'])} settings" in said
+    assert min(last.values()) == last["fiss"]
+    assert f"never behind by more than {100 * last['fiss'] - 100:.0f} %" in said
+    assert sorted(mean, key=lambda name: mean[name])[:3] == ["wf", "fiss", "guided"]
+    shown = [f"{100 * mean[name] - 100:.1f} %" for name in ("wf", "fiss", "guided")]
+    assert f"`wf` is {shown[0]} behind the best, `fiss` {shown[1]}, `guided` {shown[2]}" in said
+
+
+def test_the_pictures_show_every_rule() -> None:
+    names = [name.partition(":")[0] for name in technique_pictures.IN_TURN.values()]
+    others = {"fac2", "mfac", "awf", "awf-d", "awf-e", "af", "maf"}  # other names, other times, or in the other picture
+    assert set(names) | others == set(TECHNIQUES)
+    for name in technique_pictures.IN_TURN.values():
+        assert sum(technique_pictures.sizes(name)) == technique_pictures.N
+    for picture in ("techniques.png", "techniques-learning.png"):
+        assert 1000 < (ROOT / "docs" / "images" / picture).stat().st_size < 200_000
+    for name in technique_pictures.LEARNING:
+        chunk_sizes, cores = technique_pictures.learned(name)
+        assert sum(chunk_sizes) == technique_pictures.N
+        share = sum(size for size, core in zip(chunk_sizes, cores, strict=True) if core == 0) / technique_pictures.N
+        assert share == pytest.approx(0.4, abs=0.015)
+
+
+def test_the_owner_of_a_chunk_is_dark() -> None:
+    figure = chunk_owners_figure({"one": ([4, 2, 2], [0, 1, 0]), "other": ([8], [1])}, marked=0)
+    one, other = figure.axes[:2]
+    others, mine = one.lines
+    assert np.array_equal(mine.get_xdata(), [2, 7])
+    assert np.array_equal(mine.get_ydata(), [4, 2])
+    assert np.array_equal(others.get_xdata(), [5])
+    assert [axes.get_title("right") for axes in (one, other)] == ["core 0: 75%", "core 0: 0%"]
+    with pytest.raises(InputError, match="nothing to draw"):
+        chunk_owners_figure({"none": ([], [])}, marked=0)
