@@ -186,6 +186,10 @@ class Application:
         ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]
         return max(self.now_ns, int(ends.max(initial=0)))
 
+    def forget_all(self) -> None:
+        """No application with these techniques runs now: what rules in Python keep for jobs may go."""
+        self._rules.forget_all()
+
     def advance(self, until_ns: int | None = None) -> bool:
         """Simulate everything before ``until_ns`` (default: to the end); returns :attr:`finished`."""
         return self._settle(engine.advance(self.state, engine.NEVER if until_ns is None else until_ns))
@@ -249,7 +253,7 @@ def _part_first(
         whole(f"part_tasks[{part}]", tasks, 1, 1 if kinds[part % len(kinds)] is None else n_tasks)
     for kind in kinds:
         if kind is not None and kind.only_cores not in (None, n_cores):
-            raise InputError(f"technique {kind.name}: its parameters are for {kind.only_cores} cores, not {n_cores}")
+            raise InputError(f"technique {kind.name}: its weights are for {kind.only_cores} cores, not {n_cores}")
     part_first = np.zeros(len(part_tasks) + 1, np.int64)
     np.cumsum(part_tasks, out=part_first[1:])
     if part_first[-1] != n_tasks:
@@ -276,9 +280,10 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
         )
     if status == engine.TASKS_LEFT:
         return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
-    if status == engine.ALL_LOST:
+    if status == engine.HOPELESS:
         return InputError(
-            f"{job}all of its cores are lost, with {left} tasks left; allowed: cores that come back, or a stop, "
-            "as by --kill-at-walltime"
+            f"{job}{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
         )
+    if status == engine.ALL_LOST:
+        return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
     return InputError(f"{job}the application would not end before the last simulated instant, {MAX_NS} ns")

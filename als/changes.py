@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from als import engine_state as s
 from als.engine_state import ApplicationState
-from als.serving import OVERFLOW, SUSPENDED, arrival_ns, note_end, reopen
+from als.serving import HOPELESS, OVERFLOW, SUSPENDED, arrival_ns, note_end, reopen
 from traces.compiled import compiled
 from traces.event_heap import heap_drop_top, heap_push, heap_settle
 from traces.time import MAX_NS, duration_ns
 
 __all__ = ["FINISHED", "STOPPED", "set_speed", "stop"]
+
+#: So many losses in a row that put tasks back, and not one task has ended: it will never be otherwise.
+MOST_FRUITLESS = 100_000
 
 FINISHED = 1
 STOPPED = 2
@@ -35,6 +38,7 @@ def _settle_held(state: ApplicationState, c: int) -> None:
             beyond = float(after - cores[s.BEGAN_NS, c] - cores[s.SHIFT_NS, c])
             amounts[s.DONE_SQUARES, c] += beyond * beyond
             k += 1
+            state.counters[s.FRUITLESS] = 0
             t = after
             begun = False
             if k < stop_at:
@@ -96,6 +100,7 @@ def _lose(state: ApplicationState, c: int) -> None:
     if at >= 0:
         counters[s.BARRIER] = max(counters[s.BARRIER], now)
     if put_back > 0:
+        counters[s.FRUITLESS] += 1
         reopen(state, now)
 
 
@@ -118,6 +123,9 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
         if speed_gflops != state.speed[c]:
             if speed_gflops == 0.0:
                 _lose(state, c)
+                if counters[s.FRUITLESS] == MOST_FRUITLESS:
+                    counters[s.STATUS] = HOPELESS
+                    return HOPELESS
             else:
                 _come(state, c, speed_gflops)
         return SUSPENDED

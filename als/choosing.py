@@ -16,7 +16,7 @@ from als.rule_table import (
     SELECTS,
     memo_size,
 )
-from als.serving import PART_DONE, serve
+from als.serving import OVERFLOW, PART_DONE, serve
 from als.techniques import contract as f
 from traces.compiled import compiled
 
@@ -76,7 +76,8 @@ def _begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
 
 @compiled()
 def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: bool) -> int:
-    """When the last task of the present loop would end under a rule; ``NEVER`` if it cannot hand it out."""
+    """When the last task of the present loop would end under a rule; minus the fault if the rule is at fault, and
+    ``NEVER`` if the end is beyond time."""
     ahead, n = state.ahead, state.speed.size
     ahead.counters[:] = state.counters
     ahead.ask_ns[:n] = state.ask_ns
@@ -84,6 +85,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     ahead.cores[:, :n] = state.cores[:, :n]
     ahead.amounts[:, :n] = state.amounts[:, :n]
     ahead.facts[:] = state.facts
+    ahead.facts[f.AHEAD] = 1.0
     ahead.finish_ns[:n] = 0
     first, stop = state.part_first[state.counters[s.PART]], state.part_first[state.counters[s.PART] + 1]
     ahead.taken[first:stop] = state.taken[first:stop]
@@ -120,8 +122,13 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     ahead.counters[s.CHOOSE_NS] = s.NEVER
     status = serve(other, s.NEVER)
     state.counters[s.AHEAD_CHUNKS] += ahead.counters[s.CHUNKS] - state.counters[s.CHUNKS]
-    if status != PART_DONE:
+    if status == OVERFLOW:
         return s.NEVER
+    if status != PART_DONE:
+        # Nobody must choose around a rule that is wrong.
+        state.counters[s.RULE], state.counters[s.ANSWER] = row, ahead.counters[s.ANSWER]
+        state.counters[s.LEFT] = ahead.counters[s.LEFT]
+        return -int(status)
     end = ahead.finish_ns[0]
     for c in range(n):
         end = max(end, ahead.finish_ns[c])
@@ -129,8 +136,14 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
 
 
 @compiled()
-def prepare(state: ApplicationState, t: int) -> None:
-    """Before the request that is served next, at ``t``: tell the rule of its loop, or choose one."""
+def prepare(state: ApplicationState, t: int) -> int:
+    """Before the request that is served next, at ``t``: tell the rule of its loop, or choose one.
+
+    Returns
+    -------
+    int
+        0, or the fault of a candidate, as from ``als.serving.serve``.
+    """
     counters, rules = state.counters, state.table.rules
     phase = counters[s.PART] % state.phases.shape[0]
     row = state.phases[phase, s.PHASE_RULE]
@@ -144,12 +157,12 @@ def prepare(state: ApplicationState, t: int) -> None:
         _tell(state, rules[row, FLAGS])
         _begin_rule(state, row, memo_lo)
         counters[s.CHOOSE_NS] = s.NEVER
-        return
+        return 0
     counters[s.CHOOSE_NS] = (
         s.NEVER if rules[row, EVERY_NS] == 0 else min(t, s.NEVER - rules[row, EVERY_NS]) + rules[row, EVERY_NS]
     )
     if counters[s.LEFT] == 0:
-        return
+        return 0
     needs = 0
     for candidate in range(row + 1, row + 1 + rules[row, CANDIDATES]):
         needs |= rules[candidate, FLAGS]
@@ -161,9 +174,12 @@ def prepare(state: ApplicationState, t: int) -> None:
         able = going_on or counters[s.HOLES] == 0 or rules[candidate, FLAGS] & PLACES == 0
         if able:
             end = _predicted_ns(state, candidate, memo_lo, going_on)
+            if end < 0:
+                return -end
             if best_row < 0 or end < best_ns:
                 best_row, best_lo, best_ns = candidate, memo_lo, end
         memo_lo += memo_size(rules, candidate, n_cores)
     state.chosen[best_row] += 1
     if begins or best_row != counters[s.RULE]:
         _begin_rule(state, best_row, best_lo)
+    return 0

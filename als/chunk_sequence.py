@@ -54,9 +54,7 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
     whole("--n", n_tasks, 1, MAX_TASKS)
     whole("--cores", n_cores, 1, 2**20)
     if technique.only_cores not in (None, n_cores):
-        raise InputError(
-            f"technique {technique.name}: its parameters are for {technique.only_cores} cores, not {n_cores}"
-        )
+        raise InputError(f"technique {technique.name}: its weights are for {technique.only_cores} cores, not {n_cores}")
     facts, speed, params = np.zeros(FACTS), np.ones(n_cores), np.array(technique.params, np.float64)
     memo = np.zeros(technique.memo_size + n_cores * technique.memo_per_core)
     facts[MEAN_S] = 1.0

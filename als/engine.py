@@ -24,6 +24,7 @@ from als.serving import (
     ALL_LOST,
     ANSWER_OUT_OF_RANGE,
     CHOOSE,
+    HOPELESS,
     OVERFLOW,
     PART_DONE,
     PLACE_TAKEN,
@@ -38,6 +39,7 @@ __all__ = [
     "ALL_LOST",
     "ANSWER_OUT_OF_RANGE",
     "FINISHED",
+    "HOPELESS",
     "NEVER",
     "OVERFLOW",
     "PLACE_TAKEN",
@@ -97,7 +99,10 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     while True:
         status = serve(state, until_ns)
         if status == CHOOSE:
-            prepare(state, state.ask_ns[0])
+            fault = prepare(state, state.ask_ns[0])
+            if fault != 0:
+                status = fault
+                break
         elif status == PART_DONE and counters[s.PART] < state.part_first.size - 2:
             if counters[s.BARRIER] >= until_ns:
                 status = SUSPENDED  # what happens before the barrier happens in the old part

@@ -41,7 +41,8 @@ AWAY_NS = 23  # latest instant at which a core was sent away
 BARRIER = 24  # earliest instant at which the next part can begin
 CHOOSE_NS = 25  # at the first request from this instant on, prepare the rule, or choose one
 AHEAD_CHUNKS = 26  # chunks that were simulated to choose rules
-COUNTERS = 28
+FRUITLESS = 28  # losses in a row that put tasks back, without a task having ended in between
+COUNTERS = 29
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier

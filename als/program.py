@@ -258,7 +258,7 @@ class Program:
             if only is not None and (cores != only).any():
                 other = int((cores != only).argmax())
                 raise InputError(
-                    f"{_key(where, 'als')}: technique {loop.found_technique(where).name}: its parameters are for {only} "
+                    f"{_key(where, 'als')}: technique {loop.found_technique(where).name}: its weights are for {only} "
                     f"cores; job {job_id[other]} has {cores[other]}"
                 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from als.engine_state import KIND, LOOP, PHASE_COLUMNS, PHASE_RULE, SERIAL, whole_memo
 from als.lengths import LengthModel
-from als.lengths.contract import NEXT_LENGTH
+from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, draw_loop, fault, room
 from als.program import Loop, Program
 from als.rule_table import Rules, RuleTable
@@ -146,18 +146,22 @@ class Programs:
         rows = loops[loops[:, KIND] == LOOP, PHASE_RULE]
         return int(rows.min()) if len(rows) else 0
 
-    def memo(self, n_cores: int) -> int:
-        """How much memo a job of so many cores can need."""
-        table = self.table
-        sizes = [
-            whole_memo(table.phases[first:stop], table.rules.rules, n_cores)
-            for first, stop in table.programs[:, [_PHASE_FIRST, _PHASE_STOP]]
-        ]
-        return int(max(sizes))
+    def memo(self, place: Array, cores: Array) -> int:
+        """How much memo one of these jobs can need, whose programs and cores are given."""
+        phases, rules = self.table.phases, self.table.rules.rules
+        sizes = [0]
+        for program, widest in self._widest(place, cores):
+            first, stop = self.table.programs[program, [_PHASE_FIRST, _PHASE_STOP]]
+            sizes.append(int(whole_memo(phases[first:stop], rules, widest)))
+        return max(sizes)
 
-    def room(self, n_cores: int) -> int:
-        """Room for the tasks of a job of so many cores, hardly ever too little."""
-        return max(self._room(program, n_cores) for program in range(len(self._programs)))
+    def room(self, place: Array, cores: Array) -> int:
+        """Room for the tasks of one of these jobs, hardly ever too little."""
+        return max((self._room(program, widest) for program, widest in self._widest(place, cores)), default=1)
+
+    def _widest(self, place: Array, cores: Array) -> list[tuple[int, int]]:
+        # The programs that jobs run, and the most cores of a job that runs each.
+        return [(int(program), int(cores[place == program].max())) for program in np.unique(place)]
 
     def _room(self, place: int, n_cores: int) -> int:
         first, stop, steps, _ = (int(number) for number in self.table.programs[place])
@@ -183,13 +187,25 @@ class Programs:
                 total += tasks * program.steps
         return total
 
-    def fault(self, status: int, place: int) -> Exception:
-        """The error for an answer of :func:`draw_program` that is no number of tasks, for a job of a program."""
-        for phase in self._programs[place].loops:
-            model = phase.found_lengths()
-            if status == NO_ROOM or model.name not in ("normal", "equal"):
-                return fault(model, status)
-        return InputError("lengths: they cannot be drawn")
+    def fault(self, status: int, place: int, part_first: Array, job: str = "") -> Exception:
+        """The error for an answer of :func:`draw_program` that is no number of tasks.
+
+        Parameters
+        ----------
+        status : int
+            The answer.
+        place : int
+            The job's program.
+        part_first : ndarray
+            As :func:`draw_program` has left it.
+        job : str
+            As ``"job 17: "`` where it is known.
+        """
+        phase = self._programs[place].phases[int(part_first[0])]
+        if not isinstance(phase, Loop):
+            return InputError(f"{job}more than {MAX_TASKS_PER_JOB} tasks")
+        error = fault(phase.found_lengths(), status)
+        return type(error)(f"{job}{error}")
 
 
 def _no_technique() -> AnyTechnique:
@@ -237,7 +253,8 @@ def draw_program(
     ----------
     lengths : float64 (room,)
     part_first : int64 (parts + 1 or more,)
-        Written: where the tasks of each part begin, and after the last where they end.
+        Written: where the tasks of each part begin, and after the last where they end; if they cannot be drawn, first of
+        all the phase that is to blame.
     table : ProgramTable
     place : int
         The job's program.
@@ -268,12 +285,14 @@ def draw_program(
                 first = part_first[phase - phase_first]
                 n = part_first[phase - phase_first + 1] - first
                 if at + n > lengths.size:
+                    part_first[0] = phase - phase_first
                     return NO_ROOM
                 for k in range(n):
                     lengths[at + k] = lengths[first + k]
                 at += n
             elif table.phases[phase, KIND] == SERIAL:
                 if at == lengths.size:
+                    part_first[0] = phase - phase_first
                     return NO_ROOM
                 lengths[at] = a_core
                 at += 1
@@ -303,6 +322,7 @@ def draw_program(
                     a_core * n_cores,
                 )
                 if stop < 0:
+                    part_first[0] = phase - phase_first
                     return int(stop)
                 at = stop
             part += 1
@@ -330,7 +350,7 @@ def drawn_program(
     """
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     part_first = np.zeros(programs.most_parts + 1, np.int64)
-    size = programs.room(n_cores)
+    size = programs.room(np.array([place]), np.array([n_cores]))
     while True:
         lengths = np.empty(size)
         n = draw_program(
@@ -353,6 +373,6 @@ def drawn_program(
                 programs.table.programs[place, _PHASE_STOP] - programs.table.programs[place, _PHASE_FIRST]
             )
             return lengths[:n], np.diff(part_first[: parts + 1])
-        if n == IMPOSSIBLE or size > 2**31:
-            raise programs.fault(n, place)
-        size *= 2
+        if n == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB:
+            raise programs.fault(n, place, part_first)
+        size = min(2 * size, MAX_TASKS_PER_JOB)

@@ -27,7 +27,6 @@ import copy
 import ctypes
 import inspect
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import index
@@ -36,6 +35,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from als.techniques.contract import (
+    AHEAD,
     FACTS,
     LAST_SIZE,
     LAST_TOTAL_NS,
@@ -205,6 +205,16 @@ def _next_chunk(
         return 0
     facts_at, speed_at = np.int64(facts.ctypes.data), np.int64(speed.ctypes.data)
     key = np.int64(memo[0])
+    if facts[AHEAD] != memo[1]:
+        # What is simulated ahead must leave the job's object alone: here the memo is a copy, the object has still to be.
+        memo[1] = facts[AHEAD]
+        if key > 0:
+            key = _call_begin(
+                _begin_entry(params[_BEGIN_AT]), (key, np.int64(-1), np.int64(n_cores), facts_at, speed_at)
+            )
+            if key < 0:
+                return -1
+            memo[0] = key
     if request == 0:
         key = _call_begin(
             _begin_entry(params[_BEGIN_AT]), (key, np.int64(n_tasks), np.int64(n_cores), facts_at, speed_at)
@@ -234,6 +244,7 @@ class _Calls:
     make: Callable[[], Any]
     raised: BaseException | None = None
     jobs: dict[int, _Job] = field(default_factory=dict)
+    ahead: int = 0
     keys: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     chunk_c: Any = None
     begin_c: Any = None
@@ -245,6 +256,9 @@ class _Calls:
     def _begin_called(self, key: int, n_tasks: int, n_cores: int, facts_at: int, speed_at: int) -> int:
         what = "it cannot be made"
         try:
+            if n_tasks < 0:
+                what = "it cannot be copied"
+                return self._copied(key)
             if key == 0:
                 rule = self.make()
                 key = next(self.keys)
@@ -270,6 +284,16 @@ class _Calls:
         except BaseException as error:
             return self._failed(error, what)
         return key
+
+    def _copied(self, key: int) -> int:
+        # One copy at a time is alive: each prediction begins with the job's object as it is.
+        copied = next(self.keys)
+        job = self.jobs[key]
+        rule = copy.deepcopy(job.rule)
+        self.jobs.pop(self.ahead, None)
+        self.jobs[copied] = _Job(rule, rule.chunk, Ask(job.ask.n_tasks, job.ask.n_cores))
+        self.ahead = copied
+        return copied
 
     def _chunk_called(self) -> Callable[..., int]:
         # A closure: attributes of self would be looked up at every call.
@@ -370,7 +394,7 @@ class PythonTechnique(Technique):
         super().__init__(
             name,
             _next_chunk,
-            memo_size=1,
+            memo_size=2,
             source="the user's",
             params=(float(addresses[0]), float(addresses[1]), float(hears)),
             moments=True,
@@ -385,8 +409,3 @@ class PythonTechnique(Technique):
     def forget_all(self) -> None:
         """Let go of the objects of all jobs."""
         self.calls.jobs.clear()
-
-    def forget(self, memo: Array) -> None:
-        """Let go of the object of a job that has ended; ``memo`` is its memo."""
-        key = memo[0] if len(memo) and not math.isnan(memo[0]) else 0.0
-        self.calls.jobs.pop(int(key), None)

@@ -17,6 +17,7 @@ __all__ = [
     "ALL_LOST",
     "ANSWER_OUT_OF_RANGE",
     "CHOOSE",
+    "HOPELESS",
     "OVERFLOW",
     "PART_DONE",
     "PLACE_TAKEN",
@@ -38,6 +39,7 @@ OVERFLOW = 5  # an end at traces.time.MAX_NS, where durations saturate, or beyon
 PLACE_TAKEN = 6  # a rule that chooses its tasks chose some that were assigned, or are not of the loop
 ALL_LOST = 7  # no core is there, and none will come
 PART_DONE = 8
+HOPELESS = 10  # cores come and go too quickly for any task
 CHOOSE = 9  # the rule is to be prepared, or to be chosen
 
 _call_plain = caller(NEXT_CHUNK)
@@ -91,7 +93,8 @@ def note_end(state: ApplicationState, c: int, idle_ns: int, told: Array) -> None
     told[f.LAST_SIZE] = float(size)
     told[f.LAST_WORK_NS] = float(work)
     told[f.LAST_TOTAL_NS] = float(idle_ns - cores[s.ASKED_NS, c])
-    beyond = float(work - size * cores[s.SHIFT_NS, c])
+    state.counters[s.FRUITLESS] = 0
+    beyond = float(work) - float(size) * float(cores[s.SHIFT_NS, c])
     told[f.LAST_SQUARES] = max(0.0, state.amounts[s.SQUARES, c] - beyond * beyond / size)
 
 

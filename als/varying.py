@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from als import engine
 from als.core_speeds.state import SpeedState, factor, next_change_ns
-from als.engine_state import NOW, ApplicationState
+from als.engine_state import NOW, PRESENT, ApplicationState
 from traces.compiled import Array, compiled
 
-__all__ = ["run_varying"]
+__all__ = ["MOST_ALONE", "run_varying"]
+
+#: After so many instants at which something could have changed, and nobody was there, nobody will come.
+MOST_ALONE = 1_000_000
 
 _advance, _run_until_stop, _set_speed = engine.advance, engine.run_until_stop, engine.set_speed
-_SUSPENDED, _NEVER = engine.SUSPENDED, engine.NEVER
+_SUSPENDED, _NEVER, _ALL_LOST = engine.SUSPENDED, engine.NEVER, engine.ALL_LOST
 
 
 @compiled(borrows=True)
@@ -34,6 +37,7 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
     n = state.speed.size
     for c in range(n):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
+    alone = 0
     while True:
         now = _NEVER
         for c in range(n):
@@ -43,6 +47,9 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
         status = _advance(state, now)
         if status != _SUSPENDED:
             return int(status)
+        alone = alone + 1 if state.counters[PRESENT] == 0 else 0
+        if alone == MOST_ALONE:
+            return _ALL_LOST
         for c in range(n):
             if next_ns[c] == now:
                 gflops = base[c] * factor(speeds, state.core_number[c], now)

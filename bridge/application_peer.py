@@ -147,6 +147,8 @@ class ApplicationPeer:
     def _report(self, job: _Job) -> Iterator[Message]:
         start, state = job.start, job.application.state
         del self._jobs[start.job]
+        if not self._jobs:
+            job.application.forget_all()
         n = len(state.lengths)
         if start.records:
             for first in range(0, n, RECORDS_PER_FRAME):

@@ -78,7 +78,7 @@ class LoopOptions:
         found = technique(self.als) if isinstance(self.als, str) else self.als
         if found.only_cores not in (None, self.n_cores):
             raise InputError(
-                f"technique {found.name}: its parameters are for {found.only_cores} cores, not {self.n_cores}"
+                f"technique {found.name}: its weights are for {found.only_cores} cores, not {self.n_cores}"
             )
         object.__setattr__(self, "technique", found)
         object.__setattr__(self, "changing", core_speeds(self.speeds, self.n_cores, self.seed))

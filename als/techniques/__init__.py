@@ -36,7 +36,7 @@ from als.techniques.tfss import TFSS
 from als.techniques.tss import TSS
 from als.techniques.viss import VISS
 from als.techniques.wf import WF
-from traces.errors import InputError, PluginError
+from traces.errors import InputError, PluginError, shown
 from traces.naming import split_names, split_parameters, with_parameters
 from traces.plugins import resolve
 from traces.time import parse_duration_ns
@@ -133,6 +133,9 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     if name.startswith(PREFIX):
         return _selection(name, where)
     plain, text = split_parameters(name)
+    known, colon, rest = name.partition(":")
+    if colon and not text and known in TECHNIQUES:
+        raise InputError(f"{where}: {name}: {shown(rest)} is no parameter; allowed: key=value, separated by commas")
     found: Any = resolve("application technique", plain, TECHNIQUES, "twolevel.techniques", object, where, also)
     if not isinstance(found, Technique):
         from als.python_technique import PythonTechnique  # it needs this package's contract
@@ -147,8 +150,14 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         return found
     if found.parameters is None:
         raise InputError(f"{where}: {name}: technique {found.name} has no parameters")
-    known: Technique = with_parameters(found.parameters, text, where, "application technique").technique()
-    return known
+    try:
+        made: Technique = with_parameters(found.parameters, text, where, "application technique").technique()
+    except InputError as error:
+        # By its place where that is a line of a file; an option's technique says it all.
+        if where.startswith("--") or str(error).startswith(where):
+            raise
+        raise InputError(f"{where}: {error}") from None
+    return made
 
 
 def _selection(name: str, where: str) -> Selection:

@@ -50,6 +50,7 @@ from traces.compiled import Array, compiled, types
 from traces.errors import InputError, shown
 
 __all__ = [
+    "AHEAD",
     "FACTS",
     "FIRST",
     "LAST_SIZE",
@@ -85,7 +86,8 @@ LAST_TOTAL_NS = (
 LAST_SQUARES = 8  # sum over its tasks of (time - their mean time)², ns² (if ``learns``)
 UNIFORM = 9  # a number between 0 and 1, drawn anew for each request (if ``random``)
 FIRST = 10  # written by a technique that ``places``: the first task of the chunk, counted within the loop
-FACTS = 11
+AHEAD = 11  # 1 where the loop is only simulated ahead, to choose among techniques; else 0
+FACTS = 12
 
 _PLAIN = ("n_tasks", "n_cores", "core", "request", "remaining", "memo")
 _FULL = ("n_tasks", "n_cores", "core", "request", "remaining", "facts", "speed", "params", "memo")
@@ -136,7 +138,7 @@ class Technique:
     random : bool
         Whether it reads ``UNIFORM``.
     only_cores : int or None
-        The only number of cores that its parameters are for; None: any.
+        The only number of cores that its weights are for; None: any.
     parameters : Parameters or None
         What may be written behind its name; None: nothing.
     """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from als.application import application_fault
-from als.lengths.draw import IMPOSSIBLE
+from als.lengths.contract import MAX_TASKS_PER_JOB
+from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.metrics import LOOP_METRICS
 from bls import engine
 from bls.batch_state import NUMBER, ORIGIN
@@ -58,8 +59,13 @@ def run_inline(
         )
         programs.rules.forget_all()  # applications run to their ends within drive()
         watch(simulator.ended, simulator.now_ns)
-        if status == kernel.LENGTHS_FULL:
+        if status == kernel.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
             inline = kernel.with_room(inline)
+        elif status in (kernel.LENGTHS_FULL, kernel.LENGTHS_FAULT):
+            row = int(inline.cursor[kernel.FAULT_JOB])
+            place = int(scenario.program[simulator.state.jobs[ORIGIN, row]])
+            drawing = NO_ROOM if status == kernel.LENGTHS_FULL else IMPOSSIBLE
+            raise programs.fault(drawing, place, inline.part_first, f"job {int(simulator.state.jobs[NUMBER, row])}: ")
         elif status == kernel.LEDGER_FULL:
             inline, lengths = _grown(inline, lengths)
         elif status == kernel.ROWS_SHORT:
@@ -68,9 +74,6 @@ def run_inline(
             job = int(simulator.state.jobs[NUMBER, inline.cursor[kernel.FAULT_JOB]])
             status = int(inline.cursor[kernel.FAULT_STATUS])
             raise application_fault(status, inline.application, programs.rules, f"job {job}: ")
-        elif status == kernel.LENGTHS_FAULT:
-            origin = simulator.state.jobs[ORIGIN, inline.cursor[kernel.FAULT_JOB]]
-            raise programs.fault(IMPOSSIBLE, int(scenario.program[origin]))
         elif simulator.settle(status) and status == engine.DONE:
             break
     inline = kernel.with_rows(inline, simulator.rows)

@@ -16,6 +16,7 @@ from als import engine as application
 from als import engine_state as app
 from als import varying
 from als.core_speeds.state import SpeedState, factor
+from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.metrics import LOOP_METRICS, measure
 from als.program_table import Programs, ProgramTable, draw_program
@@ -159,6 +160,7 @@ def _run_application(
         inline.core_gflop[origin],
     )
     if n == NO_ROOM:
+        inline.cursor[FAULT_JOB] = job
         return LENGTHS_FULL
     if n == IMPOSSIBLE:
         inline.cursor[FAULT_JOB] = job
@@ -300,7 +302,7 @@ def new_inline_state(
     """The inline state for these jobs, and the array of the records' task lengths."""
     n = len(cores)
     widest = int(cores.max()) if n else 1
-    room = programs.room(widest)
+    room = programs.room(program, cores)
     expected = programs.expected_tasks(program, cores)
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
@@ -312,7 +314,7 @@ def new_inline_state(
         np.empty(widest),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
-        memo=programs.memo(widest),
+        memo=programs.memo(program, cores),
         keep_tasks=False,
         selects=programs.rules.selects,
     )
@@ -351,9 +353,9 @@ def new_inline_state(
 
 
 def with_room(inline: InlineState) -> InlineState:
-    """The same with room for twice as many tasks of one job."""
+    """The same with room for twice as many tasks of one job, up to ``MAX_TASKS_PER_JOB``."""
     work = inline.application
-    more = 2 * len(work.lengths)
+    more = min(2 * len(work.lengths), MAX_TASKS_PER_JOB)
     ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead
     grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
     return inline._replace(application=grown)

@@ -22,6 +22,7 @@ from als.metrics import LOOP_METRICS, measure
 from als.program import Loop, Program, absolute_name
 from als.program_table import drawn_program
 from als.techniques import AnyTechnique
+from als.varying import MOST_ALONE
 from bls import engine
 from bls.batch_state import N_ROWS, ORIGIN, START
 from bls.simulator import BatchSimulator
@@ -187,6 +188,7 @@ class _Drive:
         self._core_gflop = core_gflop(scenario)
         self._core_speed = scenario.platform.core_speed_gflops
         self._done: dict[int, _Done] = {}
+        self._alone: dict[int, int] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Applications] | None = None
 
@@ -357,6 +359,13 @@ class _Drive:
         horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self._start_ns(row)), MAX_NS)
         found = speeds.changes(numbers, base, from_ns, horizon_ns, MAX_CHANGES // len(numbers))
         changes = tuple(Change(at_ns=at_ns, core=core, speed_gflops=gflops) for at_ns, core, gflops in found.changes)
+        # Where nobody is there, and nobody comes in all that time, nobody will: as als.varying has it.
+        if found.changes or self._speed(numbers, from_ns).any():
+            self._alone.pop(row, None)
+        elif found.complete_ns < horizon_ns:
+            self._alone[row] = self._alone.get(row, 0) + MAX_CHANGES // len(numbers)
+            if self._alone[row] >= MOST_ALONE:
+                return Ahead()
         next_ns = np.empty(len(numbers), np.int64)
         fill_next_ns(speeds.state, numbers, found.complete_ns, next_ns)
         return Ahead(changes, None if next_ns.min() == NEVER else found.complete_ns + 1)

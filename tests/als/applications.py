@@ -161,7 +161,7 @@ class Scenario:
                 raise
             return "tasks left"
         except InputError as error:
-            if "all of its cores are lost" not in str(error):
+            if "all cores are lost" not in str(error):
                 raise
             return "all lost"
         assert application.finished

@@ -406,6 +406,6 @@ def test_weights_are_for_one_number_of_cores() -> None:
     found = WfParameters(weights="1.6/0.8/0.8/0.8").technique()
     assert found.only_cores == 4
     assert TECHNIQUES["wf"].only_cores is None
-    with pytest.raises(InputError, match="technique wf: its parameters are for 4 cores, not 5"):
+    with pytest.raises(InputError, match="technique wf: its weights are for 4 cores, not 5"):
         chunk_sequence(found, 10, 5)
     assert WfParameters(weights="1.0000001/1/1/1").technique().only_cores == 4

@@ -8,6 +8,8 @@ from applications import ran
 from reference.application import Ran
 
 from als.application import Application
+from als.changes import MOST_FRUITLESS
+from als.engine_state import FRUITLESS
 from als.techniques import TECHNIQUES
 from traces.errors import InputError
 
@@ -197,7 +199,7 @@ def test_nobody_is_there_and_nobody_comes() -> None:
     application = Application([TEN] * 3, [1.0], SS)
     application.advance(15)
     application.set_speed(0.0)
-    with pytest.raises(InputError, match="all of its cores are lost, with 2 tasks left"):
+    with pytest.raises(InputError, match="all cores are lost, with 2 tasks left"):
         application.advance()
 
 
@@ -221,3 +223,34 @@ def test_a_learning_technique_does_not_hear_of_a_chunk_that_was_lost() -> None:
     assert application.advance()
     assert np.bincount(application.state.chunk).tolist() == [4, 0, 3, 3, 2, 2, 2]
     assert cores(application) == [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0]
+
+
+def test_cores_that_never_stay_for_a_task_are_an_error() -> None:
+    """A task of 10 ns, and a core that is there for 5 ns at a time."""
+    application = Application([TEN], [1.0], SS)
+    application.state.counters[FRUITLESS] = MOST_FRUITLESS - 3  # so many times it was so
+    for now in (5, 9):
+        application.advance(now)
+        application.set_speed(0.0, 0)
+        application.set_speed(1.0, 0)
+    application.advance(13)
+    with pytest.raises(InputError) as caught:
+        application.set_speed(0.0, 0)
+    said = (
+        "the application: 1 tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
+    )
+    assert str(caught.value) == said
+
+
+def test_a_task_that_ends_in_between_is_a_reason_to_go_on() -> None:
+    application = Application([TEN / 10, TEN] * 3, [1.0], TECHNIQUES["static"])
+    lost = 0
+    while not application.finished and lost < 100:
+        now = application.now_ns
+        if application.advance(now + 11):
+            break
+        application.set_speed(0.0, 0)
+        lost += 1
+        application.set_speed(1.0, 0)
+    assert application.finished
+    assert application.state.counters[FRUITLESS] == 0

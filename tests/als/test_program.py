@@ -187,9 +187,7 @@ def test_jobs_that_cannot_run_a_program() -> None:
     Program.plain("ss", "", MAX_TASKS_PER_JOB).check(cores[:0], job_id[:0])
     four = Program.plain(Technique("weighted", one_task, only_cores=4))
     four.check(cores[:1], job_id[:1])
-    with pytest.raises(
-        InputError, match=r"x\.als: technique weighted: its parameters are for 4 cores; job 12 has 1000"
-    ):
+    with pytest.raises(InputError, match=r"x\.als: technique weighted: its weights are for 4 cores; job 12 has 1000"):
         four.check(cores, job_id, "x")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
-from als.techniques import TECHNIQUES, technique
+from als.python_technique import Ask, PythonTechnique
+from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
+from traces.errors import PluginError
 
 NS = 1e-9  # GFLOP: one nanosecond at 1 GFLOP/s
 
@@ -130,3 +133,54 @@ def test_it_is_as_good_as_the_best_where_nothing_changes(scenario: Scenario, nam
     assert ran(chooser).tasks == ran(alone[best]).tasks
     assert chooser.ahead_chunks == sum(one.chunks for one in alone)
     assert chooser.chunks == alone[best].chunks
+
+
+class Growing:
+    """Each chunk is one task more than the one before, over all time steps: it remembers."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def chunk(self, ask: Ask) -> int:
+        self.size += 1
+        return min(self.size, ask.remaining)
+
+
+def _sizes(application: Application) -> list[int]:
+    assert application.advance()
+    chunk = application.state.chunk
+    return [int((chunk == k).sum()) for k in range(application.chunks)]
+
+
+@pytest.mark.parametrize(("steps", "every_ns"), [(1, 0), (2, 0), (1, 30), (3, 7)])
+def test_what_is_simulated_ahead_leaves_a_rule_in_python_alone(steps: int, every_ns: int) -> None:
+    """It wins every time over one that takes a task for twenty times as long to hand out."""
+    given = {"lengths_gflop": [NS * 4] * 40 * steps, "core_speed_gflops": [1.0, 1.0], "part_tasks": [40] * steps}
+    alone = Application(phases=[PythonTechnique(Growing)], overhead_ns=50, **given)
+    selection = Selection((PythonTechnique(Growing), TECHNIQUES["ss"]), every_ns)
+    choosing = Application(phases=[selection], overhead_ns=50, **given)
+    assert _sizes(choosing) == _sizes(alone)
+    assert choosing.chosen["Growing"] >= steps
+    assert choosing.end_ns == alone.end_ns
+
+
+def test_a_candidate_at_fault_is_not_chosen_around() -> None:
+    class Wrong:
+        def chunk(self, ask: Ask) -> int:
+            return 0
+
+    application = Application([NS] * 9, [1.0, 1.0], Selection((TECHNIQUES["gss"], PythonTechnique(Wrong))))
+    with pytest.raises(PluginError, match=r"^technique Wrong: chunk\(\) gave 0; allowed: 1 to 9, the tasks left$"):
+        application.advance()
+
+
+@technique_kernel
+def _one_each(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    return 1 if request < n_cores else 0
+
+
+def test_nor_is_one_that_leaves_tasks() -> None:
+    mine = Technique("mine", _one_each)
+    application = Application([NS] * 9, [1.0, 1.0], Selection((mine, TECHNIQUES["gss"])))
+    with pytest.raises(PluginError, match="technique mine sent every core away with tasks left, 7 of them"):
+        application.advance()

@@ -319,7 +319,7 @@ def test_a_serial_part_at_the_end_of_a_core_far_away_has_no_messages() -> None:
 def test_cores_that_never_come() -> None:
     (failed,) = Played().answers(start(core_speed_gflops=pack_float64([0.0, 0.0, 0.0])))
     assert isinstance(failed, Failed)
-    assert (failed.blame, failed.reason.split(",")[0]) == ("user", "all of its cores are lost")
+    assert (failed.blame, failed.reason.split(",")[0]) == ("user", "all cores are lost")
 
 
 def test_a_program_that_is_none() -> None:

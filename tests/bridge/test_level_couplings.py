@@ -223,7 +223,7 @@ def test_a_job_all_of_whose_cores_are_lost(coupling: str) -> None:
     workload = Workload.from_jobs([(8, 0, 2, 2, 2), (17, 0, 9, 3, 9)])
     level = ApplicationLevel(speeds=("lost:cores=2-255,at=3s", "noise:period=1s,sigma=0.1"))
     with pytest.raises(
-        InputError, match=r"^job 17: .*all of its cores are lost, with 3 tasks left; allowed: cores that come back"
+        InputError, match=r"^job 17: .*all cores are lost, with 3 tasks left; allowed: cores that come back"
     ):
         bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1)
 
@@ -281,3 +281,23 @@ def assert_same(result: bridge.Result, expected: bridge.Result) -> None:
     for name in expected.tasks:
         assert result.tasks[name].equals(expected.tasks[name]), name
     assert result.coupling["retries"] == 0
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+def test_a_job_whose_cores_never_come_ends_in_an_error(coupling: str, tmp_path: Path) -> None:
+    path = tmp_path / "never.csv"
+    path.write_text("time_s,core,factor\n0,0,0\n0,1,0\n")
+    workload = Workload.from_jobs([(8, 0, 2, 2, 2)])
+    level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
+    with pytest.raises(InputError, match=r"^job 8: .*all cores are lost, with 2 tasks left"):
+        bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1)
+
+
+def test_a_wide_job_makes_no_room_for_another_s_program(tmp_path: Path) -> None:
+    """Ten million tasks on a core: on the wide job's cores they would need hundreds of gigabytes."""
+    path = tmp_path / "apps.toml"
+    path.write_text('[[application]]\nname = "long"\nmatch = { cores = "1" }\nsteps = 1000\ntasks_per_core = 100\n')
+    workload = Workload.from_jobs([(8, 0, 2, 1, 2), (9, 0, 2, 256, 2)])
+    result = bridge.simulate(workload, als="gss", level=ApplicationLevel(applications=path), keep_tasks=False)
+    assert result.jobs.tasks.tolist() == [100_000, 256]
+    assert result.jobs.application.tolist() == ["long", "default"]

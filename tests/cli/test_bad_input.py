@@ -316,9 +316,9 @@ def test_techniques_that_cannot_be(shop: Path, als: str, said: str) -> None:
 
 
 def test_weights_are_for_jobs_of_so_many_cores(shop: Path) -> None:
-    refused(shop, (*RUN, "--als", "wf:weights=1/1/1"), "technique wf: its parameters are for 3 cores; job 1 has 1")
-    refused(shop, (*LOOP, "--als", "wf:weights=1/1/1"), "technique wf: its parameters are for 3 cores, not 4")
-    said = "weights.toml: application[0].als: technique wf: its parameters are for 2 cores; job "
+    refused(shop, (*RUN, "--als", "wf:weights=1/1/1"), "technique wf: its weights are for 3 cores; job 1 has 1")
+    refused(shop, (*LOOP, "--als", "wf:weights=1/1/1"), "technique wf: its weights are for 3 cores, not 4")
+    said = "weights.toml: application[0].als: technique wf: its weights are for 2 cores; job "
     refused(shop, ("run", "sample", "--out", "out", "--applications", "weights.toml"), said)
 
 
@@ -414,7 +414,7 @@ def test_techniques_of_the_users_that_fail_are_named(shop: Path, name: str, said
         ("--n 0 --cores 4 --out out", "--n: 0 is out of range; allowed: 1 to "),
         ("--n 9 --cores 0 --out out", "--cores: 0 is out of range; allowed: 1 to "),
         ("--chunks --n 0 --cores 4 --als gss", "--n: 0 is out of range"),
-        ("--chunks --n 9 --cores 4 --als wf:weights=1/1", "technique wf: its parameters are for 2 cores, not 4"),
+        ("--chunks --n 9 --cores 4 --als wf:weights=1/1", "technique wf: its weights are for 2 cores, not 4"),
         ("--chunks --n 9 --cores 4 --als select:gss,fac", "chooses among techniques"),
     ],
 )

@@ -267,7 +267,10 @@ WRONG = [
     (["--chunks", "--n", 5], "--cores: missing"),
     (["--chunks", "--n", 5, "--cores", 0], "--cores: 0 is out of range"),
     (["--chunks", "--n", 5, "--cores", 2, "--out", "r"], "--out: not with --chunks"),
+    (["--chunks", "--n", 5, "--cores", 2, "--overhead", 5], "--overhead: not with --chunks"),
+    (["--chunks", "--n", 5, "--cores", 2, "--core-speed", "2,1"], "--core-speed"),
     (["--chunks", "l.txt", "--n", 5, "--cores", 2], "LENGTHS.txt: not with --chunks"),
+    (["--chunks", "--n", 5, "--cores", 2, "--als", "fac-mu-sigma:mu"], "--als: fac-mu-sigma:mu: 'mu' is no parameter"),
     (["--chunks", "--n", 5, "--cores", 2, "--als", "nope"], "--als: unknown application technique"),
 ]
 
