@@ -236,9 +236,7 @@ def test_cores_that_never_stay_for_a_task_are_an_error() -> None:
     application.advance(13)
     with pytest.raises(InputError) as caught:
         application.set_speed(0.0, 0)
-    said = (
-        "the application: 1 tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
-    )
+    said = "1 tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
     assert str(caught.value) == said
 
 
