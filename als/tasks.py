@@ -9,20 +9,16 @@ number varies a little. With variation 0 there are exactly P·K tasks of the mea
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass
-
-import numpy as np
 
 from als.lengths import lengths as length_model
 from als.lengths.contract import MAX_COV, MAX_TASKS_PER_JOB, LengthModel
 from als.lengths.draw import drawn
-from als.streams import TASK_LENGTHS, fill_round_keys, fill_words, normal_from_word
-from traces.compiled import Array, compiled
+from traces.compiled import Array
 from traces.errors import InputError
 from traces.ranges import real, whole
 
-__all__ = ["MAX_TASKS_PER_JOB", "MAX_VARIATION", "TaskModel", "draw_lengths", "drawn_lengths", "expected_tasks"]
+__all__ = ["MAX_TASKS_PER_JOB", "MAX_VARIATION", "TaskModel", "drawn_lengths"]
 
 #: Largest task variation factor Υ that is accepted; the paper studies 0 to 0.25.
 MAX_VARIATION = MAX_COV
@@ -122,66 +118,3 @@ def drawn_lengths(seed: int, job: int, n: int, mean_gflop: float, variation: flo
         L/(P·K), the standard deviation over it, and L.
     """
     return drawn(_normal(variation), seed, job, n, mean_gflop, total_gflop)
-
-
-@compiled()
-def expected_tasks(n: int, variation: float) -> int:
-    """Room for a job's tasks that is hardly ever too little: their mean number ``n`` and eight standard deviations."""
-    return int(n + 8.0 * variation * math.sqrt(float(n)) + 8.0)
-
-
-@compiled()
-def draw_lengths(
-    lengths: Array,
-    keys: Array,
-    seed: np.uint64,
-    job: int,
-    n: int,
-    mean_gflop: float,
-    variation: float,
-    total_gflop: float,
-) -> int:
-    """Draw a job's task lengths into ``lengths``; returns their number, or -1 if there is not enough room.
-
-    Parameters
-    ----------
-    lengths : float64 (room,)
-        Filled from the start.
-    keys : uint64 (20,)
-        Work space.
-    seed, job : int
-        Key of the stream.
-    n : int
-        Number of tasks where variation is 0: P·K.
-    mean_gflop : float
-        Mean length L/(P·K). It is given, and not L/n, since a caller has L/P without rounding: a task of the mean length
-        then takes the recorded run time to the nanosecond.
-    variation : float
-        Standard deviation over mean.
-    total_gflop : float
-        L, which the sum of the lengths reaches with the last task.
-    """
-    if variation == 0.0:
-        if n > lengths.size:
-            return -1
-        lengths[:n] = mean_gflop
-        return n
-    deviation = variation * mean_gflop
-    words = np.empty(4, np.uint64)
-    fill_round_keys(keys, seed, np.uint64(job))
-    reached = 0.0
-    drawn = 0
-    block = 0
-    while True:
-        fill_words(words, keys, block, TASK_LENGTHS)
-        block += 1
-        for i in range(4):
-            length = mean_gflop + deviation * normal_from_word(words[i])
-            if length > 0.0:
-                if drawn == lengths.size:
-                    return -1
-                lengths[drawn] = length
-                drawn += 1
-                reached += length
-                if reached >= total_gflop:
-                    return drawn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from als.application import MAX_LATENCY_NS
 from bridge.application_map import ApplicationMap, load_application_map
 from traces.errors import one_of
 from traces.ranges import whole
@@ -13,9 +14,6 @@ __all__ = ["ASSIGNMENTS", "ApplicationLevel"]
 
 #: Who calculates chunks: each core for itself, or a master one request after another.
 ASSIGNMENTS = ("distributed", "master")
-
-#: Longest time that a message may take, ns.
-_MAX_LATENCY_NS = 10**12
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class ApplicationLevel:
     speeds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "latency_ns", whole("--latency", self.latency_ns, 0, _MAX_LATENCY_NS))
+        object.__setattr__(self, "latency_ns", whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS))
         if self.assignment not in ASSIGNMENTS:
             raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
         object.__setattr__(self, "speeds", tuple(self.speeds))

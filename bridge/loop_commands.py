@@ -73,7 +73,8 @@ def loop_command(
 
     Or, with --chunks, print the sizes of a technique's chunks on one line.
     """
-    from bridge.loop_options import ASSIGNMENTS, LoopOptions
+    from bridge.application_level import ASSIGNMENTS
+    from bridge.loop_options import LoopOptions
     from bridge.loop_run import simulate_loop
     from bridge.results_directory import check_target, fresh_directory
     from traces.errors import InputError

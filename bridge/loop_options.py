@@ -10,15 +10,13 @@ import numpy as np
 from als.application import MAX_LATENCY_NS
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.techniques import AnyTechnique, technique
+from bridge.application_level import ASSIGNMENTS
 from traces.compiled import Array
 from traces.errors import InputError, one_of
 from traces.ranges import real, whole
 from traces.time import MAX_NS
 
-__all__ = ["ASSIGNMENTS", "MAX_CORES", "MAX_STEPS", "MAX_TASKS", "LoopOptions"]
-
-#: Who calculates a chunk: each core by itself, or a master that serves one request after another.
-ASSIGNMENTS = ("distributed", "master")
+__all__ = ["MAX_CORES", "MAX_STEPS", "MAX_TASKS", "LoopOptions"]
 
 #: A loop has no more cores, time steps, and tasks of all steps, than this.
 MAX_CORES, MAX_STEPS, MAX_TASKS = 2**20, 10_000, 100_000_000

@@ -263,7 +263,9 @@ class Result:
     def _level(self) -> list[tuple[str, str]]:
         # What was chosen for the application level, where it was.
         level, overhead_ns = self.scenario.options.level, self.scenario.options.overhead_ns
-        rows = []
+        rows: list[tuple[str, str]] = []
+        if self.scenario.technique is None:
+            return rows  # nothing of it took part
         if level.lengths:
             rows.append(("task lengths", level.lengths))
         if level.map is not None:

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import drawing
 
-from als.tasks import MAX_TASKS_PER_JOB, TaskModel, draw_lengths, drawn_lengths, expected_tasks
+from als.lengths import lengths as length_model
+from als.lengths.draw import room
+from als.tasks import MAX_TASKS_PER_JOB, TaskModel, drawn_lengths
 from traces.errors import InputError
 
 numbers = st.sampled_from((0, 1, 2**62, 2**64 - 1)) | st.integers(0, 2**64 - 1)
@@ -65,21 +67,10 @@ def test_the_mean_and_the_spread_are_those_asked_for() -> None:
     assert abs(len(lengths) - 100_000) < 1000
 
 
-def test_too_little_room_is_no_shorter_job() -> None:
-    keys = np.empty(20, np.uint64)
-    whole = drawn_lengths(1, 2, 10, 1.0, 0.5, 10.0)
-    for room in range(len(whole)):
-        assert draw_lengths(np.empty(room), keys, np.uint64(1), 2, 10, 1.0, 0.5, 10.0) == -1
-    exact = np.empty(len(whole))
-    assert draw_lengths(exact, keys, np.uint64(1), 2, 10, 1.0, 0.5, 10.0) == len(whole)
-    assert exact.tolist() == whole.tolist()
-    assert draw_lengths(np.empty(9), keys, np.uint64(1), 2, 10, 1.0, 0.0, 10.0) == -1
-
-
 def test_more_tasks_than_there_was_room_for() -> None:
     # A sum far above n times the mean cannot be foreseen by the room; the lengths are drawn again with more.
     lengths = drawn_lengths(3, 4, 1, 1.0, 0.5, 500.0)
-    assert len(lengths) > expected_tasks(1, 0.5)
+    assert len(lengths) > room(length_model("normal", variation=0.5), 1)
     assert math.fsum(lengths[:-1]) < 500.0 <= math.fsum(lengths)
 
 
