@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from applications import ran
@@ -10,7 +12,8 @@ from reference.application import Ran
 from als.application import Application
 from als.changes import MOST_FRUITLESS
 from als.engine_state import FRUITLESS
-from als.techniques import TECHNIQUES
+from als.techniques import TECHNIQUES, Technique, technique_kernel
+from als.techniques.contract import FIRST
 from traces.errors import InputError
 
 SS, STATIC, GSS, STEAL = (TECHNIQUES[name] for name in ("ss", "static", "gss", "static-steal"))
@@ -240,15 +243,44 @@ def test_cores_that_never_stay_for_a_task_are_an_error() -> None:
     assert str(caught.value) == said
 
 
-def test_a_task_that_ends_in_between_is_a_reason_to_go_on() -> None:
-    application = Application([TEN / 10, TEN] * 3, [1.0], TECHNIQUES["static"])
-    lost = 0
-    while not application.finished and lost < 100:
-        now = application.now_ns
-        if application.advance(now + 11):
-            break
-        application.set_speed(0.0, 0)
-        lost += 1
-        application.set_speed(1.0, 0)
-    assert application.finished
-    assert application.state.counters[FRUITLESS] == 0
+@pytest.mark.parametrize("technique", [STATIC, SS], ids=["within a chunk", "as a chunk"])
+def test_a_task_that_ends_in_between_is_a_reason_to_go_on(technique: Technique) -> None:
+    application = Application([TEN] * 3, [1.0], technique)
+    application.state.counters[FRUITLESS] = MOST_FRUITLESS - 1
+    application.advance(15)
+    application.set_speed(0.0, 0)
+    assert application.state.counters[FRUITLESS] == 1
+    application.set_speed(1.0, 0)
+    assert application.advance()
+    assert starts(application) == [0, 15, 25]
+
+
+def test_what_is_put_back_is_not_taken_for_what_a_rule_has_still_to_place() -> None:
+    """Core 1 is lost with task 4 of its own: core 0 does that next, then its own, then what it can steal."""
+    application = Application([TEN] * 8, [1.0, 1.0], STEAL)
+    application.advance(5)
+    application.set_speed(0.0, 1)
+    assert application.advance()
+    assert cores(application) == [0] * 8
+    assert starts(application)[:5] == [0, 20, 30, 40, 10]
+    assert sorted(starts(application)) == list(range(0, 80, 10))
+
+
+@technique_kernel
+def _own_half(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    if memo[core] > 0.0:
+        return 0
+    memo[core] = 1.0
+    facts[FIRST] = float(core * (n_tasks // n_cores))
+    return n_tasks // n_cores
+
+
+def test_what_a_rule_places_for_nobody_else_is_handed_out_all_the_same() -> None:
+    """Each core has its half and steals nothing; core 1 never comes."""
+    mine = Technique("halves", _own_half, memo_per_core=1, places=True)
+    application = Application([TEN] * 6, [1.0, 0.0], mine)
+    assert application.advance()
+    assert starts(application) == [0, 10, 20, 30, 40, 50]
+    assert application.chunks == 2

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from als.program import MAX_PHASES, Loop, Program, Serial, program_of
+from als.program_table import Programs
 from als.tasks import MAX_TASKS_PER_JOB
 from als.techniques import TECHNIQUES, Technique, technique_kernel
 from traces.errors import InputError, PluginError
@@ -293,3 +294,12 @@ def test_json_is_plain() -> None:
         "steps": 3,
         "redraw": False,
     }
+
+
+def test_room_is_made_for_each_program_on_the_cores_that_run_it() -> None:
+    """The program of many tasks a core runs on one core only: not on the 4,096 of another's job."""
+    programs = Programs((Program.plain("ss", "equal", 1000), Program.plain("awf-c", "equal")), 0.0)
+    place, cores = np.array([0, 1, 0]), np.array([1, 4096, 2])
+    assert programs.room(place, cores) == 4096
+    assert programs.room(place[:1], cores[:1]) == 1000
+    assert programs.memo(place[:1], cores[:1]) < 10 < programs.memo(place, cores)

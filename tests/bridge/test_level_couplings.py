@@ -291,13 +291,3 @@ def test_a_job_whose_cores_never_come_ends_in_an_error(coupling: str, tmp_path: 
     level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
     with pytest.raises(InputError, match=r"^job 8: .*all cores are lost, with 2 tasks left"):
         bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1)
-
-
-def test_a_wide_job_makes_no_room_for_another_s_program(tmp_path: Path) -> None:
-    """Ten million tasks on a core: on the wide job's cores they would need hundreds of gigabytes."""
-    path = tmp_path / "apps.toml"
-    path.write_text('[[application]]\nname = "long"\nmatch = { cores = "1" }\nsteps = 1000\ntasks_per_core = 100\n')
-    workload = Workload.from_jobs([(8, 0, 2, 1, 2), (9, 0, 2, 256, 2)])
-    result = bridge.simulate(workload, als="gss", level=ApplicationLevel(applications=path), keep_tasks=False)
-    assert result.jobs.tasks.tolist() == [100_000, 256]
-    assert result.jobs.application.tolist() == ["long", "default"]
