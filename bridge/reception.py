@@ -105,8 +105,13 @@ class Reception:
     async def close(self) -> None:
         """Let nobody in any more, and part with everybody."""
         if self._server is not None:
+            loop = asyncio.get_running_loop()
+            for listening in self._server.sockets:
+                loop.remove_reader(listening)
+            # Who was accepted just now still comes; once the server is closed, asyncio of Python 3.11 would drop it unclosed.
+            await _settle()
             self._server.close()
-            await _settle()  # who was let in by the kernel just now still comes
+            await _settle()
         while tasks := list(self._connections):
             for connection in self._connections.values():
                 connection.abort()
