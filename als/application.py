@@ -92,9 +92,9 @@ class Application:
     ) -> None:
         lengths = np.asarray(lengths_gflop, np.float64)
         speed = np.asarray(core_speed_gflops, np.float64)
-        if lengths.ndim != 1 or len(lengths) == 0 or not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        if lengths.ndim != 1 or len(lengths) == 0 or not (lengths.min() > 0 and lengths.max() < math.inf):
             raise InputError("lengths_gflop: allowed: at least one number, all finite and above 0")
-        if speed.ndim != 1 or len(speed) == 0 or not (np.isfinite(speed).all() and (speed >= 0).all()):
+        if speed.ndim != 1 or len(speed) == 0 or not (speed.min() >= 0 and speed.max() < math.inf):
             raise InputError("core_speed_gflops: allowed: at least one number, all finite and none below 0")
         whole("start_ns", start_ns, 0, MAX_NS)
         whole("overhead_ns", overhead_ns, 0, MAX_NS)

@@ -248,6 +248,8 @@ class _Drive:
         return chosen
 
     def _check_chosen(self, row: int, outcome: Outcome) -> None:
+        if not outcome.chosen:
+            return
         origin, rules = self._origin(row), self._programs.rules
         first = self._programs.rule_first(int(self._scenario.program[origin]))
         most = len(rules.names) - first if rules.selects else 0
