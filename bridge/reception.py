@@ -86,16 +86,21 @@ class Reception:
 
     async def open(self, socket: str) -> str:
         """Listen on a ``unix`` or ``tcp`` socket; returns the address, as ``PROTOCOL.md`` writes it."""
+        # In two steps: asyncio lets go of the loop once it serves, and who is cancelled there would never see the server.
         if socket == "tcp":
             self._server = await asyncio.start_server(
-                self._connected, "127.0.0.1", 0, limit=READ_AT_MOST, backlog=_BACKLOG
+                self._connected, "127.0.0.1", 0, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
             )
+            await self._server.start_serving()
             return f"tcp:127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         self._folder = Path(tempfile.mkdtemp(prefix="twolevel-"))  # only its owner may enter it
         path = str(self._folder / "bridge")
         if len(os.fsencode(path)) > _UNIX_PATH:
             raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
-        self._server = await asyncio.start_unix_server(self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG)
+        self._server = await asyncio.start_unix_server(
+            self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
+        )
+        await self._server.start_serving()
         return f"unix:{path}"
 
     def fall_silent(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import logging
 import secrets
 import socket
@@ -198,3 +200,27 @@ def test_one_of_ours_that_comes_when_all_is_done_is_no_stranger(caplog: pytest.L
     refused, answer = asyncio.run(visited())
     assert (refused, caplog.text) == (0, "")
     assert b"the run is over" in answer
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_an_opening_that_is_cancelled_leaves_no_socket(kind: str, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost: list[str] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda found: lost.append(str(found.exc_value)))
+
+    async def visited() -> None:
+        async def serve(hello: Hello, connection: Connection) -> None:
+            raise AssertionError("nobody was let in")
+
+        reception = Reception(TOKEN, lambda hello: None, serve)
+        opening = asyncio.create_task(reception.open(kind))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        opening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await opening
+        await reception.close()
+
+    asyncio.run(visited())
+    gc.collect()
+    assert lost == []
