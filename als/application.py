@@ -13,8 +13,9 @@ from als import engine_state as s
 from als.rule_table import Rules
 from als.streams import fill_round_keys
 from als.techniques import TECHNIQUES, AnyTechnique
-from traces.compiled import Array
+from traces.compiled import Array, own
 from traces.errors import InputError, PluginError, shown
+from traces.extremes import extremes
 from traces.ranges import whole
 from traces.time import MAX_NS
 
@@ -22,6 +23,9 @@ __all__ = ["Application", "application_fault"]
 
 #: Longest time that a message may take, ns.
 MAX_LATENCY_NS = 10**12
+
+#: What no number is within.
+_NONE = (math.nan, math.nan)
 
 
 class Application:
@@ -90,24 +94,26 @@ class Application:
         seed: int = 0,
         job: int = 0,
     ) -> None:
-        lengths = np.asarray(lengths_gflop, np.float64)
-        speed = np.asarray(core_speed_gflops, np.float64)
-        if lengths.ndim != 1 or len(lengths) == 0 or not (lengths.min() > 0 and lengths.max() < math.inf):
+        lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
+        lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
+        if not 0 < lowest <= highest < math.inf:
             raise InputError("lengths_gflop: allowed: at least one number, all finite and above 0")
-        if speed.ndim != 1 or len(speed) == 0 or not (speed.min() >= 0 and speed.max() < math.inf):
+        lowest, highest = extremes(speed) if speed.ndim == 1 and speed.size else _NONE
+        if not 0 <= lowest <= highest < math.inf:
             raise InputError("core_speed_gflops: allowed: at least one number, all finite and none below 0")
         whole("start_ns", start_ns, 0, MAX_NS)
         whole("overhead_ns", overhead_ns, 0, MAX_NS)
-        messages = np.zeros(len(speed), np.int64) if latency_ns is None else np.asarray(latency_ns, np.int64)
-        if messages.shape != speed.shape or messages.min() < 0 or messages.max() > MAX_LATENCY_NS:
-            raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
+        messages = np.zeros(len(speed), np.int64)
+        if latency_ns is not None:
+            messages = own(latency_ns, np.int64)
+            lowest, highest = extremes(messages) if messages.shape == speed.shape else _NONE
+            if not 0 <= lowest <= highest <= MAX_LATENCY_NS:
+                raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
         kinds = (technique,) if phases is None else tuple(phases)
-        part_first = _part_first(kinds, (len(lengths),) if part_tasks is None else part_tasks, len(lengths), len(speed))
-        self._rules = _rules(tuple(kind for kind in kinds if kind is not None))
-        rows = iter(self._rules.row)
-        columns = np.array([[s.SERIAL, 0] if kind is None else [s.LOOP, next(rows)] for kind in kinds], np.int64)
+        part_first = _part_first(kinds, part_tasks, len(lengths), len(speed))
+        self._rules, columns = _rules(kinds)
         self.state = s.new_state(
             lengths,
             part_first,
@@ -151,7 +157,7 @@ class Application:
     @property
     def length_gflop(self) -> float:
         """Sum of the task lengths, in task order."""
-        return float(np.cumsum(self.state.lengths)[-1])  # one after another, as everywhere
+        return float(self.state.lengths.cumsum()[-1])  # one after another, as everywhere
 
     @property
     def chunks(self) -> int:
@@ -239,21 +245,28 @@ class Application:
 
 
 @functools.lru_cache(maxsize=64)
-def _rules(techniques: tuple[AnyTechnique, ...]) -> Rules:
-    # Most applications of a process share their techniques.
-    return Rules(techniques or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
+def _rules(kinds: tuple[AnyTechnique | None, ...]) -> tuple[Rules, Array]:
+    # The rules, and the phases as the state has them; most applications of a process share their techniques.
+    loops = tuple(kind for kind in kinds if kind is not None)
+    rules = Rules(loops or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
+    rows = iter(rules.row)
+    return rules, np.array([[s.SERIAL, 0] if kind is None else [s.LOOP, next(rows)] for kind in kinds], np.int64)
 
 
 def _part_first(
-    kinds: Sequence[AnyTechnique | None], part_tasks: Sequence[int] | Array, n_tasks: int, n_cores: int
+    kinds: Sequence[AnyTechnique | None], part_tasks: Sequence[int] | Array | None, n_tasks: int, n_cores: int
 ) -> Array:
+    for kind in kinds:
+        if kind is not None and kind.only_cores not in (None, n_cores):
+            raise InputError(f"technique {kind.name}: its weights are for {kind.only_cores} cores, not {n_cores}")
+    if part_tasks is None:
+        if len(kinds) == 1 and (n_tasks == 1 or kinds[0] is not None):
+            return np.array([0, n_tasks])
+        part_tasks = (n_tasks,)
     if not kinds or len(part_tasks) % len(kinds) or len(part_tasks) == 0:
         raise InputError(f"part_tasks: {len(part_tasks)} parts; allowed: all {len(kinds)} phases, once or more")
     for part, tasks in enumerate(part_tasks):
         whole(f"part_tasks[{part}]", tasks, 1, 1 if kinds[part % len(kinds)] is None else n_tasks)
-    for kind in kinds:
-        if kind is not None and kind.only_cores not in (None, n_cores):
-            raise InputError(f"technique {kind.name}: its weights are for {kind.only_cores} cores, not {n_cores}")
     part_first = np.zeros(len(part_tasks) + 1, np.int64)
     np.cumsum(part_tasks, out=part_first[1:])
     if part_first[-1] != n_tasks:

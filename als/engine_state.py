@@ -179,8 +179,6 @@ def new_state(
 ) -> ApplicationState:
     """A state with arrays of its own; ``memo`` numbers of memo for all phases."""
     n_tasks, n_cores = len(lengths), len(speed)
-    kept = n_tasks if keep_tasks else 0
-    ahead_tasks, ahead_cores, ahead_memo = (n_tasks, n_cores, memo) if selects else (0, 0, 0)
     return ApplicationState(
         counters=np.zeros(COUNTERS, np.int64),
         lengths=own(lengths, np.float64),
@@ -202,23 +200,33 @@ def new_state(
         keys=np.zeros(20, np.uint64),
         words=np.zeros(4, np.uint64),
         chosen=np.zeros(len(table.calls) if selects else 0, np.int64),
-        ahead=Ahead(
-            counters=np.zeros(COUNTERS, np.int64),
-            cores=np.zeros((CORE_ROWS, ahead_cores), np.int64),
-            amounts=np.zeros((AMOUNT_ROWS, ahead_cores)),
-            ask_ns=np.empty(ahead_cores, np.int64),
-            ask_core=np.empty(ahead_cores, np.int64),
-            finish_ns=np.empty(ahead_cores, np.int64),
-            busy_ns=np.empty(ahead_cores, np.int64),
-            taken=np.zeros(ahead_tasks, np.uint8),
-            facts=np.zeros(FACTS),
-            memo=np.zeros(ahead_memo),
-        ),
-        start_ns=np.full(kept, -1, np.int64),
-        end_ns=np.full(kept, -1, np.int64),
-        core=np.full(kept, -1, np.int32),
-        chunk=np.full(kept, -1, np.int32),
+        ahead=_ahead(n_tasks, n_cores, memo) if selects else _NO_AHEAD,
+        start_ns=np.full(n_tasks, -1, np.int64) if keep_tasks else _NO_INSTANTS,
+        end_ns=np.full(n_tasks, -1, np.int64) if keep_tasks else _NO_INSTANTS,
+        core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
+        chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
     )
+
+
+def _ahead(n_tasks: int, n_cores: int, memo: int) -> Ahead:
+    return Ahead(
+        counters=np.zeros(COUNTERS, np.int64),
+        cores=np.zeros((CORE_ROWS, n_cores), np.int64),
+        amounts=np.zeros((AMOUNT_ROWS, n_cores)),
+        ask_ns=np.empty(n_cores, np.int64),
+        ask_core=np.empty(n_cores, np.int64),
+        finish_ns=np.empty(n_cores, np.int64),
+        busy_ns=np.empty(n_cores, np.int64),
+        taken=np.zeros(n_tasks, np.uint8),
+        facts=np.zeros(FACTS),
+        memo=np.zeros(memo),
+    )
+
+
+# What all applications that choose nothing and keep no records have in common: nothing is ever written there.
+_NO_AHEAD = _ahead(0, 0, 0)
+_NO_INSTANTS = np.zeros(0, np.int64)
+_NO_NUMBERS = np.zeros(0, np.int32)
 
 
 @compiled(borrows=True)

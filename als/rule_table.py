@@ -118,11 +118,7 @@ class Rules:
         # The functions behind the addresses must live as long as the table does.
         self._kept = [_value(technique) for technique in self.techniques]
         self.table = RuleTable(np.array(rows, np.int64), np.array(params, np.float64), function_table(self._kept))
-
-    @property
-    def selects(self) -> bool:
-        """Whether there is a selection among them."""
-        return bool((self.table.rules[:, FLAGS] & SELECTS).any())
+        self.selects = bool((self.table.rules[:, FLAGS] & SELECTS).any())
 
     def forget_all(self) -> None:
         """No job runs now."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from als import engine_state as s
 from als.application import Application
 from als.lengths.draw import length_cov
@@ -92,8 +90,7 @@ class ApplicationPeer:
             lengths = drawn_lengths(
                 recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
             )
-            phases = [self._technique(start.technique)]
-            part_tasks = np.array([len(lengths)])
+            phases, part_tasks = [self._technique(start.technique)], None
         application = Application(
             lengths,
             speed,
@@ -141,7 +138,8 @@ class ApplicationPeer:
             assert last is not None
             yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
             return
-        application.advance()  # no more than what cores still have to be told
+        if not application.finished:
+            application.advance()  # no more than what cores still have to be told
         yield from self._report(job)
 
     def _report(self, job: _Job) -> Iterator[Message]:

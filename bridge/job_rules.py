@@ -29,6 +29,7 @@ from bridge.messages import (
     unpack_int32,
     unpack_int64,
 )
+from traces.extremes import extremes
 from traces.time import MAX_NS
 
 __all__ = ["RULES", "BrokenRule", "OpenJob"]
@@ -110,12 +111,10 @@ def _whole(name: str, column: bytes, size: int = 8) -> int:
 def _positive(name: str, column: bytes, lowest: float | None = None) -> int:
     """How many values a float64 column of positive numbers has, or of numbers from ``lowest`` on."""
     count = _whole(name, column)
-    values = unpack_float64(column)
-    with np.errstate(invalid="ignore"):  # a signalling NaN
-        above = values.min() > 0.0 if lowest is None else values.min() >= lowest
-        if not (above and values.max() < np.inf):
-            what = "positive" if lowest is None else f"at least {lowest:g}"
-            raise BrokenRule(f"{name} has a value that is not {what} and finite")
+    low, high = extremes(unpack_float64(column))
+    if not ((low > 0.0 if lowest is None else low >= lowest) and high < np.inf):
+        what = "positive" if lowest is None else f"at least {lowest:g}"
+        raise BrokenRule(f"{name} has a value that is not {what} and finite")
     return count
 
 
@@ -123,9 +122,9 @@ def _durations(name: str, column: bytes, cores: int) -> None:
     """Check an int64 column of a duration for each core."""
     if len(column) != 8 * cores:
         raise BrokenRule(f"{name} has {len(column)} bytes; {cores} cores need {8 * cores}")
-    values = unpack_int64(column)
-    if values.min() < 0 or values.max() > MAX_NS:
-        raise BrokenRule(f"{name} goes from {values.min()} to {values.max()}; allowed: 0 to {MAX_NS}")
+    low, high = extremes(unpack_int64(column))
+    if low < 0 or high > MAX_NS:
+        raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
 
 
 def _check_parts(parts: tuple[Part, ...], tasks: int | None) -> None:
@@ -247,11 +246,10 @@ def _outcome(message: Outcome, job: OpenJob) -> None:
     if len(message.finish_ns) != 8 * job.cores:
         held = len(message.finish_ns)
         raise BrokenRule(f"finish_ns has {held} bytes; {job.cores} cores need {8 * job.cores}")
-    finish = unpack_int64(message.finish_ns)
-    if finish.min() < start.start_ns or finish.max() != end_ns:
+    low, high = extremes(unpack_int64(message.finish_ns))
+    if low < start.start_ns or high != end_ns:
         raise BrokenRule(
-            f"finish_ns goes from {finish.min()} to {finish.max()}; "
-            f"allowed: from {start.start_ns} on, and exactly to end_ns, {end_ns}"
+            f"finish_ns goes from {low} to {high}; allowed: from {start.start_ns} on, and exactly to end_ns, {end_ns}"
         )
     if start.tasks is not None and message.tasks != start.tasks:
         raise BrokenRule(f"tasks is {message.tasks}; the job has {start.tasks}")

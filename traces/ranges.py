@@ -17,6 +17,8 @@ def whole(where: str, value: object, lowest: int, highest: int) -> int:
     InputError
         If it is no whole number from ``lowest`` to ``highest``; the message begins with ``where``.
     """
+    if type(value) is int and lowest <= value <= highest:
+        return value
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputError(f"{where}: {shown(value)} is not a whole number; allowed: {lowest} to {highest}")
     if not lowest <= int(value) <= highest:

@@ -188,6 +188,7 @@ class _Drive:
         self._core_gflop = core_gflop(scenario)
         self._core_speed = scenario.platform.core_speed_gflops
         self._done: dict[int, _Done] = {}
+        self._numbers: dict[int, Array] = {}  # of the cores that jobs under way compute on
         self._alone: dict[int, int] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Applications] | None = None
@@ -292,7 +293,7 @@ class _Drive:
         workload, model, options = scenario.workload, scenario.model, scenario.options
         start_ns, stop_ns = self._start_ns(row), self._simulator.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
-        numbers = self._cores(row)
+        numbers = self._numbers[row] = self._cores(row)
         base = self._core_speed[numbers]
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
@@ -396,8 +397,7 @@ class _Drive:
 
     def _note(self, row: int, report: Report) -> None:
         outcome, start_ns = report.outcome, self._start_ns(row)
-        numbers = self._cores(row)
-        cores = numbers.astype(np.int32)
+        numbers = self._numbers.pop(row)
         self._check_chosen(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
         measure(
@@ -420,7 +420,7 @@ class _Drive:
             loops,
             outcome.chosen,
             outcome.ahead_chunks,
-            [_columns(part, cores) for part in report.records],
+            [_columns(part, numbers.astype(np.int32)) for part in report.records],
         )
         if not self._simulator.outcome(row, outcome.end_ns, stopped=outcome.stopped):
             # One process has promised, died, and another has broken the promise; the session knows only the latter.

@@ -90,6 +90,20 @@ def test_another_takes_what_is_left() -> None:
     assert np.bincount(choosing.state.chunk)[:4].tolist() == [32, 16, 1, 1]
 
 
+def test_another_finds_what_a_stealing_one_left_behind_it() -> None:
+    """Tasks of 2 ns in blocks 0-2, 3-5 and 6-7. At 1 ns core 1 is lost and core 0 as slow as a quarter. Core 2 does task 3,
+    which was put back, from 2 to 4; then SS is chosen, and the first task that is left lies before that one."""
+    application = Application([2 * NS] * 8, [1.0] * 3, technique("select:static-steal,ss,every=3ns"))
+    application.advance(1)
+    application.set_speed(0.0, 1)
+    application.set_speed(0.25, 0)
+    assert application.advance()
+    assert application.chosen == {"static-steal": 1, "ss": 2}
+    assert application.state.core.tolist() == [0, 2, 0, 2, 2, 2, 2, 2]
+    assert application.state.start_ns.tolist() == [0, 4, 5, 2, 6, 8, 0, 10]
+    assert application.end_ns == 5 + 8
+
+
 def test_each_loop_chooses() -> None:
     """Two loops, in three time steps: the first of even tasks, where both are equal, the second of uneven ones."""
     choice = technique("select:static,ss")
