@@ -79,6 +79,16 @@ def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> L
         If it cannot be loaded, or is no distribution.
     """
     variation = real("--variation", variation, 0.0, MAX_COV)
+    try:
+        return _found(spec, where, variation)
+    except InputError as error:
+        # By its place where that is a line of a file; an option's distribution says it all.
+        if where.startswith("--") or str(error).startswith(where):
+            raise
+        raise InputError(f"{where}: {error}") from None
+
+
+def _found(spec: str, where: str, variation: float) -> LengthModel:
     if match := _FILE.fullmatch(spec):
         named: Lengths = FromFile(match[1])
         if match[2]:

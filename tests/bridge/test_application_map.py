@@ -234,6 +234,14 @@ BAD = {
         ONE + 'als = "gsss"',
         r"m\.toml: application\[0\]\.als: unknown application technique 'gsss'; known: gss",
     ),
+    "lengths": (
+        ONE + 'lengths = "gamma:cov=-1"',
+        r"m\.toml: application\[0\]\.lengths: lengths gamma: cov: -1\.0 is out of range",
+    ),
+    "lengths of a file": (
+        ONE + 'lengths = "file:none.txt"',
+        r"m\.toml: application\[0\]\.lengths: none\.txt: no such file",
+    ),
     "phase": (
         ONE + "phases = [{ kind = 'serial', sharee = 1 }]",
         r"application\[0\]\.phases\[0\]\.sharee: unknown key",
