@@ -36,7 +36,14 @@ def test_one_that_is_no_number_makes_both_none(at: int) -> None:
 def test_what_kernels_take_as_it_is_is_not_copied() -> None:
     fit = np.arange(4.0)
     assert own(fit, np.float64) is fit
-    for unfit in (fit[::2], fit.astype(np.float32), np.frombuffer(fit.tobytes()), fit.astype(">f8"), [0.0, 2.0], fit.T[::-1]):
+    for unfit in (
+        fit[::2],
+        fit.astype(np.float32),
+        np.frombuffer(fit.tobytes()),
+        fit.astype(">f8"),
+        [0.0, 2.0],
+        fit.T[::-1],
+    ):
         made = own(unfit, np.float64)
         assert made.flags.carray
         assert made.dtype == np.float64
