@@ -60,7 +60,7 @@ def main() -> None:
         _show_warnings()
         code = app(standalone_mode=False)
     except usage_error as error:
-        code = _fault(error.format_message(), 2)
+        code = _fault(_usage(error), 2)
     except (typer.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
     except BrokenPipeError:
@@ -77,6 +77,22 @@ def main() -> None:
     if code == _INTERRUPTED:
         say("twolevel: interrupted; nothing was written")
     sys.exit(code or 0)
+
+
+#: What the parser says of a text that is no number, and what is allowed there.
+_NUMBERS = {"a valid integer": "a whole number", "a valid number": "a number"}
+
+
+def _usage(error: Any) -> str:
+    message: str = error.format_message()
+    names = getattr(getattr(error, "param", None), "opts", [])
+    # The parser says neither what was given nor what the number is of.
+    for phrase, allowed in _NUMBERS.items():
+        for name, value in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
+            option, equals, text = name.partition("=")
+            if phrase in message and option in names:
+                return f"{option}: {(text if equals else value)!r}; allowed: {allowed} ({error.param.help.rstrip('.')})"
+    return message
 
 
 def _fault(message: str, code: int) -> int:

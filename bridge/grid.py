@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from als.lengths import check_variation
 from bls.platform import Platform
 from bls.workload import Workload
 from bridge.couplings import PeerOptions
@@ -91,6 +92,9 @@ class Grid:
                 raise InputError(f"{name}: empty; allowed: one or more, separated by commas")
             if len(set(values)) < len(values):
                 raise InputError(f"{name}: {shown(','.join(map(str, values)))} has one twice")
+        if self.options.level.map is None:
+            for variation in self.variation:
+                check_variation(self.options.level.lengths, variation)
 
     def __len__(self) -> int:
         return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation)

@@ -179,7 +179,7 @@ def _check_source(lengths_file: str | None, n: int | None, drawing: dict[str, An
 
 def _tasks(arguments: dict[str, Any], seed: int) -> Array:
     """The lengths of the loop's tasks, GFLOP."""
-    from als.lengths import lengths
+    from als.lengths import check_variation, lengths
     from als.lengths.file import read_lengths
     from bridge.loop_run import drawn_tasks
     from traces.errors import one_of
@@ -190,5 +190,6 @@ def _tasks(arguments: dict[str, Any], seed: int) -> Array:
             raise one_of("unit", arguments["unit"], _UNITS, "--unit")
         return read_lengths(arguments["lengths_file"], arguments["unit"])
     mean = real("--mean", arguments["mean_gflop"], 1e-12, 1e12)
+    check_variation(arguments["lengths"], arguments["variation"])
     model = lengths(arguments["lengths"], "--lengths", variation=arguments["variation"])
     return drawn_tasks(model, seed, arguments["n"], mean)

@@ -241,7 +241,7 @@ class Result:
         rows = [
             ("batch × application", f"{options['bls']} × {options['als']}"),
             ("backfilling, allocator", f"{options['backfill']}, {options['allocator']}"),
-            ("variation, seed", f"{options['variation']:g}, {options['seed']}"),
+            self._drawn(),
             *self._level(),
             ("jobs on cores", f"{metrics['jobs']} on {self.ledger.machine.n_cores}"),
             ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
@@ -259,6 +259,12 @@ class Result:
             at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
             rows.insert(at + 1, ("how they ended", ", ".join(ends)))
         return rows
+
+    def _drawn(self) -> tuple[str, str]:
+        options = self.scenario.options
+        if self.scenario.technique is None or (options.level.lengths and options.variation == 0.0):
+            return "seed", str(options.seed)  # the variation is of no use, or of no effect, there
+        return "variation, seed", f"{options.variation:g}, {options.seed}"
 
     def _level(self) -> list[tuple[str, str]]:
         # What was chosen for the application level, where it was.

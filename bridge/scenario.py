@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from als.core_speeds import CoreSpeeds, core_speeds
+from als.lengths import check_variation
 from als.program import Program
 from als.program_table import Programs
 from als.tasks import TaskModel
@@ -89,6 +90,20 @@ class Options:
         if self.around.switches is not None:
             wait_ns = switch_limit(self.around.switches)[1]
             object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
+
+    @property
+    def of_applications(self) -> list[str]:
+        """Which options that only applications that are simulated heed are given."""
+        level = self.level
+        given = {
+            "--applications": level.map is not None,
+            "--speeds": bool(level.speeds),
+            "--lengths": bool(level.lengths),
+            "--overhead": self.overhead_ns != 0,
+            "--latency": level.latency_ns != 0,
+            "--assignment": level.master,
+        }
+        return [name for name, there in given.items() if there]
 
     def names(self) -> dict[str, object]:
         """The options as plain values, for a record of the run."""
@@ -177,9 +192,8 @@ class Scenario:
         level = options.level
         if options.als != RECORDED:
             known = _technique(options.als)
-        elif level.map is not None or level.speeds or level.lengths:
-            given = "--applications" if level.map is not None else "--speeds" if level.speeds else "--lengths"
-            raise InputError(f"{given}: with --als recorded no application is simulated")
+        elif given := options.of_applications:
+            raise InputError(f"{given[0]}: with --als recorded no application is simulated")
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
@@ -196,6 +210,7 @@ class Scenario:
         if known is not None:
             plain = Program.plain(options.als, level.lengths, options.tasks_per_core)
             if level.map is None:
+                check_variation(level.lengths, options.variation)
                 applications = (plain,)
                 plain.check(workload.cores, workload.job_id, where="")
             else:

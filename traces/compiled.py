@@ -208,12 +208,14 @@ def as_value(kernel: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     if not jit_enabled():
         return kernel
     if not isinstance(kernel, Hashable) or _SIGNATURES.get(kernel) != signature:
-        raise TypeError(f"{kernel} is not compiled for {signature}")
+        raise TypeError(f"{getattr(kernel, '__name__', kernel)} is not compiled for {signature}")
     dispatcher: Any = kernel
     try:
         dispatcher.compile(signature)
     except numba.core.errors.NumbaError as error:
-        raise TypeError(f"{kernel} cannot be compiled: {str(error).strip().splitlines()[-1]}") from error
+        raise TypeError(
+            f"{getattr(kernel, '__name__', kernel)} cannot be compiled: {str(error).strip().splitlines()[-1]}"
+        ) from error
     result = dispatcher.overloads[signature.args]
     address = result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
     return CFunction(kernel, signature, address)

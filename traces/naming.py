@@ -124,6 +124,8 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
             raise InputError(f"{where}: {shown(text)}; allowed: true, yes, false, no")
         return words[text.lower()]
     if expected is str:
+        if not text:
+            raise InputError(f"{where}: empty; allowed: a text, or nothing of {field} at all")
         return text
     try:
         number = int(text, 10) if expected is int else float(text)

@@ -81,8 +81,11 @@ def resolve(
     if colon and file.endswith(".py"):
         module = _load_file(Path(file), where)
         if not hasattr(module, attribute):
-            raise InputError(f"{where}: {file} has no {shown(attribute)}")
+            own = [name for name in vars(module) if not name.startswith("_")]
+            raise InputError(f"{where}: {file} has no {shown(attribute)}; it has: {', '.join(own[-10:]) or 'nothing'}")
         found: object = getattr(module, attribute)
+    elif name.endswith(".py"):
+        raise InputError(f"{where}: {shown(name)}: what of that file? allowed: FILE.py:NAME")
     else:
         points = {point.name: point for point in entry_points(group=group)}
         if name not in points:

@@ -6,6 +6,7 @@ To add one: a file here, a line in :data:`LENGTHS`. Outside packages add theirs 
 
 from __future__ import annotations
 
+import functools
 import re
 
 from als.lengths.bimodal import Bimodal
@@ -35,6 +36,7 @@ __all__ = [
     "SCALED",
     "LengthModel",
     "Lengths",
+    "check_variation",
     "length_kernel",
     "lengths",
 ]
@@ -88,6 +90,23 @@ def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> L
         raise InputError(f"{where}: {error}") from None
 
 
+def check_variation(spec: str, variation: float, where: str = "--lengths") -> None:
+    """Check that the run's variation is of use to a distribution, or 0.
+
+    Raises
+    ------
+    InputError
+        As :func:`lengths`; and if the distribution is the same whatever the variation.
+    """
+    if variation == 0.0:
+        return
+    varied, even = (lengths(spec, where, variation=value) for value in (variation, 0.0))
+    if (varied.next_length, varied.params) == (even.next_length, even.params):
+        raise InputError(
+            f"--variation: {variation:g} is of no use to {where} {spec}, whose spread is its own; allowed: 0"
+        )
+
+
 def _found(spec: str, where: str, variation: float) -> LengthModel:
     if match := _FILE.fullmatch(spec):
         named: Lengths = FromFile(match[1])
@@ -100,4 +119,12 @@ def _found(spec: str, where: str, variation: float) -> LengthModel:
         raise InputError(f"{where}: {spec}: {found.name} has no parameters")
     if text:
         found = with_parameters(found, text, where, "lengths")
-    return found.lengths(variation)
+    return found.lengths(variation) if plain in LENGTHS else _tried(found.lengths(variation))
+
+
+@functools.lru_cache(maxsize=64)
+def _tried(model: LengthModel) -> LengthModel:
+    from als.lengths.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+
+    try_out(model)
+    return model

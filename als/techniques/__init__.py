@@ -6,6 +6,7 @@ To add one: a file here, a line in :data:`TECHNIQUES`. Outside packages add thei
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from als.techniques.af import AF
@@ -147,7 +148,7 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
             found = with_parameters(found, text, where, "application technique")
         return PythonTechnique(found, plain)
     if not text:
-        return found
+        return found if plain in TECHNIQUES else _tried(found)
     if found.parameters is None:
         raise InputError(f"{where}: {name}: technique {found.name} has no parameters")
     try:
@@ -157,7 +158,15 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         if where.startswith("--") or str(error).startswith(where):
             raise
         raise InputError(f"{where}: {error}") from None
-    return made
+    return made if plain in TECHNIQUES else _tried(made)
+
+
+@functools.lru_cache(maxsize=64)
+def _tried(technique: Technique) -> Technique:
+    from als.techniques.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+
+    try_out(technique)
+    return technique
 
 
 def _selection(name: str, where: str) -> Selection:

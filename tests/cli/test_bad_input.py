@@ -183,6 +183,7 @@ def test_a_target_that_cannot_be_had(shelf: Path, command: str) -> None:
         ("--bls=fcfs,sfj", "known: sjf, "),
         ("--als=ss,gs", "known: gss, "),
         ("--variation=0,x", "--variation"),
+        ("--lengths=exponential", "--variation: 0.1 is of no use to --lengths exponential, whose spread is its own; "),
         ("--variation=0,nan", "--variation: nan"),
         ("--variation=0,0.0", "has one twice"),
         ("--workers=0", "--workers: 0"),
@@ -306,6 +307,7 @@ def shop(here: Path) -> Path:
         ("select:gss,gss", "gss twice"),
         ("select:gss,fac,every=soon", "every: 'soon' is not a duration"),
         ("mine.py:None", "has no 'None'"),
+        ("mine.py", "--als: 'mine.py': what of that file? allowed: FILE.py:NAME"),
         ("mine.py:Mine:x=3", "has no parameter 'x'"),
     ],
 )
@@ -344,6 +346,8 @@ def test_weights_are_for_jobs_of_so_many_cores(shop: Path) -> None:
         ("--latency", "0.5", "--latency"),
         ("--latency", "1000000000001", "--latency"),
         ("--overhead", "-1", "--overhead: -1 is out of range"),
+        ("--overhead", "1ms", "--overhead: '1ms'; allowed: a whole number ("),
+        ("--speeds", "square:period=1s,cores=", "square:cores: empty; allowed"),
         ("--assignment", "mastr", "--assignment: unknown assignment 'mastr'; known: master, "),
     ],
 )
@@ -351,6 +355,20 @@ def test_what_surrounds_a_technique_and_cannot_be(shop: Path, option: str, value
     refused(shop, (*RUN, option, value), said)
     refused(shop, (*GRID, option, value), said)
     refused(shop, (*LOOP, option, value), said)
+
+
+@pytest.mark.parametrize("lengths", ["exponential", "equal", "gamma:cov=0.5", "file:word.txt"])
+def test_a_variation_that_is_of_no_use(shop: Path, lengths: str) -> None:
+    (shop / "word.txt").write_text("1\n2\n")
+    said = f"--variation: 0.25 is of no use to --lengths {lengths}, whose spread is its own; allowed: 0"
+    for words in (RUN, (*GRID, "--bls", "fcfs", "--als", "ss"), LOOP):
+        refused(shop, (*words, "--lengths", lengths, "--variation=0.25"), said)
+
+
+@pytest.mark.parametrize("option", ["--overhead=5", "--latency=5", "--assignment=master", "--lengths=gamma"])
+def test_without_applications_nothing_heeds_it(shop: Path, option: str) -> None:
+    said = f"{option.partition('=')[0]}: with --als recorded no application is simulated"
+    refused(shop, (*RUN, "--als", "recorded", option), said)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,12 @@ def test_a_window_late_in_a_run_is_told_from_its_beginning() -> None:
     assert figure.axes[0].get_xlim() == (0, 10)
 
 
+@pytest.mark.parametrize(("first", "left"), [(0, 0), (2, 0), (3, 3)])
+def test_the_axis_begins_with_the_workload_if_that_is_near(first: int, left: int) -> None:
+    figure = gantt_figure(np.array([1]), np.array([0]), np.array([first * S]), np.array([9 * S]), **HOSTS)
+    assert figure.axes[0].get_xlim() == (left, 9)
+
+
 def test_bars_that_are_too_narrow_get_no_end_line() -> None:
     figure = gantt_figure(
         np.array([1, 1, 1]), np.array([0, 0, 0]), np.array([0, 1, 5 * S]), np.array([1, 2, 9 * S]), **HOSTS
@@ -100,7 +106,7 @@ def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.Monke
     rows = np.array([[1, 0, 2 * S, 4 * S], [1, -1, -1, -1], [2, 1, 4 * S, 9 * S], [2, 2, 3 * S, 4 * S]])
     assert [column.tolist() for column in select_bars(*rows.T)] == rows[[0, 2, 3]].T.tolist()
     axes = gantt_figure(*rows.T, **HOSTS).axes[0]
-    assert axes.get_xlim() == (2, 9)
+    assert axes.get_xlim() == (0, 9)  # and not from the one at -1
     assert axes.get_title(loc="right") == "3 bars of 2 jobs on 6 cores"
 
 

@@ -166,6 +166,8 @@ def gantt_figure(
     row = np.searchsorted(rows, core)
     colour, legend = _colours(job_id, start_ns)
     first_ns, last_ns = int(start_ns.min()), int(end_ns.max())
+    if 4 * first_ns < last_ns:
+        first_ns = 0  # what is so near the beginning is drawn from it
     span_ns = max(last_ns - first_ns, 1)
     unit_ns, unit = next(((ns, name) for ns, name in _UNITS if span_ns >= 3 * ns), (1, "ns"))
     # A window late in a long run is told from its own beginning: nobody reads ticks such as 412.0183 h.

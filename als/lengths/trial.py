@@ -1,0 +1,45 @@
+"""A first small loop for a distribution of task lengths that is not ours, before it is trusted with real ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from als.fences import Fences
+from als.lengths.contract import NEXT_LENGTH, NORMAL, LengthModel
+from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
+from traces.compiled import as_value
+from traces.errors import PluginError
+
+__all__ = ["try_out"]
+
+#: Tasks of the loop: as few as show what a rule writes, since its arrays may be made for small loops.
+_TASKS: Final = 16
+
+
+def try_out(model: LengthModel) -> None:
+    """Ask a rule for the lengths of a loop of 16 tasks.
+
+    Raises
+    ------
+    PluginError
+        If it raises, writes outside the arrays that it is given, or is not made by ``length_kernel``.
+    """
+    who = f"lengths {model.name}"
+    if model.mode == NORMAL:
+        return  # its rule is not called
+    try:
+        as_value(model.next_length, NEXT_LENGTH)
+    except TypeError as error:
+        raise PluginError(f"{who}: next_length is not made by length_kernel: {error}") from None
+    fences = Fences(who, params=np.array(model.params), pattern=model.pattern, memo=np.zeros(model.memo_size))
+    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
+    fill_round_keys(keys, np.uint64(0), np.uint64(0))
+    start_stream(cursor, TASK_LENGTHS)
+    for task in range(min(model.tasks(_TASKS), _TASKS)):
+        try:
+            model.next_length(task, model.tasks(_TASKS), 1.0, **fences.arrays, keys=keys, cursor=cursor, words=words)
+        except Exception as error:
+            raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+        fences.check()

@@ -1,0 +1,51 @@
+"""A first small loop for a technique that is not ours, before it is trusted with real ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from als.fences import Fences
+from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, Technique
+from traces.compiled import as_value
+from traces.errors import PluginError
+
+__all__ = ["try_out"]
+
+#: Tasks and cores of the loop: as few as show what a rule writes, since its arrays may be made for small loops.
+_TASKS: Final = 16
+_CORES: Final = 2
+
+
+def try_out(technique: Technique) -> None:
+    """Ask a rule for the chunks of a loop of 16 tasks on two cores, or on those that its weights are for.
+
+    Raises
+    ------
+    PluginError
+        If it raises, writes outside the arrays that it is given, or is not made by ``technique_kernel``.
+    """
+    who, n_cores = f"technique {technique.name}", technique.only_cores or _CORES
+    try:
+        as_value(technique.next_chunk, NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL)
+    except TypeError as error:
+        raise PluginError(f"{who}: {error}; use technique_kernel") from None
+    fences = Fences(
+        who,
+        facts=np.zeros(FACTS),
+        speed=np.ones(n_cores),
+        params=np.array(technique.params, np.float64),
+        memo=np.zeros(technique.memo_size + n_cores * technique.memo_per_core),
+    )
+    fences.arrays["facts"][MEAN_S] = 1.0
+    left = _TASKS
+    for request in range(_TASKS):
+        try:
+            size = technique.asked(_TASKS, n_cores, request % n_cores, request, left, **fences.arrays)
+        except Exception as error:
+            raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+        fences.check()
+        if not 0 < size < left:
+            return  # the loop is over, or the engine will judge the answer in a real one
+        left -= size

@@ -1,0 +1,175 @@
+"""The first small loop of a rule of task lengths or of chunks that is not ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
+from als.lengths import trial as length_trial
+from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
+from als.techniques.trial import try_out
+from traces.errors import PluginError
+
+
+@technique_kernel
+def forgets_its_memo(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[n_cores] = 1.0
+    return 1
+
+
+@technique_kernel
+def goes_far(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    for k in range(100_000):
+        memo[k] = 1e9
+    return 1
+
+
+@technique_kernel
+def later(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[request // 10] += 1.0
+    return 1
+
+
+@technique_kernel
+def goes_back(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    speed[core - n_cores - 1] = 2.0
+    return 1
+
+
+@technique_kernel
+def raises(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    if remaining < 10:
+        raise ValueError("too few")
+    return 4
+
+
+@pytest.mark.parametrize(
+    ("tried", "words"),
+    [
+        (
+            Technique("a", forgets_its_memo),
+            "technique a: .* outside memo, which has 0 numbers there; see its memo_size",
+        ),
+        (Technique("a", forgets_its_memo, memo_size=2), "outside memo, which has 2 numbers there"),
+        (Technique("a", forgets_its_memo, memo_per_core=1), "outside memo, which has 2 numbers there"),
+        (Technique("a", forgets_its_memo, memo_size=5, only_cores=5), "outside memo, which has 5 numbers"),
+        (Technique("far", goes_far, memo_size=99), "outside memo, which has 99 numbers"),
+        (Technique("later", later, memo_size=1), "outside memo, which has 1 numbers"),
+        (
+            Technique("back", goes_back),
+            "technique back: its rule writes outside speed, which has 2 numbers there$",
+        ),
+        (Technique("r", raises), "technique r: its rule raises ValueError too few; allowed: an answer"),
+        (
+            Technique("r", lambda n_tasks, n_cores, core, request, remaining, memo: 1),
+            "technique r: .* use technique_kernel",
+        ),
+    ],
+)
+def test_what_a_rule_must_not_do_is_said(tried: Technique, words: str) -> None:
+    with pytest.raises(PluginError, match=words):
+        try_out(tried)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        Technique("memo", forgets_its_memo, memo_size=1, memo_per_core=1),
+        Technique("later", later, memo_size=2),
+        *TECHNIQUES.values(),
+    ],
+    ids=lambda fit: str(fit.name),
+)
+def test_what_fits_is_taken(fit: Technique) -> None:
+    try_out(fit)
+
+
+def test_a_rule_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
+    text = """
+from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
+from als.lengths import trial as length_trial
+from als.techniques import Technique, technique_kernel
+
+@technique_kernel
+def rule(n_tasks, n_cores, core, request, remaining, memo):
+    memo[0] = 1.0
+    return 1
+
+MINE = Technique("mine", rule)
+ENOUGH = Technique("enough", rule, memo_size=1)
+"""
+    file = tmp_path / "tried.py"
+    file.write_text(text)
+    assert technique(f"{file}:ENOUGH").name == "enough"
+    with pytest.raises(PluginError, match="technique mine: "):
+        technique(f"{file}:MINE")
+    with pytest.raises(PluginError, match="technique mine: "):
+        technique(f"select:ss,{file}:MINE")
+
+
+@length_kernel
+def wanders(
+    k: int, n: int, mean: float, params: Any, pattern: Any, memo: Any, keys: Any, cursor: Any, words: Any
+) -> float:
+    memo[k // 8] += 1.0
+    if pattern.size > 0:
+        pattern[pattern.size] = 1.0
+    if params.size > 0:
+        raise ValueError("no such parameter")
+    return mean
+
+
+@pytest.mark.parametrize(
+    ("tried", "words"),
+    [
+        (
+            LengthModel("w", wanders),
+            "lengths w: its rule writes outside memo, which has 0 numbers there; see its memo_size",
+        ),
+        (LengthModel("w", wanders, memo_size=1), "outside memo, which has 1 numbers"),
+        (LengthModel("w", wanders, memo_size=2, pattern=np.ones(3)), "outside pattern, which has 3 numbers there$"),
+        (
+            LengthModel("w", wanders, memo_size=2, params=(1.0,)),
+            "lengths w: its rule raises ValueError no such parameter",
+        ),
+        (
+            LengthModel("w", lambda k, n, m, a, b, c, d, e, f: 1.0),
+            "lengths w: next_length is not made by length_kernel",
+        ),
+    ],
+)
+def test_what_a_rule_of_lengths_must_not_do_is_said(tried: LengthModel, words: str) -> None:
+    with pytest.raises(PluginError, match=words):
+        length_trial.try_out(tried)
+
+
+def test_lengths_that_fit_are_taken() -> None:
+    length_trial.try_out(LengthModel("w", wanders, memo_size=2))
+    for name in LENGTHS:
+        if name != "file":
+            length_trial.try_out(lengths(name, variation=0.25))
+
+
+def test_lengths_of_a_file_are_tried_when_they_are_asked_for(tmp_path: Path) -> None:
+    text = """
+from als.lengths import LengthModel, length_kernel
+
+@length_kernel
+def rule(k, n, mean, params, pattern, memo, keys, cursor, words):
+    memo[0] = 1.0
+    return mean
+
+MINE = LengthModel("mine", rule)
+ENOUGH = LengthModel("enough", rule, memo_size=1)
+"""
+    file = tmp_path / "tried_lengths.py"
+    file.write_text(text)
+    assert lengths(f"{file}:ENOUGH").name == "enough"
+    with pytest.raises(PluginError, match="lengths mine: "):
+        lengths(f"{file}:MINE")
