@@ -178,12 +178,7 @@ class _Replay:
                 raise RuntimeError(f"the run ended before {t} ns, when jobs joined")
 
     def _advance(self) -> int:
-        fresh = self.fresh
-        return int(
-            engine.advance(
-                fresh.state, fresh.place, fresh.score, fresh.account, fresh.clock, fresh.decide, max(1, self.n)
-            )
-        )
+        return self.fresh.enter(max(1, self.n))
 
     def _fork(self, row: int, t: int) -> int:
         # When a row that joins now starts if those that arrive later never do.

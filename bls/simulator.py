@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bls import batch_state as b
-from bls import engine, first_state
+from bls import engine, engine_entry, first_state
 from bls.allocators import PLACE, Allocator
 from bls.circumstances import Circumstances, outage_columns
 from bls.estimates import ESTIMATORS, estimator
@@ -37,7 +37,7 @@ from bls.run_inputs import deadlines_ns, estimates_come_later, given_for, planne
 from bls.view import Observer, View
 from bls.wall_clock import wall_clock
 from bls.workload import Workload
-from traces.compiled import Array, CFunction, as_value
+from traces.compiled import Array, CFunction, as_value, function_table
 from traces.errors import InputError, PluginError, TwolevelError, shown
 from traces.time import MAX_NS, format_ns
 
@@ -167,6 +167,7 @@ class BatchSimulator:
             self._policy_decides: Callable[[View], Any] = policy.decide
             callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
             self.decide = CFunction(callback, DECIDE)
+        self._functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
 
     @cached_property
     def view(self) -> View:
@@ -232,9 +233,13 @@ class BatchSimulator:
         if unanswered := self.started():
             raise RuntimeError(f"rows {unanswered} have started and await an outcome or a promise")
         while True:
-            status = engine.advance(self.state, self.place, self.score, self.account, self.clock, self.decide, max_ends)
+            status = self.enter(max_ends)
             if self.settle(status):
                 return status
+
+    def enter(self, max_ends: int) -> int:
+        """Run the engine as :func:`bls.engine.advance` does; what it returns is still to be dealt with."""
+        return int(engine_entry.advance(self.state, self._functions, max_ends))
 
     def settle(self, status: int) -> bool:
         """Deal with what :func:`bls.engine.advance` returned: False if it should just be called again.

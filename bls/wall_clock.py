@@ -8,12 +8,15 @@ from typing import Any
 
 from traces.compiled import CFunction, types
 
-__all__ = ["wall_clock"]
+__all__ = ["CLOCK", "wall_clock"]
+
+#: The numba signature of ``clock_gettime``: (clock number, address of two int64) → 0.
+CLOCK = types.int64(types.int64, types.uintp)
 
 
 @functools.cache
 def wall_clock() -> Any:
-    """``clock_gettime`` of the C library, for kernels: (clock number, address of two int64) → 0."""
+    """``clock_gettime`` of the C library, for kernels."""
     function = ctypes.CDLL(None).clock_gettime
     function.argtypes, function.restype = (ctypes.c_int64, ctypes.c_void_p), ctypes.c_int64
-    return CFunction(function, types.int64(types.int64, types.uintp))
+    return CFunction(function, CLOCK)

@@ -39,6 +39,7 @@ __all__ = [
     "jit_enabled",
     "own",
     "types",
+    "value_from",
 ]
 
 #: A numpy array; shapes and dtypes are said where one is used.
@@ -271,6 +272,38 @@ def caller(signature: Any) -> Callable[..., Any]:
         return signature.return_type(entry, numba.types.Tuple(signature.args)), generate
 
     return cast(Callable[..., Any], call)
+
+
+def value_from(signature: Any) -> Callable[..., Any]:
+    """What makes, within a kernel, a function value of an entry of a :func:`function_table`.
+
+    Python takes microseconds to hand a function value to a kernel, each time, and none to hand over a table of them.
+
+    Parameters
+    ----------
+    signature : numba signature
+        That of the function.
+
+    Returns
+    -------
+    callable
+        ``value(entry)``: what kernels that take a function of this signature are called with.
+    """
+    if not jit_enabled():
+        return lambda entry: entry
+    kind = function_type(signature)
+
+    @numba.extending.intrinsic  # type: ignore[untyped-decorator]
+    def value(typing_context: Any, entry: Any) -> Any:
+        def generate(context: Any, builder: Any, typed: Any, values: Any) -> Any:
+            made = numba.core.cgutils.create_struct_proxy(kind)(context, builder)
+            made.c_addr = builder.inttoptr(values[0], numba.core.cgutils.voidptr_t)
+            made.py_addr = made.jit_addr = numba.core.cgutils.get_null_value(numba.core.cgutils.voidptr_t)
+            return made._getvalue()
+
+        return kind(entry), generate
+
+    return cast(Callable[..., Any], value)
 
 
 class CFunction(types.WrapperAddressProtocol):  # type: ignore[misc]

@@ -183,6 +183,7 @@ class _Drive:
         self._programs = programs
         self._techniques = [_technique_names(program) for program in scenario.applications]
         self._sure_phases = [_sure_phases(program) for program in scenario.applications]
+        self._plain = [_is_plain(program) for program in scenario.applications]
         self._texts = ["" if _is_plain(program) else program.to_json() for program in scenario.applications]
         self._core_host = scenario.platform.core_host
         self._core_gflop = core_gflop(scenario)
@@ -295,6 +296,7 @@ class _Drive:
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
         numbers = self._numbers[row] = self._cores(row)
         base = self._core_speed[numbers]
+        speed = base if scenario.speeds.steady else self._speed(numbers, start_ns)
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
         mean, total, n = _work(program, cores, core_gflop)
@@ -314,7 +316,7 @@ class _Drive:
             job=row,
             attempt=0,
             start_ns=start_ns,
-            core_speed_gflops=pack_float64(self._speed(numbers, start_ns)),
+            core_speed_gflops=pack_float64(speed),
             technique=next((name for name in self._techniques[place] if name), "static"),
             parts=None,
             overhead_ns=options.overhead_ns,
@@ -327,7 +329,7 @@ class _Drive:
             changes=ahead.changes,
             stop_ns=stop_ns,
         )
-        surely = _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
+        surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * scenario.speeds.highest_factor)
         if stop_ns is not None:
             bound_ns = min(bound_ns, stop_ns)
