@@ -54,4 +54,4 @@ class Fences:
             held = len(self.arrays[name])
             if (field[:_BEFORE] != _UNTOUCHED).any() or (field[_BEFORE + held :] != _UNTOUCHED).any():
                 also = "; see its memo_size" if name == "memo" else ""
-                raise PluginError(f"{self._who}: its rule writes outside {name}, which has {held} numbers there{also}")
+                raise PluginError(f"{self._who}: its rule writes outside {name}, which has room for {held} there{also}")

@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -80,19 +81,33 @@ def main() -> None:
 
 
 #: What the parser says of a text that is no number, and what is allowed there.
-_NUMBERS = {"a valid integer": "a whole number", "a valid number": "a number"}
+_NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
+    "a valid integer": (int, "a whole number"),
+    "a valid number": (float, "a number"),
+}
 
 
 def _usage(error: Any) -> str:
     message: str = error.format_message()
     names = getattr(getattr(error, "param", None), "opts", [])
     # The parser says neither what was given nor what the number is of.
-    for phrase, allowed in _NUMBERS.items():
-        for name, value in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
-            option, equals, text = name.partition("=")
-            if phrase in message and option in names:
-                return f"{option}: {(text if equals else value)!r}; allowed: {allowed} ({error.param.help.rstrip('.')})"
+    for phrase, (parse, allowed) in _NUMBERS.items():
+        if phrase not in message:
+            continue
+        for word, following in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
+            option, equals, text = word.partition("=")
+            given = text if equals else following
+            if option in names and not _parses(parse, given):
+                return f"{option}: {given!r}; allowed: {allowed} ({(error.param.help or option).rstrip('.')})"
     return message
+
+
+def _parses(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _fault(message: str, code: int) -> int:

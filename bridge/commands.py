@@ -194,13 +194,18 @@ def grid_command(
         str, typer.Option(help=f"Application techniques, separated by commas: {TECHNIQUES_HELP}; recorded.")
     ] = "static,ss,gss,fac",
     variation: Annotated[
-        str, typer.Option(help="Task variation factors, separated by commas.")
-    ] = "0,0.1,0.15,0.2,0.25",
+        str | None,
+        typer.Option(
+            help="Task variation factors, separated by commas; by default only 0 for task lengths that take none.",
+            show_default="0,0.1,0.15,0.2,0.25",
+        ),
+    ] = None,
     shared: ScenarioOptions,
     workers: WorkersOption = None,
     force: ForceOption = False,
 ) -> None:
     """Run every combination of policies, techniques and variations; write their table and figures."""
+    from als.lengths import takes_variation
     from als.techniques import split_techniques
     from bls.policies import split_names
     from bridge.grid import Grid, makespan_table, run_grid
@@ -210,6 +215,9 @@ def grid_command(
     from traces.errors import InputError, shown
 
     target = _target(out, force)
+    if variation is None:
+        varied = shared.applications is not None or takes_variation(shared.lengths or "")
+        variation = "0,0.1,0.15,0.2,0.25" if varied else "0"
     try:
         variations = tuple(float(text) for text in _words(variation))
     except ValueError:

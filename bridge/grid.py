@@ -22,7 +22,7 @@ from bls.platform import Platform
 from bls.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.process_names import die_with_parent
-from bridge.scenario import Options, Scenario
+from bridge.scenario import RECORDED, Options, Scenario
 from bridge.simulation import run
 from traces.compiled import Array
 from traces.errors import InputError, PeerError, shown
@@ -92,7 +92,7 @@ class Grid:
                 raise InputError(f"{name}: empty; allowed: one or more, separated by commas")
             if len(set(values)) < len(values):
                 raise InputError(f"{name}: {shown(','.join(map(str, values)))} has one twice")
-        if self.options.level.map is None:
+        if self.options.level.map is None and self.als != (RECORDED,):
             for variation in self.variation:
                 check_variation(self.options.level.lengths, variation)
 
@@ -103,7 +103,9 @@ class Grid:
         """The options of every cell: policies slowest, variations fastest."""
         for bls, backfill, als, variation in product(self.bls, self.backfill, self.als, self.variation):
             rules = replace(self.options.rules, backfill=backfill)
-            yield replace(self.options, bls=bls, als=als, variation=variation, rules=rules)
+            cell = replace(self.options, bls=bls, als=als, variation=variation, rules=rules)
+            # Beside others recorded run times are what they are compared with, and the options are theirs.
+            yield cell.without_applications() if als == RECORDED and len(self.als) > 1 else cell
 
 
 #: One cell's row: its place on the axes and its metrics.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from als.lengths import takes_variation
 from als.metrics import LOOP_METRICS, application_metrics
 from bls.metrics import batch_metrics, schedule_metrics
 from bls.metrics_schedule import Allocations, Downtime, Schedule
@@ -262,8 +263,9 @@ class Result:
 
     def _drawn(self) -> tuple[str, str]:
         options = self.scenario.options
-        if self.scenario.technique is None or (options.level.lengths and options.variation == 0.0):
-            return "seed", str(options.seed)  # the variation is of no use, or of no effect, there
+        level = options.level
+        if self.scenario.technique is None or (level.map is None and not takes_variation(level.lengths)):
+            return "seed", str(options.seed)
         return "variation, seed", f"{options.variation:g}, {options.seed}"
 
     def _level(self) -> list[tuple[str, str]]:

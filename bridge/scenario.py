@@ -91,9 +91,13 @@ class Options:
             wait_ns = switch_limit(self.around.switches)[1]
             object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
 
+    def without_applications(self) -> Options:
+        """The same options for jobs that last their recorded run times: none that says how applications are computed."""
+        return replace(self, als=RECORDED, overhead_ns=0, level=ApplicationLevel())
+
     @property
     def of_applications(self) -> list[str]:
-        """Which options that only applications that are simulated heed are given."""
+        """Which options are given that say how applications are computed, beside the variation and the tasks per core."""
         level = self.level
         given = {
             "--applications": level.map is not None,

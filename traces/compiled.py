@@ -55,7 +55,7 @@ def own(values: Any, dtype: Any) -> Array:
     """``values`` as an array that kernels take: of this dtype, contiguous and writable; a copy only where it must be."""
     if type(values) is np.ndarray and values.dtype == dtype and values.flags.carray:
         return values  # the usual case, in a fraction of what numpy takes to find that out
-    return np.require(values, dtype, _OWN)
+    return np.require(np.asarray(values), dtype, _OWN)
 
 
 _PACKAGES = ("als", "bls", "bridge", "traces")
@@ -214,9 +214,9 @@ def as_value(kernel: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     try:
         dispatcher.compile(signature)
     except numba.core.errors.NumbaError as error:
-        raise TypeError(
-            f"{getattr(kernel, '__name__', kernel)} cannot be compiled: {str(error).strip().splitlines()[-1]}"
-        ) from error
+        # Which step of numba's failed is said before what is wrong.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in")]
+        raise TypeError(f"{getattr(kernel, '__name__', kernel)} cannot be compiled: {lines[0]}") from error
     result = dispatcher.overloads[signature.args]
     address = result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
     return CFunction(kernel, signature, address)

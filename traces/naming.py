@@ -125,7 +125,7 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
         return words[text.lower()]
     if expected is str:
         if not text:
-            raise InputError(f"{where}: empty; allowed: a text, or nothing of {field} at all")
+            raise InputError(f"{where}: empty; allowed: a text")
         return text
     try:
         number = int(text, 10) if expected is int else float(text)

@@ -40,6 +40,17 @@ def _load_file(path: Path, where: str) -> ModuleType:
     return module
 
 
+def _own_names(module: ModuleType) -> list[str]:
+    # What is made in the file, not what it imports.
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and getattr(value, "__module__", module.__name__) == module.__name__
+    ]
+
+
 def resolve(
     kind: str,
     name: str,
@@ -81,8 +92,9 @@ def resolve(
     if colon and file.endswith(".py"):
         module = _load_file(Path(file), where)
         if not hasattr(module, attribute):
-            own = [name for name in vars(module) if not name.startswith("_")]
-            raise InputError(f"{where}: {file} has no {shown(attribute)}; it has: {', '.join(own[-10:]) or 'nothing'}")
+            raise InputError(
+                f"{where}: {file} has no {shown(attribute)}; it has: {', '.join(_own_names(module)) or 'nothing'}"
+            )
         found: object = getattr(module, attribute)
     elif name.endswith(".py"):
         raise InputError(f"{where}: {shown(name)}: what of that file? allowed: FILE.py:NAME")

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import fields
+
+import numpy as np
 
 from als.lengths.bimodal import Bimodal
 from als.lengths.contract import COUNT, FILL, MAX_COV, NEXT_LENGTH, NORMAL, SCALED, LengthModel, Lengths, length_kernel
@@ -39,6 +42,7 @@ __all__ = [
     "check_variation",
     "length_kernel",
     "lengths",
+    "takes_variation",
 ]
 
 LENGTHS: dict[str, Lengths] = {
@@ -90,6 +94,26 @@ def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> L
         raise InputError(f"{where}: {error}") from None
 
 
+def takes_variation(spec: str, variation: float = 0.1, where: str = "--lengths") -> bool:
+    """Whether a distribution is another one with a run's variation than without.
+
+    Raises
+    ------
+    InputError, PluginError
+        As :func:`lengths`.
+    """
+    if spec.startswith("file:"):
+        return False  # without reading it twice
+    varied, even = (lengths(spec, where, variation=value) for value in (variation, 0.0))
+    return any(not _same(getattr(varied, field.name), getattr(even, field.name)) for field in fields(LengthModel))
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return one == other
+
+
 def check_variation(spec: str, variation: float, where: str = "--lengths") -> None:
     """Check that the run's variation is of use to a distribution, or 0.
 
@@ -98,10 +122,7 @@ def check_variation(spec: str, variation: float, where: str = "--lengths") -> No
     InputError
         As :func:`lengths`; and if the distribution is the same whatever the variation.
     """
-    if variation == 0.0:
-        return
-    varied, even = (lengths(spec, where, variation=value) for value in (variation, 0.0))
-    if (varied.next_length, varied.params) == (even.next_length, even.params):
+    if variation != 0.0 and not takes_variation(spec, variation, where):
         raise InputError(
             f"--variation: {variation:g} is of no use to {where} {spec}, whose spread is its own; allowed: 0"
         )

@@ -24,7 +24,7 @@ def try_out(model: LengthModel) -> None:
     Raises
     ------
     PluginError
-        If it raises, writes outside the arrays that it is given, or is not made by ``length_kernel``.
+        If it raises, writes outside ``params``, ``pattern`` or ``memo``, or is not made by ``length_kernel``.
     """
     who = f"lengths {model.name}"
     if model.mode == NORMAL:
@@ -32,7 +32,7 @@ def try_out(model: LengthModel) -> None:
     try:
         as_value(model.next_length, NEXT_LENGTH)
     except TypeError as error:
-        raise PluginError(f"{who}: next_length is not made by length_kernel: {error}") from None
+        raise PluginError(f"{who}: {error}; decorate next_length with length_kernel") from None
     fences = Fences(who, params=np.array(model.params), pattern=model.pattern, memo=np.zeros(model.memo_size))
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(0), np.uint64(0))

@@ -165,6 +165,10 @@ class Technique:
                 f"technique {self.name}: next_chunk takes {count} arguments; "
                 f"allowed: {', '.join(_PLAIN)}; or {', '.join(_FULL)}"
             )
+        try:
+            object.__setattr__(self, "params", tuple(float(value) for value in self.params))
+        except (TypeError, ValueError):
+            raise InputError(f"technique {self.name}: params {shown(self.params)}; allowed: numbers") from None
         for name in ("memo_size", "memo_per_core"):
             if not 0 <= getattr(self, name) <= 2**20:
                 raise InputError(f"technique {self.name}: {name} {getattr(self, name)}; allowed: 0 to {2**20}")

@@ -30,7 +30,7 @@ def try_out(technique: Technique) -> None:
     try:
         as_value(technique.next_chunk, NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL)
     except TypeError as error:
-        raise PluginError(f"{who}: {error}; use technique_kernel") from None
+        raise PluginError(f"{who}: {error}; decorate next_chunk with technique_kernel") from None
     fences = Fences(
         who,
         facts=np.zeros(FACTS),

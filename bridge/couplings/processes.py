@@ -296,7 +296,6 @@ class _Drive:
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
         numbers = self._numbers[row] = self._cores(row)
         base = self._core_speed[numbers]
-        speed = base if scenario.speeds.steady else self._speed(numbers, start_ns)
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
         mean, total, n = _work(program, cores, core_gflop)
@@ -316,7 +315,7 @@ class _Drive:
             job=row,
             attempt=0,
             start_ns=start_ns,
-            core_speed_gflops=pack_float64(speed),
+            core_speed_gflops=pack_float64(self._speed(numbers, start_ns)),
             technique=next((name for name in self._techniques[place] if name), "static"),
             parts=None,
             overhead_ns=options.overhead_ns,

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from als.lengths import COUNT, SCALED, LengthModel, length_kernel, lengths
+from als.lengths import (
+    COUNT,
+    LENGTHS,
+    SCALED,
+    LengthModel,
+    check_variation,
+    length_kernel,
+    lengths,
+    takes_variation,
+)
 from als.lengths.draw import drawn
 from als.lengths.file import read_lengths
 from als.tasks import MAX_TASKS_PER_JOB, TaskModel
@@ -226,3 +237,27 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     found = drawn(model, 1, 1, 20_000, 3.0, 60_000.0)
     assert found.mean() == pytest.approx(3.0, rel=0.02)
     assert found.std() / found.mean() == pytest.approx(model.cov, rel=0.02)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What changes with the variation is neither a rule nor a parameter."""
+
+    name: ClassVar[str] = "spread"
+
+    def lengths(self, variation: float) -> LengthModel:
+        return replace(lengths("equal"), name="spread", pattern=np.array([1.0 - variation, 1.0 + variation]))
+
+
+def test_which_distributions_a_variation_is_of_use_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LENGTHS, "spread", Spread())
+    takes = {name for name in LENGTHS if name != "file" and takes_variation(name)}
+    assert takes == {"normal", "uniform", "gamma", "lognormal", "correlated", "spread"}
+    assert takes_variation("")
+    for spec in ("gamma:cov=0.5", "file:none.txt", "exponential"):
+        assert not takes_variation(spec)
+        check_variation(spec, 0.0)
+    with pytest.raises(
+        InputError, match=r"--variation: 0\.1 is of no use to --lengths exponential, whose spread is its own"
+    ):
+        check_variation("exponential", 0.1)

@@ -12,7 +12,8 @@ from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
 from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from als.techniques.trial import try_out
-from traces.errors import PluginError
+from traces.compiled import jit_enabled
+from traces.errors import InputError, PluginError
 
 
 @technique_kernel
@@ -54,21 +55,21 @@ def raises(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, 
     [
         (
             Technique("a", forgets_its_memo),
-            "technique a: .* outside memo, which has 0 numbers there; see its memo_size",
+            "technique a: .* outside memo, which has room for 0 there; see its memo_size",
         ),
-        (Technique("a", forgets_its_memo, memo_size=2), "outside memo, which has 2 numbers there"),
-        (Technique("a", forgets_its_memo, memo_per_core=1), "outside memo, which has 2 numbers there"),
-        (Technique("a", forgets_its_memo, memo_size=5, only_cores=5), "outside memo, which has 5 numbers"),
-        (Technique("far", goes_far, memo_size=99), "outside memo, which has 99 numbers"),
-        (Technique("later", later, memo_size=1), "outside memo, which has 1 numbers"),
+        (Technique("a", forgets_its_memo, memo_size=2), "outside memo, which has room for 2 there"),
+        (Technique("a", forgets_its_memo, memo_per_core=1), "outside memo, which has room for 2 there"),
+        (Technique("a", forgets_its_memo, memo_size=5, only_cores=5), "outside memo, which has room for 5"),
+        (Technique("far", goes_far, memo_size=99), "outside memo, which has room for 99"),
+        (Technique("later", later, memo_size=1), "outside memo, which has room for 1"),
         (
             Technique("back", goes_back),
-            "technique back: its rule writes outside speed, which has 2 numbers there$",
+            "technique back: its rule writes outside speed, which has room for 2 there$",
         ),
         (Technique("r", raises), "technique r: its rule raises ValueError too few; allowed: an answer"),
         (
             Technique("r", lambda n_tasks, n_cores, core, request, remaining, memo: 1),
-            "technique r: .* use technique_kernel",
+            "technique r: .* is not compiled for .*; decorate next_chunk with technique_kernel",
         ),
     ],
 )
@@ -130,17 +131,17 @@ def wanders(
     [
         (
             LengthModel("w", wanders),
-            "lengths w: its rule writes outside memo, which has 0 numbers there; see its memo_size",
+            "lengths w: its rule writes outside memo, which has room for 0 there; see its memo_size",
         ),
-        (LengthModel("w", wanders, memo_size=1), "outside memo, which has 1 numbers"),
-        (LengthModel("w", wanders, memo_size=2, pattern=np.ones(3)), "outside pattern, which has 3 numbers there$"),
+        (LengthModel("w", wanders, memo_size=1), "outside memo, which has room for 1"),
+        (LengthModel("w", wanders, memo_size=2, pattern=np.ones(3)), "outside pattern, which has room for 3 there$"),
         (
             LengthModel("w", wanders, memo_size=2, params=(1.0,)),
             "lengths w: its rule raises ValueError no such parameter",
         ),
         (
             LengthModel("w", lambda k, n, m, a, b, c, d, e, f: 1.0),
-            "lengths w: next_length is not made by length_kernel",
+            "lengths w: .* is not compiled for .*; decorate next_length with length_kernel",
         ),
     ],
 )
@@ -173,3 +174,27 @@ ENOUGH = LengthModel("enough", rule, memo_size=1)
     assert lengths(f"{file}:ENOUGH").name == "enough"
     with pytest.raises(PluginError, match="lengths mine: "):
         lengths(f"{file}:MINE")
+
+
+@technique_kernel
+def has_no_type(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    return int(speed.nothing)
+
+
+def test_what_cannot_be_compiled_is_said() -> None:
+    words = (
+        "technique n: has_no_type cannot be compiled: .*'nothing'" if jit_enabled() else "has no attribute 'nothing'"
+    )
+    with pytest.raises(PluginError, match=words):
+        try_out(Technique("n", has_no_type))
+
+
+@pytest.mark.parametrize("params", [("a",), 3, (1.0, None)])
+def test_parameters_that_are_no_numbers(params: Any) -> None:
+    with pytest.raises(InputError, match=r"technique t: params .*; allowed: numbers"):
+        Technique("t", forgets_its_memo, params=params)
+    with pytest.raises(InputError, match=r"lengths t: params .*; allowed: numbers"):
+        LengthModel("t", wanders, params=params)
+    assert hash(Technique("t", forgets_its_memo, params=[1])) == hash(Technique("t", forgets_its_memo, params=(1.0,)))  # type: ignore[arg-type]

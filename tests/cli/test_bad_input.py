@@ -183,7 +183,6 @@ def test_a_target_that_cannot_be_had(shelf: Path, command: str) -> None:
         ("--bls=fcfs,sfj", "known: sjf, "),
         ("--als=ss,gs", "known: gss, "),
         ("--variation=0,x", "--variation"),
-        ("--lengths=exponential", "--variation: 0.1 is of no use to --lengths exponential, whose spread is its own; "),
         ("--variation=0,nan", "--variation: nan"),
         ("--variation=0,0.0", "has one twice"),
         ("--workers=0", "--workers: 0"),
@@ -357,18 +356,16 @@ def test_what_surrounds_a_technique_and_cannot_be(shop: Path, option: str, value
     refused(shop, (*LOOP, option, value), said)
 
 
+def test_of_an_option_given_twice_the_one_that_is_wrong_is_shown(shop: Path) -> None:
+    refused(shop, (*RUN, "--overhead", 5, "--overhead=x"), "--overhead: 'x'; allowed: a whole number (")
+
+
 @pytest.mark.parametrize("lengths", ["exponential", "equal", "gamma:cov=0.5", "file:word.txt"])
 def test_a_variation_that_is_of_no_use(shop: Path, lengths: str) -> None:
     (shop / "word.txt").write_text("1\n2\n")
     said = f"--variation: 0.25 is of no use to --lengths {lengths}, whose spread is its own; allowed: 0"
     for words in (RUN, (*GRID, "--bls", "fcfs", "--als", "ss"), LOOP):
         refused(shop, (*words, "--lengths", lengths, "--variation=0.25"), said)
-
-
-@pytest.mark.parametrize("option", ["--overhead=5", "--latency=5", "--assignment=master", "--lengths=gamma"])
-def test_without_applications_nothing_heeds_it(shop: Path, option: str) -> None:
-    said = f"{option.partition('=')[0]}: with --als recorded no application is simulated"
-    refused(shop, (*RUN, "--als", "recorded", option), said)
 
 
 @pytest.mark.parametrize(
@@ -387,14 +384,24 @@ def test_a_map_that_is_none_shows_the_path_of_the_key(shop: Path, name: str, sai
 
 
 @pytest.mark.parametrize(
-    "words", ["--lengths gamma", "--speeds late:cores=1,at=1s", "--applications apps.toml"], ids=lambda words: words[:9]
+    "words",
+    [
+        "--lengths gamma",
+        "--speeds late:cores=1,at=1s",
+        "--applications apps.toml",
+        "--overhead 5",
+        "--latency 5",
+        "--assignment master",
+    ],
+    ids=lambda words: words[:9],
 )
 def test_what_needs_an_application_level(here: Path, words: str) -> None:
     (here / "apps.toml").write_text('[default]\nals = "ss"\n')
-    for als in ("recorded", "ss,recorded"):
-        command = RUN if als == "recorded" else GRID
+    for command in (RUN, GRID):
         refused(
-            here, (*command, "--als", als, *words.split()), f"{words.split()[0]}: with --als recorded no application"
+            here,
+            (*command, "--als", "recorded", *words.split()),
+            f"{words.split()[0]}: with --als recorded no application",
         )
 
 

@@ -121,3 +121,20 @@ def test_a_grid_from_python_writes_nothing() -> None:
     assert seen == [(n, -1) for n in (1, 2, 3, 4)]
     with pytest.raises(InputError, match="empty"):
         bridge.Grid((), ("ss",), (0.0,), bridge.Options())
+
+
+def test_lengths_that_take_no_variation_are_not_varied(here: Path) -> None:
+    ran = twolevel("grid", "sample", "--select", "first:5", "--als", "ss", "--lengths", "exponential", "--out", "out")
+    assert ran.code == 0, ran.err
+    assert set(pd.read_parquet("out/grid.parquet")["variation"]) == {0.0}
+
+
+def test_recorded_run_times_beside_techniques_heed_no_costs(here: Path) -> None:
+    words = ("grid", "sample", "--select", "first:5", "--bls", "fcfs", "--variation", "0")
+    costly = ("--overhead", 10**9, "--lengths", "gamma:cov=1", "--speeds", "square:period=10m,low=0.5")
+    for out, als, given in (("alone", "recorded", ()), ("both", "recorded,ss", costly)):
+        ran = twolevel(*words, "--als", als, *given, "--out", out)
+        assert ran.code == 0, ran.err
+    alone, both = (pd.read_parquet(f"{out}/grid.parquet").set_index("als") for out in ("alone", "both"))
+    assert both.loc["recorded"].equals(alone.loc["recorded"])
+    assert both.loc["ss", "makespan_ns"] > both.loc["recorded", "makespan_ns"]
