@@ -168,7 +168,7 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
 def test_defaults_on_the_page_are_the_defaults() -> None:
     for command in ("run", "grid"):
         text = " ".join(twolevel(command, "--help").out.split())
-        shown = dict(re.findall(r"(--[a-z-]+) (?:<\w+>|[A-Z]+) (?:(?! --[a-z]).)*?\[default: ([^\]]+)\]", text))
+        shown = dict(re.findall(r"(--[a-z-]+) (?:<\w+>|[A-Z]+) (?:(?! --[a-z]).)*?\[default: \(?([^\])]+)\)?\]", text))
         rows = table(section(DOCS / "cli.md", f"twolevel {command}"))
         described = {re.match(r"`(?:-o FILE`, `)?(--[\w-]+)", row[0])[1]: row[1] for row in rows}  # type: ignore[index]
         for option, default in shown.items():
