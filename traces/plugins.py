@@ -41,13 +41,13 @@ def _load_file(path: Path, where: str) -> ModuleType:
 
 
 def _own_names(module: ModuleType) -> list[str]:
-    # What is made in the file, not what it imports.
+    # What is made in the file, not what it imports; only classes and functions say where they are from.
     return [
         name
         for name, value in vars(module).items()
         if not name.startswith("_")
         and not isinstance(value, ModuleType)
-        and getattr(value, "__module__", module.__name__) == module.__name__
+        and (not hasattr(value, "__qualname__") or value.__module__ == module.__name__)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from reference.application import Ran
 
 from als.application import Application
-from als.techniques import TECHNIQUES, Technique, technique_kernel
+from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from traces.compiled import jit_enabled
 from traces.errors import InputError, PluginError
 from traces.time import MAX_NS
@@ -212,3 +213,51 @@ def test_a_memo_belongs_to_one_job() -> None:
     assert first.advance()
     assert second.state.chunk.tolist() == [0, 0, 1, 1, 2, 3]
     assert np.bincount(first.state.chunk).tolist() == [10, 10, 5, 5, 3, 3, 1, 1, 1, 1]
+
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"lengths_gflop": []}, "lengths_gflop: allowed: at least one number, all finite and above 0"),
+        ({"lengths_gflop": [[1.0]]}, "lengths_gflop: "),
+        ({"lengths_gflop": [1.0, 0.0]}, "lengths_gflop: "),
+        ({"lengths_gflop": [1.0, INF]}, "lengths_gflop: "),
+        ({"lengths_gflop": [NAN, 1.0]}, "lengths_gflop: "),
+        ({"core_speed_gflops": []}, "core_speed_gflops: allowed: at least one number, all finite and none below 0"),
+        ({"core_speed_gflops": [[1.0]]}, "core_speed_gflops: "),
+        ({"core_speed_gflops": [1.0, -1.0]}, "core_speed_gflops: "),
+        ({"core_speed_gflops": [1.0, INF]}, "core_speed_gflops: "),
+        ({"core_speed_gflops": [1.0, NAN]}, "core_speed_gflops: "),
+        ({"latency_ns": [0]}, "latency_ns: allowed: a number for each of 2 cores, 0 to 1000000000000"),
+        ({"latency_ns": [0, -1]}, "latency_ns: "),
+        ({"latency_ns": [10**12 + 1, 0]}, "latency_ns: "),
+        ({"start_ns": -1}, "start_ns: -1 is out of range"),
+        ({"overhead_ns": MAX_NS + 1}, "overhead_ns: "),
+        ({"technique": None}, "technique: allowed: a technique, or phases"),
+        ({"phases": [TECHNIQUES["ss"]]}, "technique: allowed: a technique, or phases"),
+        ({"technique": None, "phases": []}, "part_tasks: 1 parts; allowed: all 0 phases"),
+        ({"technique": None, "phases": [None]}, r"part_tasks\[0\]: 2 is out of range; allowed: 1 to 1"),
+        ({"technique": None, "phases": [None, TECHNIQUES["ss"]]}, "part_tasks: 1 parts; allowed: all 2 phases"),
+        ({"part_tasks": []}, "part_tasks: 0 parts"),
+        ({"part_tasks": [1]}, "part_tasks: 1 tasks; there are 2 lengths"),
+        ({"part_tasks": [0, 2]}, r"part_tasks\[0\]: 0 is out of range"),
+        ({"technique": technique("wf:weights=1/1/1")}, "technique wf: its weights are for 3 cores, not 2"),
+    ],
+)
+def test_what_cannot_be_an_application(wrong: dict[str, Any], words: str) -> None:
+    fit: dict[str, Any] = {"lengths_gflop": [1.0, 2.0], "core_speed_gflops": [1.0, 1.0], "technique": TECHNIQUES["ss"]}
+    assert Application(**fit).advance()
+    with pytest.raises(InputError, match=f"^{words}"):
+        Application(**(fit | wrong))
+
+
+def test_the_highest_latency_and_a_serial_part_alone_are_allowed() -> None:
+    far = Application([1.0], [1.0], TECHNIQUES["ss"], latency_ns=[10**12])
+    assert far.advance()
+    assert far.end_ns == 2 * 10**12 + 10**9
+    alone = Application([1.0], [1.0, 1.0], phases=[None])
+    assert alone.advance()
+    assert alone.end_ns == 10**9
