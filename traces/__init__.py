@@ -9,9 +9,9 @@ from traces.lazy import lazy_names
 if TYPE_CHECKING:
     from traces.errors import InputError, PeerError, PluginError, TwolevelError
     from traces.exporters import exporter
-    from traces.ledger import JobRecords, Ledger, Machine, TaskRecords
+    from traces.ledger import JobRecords, Ledger, Machine, TaskRecords, TransferRecords
     from traces.nesting import check_ledger
-    from traces.tables import jobs_frame, tasks_frame
+    from traces.tables import jobs_frame, tasks_frame, transfers_frame
 
 __all__ = [
     "InputError",
@@ -21,11 +21,13 @@ __all__ = [
     "PeerError",
     "PluginError",
     "TaskRecords",
+    "TransferRecords",
     "TwolevelError",
     "check_ledger",
     "exporter",
     "jobs_frame",
     "tasks_frame",
+    "transfers_frame",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -38,10 +40,12 @@ __getattr__, __dir__ = lazy_names(
         "PeerError": "traces.errors",
         "PluginError": "traces.errors",
         "TaskRecords": "traces.ledger",
+        "TransferRecords": "traces.ledger",
         "TwolevelError": "traces.errors",
         "check_ledger": "traces.nesting",
         "exporter": "traces.exporters",
         "jobs_frame": "traces.tables",
         "tasks_frame": "traces.tables",
+        "transfers_frame": "traces.tables",
     },
 )

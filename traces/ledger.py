@@ -13,7 +13,7 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "TaskRecords"]
+__all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "TaskRecords", "TransferRecords"]
 
 #: Why a job started when it did; ``JobRecords.why`` holds the place of one.
 WHY = ("head", "backfill", "reserved", "preset", "never")
@@ -189,9 +189,46 @@ class TaskRecords:
 
 
 @dataclass(frozen=True)
+class TransferRecords:
+    """One row a transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
+
+    A transfer brings what one task made to another that needs it and that runs on another core: along an edge of the job's
+    task graph. The cores are those of the two tasks in ``TaskRecords``. Edges are in the order of (source, target).
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (n_jobs + 1,)
+        Job ``i`` has the rows ``first[i]:first[i + 1]``.
+    source, target : ndarray of int32, shape (m,)
+        Numbers, within the job, of the task that made the data and of the one that needs them.
+    bytes : ndarray of float64, shape (m,)
+        How much there was to bring.
+    sent_ns, arrived_ns : ndarray of int64, shape (m,)
+        Instants since the workload's time 0 at which it began and was done.
+    """
+
+    first: Array
+    source: Array
+    target: Array
+    bytes: Array
+    sent_ns: Array
+    arrived_ns: Array
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True)
 class Ledger:
-    """What one run did: the machine, its jobs and, where they were kept, their tasks."""
+    """What one run did: the machine, its jobs and, where they were kept, their tasks and what was sent between them.
+
+    ``transfers`` is None where there was no network or no task graph.
+    """
 
     machine: Machine
     jobs: JobRecords
     tasks: TaskRecords | None
+    transfers: TransferRecords | None = None

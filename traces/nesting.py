@@ -16,6 +16,7 @@ from traces.compiled import Array
 from traces.exporters.core_bars import count_bars, first_holding_clash, first_task_outside, place_bars
 from traces.job_checks import InvariantError, check_jobs
 from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
+from traces.transfer_checks import Messages, check_transfers
 
 __all__ = ["CoreBars", "InvariantError", "check_ledger", "check_nesting", "core_bars"]
 
@@ -161,7 +162,7 @@ def check_ledger(ledger: Ledger) -> None:
     to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
     no fewer than it asked for; no two jobs hold one core at once; a job has as many task rows that ran as it says, or none,
     and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
-    as many as it asked for; no core runs two tasks at once.
+    as many as it asked for; no core runs two tasks at once; of transfers what ``traces.transfer_checks`` says.
 
     Raises
     ------
@@ -192,6 +193,8 @@ def check_ledger(ledger: Ledger) -> None:
             f"{tasks.start_ns[at]} to {tasks.end_ns[at]} ns"
         )
     core_bars(ledger)
+    if ledger.transfers is not None:
+        check_transfers(jobs, ledger.tasks, ledger.transfers)
 
 
 def _check_counts(jobs: JobRecords, tasks: TaskRecords) -> None:
@@ -240,7 +243,8 @@ def check_nesting(path: Path) -> int:
     """Check a written trace event by event, as the OTF2 reader sees it (about 4 µs an event).
 
     Checked are, for each location: times do not decrease, every Leave is of the region entered last, no
-    region is entered inside another (a core runs one task at a time), and none is left open.
+    region is entered inside another (a core runs one task at a time, or waits for data), and none is left open; of messages
+    that each is received once, and not before it is sent.
 
     Parameters
     ----------
@@ -259,6 +263,7 @@ def check_nesting(path: Path) -> int:
     """
     from traces.exporters.otf2_library import reading
 
+    messages = Messages()
     clock: dict[str, int] = {}
     inside: dict[str, str] = {}
     pairs = 0
@@ -280,6 +285,9 @@ def check_nesting(path: Path) -> int:
                         f"{where}: {event.region.name} is left at {event.time} ns, but was not entered"
                     )
                 pairs += 1
+            elif kind in ("MpiSend", "MpiRecv"):
+                messages.note(where, kind, event)
+    messages.check()
     for where, region in inside.items():
         raise InvariantError(f"{where}: {region} is never left")
     return pairs

@@ -14,7 +14,7 @@ import numpy as np
 from traces.compiled import Array
 from traces.errors import InputError
 from traces.intervals import intervals_text
-from traces.ledger import STATES, WHY, Ledger, TaskRecords
+from traces.ledger import STATES, WHY, Ledger, TaskRecords, TransferRecords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,15 +24,19 @@ __all__ = [
     "JOB_COLUMNS",
     "PLANNED",
     "TASK_COLUMNS",
+    "TRANSFER_COLUMNS",
     "jobs_frame",
     "read_jobs",
     "read_tasks",
+    "read_transfers",
     "rows_frame",
     "tasks_frame",
+    "transfers_frame",
     "write_frame",
     "write_jobs",
     "write_rows",
     "write_tasks",
+    "write_transfers",
 ]
 
 JOB_COLUMNS = (
@@ -61,6 +65,8 @@ FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
+
+TRANSFER_COLUMNS = ("job_id", "source", "target", "source_core", "target_core", "bytes", "sent_ns", "arrived_ns")
 
 #: Rows of one Parquet row group: what a reader of tasks.parquet has to hold at once.
 _ROW_GROUP = 1 << 20
@@ -111,6 +117,28 @@ def _task_columns(ledger: Ledger) -> dict[str, Array]:
     return columns
 
 
+def _transfers(ledger: Ledger) -> TransferRecords:
+    if ledger.transfers is None:
+        raise InputError("this result has no transfers: there was no network, or no task graph")
+    return ledger.transfers
+
+
+def _transfer_columns(ledger: Ledger) -> dict[str, Array]:
+    transfers, tasks = _transfers(ledger), _tasks(ledger)
+    count = np.diff(transfers.first)
+    first_task = np.repeat(tasks.first[:-1], count)
+    return {
+        "job_id": np.repeat(ledger.jobs.job_id, count),
+        "source": transfers.source,
+        "target": transfers.target,
+        "source_core": tasks.core[first_task + transfers.source],
+        "target_core": tasks.core[first_task + transfers.target],
+        "bytes": transfers.bytes,
+        "sent_ns": transfers.sent_ns,
+        "arrived_ns": transfers.arrived_ns,
+    }
+
+
 def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
@@ -133,6 +161,19 @@ def tasks_frame(ledger: Ledger) -> pd.DataFrame:
         If the ledger has no tasks.
     """
     return rows_frame(_task_columns(ledger))
+
+
+def transfers_frame(ledger: Ledger) -> pd.DataFrame:
+    """One row a transfer that arrived, columns ``TRANSFER_COLUMNS``; jobs in the order of ``jobs_frame``.
+
+    A job's transfers are in the order of (source, target).
+
+    Raises
+    ------
+    InputError
+        If the ledger has no transfers, or no tasks, whose cores they are between.
+    """
+    return rows_frame(_transfer_columns(ledger))
 
 
 def rows_frame(columns: Any) -> pd.DataFrame:
@@ -178,6 +219,11 @@ def write_tasks(ledger: Ledger, path: Path) -> None:
     _write(_task_columns(ledger), path)
 
 
+def write_transfers(ledger: Ledger, path: Path) -> None:
+    """Write ``transfers_frame`` as Parquet; equal ledgers give equal bytes."""
+    _write(_transfer_columns(ledger), path)
+
+
 def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     """Write any table of columns as Parquet."""
     _write(columns, path)
@@ -213,6 +259,17 @@ def read_tasks(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, TASK_COLUMNS)
+
+
+def read_transfers(path: Path) -> pd.DataFrame:
+    """Read a transfers.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, TRANSFER_COLUMNS)
 
 
 def read_jobs(path: Path) -> pd.DataFrame:

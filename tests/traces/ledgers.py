@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine, TaskRecords
+from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine, TaskRecords, TransferRecords
 
 #: (core, chunk, start_ns, end_ns) of one task.
 Task = tuple[int, int, int, int]
+
+#: (source, target, bytes, sent_ns, arrived_ns) of one transfer.
+Transfer = tuple[int, int, float, int, int]
 
 #: A task that never ran, since its job was cut.
 NEVER: Task = (-1, -1, -1, -1)
@@ -19,7 +22,7 @@ NEVER: Task = (-1, -1, -1, -1)
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt at a job to be put into a ledger; ``tasks`` are in task order.
+    """One attempt at a job to be put into a ledger; ``tasks`` are in task order, ``transfers`` in that of edges.
 
     ``asked`` is how many of the cores it held it asked for, all by default; ``eligible`` is ``submit`` by default.
     """
@@ -35,6 +38,7 @@ class Job:
     why: str = "head"
     state: str = "completed"
     eligible: int | None = None
+    transfers: list[Transfer] = field(default_factory=list)
 
     @property
     def n_held(self) -> int:
@@ -53,8 +57,8 @@ def machine(*cores_of_host: int) -> Machine:
     return Machine("cluster", tuple(f"host {k}" for k in range(len(cores_of_host))), first)
 
 
-def ledger(of: Machine, jobs: list[Job], *, with_tasks: bool = True) -> Ledger:
-    """A ledger of these jobs; without tasks, as of a run that did not keep them."""
+def ledger(of: Machine, jobs: list[Job], *, with_tasks: bool = True, with_transfers: bool = False) -> Ledger:
+    """A ledger of these jobs; without tasks, as of a run that did not keep them; with transfers, as of one with a network."""
 
     def column(values: list[int]) -> np.ndarray:
         return np.array(values, np.int64)
@@ -92,7 +96,8 @@ def ledger(of: Machine, jobs: list[Job], *, with_tasks: bool = True) -> Ledger:
         chunk=np.array([chunk for _, chunk, _, _ in tasks], np.int32),
         length_gflop=np.zeros(len(tasks)),
     )
-    return Ledger(of, records, kept if with_tasks else None)
+    transfers = transfer_records(len(jobs), [(row, one) for row, job in enumerate(jobs) for one in job.transfers])
+    return Ledger(of, records, kept if with_tasks else None, transfers if with_transfers else None)
 
 
 @st.composite
@@ -150,3 +155,34 @@ def _attempt(
         free_from[core] = end
     why = draw(st.sampled_from(WHY[:-1]))
     return Job(number, submit, start, end, held, tasks, asked, attempt, why, state, eligible)
+
+
+@st.composite
+def messaging_ledgers(draw: st.DrawFn) -> Ledger:
+    """Sound ledgers with transfers: some pairs of a job's tasks of which one ended before the other started elsewhere."""
+    of = draw(ledgers().filter(lambda one: one.tasks is not None))
+    assert of.tasks is not None
+    rows: list[tuple[int, Transfer]] = []
+    for job in range(len(of.jobs)):
+        here = slice(int(of.tasks.first[job]), int(of.tasks.first[job + 1]))
+        ran = list(
+            zip(*(column[here].tolist() for column in (of.tasks.core, of.tasks.start_ns, of.tasks.end_ns)), strict=True)
+        )
+        for source, (from_core, _, end) in enumerate(ran):
+            for target, (to_core, start, _) in enumerate(ran):
+                if -1 in (from_core, to_core) or from_core == to_core or end > start or not draw(st.booleans()):
+                    continue
+                sent = draw(st.integers(end, start))
+                arrived = draw(st.just(start) | st.integers(sent, start))
+                size = draw(st.sampled_from((0.0, 0.5, 1.5, 2.5, 4096.0, 1e12)))
+                rows.append((job, (source, target, size, sent, arrived)))
+    return Ledger(of.machine, of.jobs, of.tasks, transfer_records(len(of.jobs), rows))
+
+
+def transfer_records(n_jobs: int, rows: list[tuple[int, Transfer]]) -> TransferRecords:
+    """Records of these transfers, each with the row of its job."""
+    columns = list(zip(*(one for _, one in rows), strict=True)) or [()] * 5
+    return TransferRecords(
+        np.searchsorted([job for job, _ in rows], np.arange(n_jobs + 1)).astype(np.int64),
+        *(np.array(column, kind) for column, kind in zip(columns, ("i4", "i4", "f8", "i8", "i8"), strict=True)),
+    )

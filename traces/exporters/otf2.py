@@ -11,12 +11,20 @@ A job
     description says the attempt, why it started and what became of it: ``attempt 0, backfill, completed``.
 A task
     Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
+What one task made and another needed that ran on another core
+    A message: MpiSend on the core of the one, MpiRecv on that of the other, in the communicator ``cores``, in which a core's
+    rank is its number. Its length is in bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo
+    2**31: so that each MpiSend has its own MpiRecv, whichever arrives first.
+A core that waits for data
+    Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which what it waited for is received.
 The batch scheduler
     Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores) at every change, valid until
     the next.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
-each of the cores it holds. A job that never started has a region and no event; a task that never ran has none.
+each of the cores it holds. A job that never started has a region and no event; a task that never ran has none. A run without
+transfers has no communicator and no region for waiting. At one instant a core leaves what it did, sends, receives, and enters
+what it does next.
 """
 
 from __future__ import annotations
@@ -26,14 +34,19 @@ from typing import Any
 
 import numpy as np
 
+from traces.compiled import Array
 from traces.errors import InputError
 from traces.exporters import otf2_kernels as kernels
+from traces.exporters.core_messages import core_messages
+from traces.exporters.otf2_cores import write_cores
 from traces.exporters.otf2_definitions import METRIC_INSTANCE, write_definitions
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding, writing
-from traces.ledger import Ledger
+from traces.ledger import Ledger, TransferRecords
 from traces.nesting import CoreBars, core_bars
 from traces.series import LoadSeries, load_series
+from traces.transfer_checks import check_transfers
+from traces.waits import bar_waits
 
 __all__ = ["ANCHOR", "write_otf2"]
 
@@ -51,7 +64,7 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
     ----------
     ledger : Ledger
         Any ledger, with or without tasks, also one of no jobs. Beside it, 8 bytes a task of memory are
-        needed.
+        needed; with transfers, 40 bytes a task and 24 a transfer.
     directory : Path
         Where to write; created if it does not exist.
 
@@ -67,7 +80,7 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
         If there is a trace already, the folder cannot be made, or a job that started is submitted before time 0, which a
         tick cannot say.
     InvariantError
-        If a core runs two tasks at once.
+        If a core runs two tasks at once, or a transfer is between tasks that cannot have had it.
     TwolevelError
         If OTF2 cannot write, in its own words.
     """
@@ -75,6 +88,7 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
     if path.exists():
         raise InputError(f"{path} exists already")
     bars = core_bars(ledger)
+    transfers = _transfers(ledger)
     series = load_series(ledger.jobs)
     first_ns, last_ns = _span(ledger)
     try:
@@ -85,9 +99,19 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
         binding.Archive_SetCreator(archive, "twolevel")
         binding.Archive_SetMachineName(archive, ledger.machine.name)
         call = Calls(path, address_of(archive))
-        _write_events(call, archive, ledger, bars, series)
-        write_definitions(call, archive, ledger, bars, len(series), first_ns, last_ns)
+        n_events = _write_events(call, archive, ledger, bars, transfers, series)
+        write_definitions(call, archive, ledger, n_events, len(series), first_ns, last_ns, messages=len(transfers) > 0)
     return path
+
+
+def _transfers(ledger: Ledger) -> TransferRecords:
+    """The ledger's transfers, checked, or none."""
+    if ledger.transfers is not None:
+        check_transfers(ledger.jobs, ledger.tasks, ledger.transfers)
+        return ledger.transfers
+    none = np.zeros(0, np.int64)
+    task = none.astype(np.int32)
+    return TransferRecords(np.zeros(len(ledger.jobs) + 1, np.int64), task, task, np.zeros(0), none, none)
 
 
 def _span(ledger: Ledger) -> tuple[int, int]:
@@ -105,10 +129,17 @@ def _span(ledger: Ledger) -> tuple[int, int]:
     return first, last
 
 
-def _write_events(call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, series: LoadSeries) -> None:
-    """All event files, one after the other, so that one is open at a time whatever the number of cores."""
+def _write_events(
+    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, series: LoadSeries
+) -> Array:
+    """All event files, one after the other, so that one is open at a time whatever the number of cores.
+
+    Returned is how many events each core has, int64 (n_cores,).
+    """
     jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
     none = np.zeros(0, np.int64)
+    messages = core_messages(ledger, transfers)
+    wait_bar, wait_from = bar_waits(ledger, bars, transfers)
     binding.Archive_OpenDefFiles(archive)
     call(
         kernels.write_local_definitions,
@@ -122,7 +153,7 @@ def _write_events(call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, ser
     attributes = binding.AttributeList_New()
     try:
         call(
-            kernels.write_cores,
+            write_cores,
             call.archive,
             address_of(attributes),
             bars.first,
@@ -134,12 +165,26 @@ def _write_events(call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, ser
             none if tasks is None else np.ascontiguousarray(tasks.start_ns, np.int64),
             none if tasks is None else np.ascontiguousarray(tasks.end_ns, np.int64),
             none.astype(np.int32) if tasks is None else np.ascontiguousarray(tasks.chunk, np.int32),
+            wait_bar,
+            wait_from,
+            len(jobs),
+            messages.send_first,
+            messages.send_row,
+            messages.receive_first,
+            messages.receive_row,
+            messages.source_core,
+            messages.target_core,
+            np.ascontiguousarray(transfers.bytes, np.float64),
+            np.ascontiguousarray(transfers.sent_ns, np.int64),
+            np.ascontiguousarray(transfers.arrived_ns, np.int64),
             using=[
                 "Archive_GetEvtWriter",
                 "Archive_CloseEvtWriter",
                 "AttributeList_AddUint64",
                 "EvtWriter_Enter",
                 "EvtWriter_Leave",
+                "EvtWriter_MpiSend",
+                "EvtWriter_MpiRecv",
             ],
         )
     finally:
@@ -158,3 +203,7 @@ def _write_events(call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, ser
         using=["Archive_GetEvtWriter", "Archive_CloseEvtWriter", "EvtWriter_Metric"],
     )
     binding.Archive_CloseEvtFiles(archive)
+    n_waits = np.diff(np.searchsorted(wait_bar, bars.first))
+    n_messages = np.diff(messages.send_first) + np.diff(messages.receive_first)
+    n_events: Array = 2 * (np.diff(bars.first) + n_waits) + n_messages
+    return n_events

@@ -1,4 +1,5 @@
-"""The definitions of an OTF2 archive: machine, locations, the jobs' regions and the scheduler's counters."""
+"""The definitions of an OTF2 archive: machine, locations, the jobs' regions, the scheduler's counters, and
+whom messages are between."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from traces.exporters import otf2_kernels as kernels
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding
 from traces.ledger import STATES, WHY, Ledger
-from traces.nesting import CoreBars
 from traces.time import NS_PER_S
 
 __all__ = ["METRIC_INSTANCE", "write_definitions"]
@@ -51,7 +51,15 @@ class _Strings:
 
 
 def write_definitions(
-    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, n_samples: int, first_ns: int, last_ns: int
+    call: Calls,
+    archive: Any,
+    ledger: Ledger,
+    n_events: Array,
+    n_samples: int,
+    first_ns: int,
+    last_ns: int,
+    *,
+    messages: bool,
 ) -> None:
     """Write all global definitions.
 
@@ -63,12 +71,14 @@ def write_definitions(
         The binding's handle; all events are written and their files closed.
     ledger : Ledger
         What to define.
-    bars : CoreBars
-        Of the ledger: a location says how many events it has.
+    n_events : ndarray of int64, shape (n_cores,)
+        Number of events of each core.
     n_samples : int
         Number of metric events.
     first_ns, last_ns : int
         First and last instant of the run (ns).
+    messages : bool
+        Whether cores send any.
     """
     machine, jobs = ledger.machine, ledger.jobs
     writer = binding.Archive_GetGlobalDefWriter(archive)
@@ -90,7 +100,7 @@ def write_definitions(
         address_of(writer),
         strings.add(names),
         first_core,
-        bars.first,
+        n_events,
         binding.LocationType.CPU_THREAD.value,
         using=["GlobalDefWriter_WriteLocation"],
     )
@@ -119,7 +129,31 @@ def write_definitions(
         binding.UNDEFINED_STRING.value,
         using=["GlobalDefWriter_WriteRegion"],
     )
+    if messages:
+        _write_communicator(writer, strings, machine.n_cores)
+        _write_wait(writer, strings, len(jobs))
     binding.Archive_CloseGlobalDefWriter(archive, writer)
+
+
+def _write_communicator(writer: Any, strings: _Strings, n_cores: int) -> None:
+    """The communicator of all cores: a core's rank is its number."""
+    name = strings.add(["cores"])
+    for reference, kind in enumerate((binding.GroupType.COMM_LOCATIONS, binding.GroupType.COMM_GROUP)):
+        binding.GlobalDefWriter_WriteGroup(
+            writer, reference, name, kind, binding.Paradigm.MPI, binding.GroupFlag.NONE, range(n_cores)
+        )
+    binding.GlobalDefWriter_WriteComm(
+        writer, kernels.COMMUNICATOR, name, 1, binding.UNDEFINED_COMM, binding.CommFlag.NONE
+    )
+
+
+def _write_wait(writer: Any, strings: _Strings, reference: int) -> None:
+    """The region in which a core is while it waits for data."""
+    name = strings.add(["wait for data", "the core is free, but what its next task needs has not arrived"])
+    undefined = binding.UNDEFINED_STRING.value
+    role, paradigm = binding.RegionRole.POINT2POINT, binding.Paradigm.MPI
+    flags = binding.RegionFlag.NONE
+    binding.GlobalDefWriter_WriteRegion(writer, reference, name, name, name + 1, role, paradigm, flags, undefined, 0, 0)
 
 
 def _describe(strings: _Strings, ledger: Ledger) -> Array:

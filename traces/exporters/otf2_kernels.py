@@ -1,4 +1,5 @@
-"""The loops that call OTF2's C functions: event writers, one after the other, and long lists of definitions.
+"""The loops that call OTF2's C functions: metrics, and long lists of definitions; the cores' are in
+:mod:`traces.exporters.otf2_cores`.
 
 Each kernel returns 0, or the error code of the first call that failed, and stops there.
 """
@@ -15,9 +16,10 @@ from traces.exporters.otf2_library import CALLS, c_functions, failure
 
 __all__ = [
     "CHUNK",
+    "COMMUNICATOR",
+    "NO_WRITER",
     "TASK",
     "Calls",
-    "write_cores",
     "write_local_definitions",
     "write_locations",
     "write_metrics",
@@ -25,84 +27,19 @@ __all__ = [
     "write_strings",
 ]
 
-# Returned where OTF2 gave no writer; it has no code for it.
-_NO_WRITER = -100
+#: Returned where OTF2 gave no writer; it has no code for it.
+NO_WRITER = -100
 
 #: References of the attributes.
 TASK, CHUNK = 0, 1
 
+#: Reference of the communicator of all cores, in which a core's rank is its number.
+COMMUNICATOR = 0
+
 _int32: Any = types.int32
 _int64: Any = types.int64
-_column32 = types.Array(types.int32, 1, "C", readonly=True)
 _column64 = types.Array(types.int64, 1, "C", readonly=True)
 _table64 = types.Array(types.int64, 2, "C", readonly=True)
-
-
-@compiled(
-    _int32(
-        _int64,
-        _int64,
-        *[_column64, _column32, _column32],
-        *[_column64, _column64],
-        *[_column64, _column64, _column64, _column32],
-        CALLS["Archive_GetEvtWriter"],
-        CALLS["Archive_CloseEvtWriter"],
-        CALLS["AttributeList_AddUint64"],
-        CALLS["EvtWriter_Enter"],
-        CALLS["EvtWriter_Leave"],
-    )
-)
-def write_cores(
-    archive: int,
-    attributes: int,
-    bar_first: Array,
-    bar_job: Array,
-    bar_task: Array,
-    job_start: Array,
-    job_end: Array,
-    rows_first: Array,
-    task_start: Array,
-    task_end: Array,
-    task_chunk: Array,
-    get_writer: CFunction,
-    close_writer: CFunction,
-    add_uint64: CFunction,
-    enter: CFunction,
-    leave: CFunction,
-) -> int:
-    """Write every core's Enter and Leave; the core's number is its location, the job's row its region.
-
-    ``attributes`` is an empty attribute list, which OTF2 empties again at every event.
-    """
-    for core in range(len(bar_first) - 1):
-        writer = get_writer(archive, core)
-        if writer == 0:
-            return _NO_WRITER
-        for bar in range(bar_first[core], bar_first[core + 1]):
-            job = bar_job[bar]
-            task = bar_task[bar]
-            if task >= 0:
-                row = rows_first[job] + task
-                start, end = task_start[row], task_end[row]
-                code: int = add_uint64(attributes, TASK, task)
-                if code != 0:
-                    return code
-                code = add_uint64(attributes, CHUNK, task_chunk[row])
-                if code != 0:
-                    return code
-                code = enter(writer, attributes, start, job)
-            else:
-                start, end = job_start[job], job_end[job]
-                code = enter(writer, 0, start, job)
-            if code != 0:
-                return code
-            code = leave(writer, 0, end, job)
-            if code != 0:
-                return code
-        code = close_writer(archive, writer)
-        if code != 0:
-            return code
-    return 0
 
 
 @compiled(
@@ -133,7 +70,7 @@ def write_metrics(
     """
     writer = get_writer(archive, location)
     if writer == 0:
-        return _NO_WRITER
+        return NO_WRITER
     for k in range(len(instants)):
         code: int = write_metric(writer, 0, instants[k], metric, n_values, value_types, values + 8 * n_values * k)
         if code != 0:
@@ -150,7 +87,7 @@ def write_local_definitions(archive: int, n_locations: int, get_writer: CFunctio
     for location in range(n_locations):
         writer = get_writer(archive, location)
         if writer == 0:
-            return _NO_WRITER
+            return NO_WRITER
         code: int = close_writer(archive, writer)
         if code != 0:
             return code
@@ -174,13 +111,12 @@ def write_strings(writer: int, first_reference: int, text: int, offsets: Array, 
     )
 )
 def write_locations(
-    writer: int, first_name: int, first_core: Array, bar_first: Array, kind: int, write: CFunction
+    writer: int, first_name: int, first_core: Array, n_events: Array, kind: int, write: CFunction
 ) -> int:
     """Define a location a core (reference: the core) in the group of its host (reference: the host)."""
     for host in range(len(first_core) - 1):
         for core in range(first_core[host], first_core[host + 1]):
-            events = 2 * (bar_first[core + 1] - bar_first[core])
-            code: int = write(writer, core, first_name + core, kind, events, host)
+            code: int = write(writer, core, first_name + core, kind, n_events[core], host)
             if code != 0:
                 return code
     return 0
@@ -231,7 +167,7 @@ class Calls:
             If a call of it failed.
         """
         code = int(kernel(*values, *[self.functions[name] for name in using]))
-        if code == _NO_WRITER:
+        if code == NO_WRITER:
             raise TwolevelError(f"{self.path}: OTF2 could not open a writer (out of memory?)")
         if code != 0:
             raise failure(self.path, code)

@@ -38,6 +38,8 @@ _PROTOTYPES = {
     "EvtWriter_Enter": ("ppQI", "code"),
     "EvtWriter_Leave": ("ppQI", "code"),
     "EvtWriter_Metric": ("ppQIBpp", "code"),
+    "EvtWriter_MpiSend": ("ppQIIIQ", "code"),
+    "EvtWriter_MpiRecv": ("ppQIIIQ", "code"),
     "GlobalDefWriter_WriteString": ("pIp", "code"),
     "GlobalDefWriter_WriteLocation": ("pQIBQI", "code"),
     "GlobalDefWriter_WriteRegion": ("pIIIIBBIIII", "code"),

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -24,12 +24,14 @@ __all__ = [
     "PALETTE",
     "Axes",
     "Figure",
+    "LineCollection",
     "Patch",
     "PolyCollection",
     "figure_format",
     "new_figure",
     "rgb",
     "save",
+    "shades",
     "styled",
 ]
 
@@ -116,6 +118,13 @@ def styled() -> Any:
 def rgb(colour: str) -> tuple[float, float, float]:
     """Red, green and blue of a colour, each from 0 to 1."""
     return to_rgb(colour)
+
+
+def shades(n: int) -> list[tuple[float, float, float]]:
+    """``n`` colours in a row from dark to light, for what has an order: also for those who see fewer, and on grey paper."""
+    scale = matplotlib.colormaps["viridis"]
+    red_green_blue = [scale(0.12 + 0.83 * (k / max(n - 1, 1)))[:3] for k in range(n)]
+    return [(float(red), float(green), float(blue)) for red, green, blue in red_green_blue]
 
 
 def save(figure: Figure, path: Path) -> Path:

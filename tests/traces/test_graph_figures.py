@@ -1,0 +1,270 @@
+"""The figures of a task graph and of its schedule: the right bars, lines, levels and places."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledgers import messaging_ledgers
+
+import traces.figures.schedule as schedule
+import traces.figures.schedule_bars as schedule_bars
+import traces.figures.task_graph as task_graph
+from traces.errors import InputError
+from traces.figures.canvas import shades
+from traces.figures.graph_levels import graph_places, space_out, task_levels
+from traces.figures.schedule import ScheduleTasks, ScheduleTransfers, draw_schedule, schedule_figure
+from traces.figures.task_graph import draw_task_graph, task_graph_figure
+from traces.ledger import Ledger
+from traces.waits import graph_waits, waits
+
+
+def table(*rows: tuple[int, ...]) -> list[np.ndarray]:
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+# Core, start, end, level. Task 3 waits on core 1 from 4 (task 1 ends) to 6; task 4 never ran.
+TASKS = ScheduleTasks(*table((0, 0, 3, 0), (1, 0, 4, 0), (0, 3, 5, 1), (1, 6, 9, 1), (-1, -1, -1, 2)))
+# Source, target, bytes, sent, arrived.
+TRANSFERS = ScheduleTransfers(*table((0, 3, 100, 3, 6), (1, 2, 0, 2, 3)))
+OPTIONS: dict[str, Any] = {"n_cores": 3, "first_core": (0, 2, 3)}
+
+
+def boxes(axes: Any, label: str) -> list[list[float]]:
+    (drawn,) = [one for one in axes.collections if one.get_label() == label]
+    corners = [np.asarray(path.vertices[:4]) for path in drawn.get_paths()]
+    return [np.round([*one.min(axis=0), *one.max(axis=0)], 6).tolist() for one in corners]
+
+
+def labels(axes: Any) -> set[str]:
+    return {one.get_label() for one in axes.collections}
+
+
+def test_bars_waits_lines_and_the_critical_path() -> None:
+    figure = schedule_figure(TASKS, TRANSFERS, critical=np.array([0, 3, 4]), end_ns=12, title="heft", **OPTIONS)
+    (axes,) = figure.axes
+    assert boxes(axes, "tasks") == [[0, 0.08, 3, 0.92], [0, 1.08, 4, 1.92], [3, 0.08, 5, 0.92], [6, 1.08, 9, 1.92]]
+    assert boxes(axes, "waits") == [[4, 1.08, 6, 1.92]]
+    assert boxes(axes, "critical") == [[0, 0.08, 3, 0.92], [6, 1.08, 9, 1.92]]
+    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
+    assert [np.round(one, 6).tolist() for one in lines.get_segments()] == [[[3, 0.8], [6, 1.2]], [[2, 1.2], [3, 0.8]]]
+    assert axes.get_xlim()[0] == 0
+    assert axes.get_xlim()[1] == pytest.approx(12, rel=0.01)
+    assert axes.get_ylim() == (3, 0)
+    assert axes.get_xlabel() == "time since the start of the graph [ns]"
+    assert axes.get_title(loc="left") == "heft"
+    assert axes.get_title(loc="right") == "makespan 12 ns; 4 tasks, 3 cores"
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert shown == ["level 0", "level 1", "level 2", "waits for data", "critical path", "transfer", "makespan"]
+
+
+def test_levels_go_from_dark_to_light_and_chunks_take_turns() -> None:
+    def colours(**options: Any) -> list[tuple[float, ...]]:
+        axes = schedule_figure(TASKS, None, **OPTIONS, **options).axes[0]
+        (bars,) = [one for one in axes.collections if one.get_label() == "tasks"]
+        return [tuple(one[:3]) for one in np.asarray(bars.get_facecolor()).tolist()]
+
+    by_level = colours()
+    assert by_level[0] == by_level[1] != by_level[2] == by_level[3]
+    grey = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in shades(9)]
+    assert all(b - a > 0.03 for a, b in pairwise(grey))
+    assert len(set(colours(colour_by="chunk"))) == 2
+    assert shades(1) == [shades(2)[0]]
+
+
+def test_no_network_no_lines() -> None:
+    none = ScheduleTransfers(*[np.zeros(0)] * 5)
+    for transfers in (None, none):
+        axes = schedule_figure(TASKS, transfers, **OPTIONS).axes[0]
+        assert not {"waits", "transfers", "critical"} & labels(axes)
+
+
+def test_of_many_transfers_the_largest_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "MOST_LINES", 1)
+    axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
+    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
+    assert [np.round(one, 6).tolist() for one in lines.get_segments()] == [[[3, 0.8], [6, 1.2]]]
+    assert axes.get_title(loc="right").endswith("; lines: the largest 1 of 2 transfers")
+
+
+def test_of_equal_transfers_some_from_everywhere_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, lines_drawn = 1000, 50
+    monkeypatch.setattr(schedule, "MOST_LINES", lines_drawn)
+    at = np.arange(n) * 100
+    tasks = ScheduleTasks(np.arange(n) % 2, at, at + 100, np.zeros(n, np.int64))
+    source = np.arange(n - 1)
+    transfers = ScheduleTransfers(source, source + 1, np.full(n - 1, 8.0), at[:-1] + 100, at[1:])
+    axes = schedule_figure(tasks, transfers, **OPTIONS | {"end_ns": n * 100}).axes[0]
+    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
+    sent = np.sort([one[0][0] for one in lines.get_segments()])
+    assert len(sent) == lines_drawn
+    assert np.diff(sent).max() < 3 * np.diff(sent).mean()
+
+
+def test_names_stand_where_they_fit() -> None:
+    tasks = ScheduleTasks(*table((0, 0, 100, 0), (0, 100, 101, 0), (1, 0, 30, 0)))
+    names = ["first", "second", "the third has a name that is longer than its bar can bear"]
+    axes = schedule_figure(tasks, None, names=names, **OPTIONS).axes[0]
+    first, third = (text.get_text() for text in axes.texts)
+    assert first == "first"
+    assert third.startswith("the third has a name")
+    assert third.endswith("…")
+    axes = schedule_figure(tasks, None, **OPTIONS).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0", "2"]
+
+
+def test_many_tasks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_bars, "SINGLE_BARS", 3)
+    axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
+    pixels = np.asarray(axes.images[0].get_array())
+    assert "tasks" not in labels(axes)
+    for row, at, level in ((0, 1, 0), (0, 4, 1), (1, 8, 1)):
+        assert pixels[row, int(at / 9 * schedule_bars._COLUMNS)] == pytest.approx(shades(3)[level])
+    assert pixels[1, int(5 / 9 * schedule_bars._COLUMNS)] == pytest.approx([1, 1, 1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(of=messaging_ledgers())
+def test_waits_of_one_job_are_those_of_the_ledger(of: Ledger) -> None:
+    assert of.tasks is not None
+    assert of.transfers is not None
+    found = list(zip(*(column.tolist() for column in waits(of)), strict=True))
+    for job in range(len(of.jobs)):
+        here = slice(int(of.tasks.first[job]), int(of.tasks.first[job + 1]))
+        sent = slice(int(of.transfers.first[job]), int(of.transfers.first[job + 1]))
+        task, since = graph_waits(
+            of.tasks.core[here],
+            of.tasks.start_ns[here],
+            of.tasks.end_ns[here],
+            of.transfers.target[sent],
+            of.transfers.sent_ns[sent],
+            of.transfers.arrived_ns[sent],
+            int(of.jobs.start_ns[job]),
+        )
+        alone = list(zip(task.tolist(), since.tolist(), strict=True))
+        assert alone == [(k, a) for row, k, a, _ in found if row == job]
+
+
+# 0 -> 1 -> 3, 0 -> 2 -> 3, 0 -> 3 passes a level; 4 stands alone.
+SOURCE, TARGET = np.array([0, 0, 0, 1, 2]), np.array([1, 2, 3, 3, 3])
+DIAMOND = (np.array([1.0, 4.0, 0.0, 1.0, 2.0]), SOURCE, TARGET, np.array([4.0, 1.0, 0.0, 16.0, 1.0]))
+
+
+def test_levels_are_longest_paths() -> None:
+    assert task_levels(5, SOURCE, TARGET).tolist() == [0, 1, 1, 2, 0]
+    assert task_levels(3, np.array([2, 0]), np.array([0, 1])).tolist() == [1, 2, 0]
+    assert task_levels(1, np.zeros(0, int), np.zeros(0, int)).tolist() == [0]
+    with pytest.raises(InputError, match="tasks that wait for each other"):
+        task_levels(3, np.array([0, 1]), np.array([1, 0]))
+
+
+@settings(max_examples=80, deadline=None)
+@given(n=st.integers(1, 14), data=st.data())
+def test_places_keep_their_distance_and_edges_lead_from_task_to_task(n: int, data: st.DataObject) -> None:
+    pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda one: one[0] < one[1])
+    edges = sorted(data.draw(st.sets(pairs, max_size=30))) if n > 1 else []
+    source, target = (np.array([edge[k] for edge in edges], np.int64) for k in (0, 1))
+    places = graph_places(n, source, target)
+    slow = [0] * n
+    for a, b in edges:
+        slow[b] = max(slow[b], slow[a] + 1)
+    assert places.level.tolist() == slow
+    at = {(float(x), float(y)) for x, y in zip(places.level, places.height, strict=True)}
+    assert len(at) == n
+    for k, (a, b) in enumerate(edges):
+        x, y = places.edge_level[places.edge == k], places.edge_height[places.edge == k]
+        assert x.tolist() == list(range(slow[a], slow[b] + 1))
+        assert (y[0], y[-1]) == (places.height[a], places.height[b])
+        at |= set(zip(x.tolist(), y.tolist(), strict=True))
+    for level in set(slow):
+        heights = np.sort([y for x, y in at if x == level])
+        assert (np.diff(heights) > 1 - 1e-9).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(wanted=st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=6), data=st.data())
+def test_spaced_out_heights_are_the_nearest(wanted: list[float], data: st.DataObject) -> None:
+    n = len(wanted)
+    weight = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)), float)
+    height = np.empty(n)
+    scratch = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    space_out(np.arange(n), np.zeros(n, np.int64), np.array(wanted), weight, height, *scratch)
+    assert (np.diff(height) >= 1 - 1e-9).all()
+    cost = (weight * (height - wanted) ** 2).sum()
+    for k in range(n):  # a convex problem: no shift of a whole end of it, either way, is nearer
+        for by in (-1e-3, 1e-3):
+            for moved in (slice(k), slice(k, k + 1), slice(k, None)):
+                other = height.copy()
+                other[moved] += by
+                if (np.diff(other) >= 1).all():
+                    assert (weight * (other - wanted) ** 2).sum() >= cost - 1e-9
+
+
+def test_circles_edges_and_names() -> None:
+    figure = task_graph_figure(*DIAMOND, ["a", "b", "c", "d", "e"], critical=[0, 1, 3], title="diamond")
+    (axes,) = figure.axes
+    (circles,) = [one for one in axes.collections if one.get_label() == "tasks"]
+    assert np.asarray(circles.get_offsets())[:, 0].tolist() == [0, 1, 1, 2, 0]
+    areas = circles.get_sizes()
+    assert areas[1] / areas[0] == pytest.approx(4)
+    assert areas[2] > 0
+    (critical,) = [one for one in axes.collections if one.get_label() == "critical"]
+    (others,) = [one for one in axes.collections if one.get_label() == "edges"]
+    assert len(critical.get_segments()) == 2
+    assert len(others.get_segments()) == 3
+    widths = critical.get_linewidths()
+    assert widths[1] > widths[0]
+    for edge, (a, b) in zip(critical.get_segments(), ((0, 1), (1, 3)), strict=True):
+        offsets = np.asarray(circles.get_offsets())
+        np.testing.assert_allclose([edge[0], edge[-1]], offsets[[a, b]])
+    assert [text.get_text() for text in axes.texts] == ["a", "b", "c", "d", "e"]
+    assert axes.get_title(loc="right") == "5 tasks, 5 edges, 3 levels; 8 GFLOP"
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert shown == ["level 0", "level 1", "level 2", "edge (wider: more bytes)", "critical path", "without bytes"]
+
+
+def test_colours_are_hosts_or_cores() -> None:
+    def shown(**options: Any) -> list[str]:
+        return [text.get_text() for text in task_graph_figure(*DIAMOND, [], **options).legends[0].get_texts()][:-2]
+
+    core = np.array([0, 3, 2, 1, -1])
+    assert shown(core=core, first_core=(0, 2, 4)) == ["host 0", "host 1", "never ran"]
+    assert shown(core=core) == ["core 0", "core 1", "core 2", "core 3", "never ran"]
+
+
+def test_a_large_graph_is_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_graph, "MOST_NODES", 4)
+    upper, lower = task_graph_figure(*DIAMOND, []).axes
+    assert [bar.get_height() for bar in upper.patches] == [2, 2, 1]
+    assert [bar.get_height() for bar in lower.patches] == [3, 4, 1]
+    assert upper.get_ylim()[0] == lower.get_ylim()[0] == 0
+
+
+def test_more_tasks_than_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_graph, "NAMED_TASKS", 4)
+    assert len(task_graph_figure(*DIAMOND, []).axes[0].texts) == 0
+
+
+def test_files_and_the_least_graphs(tmp_path: Path) -> None:
+    none = np.zeros(0)
+    for suffix in ("png", "svg", "pdf"):
+        path = tmp_path / f"s.{suffix}"
+        assert draw_schedule(TASKS, TRANSFERS, path, **OPTIONS).stat().st_size > 1000
+        assert draw_task_graph(*DIAMOND, [], path).stat().st_size > 1000
+    for draw in (lambda: draw_schedule(TASKS, TRANSFERS, path, **OPTIONS), lambda: draw_task_graph(*DIAMOND, [], path)):
+        assert draw().read_bytes() == draw().read_bytes()
+    draw_task_graph(np.zeros(1), none, none, none, [r"$\alpha"], tmp_path / "one.png")
+    draw_task_graph(np.zeros(2), np.array([0]), np.array([1]), np.zeros(1), [], tmp_path / "order.png")
+    draw_schedule(ScheduleTasks(*table((0, 0, 1, 0))), None, tmp_path / "one.png", n_cores=1)
+    for draw in (lambda p: draw_schedule(TASKS, None, p, **OPTIONS), lambda p: draw_task_graph(*DIAMOND, [], p)):
+        with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
+            draw(tmp_path / "s.txt")
+    with pytest.raises(InputError, match="no task ran"):
+        draw_schedule(ScheduleTasks(*table((-1, -1, -1, 0))), None, tmp_path / "s.png", n_cores=1)
+    with pytest.raises(InputError, match="the graph has no task"):
+        draw_task_graph(none, none, none, none, [], tmp_path / "s.png")

@@ -1,0 +1,225 @@
+"""Transfers: the table is what the ledger says, faults are named, and waits are what a plain loop finds."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from ledgers import NEVER, Job, ledger, ledgers, machine, messaging_ledgers, transfer_records
+from pages import ROOT, section, table
+
+from traces.errors import InputError
+from traces.ledger import Ledger
+from traces.nesting import InvariantError, check_ledger
+from traces.tables import TRANSFER_COLUMNS, read_transfers, tasks_frame, transfers_frame, write_transfers
+from traces.waits import waits
+
+# Core 0 runs 0 and 2, core 1 runs 1 and 3, core 2 runs 4; 3 needs 0 and 1, 4 needs 2 and 3.
+#   0: |000000|  |22222|
+#   1: |111|.....wwww|3333|
+#   2: ....................www|44|      (w: what the producers have made is under way)
+GRAPH = Job(
+    7,
+    0,
+    10,
+    40,
+    [(0, 3)],
+    [(0, 0, 10, 16), (1, 1, 10, 13), (0, 2, 18, 23), (1, 3, 20, 24), (2, 4, 30, 40)],
+    transfers=[(0, 3, 4e6, 16, 20), (2, 4, 1e3, 23, 25), (3, 4, 2.5, 24, 30)],
+)
+ALONE = Job(9, 0, 50, 60, [(0, 2)], [(0, 0, 50, 60), NEVER], state="killed")
+OTHER = Job(8, 0, 60, 70, [(1, 4)], [(1, 0, 60, 61), (3, 1, 62, 70)], transfers=[(0, 1, 8.0, 61, 62)])
+
+
+def sound() -> Ledger:
+    return ledger(machine(2, 2), [GRAPH, ALONE, OTHER], with_transfers=True)
+
+
+def naive_waits(of: Ledger) -> list[tuple[int, int, int, int, int]]:
+    """(core, from, to, job row, task), by the definition."""
+    found = []
+    assert of.tasks is not None
+    assert of.transfers is not None
+    for job in range(len(of.jobs)):
+        base = int(of.tasks.first[job])
+        rows = range(int(of.tasks.first[job]), int(of.tasks.first[job + 1]))
+        mine = range(int(of.transfers.first[job]), int(of.transfers.first[job + 1]))
+        for row in rows:
+            come = [k for k in mine if base + of.transfers.target[k] == row]
+            start, core = int(of.tasks.start_ns[row]), int(of.tasks.core[row])
+            if not come or max(int(of.transfers.arrived_ns[k]) for k in come) != start:
+                continue
+            before = [
+                int(of.tasks.end_ns[k])
+                for k in rows
+                if of.tasks.core[k] == core and of.tasks.end_ns[k] <= start and k != row
+            ]
+            free = max([int(of.jobs.start_ns[job]), *before])
+            since = max(free, *(int(of.transfers.sent_ns[k]) for k in come))
+            if since < start:
+                found.append((core, since, start, job, row - base))
+    return sorted(found)
+
+
+def test_the_table() -> None:
+    frame = transfers_frame(sound())
+    assert tuple(frame.columns) == TRANSFER_COLUMNS
+    assert frame.to_numpy().tolist() == [
+        [7, 0, 3, 0, 1, 4e6, 16, 20],
+        [7, 2, 4, 0, 2, 1e3, 23, 25],
+        [7, 3, 4, 1, 2, 2.5, 24, 30],
+        [8, 0, 1, 1, 3, 8.0, 61, 62],
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(of=messaging_ledgers())
+def test_what_is_read_back_is_what_was_shown(of: Ledger, tmp_path_factory: pytest.TempPathFactory) -> None:
+    check_ledger(of)
+    path = tmp_path_factory.mktemp("t") / "transfers.parquet"
+    write_transfers(of, path)
+    frame = transfers_frame(of)
+    pd.testing.assert_frame_equal(read_transfers(path), frame)
+    tasks = tasks_frame(of)
+    for row in frame.itertuples():
+        alike = tasks[(tasks.job_id == row.job_id)]
+        assert row.source_core in set(alike[alike.task == row.source].core)
+        assert row.target_core in set(alike[alike.task == row.target].core)
+
+
+def test_no_network_no_table(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="this result has no transfers"):
+        transfers_frame(ledger(machine(2, 2), [GRAPH]))
+    with pytest.raises(InputError, match="no such file"):
+        read_transfers(tmp_path / "transfers.parquet")
+
+
+def test_waits_by_hand() -> None:
+    rows = list(zip(*(column.tolist() for column in waits(sound())), strict=True))
+    assert rows == [
+        (0, 3, 16, 20),
+        (0, 4, 24, 30),
+        (2, 1, 61, 62),
+    ]
+    assert [len(column) for column in waits(ledger(machine(2, 2), [GRAPH]))] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "transfer", "since"),
+    [
+        ([(0, 0, 0, 4), (1, 1, 0, 6), (1, 2, 9, 12)], (0, 2, 1.0, 4, 9), 6),  # the core is busy when it is sent
+        ([(0, 0, 0, 4), (1, 1, 0, 4), (1, 2, 9, 12)], (0, 2, 1.0, 5, 9), 5),  # it is sent when the core is free
+        ([(0, 0, 0, 4), (1, 1, 0, 9), (1, 2, 9, 12)], (0, 2, 1.0, 4, 9), None),  # it arrives as the core becomes free
+        (
+            [(0, 0, 0, 4), (1, 1, 0, 3), (1, 2, 9, 12)],
+            (0, 2, 1.0, 4, 8),
+            None,
+        ),  # something else is waited for at the end
+        ([(0, 0, 0, 4), (1, 1, 0, 3), (1, 2, 9, 12)], (0, 2, 1.0, 9, 9), None),  # it takes no time
+    ],
+)
+def test_when_a_core_waits(
+    tasks: list[tuple[int, int, int, int]], transfer: tuple[int, int, float, int, int], since: int | None
+) -> None:
+    job = Job(1, 0, 0, 12, [(0, 2)], tasks, transfers=[transfer])
+    of = ledger(machine(2), [job], with_transfers=True)
+    check_ledger(of)
+    expected = [] if since is None else [(0, 2, since, 9)]
+    assert list(zip(*(column.tolist() for column in waits(of)), strict=True)) == expected
+
+
+def test_the_task_before_may_be_another_jobs() -> None:
+    """Core 1 ran task 1 of job 1 before; task 1 of job 2, elsewhere, ends late, and is not what the core was busy with."""
+    before = Job(1, 0, 0, 4, [(1, 2)], [(1, 0, 0, 1), (1, 1, 1, 4)])
+    job = Job(2, 0, 4, 12, [(0, 2)], [(0, 0, 4, 5), (0, 1, 5, 8), (1, 2, 9, 12)], transfers=[(0, 2, 1.0, 5, 9)])
+    of = ledger(machine(2), [before, job], with_transfers=True)
+    check_ledger(of)
+    assert list(zip(*(column.tolist() for column in waits(of)), strict=True)) == [(1, 2, 5, 9)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(of=messaging_ledgers())
+def test_waits_are_those_of_the_definition(of: Ledger) -> None:
+    assert of.tasks is not None
+    job, task, since, until = (column.tolist() for column in waits(of))
+    core = [int(of.tasks.core[of.tasks.first[j] + k]) for j, k in zip(job, task, strict=True)]
+    found = list(zip(core, since, until, job, task, strict=True))
+    assert found == naive_waits(of)
+
+
+def planted(row: int, **columns: object) -> Ledger:
+    of = sound()
+    assert of.transfers is not None
+    changed = {}
+    for name, value in columns.items():
+        column = getattr(of.transfers, name).copy()
+        column[row] = value
+        changed[name] = column
+    return dataclasses.replace(of, transfers=dataclasses.replace(of.transfers, **changed))
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (
+            planted(0, source=5),
+            "job 7, transfer 5 -> 3 leads to or from a task that does not exist; the job has 5 tasks",
+        ),
+        (planted(0, source=-1), "job 7, transfer -1 -> 3 leads to or from a task that does not exist"),
+        (
+            planted(3, target=2),
+            "job 8, transfer 0 -> 2 leads to or from a task that does not exist; the job has 2 tasks",
+        ),
+        (planted(3, target=-1), "job 8, transfer 0 -> -1 leads to or from a task that does not exist"),
+        (planted(0, source=1), "job 7, transfer 1 -> 3 is between two tasks of one core, 1"),
+        (
+            planted(0, sent_ns=15),
+            "job 7, transfer 0 -> 3 begins at 15 ns, before its data were made: the producer ends at 16",
+        ),
+        (planted(1, arrived_ns=22), "job 7, transfer 2 -> 4 arrives at 22 ns, before it began at 23 ns"),
+        (planted(2, arrived_ns=31), "job 7, transfer 3 -> 4 arrives at 31 ns, after its consumer began at 30 ns"),
+        (planted(3, bytes=-1.0), "job 8, transfer 0 -> 1 brings -1.0 bytes"),
+        (planted(3, bytes=np.inf), "job 8, transfer 0 -> 1 brings inf bytes"),
+        (planted(3, bytes=np.nan), "job 8, transfer 0 -> 1 brings nan bytes"),
+        (planted(1, source=3, sent_ns=24), "job 7, transfer 3 -> 4 does not come behind the one before it, 3 -> 4"),
+        (
+            planted(0, source=2, target=4, sent_ns=23, arrived_ns=23),
+            "job 7, transfer 2 -> 4 does not come behind .*, 2 -> 4",
+        ),
+        (planted(2, source=0, sent_ns=16), "job 7, transfer 0 -> 4 does not come behind the one before it, 2 -> 4"),
+    ],
+)
+def test_planted_faults_are_named(fault: Ledger, message: str) -> None:
+    with pytest.raises(InvariantError, match=message):
+        check_ledger(fault)
+
+
+def test_transfers_of_tasks_that_never_ran_or_were_not_kept() -> None:
+    of = sound()
+    killed = transfer_records(3, [(1, (0, 1, 1.0, 60, 60))])
+    with pytest.raises(InvariantError, match="job 9, transfer 0 -> 1 leads to or from a task that never ran"):
+        check_ledger(dataclasses.replace(of, transfers=killed))
+    with pytest.raises(InvariantError, match=r"transfers: .* were not kept"):
+        check_ledger(dataclasses.replace(of, tasks=None))
+    for first in ([0, 1, 2], [0, 3, 3, 3], [0, 4, 3, 4], [1, 3, 3, 4]):
+        assert of.transfers is not None
+        with pytest.raises(InvariantError, match="transfers: the bounds do not divide the rows among the 3 jobs"):
+            check_ledger(dataclasses.replace(of, transfers=dataclasses.replace(of.transfers, first=np.array(first))))
+
+
+@settings(max_examples=20, deadline=None)
+@given(of=ledgers())
+def test_no_transfers_are_sound(of: Ledger) -> None:
+    check_ledger(dataclasses.replace(of, transfers=transfer_records(len(of.jobs), [])))
+
+
+def test_the_columns_are_those_of_the_page() -> None:
+    page = section(ROOT / "docs" / "results.md", "transfers.parquet")
+    rows = [row for row in table(page) if row[0] != "column"]
+    types = {name: str(kind) for name, kind in transfers_frame(sound()).dtypes.items()}
+    assert tuple(row[0].strip("`") for row in rows) == TRANSFER_COLUMNS
+    assert [row[1].replace("double", "float64") for row in rows] == list(types.values())

@@ -1,0 +1,88 @@
+"""What each core sent and received, in the order of time: a counting sort by core, then each core's own by instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traces.compiled import Array, compiled
+from traces.ledger import Ledger, TransferRecords
+
+__all__ = ["CoreMessages", "core_messages", "place_messages", "transfer_cores"]
+
+
+@dataclass(frozen=True)
+class CoreMessages:
+    """The transfers of a run as their cores see them.
+
+    Attributes
+    ----------
+    source_core, target_core : ndarray of int32, shape (m,)
+        Cores of each transfer.
+    send_first, receive_first : ndarray of int64, shape (n_cores + 1,)
+        Core ``c`` sends ``send_row[send_first[c]:send_first[c + 1]]``; likewise what it receives.
+    send_row, receive_row : ndarray of int64, shape (m,)
+        Rows of transfers: a core's by the instant at which they were sent, or arrived, then by row.
+    """
+
+    source_core: Array
+    target_core: Array
+    send_first: Array
+    send_row: Array
+    receive_first: Array
+    receive_row: Array
+
+
+@compiled()
+def transfer_cores(transfers_first: Array, task: Array, rows_first: Array, task_core: Array, core: Array) -> None:
+    """Write the core of each transfer's ``task``, be it the source or the target."""
+    for job in range(len(transfers_first) - 1):
+        for k in range(transfers_first[job], transfers_first[job + 1]):
+            core[k] = task_core[rows_first[job] + task[k]]
+
+
+@compiled()
+def place_messages(core: Array, instant: Array, first: Array, cursor: Array, row: Array) -> None:
+    """Sort transfers by core, then by instant, then by row.
+
+    ``first`` (int64, shape (n_cores + 1,)) is to begin with 0, and says afterwards which of ``row`` (int64, shape (m,)) are a
+    core's; ``cursor`` (int64, shape (n_cores,)) is scratch.
+    """
+    for k in range(len(core)):
+        first[core[k] + 1] += 1
+    for c in range(len(cursor)):
+        cursor[c] = first[c]
+        first[c + 1] += first[c]
+    for k in range(len(core)):
+        row[cursor[core[k]]] = k
+        cursor[core[k]] += 1
+    for c in range(len(cursor)):
+        ascending = True
+        for k in range(first[c] + 1, first[c + 1]):
+            if instant[row[k]] < instant[row[k - 1]]:
+                ascending = False
+                break
+        if not ascending:
+            mine = row[first[c] : first[c + 1]].copy()
+            order = np.argsort(instant[mine], kind="mergesort")  # stable, so that rows remain ascending at one instant
+            for k in range(len(mine)):
+                row[first[c] + k] = mine[order[k]]
+
+
+def core_messages(ledger: Ledger, transfers: TransferRecords) -> CoreMessages:
+    """The transfers of a sound ledger (``traces.nesting.check_ledger``), by core; none where ``transfers`` has none."""
+    n_cores, n = ledger.machine.n_cores, len(transfers)
+    cores = []
+    for task in (transfers.source, transfers.target):
+        core = np.empty(n, np.int32)
+        if ledger.tasks is not None and n:
+            transfer_cores(transfers.first, task, ledger.tasks.first, ledger.tasks.core, core)
+        cores.append(core)
+    placed = []
+    for core, instant in zip(cores, (transfers.sent_ns, transfers.arrived_ns), strict=True):
+        first, row = np.zeros(n_cores + 1, np.int64), np.empty(n, np.int64)
+        if n:
+            place_messages(core, instant, first, np.empty(n_cores, np.int64), row)
+        placed += [first, row]
+    return CoreMessages(*cores, *placed)

@@ -1,0 +1,177 @@
+"""Waiting for data: when a core was free for its next task, but what other cores had made for it had not arrived."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traces.compiled import Array, compiled
+from traces.ledger import Ledger, TransferRecords
+from traces.nesting import CoreBars, core_bars
+
+__all__ = ["bar_waits", "graph_waits", "latest_transfers", "wait_bars", "waits"]
+
+
+@compiled()
+def latest_transfers(
+    transfers_first: Array,
+    target: Array,
+    sent: Array,
+    arrived: Array,
+    rows_first: Array,
+    latest_sent: Array,
+    latest_arrived: Array,
+) -> None:
+    """Raise each task row's ``latest_sent`` and ``latest_arrived`` (int64, to begin with -1) to those of its transfers."""
+    for job in range(len(transfers_first) - 1):
+        for k in range(transfers_first[job], transfers_first[job + 1]):
+            row = rows_first[job] + target[k]
+            latest_sent[row] = max(latest_sent[row], sent[k])
+            latest_arrived[row] = max(latest_arrived[row], arrived[k])
+
+
+@compiled()
+def wait_bars(
+    bar_first: Array,
+    bar_job: Array,
+    bar_task: Array,
+    job_start: Array,
+    rows_first: Array,
+    task_start: Array,
+    task_end: Array,
+    latest_sent: Array,
+    latest_arrived: Array,
+    wait_bar: Array,
+    wait_from: Array,
+) -> int:
+    """Write which bars a core waited for (ascending), and since when (ns); return how many.
+
+    A core waited for a task that started at the very instant at which the last of its data arrived. It did so from the end of
+    its task before in that job, or from the job's start, but not before the last of the transfers began: until then it was
+    not the network that it waited for. ``bar_first``, ``bar_job`` and ``bar_task`` are ``traces.nesting.CoreBars``'s, the
+    latest instants are those of :func:`latest_transfers`; ``wait_bar`` and ``wait_from`` (int64) have room for every bar.
+    """
+    found = 0
+    for core in range(len(bar_first) - 1):
+        for bar in range(bar_first[core], bar_first[core + 1]):
+            job, task = bar_job[bar], bar_task[bar]
+            if task < 0:
+                continue
+            row = rows_first[job] + task
+            if latest_arrived[row] < 0 or latest_arrived[row] != task_start[row]:
+                continue
+            free = job_start[job]
+            if bar > bar_first[core] and bar_job[bar - 1] == job:
+                free = task_end[rows_first[job] + bar_task[bar - 1]]
+            since = max(free, latest_sent[row])
+            if since < task_start[row]:
+                wait_bar[found] = bar
+                wait_from[found] = since
+                found += 1
+    return found
+
+
+def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tuple[Array, Array]:
+    """Which bars their cores waited for, and since when.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Sound, with tasks.
+    bars : CoreBars
+        Of the ledger.
+    transfers : TransferRecords
+        The ledger's.
+
+    Returns
+    -------
+    bar, from_ns : ndarray of int64, shape (k,)
+        Ascending places in ``bars``; the wait ends where that bar begins.
+    """
+    tasks = ledger.tasks
+    none = np.zeros(0, np.int64)
+    if tasks is None or len(transfers) == 0:
+        return none, none
+    sent, arrived = np.full(len(tasks), -1, np.int64), np.full(len(tasks), -1, np.int64)
+    latest_transfers(
+        transfers.first, transfers.target, transfers.sent_ns, transfers.arrived_ns, tasks.first, sent, arrived
+    )
+    bar, since = np.empty(len(bars.job), np.int64), np.empty(len(bars.job), np.int64)
+    found = wait_bars(
+        bars.first,
+        bars.job,
+        bars.task,
+        ledger.jobs.start_ns,
+        tasks.first,
+        tasks.start_ns,
+        tasks.end_ns,
+        sent,
+        arrived,
+        bar,
+        since,
+    )
+    return bar[:found].copy(), since[:found].copy()
+
+
+def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
+    """When cores waited for data.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Sound (``traces.nesting.check_ledger``).
+
+    Returns
+    -------
+    job, task : ndarray of int32, shape (k,)
+        Row of the job, and the number within it of the task that was waited for; the core is that of the task. By core,
+        then by time.
+    from_ns, to_ns : ndarray of int64, shape (k,)
+        The wait: ``to_ns`` is the task's start, and ``from_ns`` is earlier. None where the ledger has no transfers.
+
+    Raises
+    ------
+    InvariantError
+        If a core does two things at once, or a task row does not exist.
+    """
+    if ledger.tasks is None or ledger.transfers is None:
+        none = np.zeros(0, np.int64)
+        return none.astype(np.int32), none.astype(np.int32), none, none
+    bars = core_bars(ledger)
+    bar, since = bar_waits(ledger, bars, ledger.transfers)
+    job, task = bars.job[bar], bars.task[bar]
+    return job, task, since, ledger.tasks.start_ns[ledger.tasks.first[job] + task]
+
+
+def graph_waits(
+    core: Array, start_ns: Array, end_ns: Array, target: Array, sent_ns: Array, arrived_ns: Array, begin_ns: int
+) -> tuple[Array, Array]:
+    """When cores waited for data in one job, of plain columns.
+
+    Parameters
+    ----------
+    core, start_ns, end_ns : ndarray of int, shape (n,)
+        Where and when each task ran; core -1 where it did not.
+    target, sent_ns, arrived_ns : ndarray of int, shape (m,)
+        Of each transfer the task that it was for, and its time.
+    begin_ns : int
+        When the job began.
+
+    Returns
+    -------
+    task, from_ns : ndarray of int64, shape (k,)
+        Each wait ends at the start of its task. By core, then by time.
+    """
+    n = len(core)
+    order = np.lexsort((end_ns, start_ns, core))
+    order = order[core[order] >= 0]
+    cores = np.asarray(core, np.int64)[order]
+    first = np.searchsorted(cores, np.arange(int(cores[-1]) + 2 if len(cores) else 1))
+    bounds = np.array([0, n], np.int64)
+    starts, ends = np.array(start_ns, np.int64), np.array(end_ns, np.int64)
+    latest = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    to, sent, arrived = (np.array(column, np.int64) for column in (target, sent_ns, arrived_ns))
+    latest_transfers(np.array([0, len(to)], np.int64), to, sent, arrived, bounds, *latest)
+    bar, since = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    job, begin = np.zeros(len(order), np.int64), np.array([begin_ns], np.int64)
+    found = wait_bars(first, job, order, begin, bounds, starts, ends, *latest, bar, since)
+    return order[bar[:found]], since[:found].copy()
