@@ -1,0 +1,127 @@
+"""Task graphs: the generators, one a file, named as the literature names them, and what a job takes its graph from.
+
+To add a generator: a file in ``generators``, a line in :data:`GENERATORS`. Outside packages add theirs under the entry-point
+group ``twolevel.graphs``; a single run can take one from a file, ``--graph my.py:MY``. The readers of files are in ``readers``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from als.graphs.contract import (
+    IMPOSSIBLE,
+    MAKE_GRAPH,
+    MAX_COV,
+    MAX_EDGES_PER_JOB,
+    MAX_TASKS_PER_JOB,
+    NO_ROOM,
+    GraphGenerator,
+    GraphModel,
+    graph_kernel,
+)
+from als.graphs.file import FromFile
+from als.graphs.generators.chain import Chain
+from als.graphs.generators.cholesky import Cholesky
+from als.graphs.generators.fork_join import ForkJoin
+from als.graphs.generators.layered import Layered
+from als.graphs.generators.lu import LU
+from als.graphs.generators.stencil import Stencil
+from als.graphs.generators.tree import Tree
+from traces.errors import InputError
+from traces.naming import split_parameters, with_parameters
+from traces.plugins import resolve
+from traces.ranges import real
+
+__all__ = [
+    "GENERATORS",
+    "IMPOSSIBLE",
+    "MAKE_GRAPH",
+    "MAX_EDGES_PER_JOB",
+    "MAX_TASKS_PER_JOB",
+    "NO_ROOM",
+    "GraphGenerator",
+    "GraphModel",
+    "graph_kernel",
+    "graph_model",
+    "takes_variation",
+]
+
+GENERATORS: dict[str, GraphGenerator] = {
+    "layered": Layered(),
+    "fork-join": ForkJoin(),
+    "chain": Chain(),
+    "cholesky": Cholesky(),
+    "lu": LU(),
+    "stencil": Stencil(),
+    "tree": Tree(),
+}
+
+# A file's name may hold a comma; what follows the last ones and is key=value belongs to how it is taken.
+_FILE = re.compile(r"file:(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
+
+
+def graph_model(spec: str, where: str = "--graph", *, variation: float = 0.0) -> GraphModel:
+    """The kind of graph of this name.
+
+    Parameters
+    ----------
+    spec : str
+        A name in :data:`GENERATORS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
+        ``:key=value,key=value`` behind it; or ``file:PATH``, perhaps with ``,key=value``.
+    where : str
+        The option it was given in, for the error.
+    variation : float
+        The run's coefficient of variation, 0 to ``MAX_COV``, which the work of tasks has where no other is given.
+
+    Raises
+    ------
+    InputError
+        If there is none, a parameter cannot be, or the file holds no graph.
+    PluginError
+        If it cannot be loaded, or is no generator.
+    """
+    variation = real("--variation", variation, 0.0, MAX_COV)
+    try:
+        return _found(spec, where, variation)
+    except InputError as error:
+        # By its place where that is a line of a file; an option's graph says it all.
+        if where.startswith("--") or str(error).startswith(where):
+            raise
+        raise InputError(f"{where}: {error}") from None
+
+
+def takes_variation(spec: str, where: str = "--graph") -> bool:
+    """Whether a kind of graph has tasks of other work with a run's variation than without.
+
+    Raises
+    ------
+    InputError, PluginError
+        As :func:`graph_model`.
+    """
+    if spec.startswith("file:"):
+        return False  # without reading it twice
+    return graph_model(spec, where, variation=0.1).cov != graph_model(spec, where).cov
+
+
+def _found(spec: str, where: str, variation: float) -> GraphModel:
+    if match := _FILE.fullmatch(spec):
+        named = FromFile(match[1])
+        if match[2]:
+            named = with_parameters(named, match[2][1:], where, "graph")
+        return named.graph(variation)
+    plain, text = split_parameters(spec)
+    found = resolve("graph", plain, GENERATORS, "twolevel.graphs", GraphGenerator, where, also=("file:PATH",))
+    if text and isinstance(found, GraphModel):
+        raise InputError(f"{where}: {spec}: {found.name} has no parameters")
+    if text:
+        found = with_parameters(found, text, where, "graph")
+    return found.graph(variation) if plain in GENERATORS else _tried(found.graph(variation))
+
+
+@functools.lru_cache(maxsize=64)
+def _tried(model: GraphModel) -> GraphModel:
+    from als.graphs.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+
+    try_out(model)
+    return model

@@ -1,0 +1,89 @@
+"""The graph of a file, which every job has: ``file:PATH``.
+
+Its work is scaled to the job's and its bytes by the same factor (``scale=yes``), so that the job is as long as the log says; or
+both are taken as they are (``scale=no``), so that the job is as long as the file makes it.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from als.graphs.contract import IMPOSSIBLE, MAX_COV, GraphModel, check_size, graph_kernel
+from traces.compiled import Array
+from traces.errors import InputError
+from traces.ranges import real
+
+__all__ = ["FromFile"]
+
+
+@graph_kernel
+def _make(
+    n_tasks: int,
+    n_cores: int,
+    params: Array,
+    keys: Array,
+    cursor: Array,
+    words: Array,
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    size: Array,
+) -> int:
+    return IMPOSSIBLE  # nobody asks: the graph is copied
+
+
+def _size(size: tuple[int, int], tasks: int, cores: int) -> tuple[int, int]:
+    return size
+
+
+@dataclass(frozen=True)
+class FromFile:
+    """Which file, and how it is taken: ``file:PATH,scale=no``.
+
+    Attributes
+    ----------
+    path : str
+        The file; empty until one is named.
+    format : str
+        As :func:`als.graphs.readers.read_graph` knows them; empty: what the file's text says.
+    scale : bool
+        Whether work and bytes are scaled to the job.
+    cov : float
+        Coefficient of variation of a task's work around the file's, 0 to ``MAX_COV``, whatever the run's variation.
+    """
+
+    name: ClassVar[str] = "file"
+    path: str = ""
+    format: str = ""
+    scale: bool = True
+    cov: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cov", real("graph file: cov", self.cov, 0.0, MAX_COV))
+
+    def graph(self, variation: float) -> GraphModel:
+        """The model, whatever the run's variation; reads the file."""
+        if not self.path:
+            raise InputError("graph file: no file; allowed: file:PATH, perhaps with ,scale=no behind it")
+        from als.graphs.readers import read_graph  # readers take long to import, and a generator needs none
+
+        graph = read_graph(self.path, format=self.format)
+        if self.scale and not graph.gflop.any():
+            raise InputError(
+                f"{self.path}: all tasks have work 0, which cannot be scaled to a job's; allowed: work above 0, or scale=no"
+            )
+        return GraphModel(
+            self.name,
+            _make,
+            np.empty(0),
+            functools.partial(_size, check_size(self.path, len(graph.gflop), len(graph.source))),
+            ccr=None,
+            cov=self.cov,
+            source=graph,
+            scale=self.scale,
+        )

@@ -1,0 +1,1 @@
+"""The generators of task graphs, one a file."""

@@ -1,0 +1,71 @@
+"""Chain: each task waits for the one before it, so that nothing can be done at the same time.
+
+With n tasks it has N = n tasks and E = n - 1 edges. All tasks weigh the same, and so do all edges.
+
+Source: its definition; the simplest of the structures on which list scheduling is compared, as in Kwok and Ahmad,
+"Benchmarking and comparison of the task graph scheduling algorithms", JPDC 59(3), 1999, doi:10.1006/jpdc.1999.1578.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, graph_kernel
+from als.graphs.generators.wanted import wanted, wanted_tasks
+from als.graphs.generators.weights import Weights
+from traces.compiled import Array
+from traces.ranges import whole
+
+__all__ = ["Chain"]
+
+
+@graph_kernel
+def _make(
+    n_tasks: int,
+    n_cores: int,
+    params: Array,
+    keys: Array,
+    cursor: Array,
+    words: Array,
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    size: Array,
+) -> int:
+    n = wanted(int(params[0]), n_tasks, n_cores)
+    size[0], size[1] = n, n - 1
+    if n > gflop.size or n - 1 > source.size:
+        return NO_ROOM
+    gflop[:n] = 1.0
+    for k in range(n - 1):
+        source[k], target[k], bytes_[k] = k, k + 1, 1.0
+    return 0
+
+
+@dataclass(frozen=True)
+class Chain(Weights):
+    """Parameters of a chain.
+
+    Attributes
+    ----------
+    tasks : int
+        How many tasks; 0: as many as the job is to have.
+    """
+
+    name: ClassVar[str] = "chain"
+    tasks: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "tasks", whole("graph chain: tasks", self.tasks, 0, MAX_TASKS_PER_JOB))
+
+    def size(self, tasks: int, cores: int) -> tuple[int, int]:
+        """Numbers of tasks and of edges."""
+        n = wanted_tasks(self.tasks, tasks, cores)
+        return n, n - 1
+
+    def graph(self, variation: float) -> GraphModel:
+        """The model."""
+        return self.model(_make, (self.tasks,), self.size, variation)

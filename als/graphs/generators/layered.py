@@ -1,0 +1,231 @@
+"""Layered random graph: tasks in layers, each of which waits for some of the layers before its own.
+
+With n tasks and ``depth`` d, or mean ``width`` w and so d = n/w to the nearest whole number (at least 1, at most n):
+
+1. *Layers.* Layer l has the share s_l of the tasks: s_l = 1 + (1 - regularity)·(2u - 1), with u a uniform number, over the sum
+   of all. It ends with task l + ⌊(n - d)·(s_0 + … + s_l)⌋, so that no layer is empty; tasks are numbered by layer.
+2. *Edges.* A task of any layer but the first waits for one task of the layer before, chosen evenly; every other task of the
+   ``jump`` layers before its own (C tasks together with the chosen one) it waits for with probability p. Either p is
+   ``density``, or it is such that tasks have ``degree`` producers in the mean: p = (degree - 1)/(C - 1), at most 1.
+
+So N = n; E is random, of mean Σ 1 + p·(C - 1) over the tasks behind the first layer: about degree·(n - w). All tasks weigh the
+same, and so do all edges; it is the c.o.v. that makes tasks of different work.
+
+The words of the stream are taken in this order: one a layer, unless regularity is 1; then task by task one for the chosen
+producer, and for the others one a producer and one to find that there are no more, unless p is 0 or 1. Producers are found by
+how many are passed over, ⌊ln u/ln(1 - p)⌋ of them, so that it takes O(N + E) time.
+
+Sources: parameters of Topcuoglu, Hariri and Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
+computing", IEEE TPDS 13(3), 2002, section 5.2.1, doi:10.1109/71.993206 (there by the shape α: d = √n/α, w = √n·α), and of
+DAGGEN by F. Suter and S. Hunold (density, regularity, jump); Batagelj and Brandes, "Efficient generation of large random
+networks", Physical Review E 71, 2005, doi:10.1103/PhysRevE.71.036113 (passing over).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import wanted, wanted_tasks
+from als.graphs.generators.weights import Weights
+from als.streams import next_word, uniform_from_word
+from traces.compiled import Array, compiled
+from traces.errors import InputError
+from traces.ranges import real, whole
+
+__all__ = ["Layered"]
+
+#: Producers of a task in the mean, if neither they nor the density are given.
+_DEGREE = 3.0
+
+
+@compiled(inner=True)
+def _layers(n: int, depth: int, spread: float, keys: Array, cursor: Array, words: Array, ends: Array) -> None:
+    # Where each layer ends.
+    total = 0.0
+    for layer in range(depth):
+        share = 1.0
+        if spread > 0.0:
+            share += spread * (2.0 * uniform_from_word(next_word(keys, cursor, words)) - 1.0)
+        total += share
+        ends[layer] = total
+    for layer in range(depth):
+        ends[layer] = float(layer + 1 + int((n - depth) * (ends[layer] / total)))
+    ends[depth - 1] = float(n)
+
+
+@compiled(inner=True)
+def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: Array, space: Array) -> None:
+    # Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to 2**53
+    # are exact as floats.
+    first[:n] = 0.0
+    for e in range(n_edges):
+        first[source[e]] += 1.0
+    before = 0.0
+    for k in range(n):
+        before += first[k]
+        first[k] = before - first[k]
+    for e in range(n_edges):
+        k = source[e]
+        space[int(first[k])] = float(target[e])
+        first[k] += 1.0
+    # Now first[k] is where the edges of task k + 1 begin.
+    e = 0
+    for k in range(n):
+        while e < int(first[k]):
+            source[e], target[e] = k, int(space[e])
+            e += 1
+
+
+@graph_kernel
+def _make(
+    n_tasks: int,
+    n_cores: int,
+    params: Array,
+    keys: Array,
+    cursor: Array,
+    words: Array,
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    size: Array,
+) -> int:
+    n, depth, width, density = wanted(int(params[0]), n_tasks, n_cores), int(params[1]), params[2], params[3]
+    degree, jump, spread = params[4], int(params[5]), 1.0 - params[6]
+    if depth == 0:
+        depth = int(n / (width if width > 0.0 else math.sqrt(float(n))) + 0.5)
+    depth = max(1, min(n, depth))
+    size[0], size[1] = n, 0
+    if n > gflop.size:
+        return NO_ROOM
+    _layers(n, depth, spread, keys, cursor, words, gflop)
+    room, e = source.size, 0
+    # Tasks from `oldest` on may be producers; the layer before begins with task `before`, this one with `begin`.
+    oldest, before, begin = 0, 0, 0
+    for layer in range(1, depth):
+        before, begin = begin, int(gflop[layer - 1])
+        oldest = int(gflop[layer - jump - 1]) if layer > jump else 0
+        others = begin - oldest - 1
+        p = density
+        if degree > 0.0:
+            p = min(1.0, (degree - 1.0) / others) if others > 0 else 0.0
+        scale = 1.0 / math.log1p(-p) if 0.0 < p < 1.0 else 0.0
+        for task in range(begin, int(gflop[layer])):
+            chosen = before + int(uniform_from_word(next_word(keys, cursor, words)) * (begin - before))
+            chosen = min(chosen, begin - 1)
+            if e < room:
+                source[e], target[e] = chosen, task
+            e += 1
+            if p == 0.0:
+                continue
+            at = oldest - 1
+            while True:
+                at += 1
+                if p < 1.0:
+                    passed = math.log(uniform_from_word(next_word(keys, cursor, words))) * scale
+                    if passed >= begin - 1 - at:
+                        break
+                    at += int(passed)
+                if at >= begin - 1:
+                    break
+                # The others are numbered without the chosen one.
+                if e < room:
+                    source[e], target[e] = at + (at >= chosen), task
+                e += 1
+    size[1] = e
+    if e > room:
+        return NO_ROOM
+    _sort_by_source(n, e, gflop, source, target, bytes_)
+    gflop[:n] = 1.0
+    bytes_[:e] = 1.0
+    return 0
+
+
+@dataclass(frozen=True)
+class Layered(Weights):
+    """Parameters of layered random graphs.
+
+    Attributes
+    ----------
+    tasks : int
+        How many tasks; 0: as many as the job is to have.
+    width : float or None
+        Tasks of a layer in the mean, at least 1; None: the square root of the number of tasks. Not beside ``depth``.
+    depth : int or None
+        How many layers, at least 1; of n tasks no more than n.
+    density : float or None
+        Probability of an edge from each task of the layers before, 0 to 1, beyond the one that there always is. Not beside
+        ``degree``.
+    degree : float or None
+        How many producers a task has in the mean, at least 1; None: 3, unless there is a density.
+    jump : int
+        How many layers an edge may lead to at most, at least 1: the next one.
+    regularity : float
+        0 to 1: how alike the sizes of layers are. 1: they are the same.
+    """
+
+    name: ClassVar[str] = "layered"
+    tasks: int = 0
+    width: float | None = None
+    depth: int | None = None
+    density: float | None = None
+    degree: float | None = None
+    jump: int = 1
+    regularity: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = "graph layered"
+        object.__setattr__(self, "tasks", whole(f"{where}: tasks", self.tasks, 0, MAX_TASKS_PER_JOB))
+        for one, other in (("width", "depth"), ("density", "degree")):
+            given = getattr(self, one), getattr(self, other)
+            if None not in given:
+                raise InputError(f"{where}: {one} {given[0]} and {other} {given[1]}; allowed: one of the two")
+        if self.width is not None:
+            object.__setattr__(self, "width", real(f"{where}: width", self.width, 1.0, MAX_TASKS_PER_JOB))
+        if self.depth is not None:
+            object.__setattr__(self, "depth", whole(f"{where}: depth", self.depth, 1, MAX_TASKS_PER_JOB))
+        if self.density is not None:
+            object.__setattr__(self, "density", real(f"{where}: density", self.density, 0.0, 1.0))
+        if self.degree is not None:
+            object.__setattr__(self, "degree", real(f"{where}: degree", self.degree, 1.0, MAX_TASKS_PER_JOB))
+        object.__setattr__(self, "jump", whole(f"{where}: jump", self.jump, 1, MAX_TASKS_PER_JOB))
+        object.__setattr__(self, "regularity", real(f"{where}: regularity", self.regularity, 0.0, 1.0))
+        if self.tasks:
+            check_size(where, *self.size(0, 1))
+
+    def size(self, tasks: int, cores: int) -> tuple[int, int]:
+        """The number of tasks, and one of edges that is hardly ever exceeded: eight deviations above the mean, or all pairs."""
+        n = wanted_tasks(self.tasks, tasks, cores)
+        depth = max(1, min(n, self.depth or int(n / (self.width or math.sqrt(n)) + 0.5)))
+        jump = min(self.jump, depth - 1)
+        if jump == 0:
+            return n, 0
+        # Pairs of tasks of different layers, at most so many layers apart. There are never more than this: the layers of a run
+        # of jump + 1 are all joined, others are not (Turán).
+        most = n * n * jump / (2.0 * (jump + 1))
+        if self.density is not None:
+            # A layer's size varies by v around its mean, and the product of two by no more than 4v + 3v².
+            v = (1.0 - self.regularity) ** 2 / 3.0
+            pairs = min(most, n * jump * (n / depth * (1.0 + 8.0 * math.sqrt((4.0 * v + 3.0 * v * v) / depth)) + 1.0))
+            mean = self.density * pairs
+        else:
+            mean = ((self.degree or _DEGREE) - 1.0) * n
+        return n, math.ceil(min(most, n + mean + 8.0 * math.sqrt(mean) + 8.0))
+
+    def graph(self, variation: float) -> GraphModel:
+        """The model."""
+        degree = 0.0 if self.density is not None else self.degree or _DEGREE
+        params = (
+            self.tasks,
+            self.depth or 0,
+            self.width or 0.0,
+            self.density or 0.0,
+            degree,
+            self.jump,
+            self.regularity,
+        )
+        return self.model(_make, params, self.size, variation)

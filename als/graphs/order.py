@@ -1,0 +1,224 @@
+"""In which order the tasks of a graph may run: compiled, and used by whatever runs or plans a graph.
+
+A graph is given by its edges, sorted by (source, target): task k's out-edges are then ``out_first[k]:out_first[k+1]``, and its
+in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
+"""
+
+from __future__ import annotations
+
+from traces.compiled import Array, compiled
+
+__all__ = ["by_rank", "index_edges", "topological_order", "upward_ranks"]
+
+# Runs that are sorted by insertion before they are merged.
+_RUN = 8
+
+
+@compiled()
+def index_edges(source: Array, target: Array, n_tasks: int, out_first: Array, in_first: Array, in_edge: Array) -> None:
+    """Where the edges of each task are.
+
+    Parameters
+    ----------
+    source, target : int64 arrays (E,)
+        Producer and consumer of each edge, each from 0 to ``n_tasks - 1``, sorted by (source, target).
+    n_tasks : int
+        N.
+    out_first : int64 array (N + 1,)
+        Filled: task k's out-edges are ``out_first[k]:out_first[k+1]``.
+    in_first : int64 array (N + 1,)
+        Filled: task k's in-edges are ``in_edge[in_first[k]:in_first[k+1]]``.
+    in_edge : int64 array (E,)
+        Filled: numbers of edges, those of a task ascending.
+    """
+    n_edges = len(source)
+    for task in range(n_tasks + 1):
+        out_first[task] = 0
+        in_first[task] = 0
+    for edge in range(n_edges):
+        out_first[source[edge] + 1] += 1
+        in_first[target[edge] + 1] += 1
+    for task in range(n_tasks):
+        out_first[task + 1] += out_first[task]
+        in_first[task + 1] += in_first[task]
+    # in_first[k] counts up to where k + 1 begins while k's edges are put down, and is moved back by one place after it.
+    for edge in range(n_edges):
+        task = target[edge]
+        in_edge[in_first[task]] = edge
+        in_first[task] += 1
+    for task in range(n_tasks, 0, -1):
+        in_first[task] = in_first[task - 1]
+    in_first[0] = 0
+
+
+@compiled()
+def topological_order(
+    out_first: Array, target: Array, in_first: Array, n_tasks: int, order: Array, missing: Array
+) -> int:
+    """Order tasks so that each comes behind all its producers.
+
+    By Kahn (1962, doi:10.1145/368996.369025), first come first served: tasks without producers by their number, then each
+    task when the last of its producers has been ordered; tasks that the same producer frees, by their number.
+
+    Parameters
+    ----------
+    out_first, in_first : int64 arrays (N + 1,)
+        From :func:`index_edges`.
+    target : int64 array (E,)
+        Consumer of each edge.
+    n_tasks : int
+        N.
+    order : int64 array (N,)
+        Filled with the tasks that could be ordered.
+    missing : int64 array (N,)
+        Work space; behind it, above 0 for exactly the tasks that could not be ordered.
+
+    Returns
+    -------
+    int
+        How many tasks were ordered; fewer than N: the others are on a cycle or behind one.
+    """
+    last = 0
+    for task in range(n_tasks):
+        missing[task] = in_first[task + 1] - in_first[task]
+        if missing[task] == 0:
+            order[last] = task
+            last += 1
+    first = 0
+    while first < last:
+        task = order[first]
+        first += 1
+        for edge in range(out_first[task], out_first[task + 1]):
+            consumer = target[edge]
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                order[last] = consumer
+                last += 1
+    return last
+
+
+@compiled()
+def upward_ranks(
+    gflop: Array,
+    out_first: Array,
+    target: Array,
+    bytes_: Array,
+    order: Array,
+    ranks: Array,
+    s_per_gflop: float,
+    latency_s: float,
+    s_per_byte: float,
+) -> None:
+    """How long it takes from each task's start to the end of all that waits for it, on a machine without limits.
+
+    The upward rank of HEFT (Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, equation 8):
+    rank(k) = w_k + max over out-edges of (c_e + rank(target)), w_k = gflop·s_per_gflop, c_e = latency_s + bytes·s_per_byte,
+    and 0 for an edge of no bytes.
+
+    Parameters
+    ----------
+    gflop : float64 array (N,)
+        Work of each task.
+    out_first, target, bytes_ : int64 (N + 1,), int64 (E,), float64 (E,) arrays
+        The out-edges of each task, their consumers and their bytes.
+    order : int64 array (N,)
+        From :func:`topological_order`, of a graph without cycles.
+    ranks : float64 array (N,)
+        Filled, in seconds.
+    s_per_gflop : float
+        Seconds that a GFLOP takes, a mean over the cores.
+    latency_s, s_per_byte : float
+        Seconds that each edge takes, and each of its bytes; both 0: data are there at once.
+    """
+    for place in range(len(order) - 1, -1, -1):
+        task = order[place]
+        longest = 0.0
+        for edge in range(out_first[task], out_first[task + 1]):
+            takes = latency_s + bytes_[edge] * s_per_byte if bytes_[edge] > 0.0 else 0.0  # no bytes: order only
+            longest = max(longest, takes + ranks[target[edge]])
+        ranks[task] = gflop[task] * s_per_gflop + longest
+
+
+@compiled(inner=True)
+def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: Array, into: int) -> None:
+    # Pairs of sorted runs of given[begin:last] become sorted runs of twice the length, from merged[into] on.
+    left = begin
+    while left + 2 * run <= last:
+        # Two full runs are merged from both ends at once, which neither run can outlast, and without a branch, which would
+        # be guessed wrongly every other time: a processor computes both halves together.
+        right = left + run
+        left_end, right_end = right - 1, right + run - 1
+        for step in range(run):
+            one, other = given[left], given[right]
+            later = int(ranks[other] > ranks[one])
+            merged[into + step] = other if later else one
+            right += later
+            left += 1 - later
+            one, other = given[left_end], given[right_end]
+            later = int(ranks[other] > ranks[one])
+            merged[into + 2 * run - 1 - step] = one if later else other
+            left_end -= later
+            right_end -= 1 - later
+        into += 2 * run
+        left = begin = begin + 2 * run
+    right = middle = min(begin + run, last)
+    while left < middle and right < last:
+        if ranks[given[right]] > ranks[given[left]]:
+            merged[into] = given[right]
+            right += 1
+        else:
+            merged[into] = given[left]
+            left += 1
+        into += 1
+    while left < middle:
+        merged[into] = given[left]
+        left += 1
+        into += 1
+    while right < last:
+        merged[into] = given[right]
+        right += 1
+        into += 1
+
+
+@compiled()
+def by_rank(ranks: Array, order: Array, position: Array, at: Array, first: int) -> None:
+    """Sort tasks by their rank, highest first; equal ones by their place in a topological order.
+
+    Parameters
+    ----------
+    ranks : float64 array (N,)
+        From :func:`upward_ranks`.
+    order : int64 array (N,)
+        From :func:`topological_order`.
+    position : int64 array (at least N,)
+        Filled: task k is at ``position[k]`` of ``at``; also the room in which it is sorted.
+    at : int64 array (at least first + N,)
+        Filled from ``first`` on: the tasks in their order.
+    first : int
+        >= 0.
+    """
+    # A merge sort from the bottom up: stable, in O(N log N) steps whatever the ranks, and without more memory.
+    n_tasks = len(order)
+    last = first + n_tasks
+    for begin in range(0, n_tasks, _RUN):
+        for place in range(begin, min(begin + _RUN, n_tasks)):
+            task = order[place]
+            rank = ranks[task]
+            hole = first + place
+            while hole > first + begin and ranks[at[hole - 1]] < rank:
+                at[hole] = at[hole - 1]
+                hole -= 1
+            at[hole] = task
+    run, aside = _RUN, False
+    while run < n_tasks:
+        if aside:
+            _merge(ranks, position, 0, run, n_tasks, at, first)
+        else:
+            _merge(ranks, at, first, run, last, position, 0)
+        aside = not aside
+        run *= 2
+    if aside:
+        for place in range(n_tasks):
+            at[first + place] = position[place]
+    for place in range(first, last):
+        position[at[place]] = place

@@ -1,0 +1,140 @@
+"""The readers of files with task graphs, one format a file. Which format a file is of is told by its text.
+
+To add one: a file here, a line in :data:`READERS`, and how its text begins in :mod:`als.graphs.readers.detection`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+
+from als.graphs.readers.contract import CORE_GFLOPS, GraphRows, Reader
+from als.graphs.readers.dax import read_dax
+from als.graphs.readers.detection import FORMATS, format_of, look_of
+from als.graphs.readers.dot import read_dot
+from als.graphs.readers.graphml import read_graphml
+from als.graphs.readers.wfformat import read_wfformat
+from als.graphs.task_graph import TaskGraph
+from traces.errors import InputError, one_of
+from traces.given_file import GivenFile
+from traces.memory import free_memory_bytes
+from traces.ranges import real
+
+__all__ = ["CORE_GFLOPS", "ENDINGS", "MAX_TEXT_BYTES", "READERS", "read_graph"]
+
+READERS: dict[str, Reader] = {
+    "wfformat": read_wfformat,
+    "dax": read_dax,
+    "dot": read_dot,
+    "graphml": read_graphml,
+}
+
+#: What the endings of names promise; other endings promise nothing.
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "json": ("wfformat",),
+    "xml": ("dax", "graphml"),
+    "dax": ("dax",),
+    "graphml": ("graphml",),
+    "dot": ("dot",),
+    "gv": ("dot",),
+}
+
+#: A file whose text is longer than this, unpacked, is refused.
+MAX_TEXT_BYTES = 2**30
+
+#: To take a text apart takes so many times as much memory.
+_TIMES = 10
+
+_BLOCK_BYTES = 2**20
+
+
+def read_graph(
+    path: str | os.PathLike[str], *, format: str = "", core_gflops: float = CORE_GFLOPS, where: str = "--format"
+) -> TaskGraph:
+    """Read a task graph.
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or gzipped.
+    format : str
+        What it must be, one of :data:`READERS`; empty: what its text looks like.
+    core_gflops : float
+        Speed in GFLOP/s of the core on which a file's run times were measured, above 0; for formats that say run times.
+    where : str
+        The option ``format`` was given in, for messages.
+
+    Returns
+    -------
+    TaskGraph
+        Called like the file, without its folder and endings.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used: one line that names it and, where there is one, the task.
+    """
+    if format and format not in READERS:
+        raise one_of("format of task graphs", format, READERS, where)
+    if not real("core_gflops", core_gflops, 0.0, 1e300) > 0.0:
+        raise InputError(f"core_gflops: {core_gflops}; allowed: above 0")
+    source = os.fspath(path)
+    rows = GraphRows(source)
+    try:
+        data = _bytes_of(path, source)
+        found = _checked_format(source, data, format)
+        READERS[found](data, rows, float(core_gflops))
+        del data
+        return rows.graph(_stem(source))
+    except MemoryError:
+        raise InputError(
+            f"{source}: the graph is too large for the memory of this machine, which was full after {rows.n_tasks} tasks and "
+            f"{rows.n_edges} edges"
+        ) from None
+
+
+def _bytes_of(path: str | os.PathLike[str], source: str) -> bytes:
+    parts, size = [], 0
+    with GivenFile(path, "task graph") as file:
+        block = bytearray(_BLOCK_BYTES)
+        while got := file.readinto(memoryview(block)):
+            parts.append(bytes(block[:got]))
+            size += got
+            if size > MAX_TEXT_BYTES:
+                raise InputError(f"{source}: more than {MAX_TEXT_BYTES} bytes of text; allowed: up to as many")
+    free = free_memory_bytes()
+    if free is not None and _TIMES * size > free:
+        raise InputError(
+            f"{source}: {size} bytes of text need about {_TIMES * size / 2**30:.1f} GiB, and {free / 2**30:.1f} are free"
+        )
+    if not size:
+        raise InputError(f"{source}: the file is empty; allowed: {', '.join(FORMATS.values())}")
+    return b"".join(parts)
+
+
+def _checked_format(source: str, data: bytes, asked: str) -> str:
+    found = format_of(data)
+    if not found:
+        raise InputError(f"{source}: no task graph: it {look_of(data)}; allowed: {', '.join(FORMATS.values())}")
+    if asked and asked != found:
+        raise InputError(f"{source}: looks like {FORMATS[found]}, not like {FORMATS[asked]} as asked; allowed: {found}")
+    promised = ENDINGS.get(_ending(source), tuple(READERS))
+    if found not in promised:
+        endings = ", ".join(f".{ending}" for ending, formats in ENDINGS.items() if found in formats)
+        raise InputError(
+            f"{source}: looks like {FORMATS[found]}, but is called .{_ending(source)}; allowed: {endings}, or another ending"
+        )
+    return found
+
+
+def _unpacked(source: str) -> PurePath:
+    return PurePath(source[:-3] if source.lower().endswith(".gz") else source)
+
+
+def _ending(source: str) -> str:
+    return _unpacked(source).suffix.removeprefix(".").lower()
+
+
+def _stem(source: str) -> str:
+    path = _unpacked(source)
+    return path.stem if _ending(source) in ENDINGS else path.name

@@ -1,0 +1,196 @@
+"""What a reader of task graphs is: it puts down the tasks and edges that a file's text holds, one after the other."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from typing import Protocol
+
+import numpy as np
+
+from als.graphs.task_graph import MAX_EDGES, TaskGraph, check_name
+from als.lengths.contract import MAX_TASKS_PER_JOB
+from traces.errors import InputError, shown
+
+__all__ = ["CORE_GFLOPS", "GraphRows", "Reader", "text_of"]
+
+#: Speed in GFLOP/s of the core on which run times were measured, where a format says times and no work: a core of the
+#: default platform.
+CORE_GFLOPS = 46.875
+
+_LARGEST_HOST = 2**31 - 1
+
+# A number that is longer is no number of FLOP, bytes or hosts.
+_LONGEST_NUMBER = 400
+
+
+class Reader(Protocol):
+    """Reads one format."""
+
+    def __call__(self, data: bytes, rows: GraphRows, core_gflops: float, /) -> None:
+        """Put what ``data``, the unpacked bytes of a file, says into ``rows``: all tasks before the first edge.
+
+        Nothing is repaired. ``core_gflops`` is what a second of a run time is in GFLOP. What cannot be used raises the
+        ``InputError`` that ``rows.error`` makes.
+        """
+        ...
+
+
+class GraphRows:
+    """The tasks and edges of a file, as they are found.
+
+    Parameters
+    ----------
+    source : str
+        The file's name, with which all errors begin.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._number: dict[str, int] = {}
+        self._gflop = array("d")
+        self._host = array("q")
+        self._producer, self._consumer, self._bytes = array("q"), array("q"), array("d")
+
+    @property
+    def n_tasks(self) -> int:
+        """How many tasks there are by now."""
+        return len(self._gflop)
+
+    @property
+    def n_edges(self) -> int:
+        """How many edges there are by now."""
+        return len(self._bytes)
+
+    def error(self, place: str, what: str) -> InputError:
+        """The error about a place of the file, as ``"line 3"``; empty: about the file."""
+        return InputError(f"{self.source}: {place}: {what}" if place else f"{self.source}: {what}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._number
+
+    def add_task(self, name: object, gflop: float, place: str, host: int | None = None) -> None:
+        """A task.
+
+        Parameters
+        ----------
+        name : object
+            What the file calls it.
+        gflop : float
+            Its work, from :meth:`amount`.
+        place : str
+            Where it is in the file.
+        host : int, optional
+            Where it is to run, from :meth:`host`; all tasks have one, or none.
+
+        Raises
+        ------
+        InputError
+            If it has no name that can be, or another's, or there are too many tasks.
+        """
+        known = check_name(f"{self.source}: {place}: task", name)
+        if known in self._number:
+            raise self.error(place, f"a second task {shown(known)}; allowed: different names")
+        if self.n_tasks == MAX_TASKS_PER_JOB:
+            raise self.error(place, f"more than {MAX_TASKS_PER_JOB} tasks; allowed: up to {MAX_TASKS_PER_JOB}")
+        if self.n_tasks and (host is None) is not (self._host[0] < 0):
+            first = next(iter(self._number))
+            with_host, without = (first, known) if host is None else (known, first)
+            raise self.error(
+                place, f"task {shown(without)} has no host, as task {shown(with_host)} has; allowed: all or none"
+            )
+        self._number[known] = self.n_tasks
+        self._gflop.append(gflop)
+        self._host.append(-1 if host is None else host)
+
+    def add_edge(self, producer: str, consumer: str, bytes_: float, place: str) -> None:
+        """An edge between two tasks that there are, from :meth:`amount`.
+
+        Raises
+        ------
+        InputError
+            If there is no such task, or there are too many edges.
+        """
+        try:
+            ends = self._number[producer], self._number[consumer]
+        except KeyError as error:
+            raise self.error(
+                place, f"edge {shown(producer)} -> {shown(consumer)}: there is no task {shown(error.args[0])}"
+            ) from None
+        if self.n_edges == MAX_EDGES:
+            raise self.error(place, f"more than {MAX_EDGES} edges; allowed: up to {MAX_EDGES}")
+        self._producer.append(ends[0])
+        self._consumer.append(ends[1])
+        self._bytes.append(bytes_)
+
+    def amount(self, place: str, what: str, value: object) -> float:
+        """A number that a file gives, or its text: finite, at least 0.
+
+        Raises
+        ------
+        InputError
+            If it is none.
+        """
+        number = math.nan
+        if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and value.isascii() and "_" not in value:
+            try:
+                number = float(value)
+            except ValueError:
+                raise self.error(place, f"{what}: {shown(value)} is not a number; allowed: at least 0") from None
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                number = float(value)
+            except OverflowError:  # a whole number beyond every float
+                number = math.inf
+        else:
+            raise self.error(place, f"{what}: {shown(value)} is not a number; allowed: at least 0")
+        if not 0.0 <= number < math.inf:
+            raise self.error(place, f"{what}: {shown(value)} is out of range; allowed: finite, at least 0")
+        return number
+
+    def host(self, place: str, value: str) -> int:
+        """A host's number from its text.
+
+        Raises
+        ------
+        InputError
+            If it is none.
+        """
+        text = value.strip()
+        if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER and int(text) <= _LARGEST_HOST):
+            raise self.error(place, f"host: {shown(value)}; allowed: a whole number from 0 to {_LARGEST_HOST}")
+        return int(text)
+
+    def graph(self, name: str) -> TaskGraph:
+        """The graph of what was put down.
+
+        Raises
+        ------
+        InputError
+            As :class:`~als.graphs.task_graph.TaskGraph`.
+        """
+        with_hosts = self.n_tasks > 0 and self._host[0] >= 0
+        return TaskGraph(
+            np.array(self._gflop, np.float64),
+            np.array(self._producer, np.int64),
+            np.array(self._consumer, np.int64),
+            np.array(self._bytes, np.float64),
+            tuple(self._number),
+            np.array(self._host, np.int64) if with_hosts else None,
+            name,
+            self.source,
+        )
+
+
+def text_of(data: bytes, rows: GraphRows, form: str) -> str:
+    """The text of a file in UTF-8, without a byte order mark.
+
+    Raises
+    ------
+    InputError
+        If it is not UTF-8 and so no ``form``, as ``"DOT"``.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise rows.error("", f"not valid {form}: byte {error.start} is not UTF-8") from None

@@ -1,0 +1,149 @@
+"""Reads WfCommons' WfFormat 1.5: workflows that were run, in JSON.
+
+Schema: https://github.com/wfcommons/WfFormat; Coleman et al. (2022, doi:10.1016/j.future.2021.09.043).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from als.graphs.readers.contract import GraphRows, text_of
+from als.graphs.readers.files import Files
+from traces.errors import shown
+
+__all__ = ["VERSION", "read_wfformat"]
+
+#: The only version that is read: older ones name tasks and files in other ways.
+VERSION = "1.5"
+
+_SPECIFICATION, _EXECUTION = "workflow.specification", "workflow.execution"
+
+
+def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
+    """Tasks called by their ``id``, with an edge wherever one is another's parent or child, by the word of either.
+
+    Raises
+    ------
+    InputError
+        If it is no WfFormat 1.5, a task was not executed, or something is named that is not there.
+    """
+    document = _parsed(data, rows)
+    if not isinstance(document, dict) or "workflow" not in document:
+        raise rows.error("", "JSON without workflow, so no WfFormat")
+    version = document.get("schemaVersion")
+    if version != VERSION:
+        found = "no schemaVersion" if version is None else f"schemaVersion {shown(version)}"
+        raise rows.error("", f"WfFormat with {found}; allowed: {VERSION!r}")
+    workflow = _member(rows, document, "", "workflow", dict)
+    specification = _member(rows, workflow, "workflow", "specification", dict)
+    execution = _member(rows, workflow, "workflow", "execution", dict)
+    tasks = _items(rows, specification, _SPECIFICATION, "tasks")
+    seconds = _run_times(rows, execution)
+    sizes = _sizes(rows, specification)
+    files = Files(rows)
+    for number, task in enumerate(tasks):
+        place = f"{_SPECIFICATION}.tasks[{number}]"
+        name = _id(rows, task, place)
+        if name not in seconds:
+            raise rows.error(place, f"task {shown(name)} has no runtimeInSeconds in {_EXECUTION}.tasks")
+        rows.add_task(name, seconds[name] * core_gflops, place)
+        for key, put in (("inputFiles", files.read), ("outputFiles", files.write)):
+            for file in _names(rows, task, place, name, key):
+                if file not in sizes:
+                    raise rows.error(
+                        place, f"task {shown(name)}: {key}: there is no file {shown(file)} in {_SPECIFICATION}.files"
+                    )
+                put(name, file, sizes[file])
+    for name in seconds:
+        if name not in rows:
+            raise rows.error(f"{_EXECUTION}.tasks", f"there is no task {shown(name)} in {_SPECIFICATION}.tasks")
+    _add_edges(rows, tasks, files)
+
+
+def _add_edges(rows: GraphRows, tasks: list[dict[str, Any]], files: Files) -> None:
+    known: set[tuple[str, str]] = set()
+    for number, task in enumerate(tasks):
+        name, place = task["id"], f"{_SPECIFICATION}.tasks[{number}]"
+        edges = [(parent, name) for parent in _names(rows, task, place, name, "parents")]
+        edges += [(name, child) for child in _names(rows, task, place, name, "children")]
+        for edge in edges:
+            if edge not in known:
+                known.add(edge)
+                rows.add_edge(*edge, files.passed(*edge, place), place)
+
+
+def _parsed(data: bytes, rows: GraphRows) -> Any:
+    text = text_of(data, rows, "JSON")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise rows.error("", "not WfFormat: nested too deep") from None
+    except ValueError as error:  # also whole numbers of thousands of digits
+        raise rows.error("", f"not JSON: {error}") from None
+
+
+def _member(rows: GraphRows, holder: dict[str, Any], place: str, key: str, kind: type) -> Any:
+    value = holder.get(key)
+    if not isinstance(value, kind):
+        what = "a list" if kind is list else "an object"
+        path = f"{place}.{key}" if place else key
+        raise rows.error(path, f"{'is missing' if value is None else shown(value)}; allowed: {what}")
+    return value
+
+
+def _items(rows: GraphRows, holder: dict[str, Any], place: str, key: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = _member(rows, holder, place, key, list)
+    for number, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise rows.error(f"{place}.{key}[{number}]", f"{shown(item)}; allowed: an object")
+    return items
+
+
+def _id(rows: GraphRows, item: dict[str, Any], place: str) -> str:
+    name = item.get("id")
+    if not isinstance(name, str):
+        raise rows.error(place, f"id {'is missing' if name is None else shown(name)}; allowed: text")
+    return name
+
+
+def _names(rows: GraphRows, task: dict[str, Any], place: str, name: str, key: str) -> list[str]:
+    names = task.get(key, [])
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise rows.error(place, f"task {shown(name)}: {key}: {shown(names)}; allowed: a list of ids")
+    return names
+
+
+def _run_times(rows: GraphRows, execution: dict[str, Any]) -> dict[str, float]:
+    seconds: dict[str, float] = {}
+    for number, task in enumerate(_items(rows, execution, _EXECUTION, "tasks")):
+        place = f"{_EXECUTION}.tasks[{number}]"
+        name = _id(rows, task, place)
+        if name in seconds:
+            raise rows.error(place, f"a second task {shown(name)}; allowed: different ids")
+        value = task.get("runtimeInSeconds")
+        if value is None:
+            raise rows.error(place, f"task {shown(name)} has no runtimeInSeconds")
+        seconds[name] = _number(rows, place, f"task {shown(name)}: runtimeInSeconds", value)
+    return seconds
+
+
+def _sizes(rows: GraphRows, specification: dict[str, Any]) -> dict[str, float]:
+    sizes: dict[str, float] = {}
+    if "files" not in specification:
+        return sizes
+    for number, file in enumerate(_items(rows, specification, _SPECIFICATION, "files")):
+        place = f"{_SPECIFICATION}.files[{number}]"
+        name = _id(rows, file, place)
+        if name in sizes:
+            raise rows.error(place, f"a second file {shown(name)}; allowed: different ids")
+        if file.get("sizeInBytes") is None:
+            raise rows.error(place, f"file {shown(name)} has no sizeInBytes")
+        sizes[name] = _number(rows, place, f"file {shown(name)}: sizeInBytes", file["sizeInBytes"])
+    return sizes
+
+
+def _number(rows: GraphRows, place: str, what: str, value: object) -> float:
+    if isinstance(value, str):
+        raise rows.error(place, f"{what}: {shown(value)} is text; allowed: a number")
+    return rows.amount(place, what, value)

@@ -1,0 +1,79 @@
+"""XML as the beginnings and ends of its elements, without what makes XML dangerous to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from xml.parsers import expat
+
+from als.graphs.readers.contract import GraphRows
+
+__all__ = ["Place", "read_xml"]
+
+#: What says where the parser is, as ``"line 12"``.
+Place = Callable[[], str]
+
+_NO_MEMORY = expat.errors.codes[expat.errors.XML_ERROR_NO_MEMORY]
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition(":")[2]
+
+
+def read_xml(
+    data: bytes,
+    rows: GraphRows,
+    form: str,
+    begin: Callable[[str, dict[str, str], Place], None],
+    end: Callable[[str, str, Place], None],
+) -> None:
+    """Read XML from its beginning to its end; nothing of it is kept.
+
+    Parameters
+    ----------
+    data : bytes
+        The text, in the encoding that it names.
+    rows : GraphRows
+        For errors.
+    form : str
+        What it should be, as ``"GraphML"``.
+    begin : callable
+        ``begin(tag, attributes, place)`` at each element's begin; prefixes of namespaces are taken off ``tag``. Attributes with
+        prefixes are another format's.
+    end : callable
+        ``end(tag, text, place)`` at its end; ``text`` is what stands between the last tag and this one.
+
+    Raises
+    ------
+    InputError
+        If it is not well-formed; or declares entities, which a few lines can make larger than any memory.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    text: list[str] = []
+
+    def place() -> str:
+        return f"line {parser.CurrentLineNumber}"
+
+    def on_begin(tag: str, attributes: dict[str, str]) -> None:
+        text.clear()
+        begin(_local(tag) if ":" in tag else tag, attributes, place)
+
+    def on_end(tag: str) -> None:
+        end(_local(tag) if ":" in tag else tag, "".join(text), place)
+        text.clear()
+
+    def on_entity(name: str, *_: object) -> None:
+        raise rows.error(place(), f"declares the entity {name!r}; allowed: {form} without entities of its own")
+
+    parser.StartElementHandler = on_begin
+    parser.EndElementHandler = on_end
+    parser.CharacterDataHandler = text.append
+    parser.EntityDeclHandler = on_entity
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        if error.code == _NO_MEMORY:
+            raise MemoryError from None
+        raise rows.error("", f"not well-formed {form}: {error}") from None
+    except (LookupError, ValueError) as error:  # an encoding that Python does not know
+        raise rows.error("", f"not well-formed {form}: {error}") from None

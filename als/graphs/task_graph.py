@@ -1,0 +1,329 @@
+"""A task graph: tasks with work, and edges with the data that one task needs of another. Arrays inside, networkx outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import InitVar, dataclass
+from typing import TYPE_CHECKING, Any
+from unicodedata import category
+
+import numpy as np
+
+from als.graphs.order import index_edges, topological_order
+from als.lengths.contract import MAX_TASKS_PER_JOB
+from traces.compiled import Array
+from traces.errors import InputError, shown
+from traces.ranges import real, whole
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["MAX_EDGES", "TaskGraph", "check_name"]
+
+#: A graph of more edges than this is refused.
+MAX_EDGES = MAX_TASKS_PER_JOB
+
+#: As many tasks of a cycle are named.
+_CYCLE_SHOWN = 8
+
+_FLOP_PER_GFLOP = 1e9
+_LARGEST = float(np.finfo(np.float64).max)
+_LARGEST_HOST = 2**31 - 1
+
+# Unicode's control characters, halves of characters, and ends of lines and paragraphs.
+_CONTROL = ("Cc", "Cs", "Zl", "Zp")
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGraph:
+    """A directed graph of tasks without cycles. Its arrays are its own, and to be read only.
+
+    Attributes
+    ----------
+    gflop : float64 array (N,)
+        Work of each task in GFLOP, finite, >= 0; at least one task.
+    source, target : int64 arrays (E,)
+        Producer and consumer of each edge, sorted by (source, target); given in any order. No pair twice, no cycle.
+    bytes : float64 array (E,)
+        Data that the consumer needs of the producer, finite, >= 0; 0: only the order counts.
+    names : tuple of str
+        Of the tasks: N different ones that are not empty and hold no control characters; or none at all: they are then called
+        "0", "1", ….
+    host : int64 array (N,) or None
+        On which host each task is to run, >= 0, if somebody said so.
+    name : str
+        Of the graph, for tables.
+
+    Parameters
+    ----------
+    where : str
+        What errors begin with.
+
+    Raises
+    ------
+    InputError
+        If it cannot be; the message names the tasks.
+    """
+
+    gflop: Array
+    source: Array
+    target: Array
+    bytes: Array
+    names: tuple[str, ...] = ()
+    host: Array | None = None
+    name: str = ""
+    where: InitVar[str] = "graph"
+
+    def __post_init__(self, where: str) -> None:
+        gflop = _column(f"{where}: gflop", self.gflop, np.float64)
+        n_tasks = len(gflop)
+        if not n_tasks:
+            raise InputError(f"{where}: a graph without tasks; allowed: at least 1")
+        if n_tasks > MAX_TASKS_PER_JOB:
+            raise InputError(f"{where}: {n_tasks} tasks; allowed: up to {MAX_TASKS_PER_JOB}")
+        # Names come first, as all other errors call the tasks by them.
+        object.__setattr__(self, "names", _checked_names(where, self.names, n_tasks))
+        self._check_amounts(where, "work", "gflop", gflop)
+        self._set_edges(where, n_tasks)
+        if self.host is not None:
+            host = _column(f"{where}: host", self.host, np.int64)
+            if len(host) != n_tasks:
+                raise InputError(f"{where}: {len(host)} hosts for {n_tasks} tasks; allowed: one a task, or none")
+            if (bad := np.flatnonzero((host < 0) | (host > _LARGEST_HOST))).size:
+                task = int(bad[0])
+                raise InputError(
+                    f"{where}: task {shown(self.label(task))}: host {host[task]}; allowed: 0 to {_LARGEST_HOST}"
+                )
+            object.__setattr__(self, "host", host)
+        object.__setattr__(self, "gflop", gflop)
+        self._check_order(where)
+
+    @property
+    def n_tasks(self) -> int:
+        """N, at least 1."""
+        return len(self.gflop)
+
+    @property
+    def n_edges(self) -> int:
+        """E."""
+        return len(self.source)
+
+    def label(self, task: int) -> str:
+        """What a task is called."""
+        return self.names[task] if self.names else str(task)
+
+    def _set_edges(self, where: str, n_tasks: int) -> None:
+        columns = {name: _column(f"{where}: {name}", getattr(self, name), np.int64) for name in ("source", "target")}
+        columns["bytes"] = _column(f"{where}: bytes", self.bytes, np.float64)
+        source, target, data = columns.values()
+        if not len(source) == len(target) == len(data):
+            raise InputError(
+                f"{where}: {len(source)} sources, {len(target)} targets, {len(data)} bytes; allowed: one each an edge"
+            )
+        if len(source) > MAX_EDGES:
+            raise InputError(f"{where}: {len(source)} edges; allowed: up to {MAX_EDGES}")
+        outside = (source < 0) | (source >= n_tasks) | (target < 0) | (target >= n_tasks)
+        if outside.any():
+            edge = int(np.argmax(outside))
+            ends = int(source[edge]), int(target[edge])
+            lost = next(end for end in ends if not 0 <= end < n_tasks)
+            known = [shown(self.label(end)) if 0 <= end < n_tasks else str(end) for end in ends]
+            raise InputError(
+                f"{where}: edge {known[0]} -> {known[1]}: there is no task {lost}; allowed: 0 to {n_tasks - 1}"
+            )
+        key = source * n_tasks + target
+        if len(key) > 1 and (key[1:] <= key[:-1]).any():
+            places = np.argsort(key, kind="stable")
+            key = key[places]
+            columns = {name: column[places] for name, column in columns.items()}
+            if (twice := key[1:] == key[:-1]).any():
+                edge = int(np.argmax(twice))
+                raise InputError(
+                    f"{where}: edge {self._edge(columns['source'][edge], columns['target'][edge])} is given twice"
+                )
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+        self._check_amounts(where, "data", "bytes", columns["bytes"])
+
+    def _edge(self, source: int, target: int) -> str:
+        return f"{shown(self.label(int(source)))} -> {shown(self.label(int(target)))}"
+
+    def _check_amounts(self, where: str, what: str, unit: str, amounts: Array) -> None:
+        good = (amounts >= 0) & (amounts <= _LARGEST)
+        if good.all():
+            return
+        bad = np.flatnonzero(~good)
+        at = int(bad[0])
+        who = (
+            f"task {shown(self.label(at))}"
+            if unit == "gflop"
+            else f"edge {self._edge(self.source[at], self.target[at])}"
+        )
+        others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        raise InputError(f"{where}: {who}: {what} of {amounts[at]:g} {unit}{others}; allowed: finite, at least 0")
+
+    def _check_order(self, where: str) -> None:
+        n_tasks, n_edges = self.n_tasks, self.n_edges
+        out_first, in_first = np.empty(n_tasks + 1, np.int64), np.empty(n_tasks + 1, np.int64)
+        in_edge = np.empty(n_edges, np.int64)
+        order, missing = np.empty(n_tasks, np.int64), np.empty(n_tasks, np.int64)
+        index_edges(self.source, self.target, n_tasks, out_first, in_first, in_edge)
+        if topological_order(out_first, self.target, in_first, n_tasks, order, missing) == n_tasks:
+            return
+        # Each task that is left has a producer that is left: going back from one to the next leads into a cycle.
+        seen: dict[int, int] = {}
+        path: list[int] = []
+        task = int(np.argmax(missing > 0))
+        while task not in seen:
+            seen[task] = len(path)
+            path.append(task)
+            producers = self.source[in_edge[in_first[task] : in_first[task + 1]]]
+            task = int(producers[np.argmax(missing[producers] > 0)])
+        cycle = path[seen[task] :][::-1]
+        begin = cycle.index(min(cycle))
+        raise InputError(f"{where}: {self._cycle(cycle[begin:] + cycle[:begin])}")
+
+    def _cycle(self, tasks: list[int]) -> str:
+        names = [_plain(self.label(task)) for task in tasks]
+        if len(names) == 1:
+            return f"the task {names[0]} waits for itself"
+        count = ""
+        if len(names) > _CYCLE_SHOWN:
+            count = f"{len(names)} "
+            names[_CYCLE_SHOWN - 1 : -1] = ["…"]
+        return f"the {count}tasks {' -> '.join([*names, names[0]])} wait for each other"
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph, *, where: str = "graph", name: str = "") -> TaskGraph:
+        """The tasks and edges of a networkx graph, in its order.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and perhaps ``host``, which all have or none; an
+            edge that has no ``bytes`` has 0. A node is called what ``str`` makes of it.
+        where : str
+            What errors begin with.
+        name : str
+            Of the graph; by default the graph's own.
+
+        Raises
+        ------
+        InputError
+            If it is no ``DiGraph``, or as for the class.
+        """
+        import networkx as nx
+
+        if not isinstance(graph, nx.Graph) or not graph.is_directed() or graph.is_multigraph():
+            raise InputError(f"{where}: a {type(graph).__name__}; allowed: a networkx.DiGraph")
+        for count, what, limit in (
+            (graph.number_of_nodes(), "tasks", MAX_TASKS_PER_JOB),
+            (graph.number_of_edges(), "edges", MAX_EDGES),
+        ):
+            if count > limit:
+                raise InputError(f"{where}: {count} {what}; allowed: up to {limit}")
+        number = {node: task for task, node in enumerate(graph)}
+        gflop = [_work(f"{where}: task {shown(str(node))}", attributes) for node, attributes in graph.nodes(data=True)]
+        edges = list(graph.edges(data="bytes", default=0.0))
+        data = [
+            real(f"{where}: edge {shown(str(a))} -> {shown(str(b))}: bytes", value, 0.0, _LARGEST)
+            for a, b, value in edges
+        ]
+        return cls(
+            np.array(gflop, np.float64),
+            np.array([number[a] for a, _, _ in edges], np.int64),
+            np.array([number[b] for _, b, _ in edges], np.int64),
+            np.array(data, np.float64),
+            tuple(map(str, graph)),
+            _hosts(graph, where),
+            name or str(graph.name),
+            where,
+        )
+
+    def to_networkx(self) -> nx.DiGraph:
+        """The graph as networkx's: nodes called by their labels with ``gflop`` and perhaps ``host``, edges with ``bytes``."""
+        import networkx as nx
+
+        graph = nx.DiGraph(name=self.name) if self.name else nx.DiGraph()
+        hosts = None if self.host is None else self.host.tolist()
+        for task, gflop in enumerate(self.gflop.tolist()):
+            attributes = {"gflop": gflop} if hosts is None else {"gflop": gflop, "host": hosts[task]}
+            graph.add_node(self.label(task), **attributes)
+        for source, target, data in zip(self.source.tolist(), self.target.tolist(), self.bytes.tolist(), strict=True):
+            graph.add_edge(self.label(source), self.label(target), bytes=data)
+        return graph
+
+
+def check_name(where: str, name: object) -> str:
+    """What a task is to be called, if it can be.
+
+    Raises
+    ------
+    InputError
+        If it is no text, empty, or holds control characters or what is not Unicode, as results repeat it.
+    """
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{where}: {shown(name)}; allowed: a name of at least 1 character")
+    # Printable is the usual case, and quick to see; what is not so includes spaces other than the usual one, which are allowed.
+    if not name.isprintable() and any(category(character) in _CONTROL for character in name):
+        raise InputError(f"{where}: the name {shown(name)} holds control characters; allowed: none")
+    return name
+
+
+def _checked_names(where: str, given: Iterable[str], n_tasks: int) -> tuple[str, ...]:
+    names = tuple(given)
+    if not names:
+        return names
+    if len(names) != n_tasks:
+        raise InputError(f"{where}: {len(names)} names for {n_tasks} tasks; allowed: one a task, or none")
+    for task, name in enumerate(names):
+        check_name(f"{where}: task {task}", name)
+    if len(set(names)) != n_tasks:
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
+                raise InputError(f"{where}: two tasks are called {shown(name)}; allowed: different names")
+            seen.add(name)
+    return names
+
+
+def _column(where: str, values: Any, dtype: type[np.float64 | np.int64]) -> Array:
+    # A copy, so that nobody else can change it.
+    try:
+        given = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        given = np.empty((0, 0))
+    kinds = "iuf" if dtype is np.float64 else "iu"
+    if given.ndim != 1 or (given.size and given.dtype.kind not in kinds):
+        kind = "numbers" if dtype is np.float64 else "whole numbers"
+        raise InputError(f"{where}: {shown(values)}; allowed: one row of {kind}")
+    return np.array(given, dtype, order="C")
+
+
+def _plain(name: str) -> str:
+    # Quoted only where it would not be seen where it ends.
+    return name if len(name) <= 40 and name.isprintable() and " " not in name else shown(name, 40)
+
+
+def _work(where: str, attributes: dict[str, Any]) -> float:
+    match attributes:
+        case {"flops": _, "gflop": _}:
+            raise InputError(f"{where}: has flops and gflop; allowed: one of them")
+        case {"flops": value}:
+            return real(f"{where}: flops", value, 0.0, _LARGEST) / _FLOP_PER_GFLOP
+        case {"gflop": value}:
+            return real(f"{where}: gflop", value, 0.0, _LARGEST)
+    raise InputError(f"{where}: has no flops; allowed: flops (FLOP) or gflop (GFLOP) at every task")
+
+
+def _hosts(graph: nx.DiGraph, where: str) -> Array | None:
+    given = dict(graph.nodes(data="host"))
+    without = [node for node, host in given.items() if host is None]
+    if len(without) == len(given):
+        return None
+    if without:
+        raise InputError(f"{where}: task {shown(str(without[0]))}: has no host, as others do; allowed: all or none")
+    return np.array(
+        [whole(f"{where}: task {shown(str(node))}: host", host, 0, _LARGEST_HOST) for node, host in given.items()],
+        np.int64,
+    )

@@ -1,0 +1,137 @@
+"""A first small graph of a generator that is not ours, before it is trusted with real ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from als.fences import Fences
+from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphModel
+from als.streams import GRAPHS, fill_round_keys, start_stream
+from traces.compiled import Array, as_value
+from traces.errors import InputError, PluginError, shown
+
+__all__ = ["try_out"]
+
+#: Tasks and cores of the job: as few as show what a rule writes.
+_TASKS: Final = 16
+_CORES: Final = 4
+
+#: A generator whose graph for so few tasks is larger is not tried for room.
+_MOST: Final = 2**16
+
+
+def try_out(model: GraphModel) -> None:
+    """Ask a rule for the graph of a job of 16 tasks on 4 cores, with room for it and with too little.
+
+    Raises
+    ------
+    PluginError
+        If it raises, writes outside its arrays, makes what is no graph or another one the second time, does not heed the room,
+        or is not made by ``graph_kernel``.
+    """
+    who = f"graph {model.name}"
+    if model.source is not None:
+        return  # its rule is not called
+    try:
+        as_value(model.make, MAKE_GRAPH)
+    except TypeError as error:
+        raise PluginError(f"{who}: {error}; decorate make with graph_kernel") from None
+    tasks, edges = _room(model, who)
+    status, arrays = _made(model, who, tasks, edges)
+    if status == NO_ROOM and arrays["size"][0] <= tasks and tasks + edges < _MOST:
+        # Its bound for the edges may be too low for once.
+        edges = max(2 * edges + 16, int(arrays["size"][1]))
+        status, arrays = _made(model, who, tasks, edges)
+    if status != 0:
+        raise PluginError(
+            f"{who}: its rule answers {status} to {_TASKS} tasks, {_CORES} cores and room for {tasks} tasks and {edges} edges; "
+            "allowed: 0, see its n_tasks"
+        )
+    if wrong := _wrong(arrays):
+        raise PluginError(f"{who}: its rule makes {wrong}")
+    n, n_edges = arrays["size"].tolist()
+    again = _made(model, who, n, n_edges)[1]
+    same = all(np.array_equal(arrays[name][:n], again[name][:n]) for name in ("gflop", "size")) and all(
+        np.array_equal(arrays[name][:n_edges], again[name][:n_edges]) for name in ("source", "target", "bytes_")
+    )
+    if not same:
+        raise PluginError(f"{who}: its rule makes another graph of the same arguments and room for just that one")
+    for less_tasks, less_edges in ((n - 1, n_edges), (n, n_edges - 1)):
+        if less_edges >= 0 and (status := _made(model, who, less_tasks, less_edges)[0]) != NO_ROOM:
+            raise PluginError(
+                f"{who}: its rule answers {status} to room for {less_tasks} tasks and {less_edges} edges; "
+                f"allowed: {NO_ROOM}, since it makes {n} and {n_edges}"
+            )
+
+
+def _room(model: GraphModel, who: str) -> tuple[int, int]:
+    try:
+        answer = model.n_tasks(_TASKS, _CORES)
+    except InputError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{who}: n_tasks raises {type(error).__name__} {error}; allowed: an answer") from None
+    if (
+        not isinstance(answer, tuple)
+        or len(answer) != 2
+        or any(isinstance(number, bool) or not isinstance(number, (int, np.integer)) for number in answer)
+        or answer[0] < 1
+        or answer[1] < 0
+    ):
+        raise PluginError(
+            f"{who}: n_tasks answers {shown(answer)}; allowed: a number of tasks, at least 1, and one of edges"
+        )
+    return int(answer[0]), int(answer[1])
+
+
+def _made(model: GraphModel, who: str, tasks: int, edges: int) -> tuple[int, dict[str, Array]]:
+    # What the rule answers, and its arrays, when there is room for so many.
+    fences = Fences(
+        who,
+        params=model.params,
+        gflop=np.zeros(tasks),
+        source=np.zeros(edges),
+        target=np.zeros(edges),
+        bytes_=np.zeros(edges),
+        size=np.zeros(2),
+    )
+    # Numbers of either kind take eight bytes, and what is written to a fence is seen in any case.
+    arrays = {
+        name: array.view(np.int64) if name in ("source", "target", "size") else array
+        for name, array in fences.arrays.items()
+    }
+    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
+    fill_round_keys(keys, np.uint64(0), np.uint64(0))
+    start_stream(cursor, GRAPHS)
+    try:
+        status = model.make(_TASKS, _CORES, keys=keys, cursor=cursor, words=words, **arrays)
+    except Exception as error:
+        raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+    fences.check()
+    if not np.array_equal(arrays["params"], model.params, equal_nan=True):
+        raise PluginError(f"{who}: its rule writes to params, which are to be read only")
+    return int(status), arrays
+
+
+def _wrong(arrays: dict[str, Array]) -> str:
+    # What a rule has made wrongly; empty: nothing.
+    n, n_edges = arrays["size"].tolist()
+    if not 1 <= n <= len(arrays["gflop"]) or not 0 <= n_edges <= len(arrays["source"]):
+        return f"{n} tasks and {n_edges} edges; allowed: as many as there is room for, at least one task"
+    for k, weight in enumerate(arrays["gflop"][:n].tolist()):
+        if not 0.0 < weight < np.inf:
+            return f"task {k} of the weight {weight}; allowed: above 0, finite"
+    before = (-1, -1)
+    for e in range(n_edges):
+        edge = int(arrays["source"][e]), int(arrays["target"][e])
+        if not 0 <= edge[0] < edge[1] < n:
+            return f"edge {e} from task {edge[0]} to {edge[1]} of {n}; allowed: from a task to one of a higher number"
+        if edge <= before:
+            last = f"{before[0]} to {before[1]}"
+            return f"edge {e} from task {edge[0]} to {edge[1]} behind that from {last}; allowed: sorted, none twice"
+        if not 0.0 < arrays["bytes_"][e] < np.inf:
+            return f"edge {e} of the weight {arrays['bytes_'][e]}; allowed: above 0, finite"
+        before = edge
+    return ""

@@ -1,0 +1,110 @@
+"""The network between the hosts of a job: how long data take, and which links they share.
+
+To add a model: a line in :data:`MODELS`. Outside packages add theirs under the entry-point group ``twolevel.networks``; a
+single run can take one from a file, ``--network my.py:MY``. A topology is one file in ``als.network.topologies``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from als.network.models import MODELS, NetworkKind, NetworkModel, SharingModel, network_model
+from als.network.state import (
+    AMOUNTS,
+    BANDWIDTH,
+    BANDWIDTH_FACTOR,
+    CROSSTRAFFIC,
+    GAMMA,
+    KIND,
+    LATENCY_FACTOR,
+    LATENCY_NS,
+    MEMORY,
+    N_HOSTS,
+    NUMBERS,
+    PARAMETERS,
+    TOPOLOGY,
+    WEIGHT_S,
+    NetworkState,
+)
+from als.network.topologies import TOPOLOGIES, Topology, topology
+from traces.errors import InputError
+from traces.ranges import real, whole
+
+__all__ = [
+    "BYTES_PER_GBIT",
+    "MODELS",
+    "TOPOLOGIES",
+    "NetworkKind",
+    "NetworkModel",
+    "NetworkState",
+    "SharingModel",
+    "Topology",
+    "network_model",
+    "network_state",
+    "topology",
+]
+
+_MAX_HOSTS = 2**24
+
+#: Bytes that a link of 1 Gbit/s carries in a second.
+BYTES_PER_GBIT = 1.25e8
+
+
+def network_state(
+    model: NetworkModel,
+    topology: str,
+    *,
+    hosts: int,
+    bandwidth_gbps: float,
+    latency_ns: float,
+    memory_gbps: float | None = None,
+) -> NetworkState:
+    """A network as kernels take it.
+
+    Parameters
+    ----------
+    model : NetworkModel
+        From :func:`network_model`.
+    topology : str
+        A name in :data:`TOPOLOGIES`, perhaps with ``:key=value,key=value`` behind it.
+    hosts : int
+        Of the machine, 1 to 2**24.
+    bandwidth_gbps, latency_ns : float
+        Of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12).
+    memory_gbps : float or None
+        What data take within a host, Gbit/s, 1e-9 to 1e9; None: no time.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be; the message begins with the platform file's key.
+    """
+    made = _topology(topology, "network.topology")
+    whole("hosts", hosts, 1, _MAX_HOSTS)
+    bandwidth = real("network.bandwidth_gbps", bandwidth_gbps, 1e-9, 1e9)
+    latency = real("network.latency_ns", latency_ns, 0.0, 1e12)
+    memory = 0.0 if memory_gbps is None else real("network.memory_gbps", memory_gbps, 1e-9, 1e9)
+    try:
+        parameters = made.parameters(hosts)
+    except InputError as error:
+        raise InputError(f"network.topology: {error}") from None
+    numbers = np.zeros(NUMBERS, np.int64)
+    numbers[KIND] = model.kind
+    numbers[TOPOLOGY] = made.code
+    numbers[N_HOSTS] = hosts
+    numbers[PARAMETERS : PARAMETERS + len(parameters)] = parameters
+    amounts = np.zeros(AMOUNTS)
+    amounts[LATENCY_NS] = latency
+    amounts[BANDWIDTH] = bandwidth * BYTES_PER_GBIT
+    amounts[MEMORY] = memory * BYTES_PER_GBIT
+    amounts[LATENCY_FACTOR] = amounts[BANDWIDTH_FACTOR] = 1.0
+    if isinstance(model, SharingModel):
+        numbers[CROSSTRAFFIC] = model.crosstraffic
+        amounts[LATENCY_FACTOR] = model.latency_factor
+        amounts[BANDWIDTH_FACTOR] = model.bandwidth_factor
+        amounts[WEIGHT_S] = model.weight_s
+        amounts[GAMMA] = model.gamma
+    return NetworkState(numbers, amounts)
+
+
+_topology = topology  # which a parameter is called, too

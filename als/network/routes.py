@@ -1,0 +1,161 @@
+"""Which links a transfer takes, and what they can: kernels that other kernels call.
+
+Hosts are numbered as in the machine. A link is known by its key, an int64 that no other link of the network has; the two
+directions of a split-duplex link are two links.
+"""
+
+from __future__ import annotations
+
+from als.network.state import (
+    BANDWIDTH,
+    BANDWIDTH_FACTOR,
+    DRAGONFLY,
+    FAT_TREE,
+    FULL,
+    GAMMA,
+    KIND,
+    LATENCY_FACTOR,
+    LATENCY_NS,
+    MAX_ROUTE,
+    MEMORY,
+    NONE,
+    SHARED,
+    SHARING,
+    STAR,
+    TOPOLOGY,
+    NetworkState,
+)
+from als.network.topologies.dragonfly import dragonfly_cables, dragonfly_route
+from als.network.topologies.fat_tree import LEVELS, fat_tree_route
+from als.network.topologies.full import full_route
+from als.network.topologies.shared import shared_route
+from als.network.topologies.star import star_route
+from traces.compiled import Array, compiled
+
+__all__ = ["MAX_ROUTE", "link_bandwidth", "link_latency_ns", "longest_route", "mean_costs", "route", "route_latency_ns"]
+
+#: Costs of a job of more hosts are a mean over fewer than all pairs.
+ALL_PAIRS = 16
+
+
+@compiled(inner=True)
+def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
+    """The links from host ``src`` to another host ``dst``.
+
+    Parameters
+    ----------
+    net : NetworkState
+    src, dst : int
+        Numbers in the machine; not equal.
+    keys : int64 array (at least MAX_ROUTE,)
+        Written: the links' keys in the order of the route.
+
+    Returns
+    -------
+    int
+        How many they are, 1 to MAX_ROUTE.
+    """
+    kind = net.numbers[TOPOLOGY]
+    if kind == FULL:
+        return full_route(net.numbers, src, dst, keys)
+    if kind == SHARED:
+        return shared_route(net.numbers, src, dst, keys)
+    if kind == STAR:
+        return star_route(net.numbers, src, dst, keys)
+    if kind == FAT_TREE:
+        return fat_tree_route(net.numbers, src, dst, keys)
+    return dragonfly_route(net.numbers, src, dst, keys)
+
+
+@compiled()
+def longest_route(net: NetworkState) -> int:
+    """No route between two hosts has more links than this."""
+    kind = net.numbers[TOPOLOGY]
+    if kind == STAR:
+        return 2
+    if kind == DRAGONFLY:
+        return 7
+    return int(2 * net.numbers[LEVELS]) if kind == FAT_TREE else 1
+
+
+@compiled(inner=True)
+def link_bandwidth(net: NetworkState, key: int) -> float:
+    """Bandwidth of a link in bytes/s."""
+    bandwidth = net.amounts[BANDWIDTH]
+    if net.numbers[TOPOLOGY] == DRAGONFLY:
+        bandwidth *= dragonfly_cables(net.numbers, key)
+    return float(bandwidth)
+
+
+@compiled(inner=True)
+def link_latency_ns(net: NetworkState, key: int) -> float:
+    """Latency of a link in ns."""
+    latency = net.amounts[LATENCY_NS]
+    if net.numbers[TOPOLOGY] == STAR:
+        latency *= 0.5
+    return float(latency)
+
+
+@compiled(inner=True)
+def route_latency_ns(net: NetworkState, src: int, dst: int, keys: Array) -> float:
+    """Latency of the route from ``src`` to ``dst`` in ns; ``keys`` is as in :func:`route`."""
+    latency = 0.0
+    for i in range(route(net, src, dst, keys)):
+        latency += link_latency_ns(net, keys[i])
+    return latency
+
+
+@compiled(inner=True)
+def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -> None:
+    # Adds what one transfer that nobody disturbs takes: latency in s, s per byte.
+    n = route(net, src, dst, keys)
+    latency = 0.0
+    share = link_bandwidth(net, keys[0])
+    for i in range(n):
+        latency += link_latency_ns(net, keys[i])
+        share = min(share, link_bandwidth(net, keys[i]))
+    latency /= 1e9
+    if net.numbers[KIND] == SHARING and latency > 0.0:
+        share = min(share, net.amounts[GAMMA] / (2.0 * latency))
+    out[0] += net.amounts[LATENCY_FACTOR] * latency
+    out[1] += 1.0 / (net.amounts[BANDWIDTH_FACTOR] * share)
+
+
+@compiled(inner=True)
+def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array, out: Array) -> None:
+    """What a scheduler expects transfers of a job to cost.
+
+    Parameters
+    ----------
+    net : NetworkState
+    host_number : int64 array (at least n_hosts,)
+        Number in the machine of each of the job's hosts.
+    n_hosts : int
+        How many they are, >= 1.
+    keys : int64 array (at least MAX_ROUTE,)
+        Work space.
+    out : float64 array (at least 3,)
+        Written: mean latency of a transfer between two hosts in s; its mean s per byte; s per byte within a host. Means are
+        over all ordered pairs of up to ``ALL_PAIRS`` hosts; of more, over the pairs (h, h + n_hosts // 2), modulo n_hosts.
+    """
+    out[0] = 0.0
+    out[1] = 0.0
+    out[2] = 0.0
+    if net.numbers[KIND] == NONE:
+        return
+    if net.amounts[MEMORY] > 0.0:
+        out[2] = 1.0 / (net.amounts[BANDWIDTH_FACTOR] * net.amounts[MEMORY])
+    pairs = 0
+    if n_hosts <= ALL_PAIRS:
+        for i in range(n_hosts):
+            for j in range(n_hosts):
+                if i != j:
+                    _add_costs(net, host_number[i], host_number[j], keys, out)
+                    pairs += 1
+    else:
+        for i in range(n_hosts):
+            _add_costs(net, host_number[i], host_number[(i + n_hosts // 2) % n_hosts], keys, out)
+            pairs += 1
+    if pairs > 0:
+        out[0] /= pairs
+        out[1] /= pairs

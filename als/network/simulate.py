@@ -1,0 +1,121 @@
+"""Transfers by themselves: when each arrives, without any application."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from als.network.flows import (
+    ARRIVED,
+    BASE_NS,
+    BEYOND,
+    DIRTY,
+    FlowState,
+    begin_flows,
+    new_flow_state,
+    next_event,
+    pop_flow,
+    send,
+)
+from als.network.routes import longest_route
+from als.network.sharing import share
+from als.network.state import KIND, N_HOSTS, NONE, NetworkState
+from traces.compiled import Array, compiled, own
+from traces.errors import InputError
+from traces.time import MAX_NS
+
+__all__ = ["transfer_times"]
+
+
+def transfer_times(
+    network: NetworkState,
+    source: Array | list[int],
+    target: Array | list[int],
+    n_bytes: Array | list[float],
+    start_ns: Array | list[int],
+) -> Array:
+    """When each of some transfers arrives.
+
+    Parameters
+    ----------
+    network : NetworkState
+        From :func:`als.network.network_state`.
+    source, target : array of int64, shape (F,)
+        Hosts of the machine; equal ones take the memory's time.
+    n_bytes : array of float64, shape (F,)
+        Finite, >= 0; between two hosts no bytes take the latency.
+    start_ns : array of int64, shape (F,)
+        >= 0, in any order.
+
+    Returns
+    -------
+    array of float64, shape (F,)
+        ns, not rounded; ``inf`` where it would be beyond the last instant.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    Examples
+    --------
+    Two transfers share 8 Gbit/s, a byte per ns:
+
+    >>> from als.network import network_model, network_state
+    >>> net = network_state(network_model("cm02:crosstraffic=no"), "full", hosts=2, bandwidth_gbps=8, latency_ns=0)
+    >>> transfer_times(net, [0, 0], [1, 1], [100, 200], [0, 0]).tolist()
+    [200.0, 300.0]
+    """
+    begins = own(start_ns, np.int64)
+    here, there, amount = own(source, np.int64), own(target, np.int64), own(n_bytes, np.float64)
+    n, hosts = len(begins), int(network.numbers[N_HOSTS])
+    if begins.ndim != 1 or not here.shape == there.shape == amount.shape == begins.shape:
+        raise InputError("transfers: allowed: as many sources, targets, bytes and starts")
+    if n and not (min(here.min(), there.min()) >= 0 and max(here.max(), there.max()) < hosts):
+        raise InputError(f"transfers: source, target: allowed: hosts 0 to {hosts - 1}")
+    if not ((amount >= 0) & np.isfinite(amount)).all() or not ((begins >= 0) & (begins <= MAX_NS)).all():
+        raise InputError(f"transfers: allowed: bytes from 0 on, finite, and starts from 0 to {MAX_NS} ns")
+    arrives = begins.astype(np.float64)
+    if n and network.numbers[KIND] != NONE:
+        longest = int(longest_route(network))
+        order = np.argsort(begins, kind="stable")
+        _drive(new_flow_state(n, longest), network, longest, order, here, there, amount, begins, arrives)
+    return arrives
+
+
+@compiled()
+def _drive(
+    flows: FlowState,
+    net: NetworkState,
+    longest: int,
+    order: Array,
+    source: Array,
+    target: Array,
+    n_bytes: Array,
+    start_ns: Array,
+    arrives: Array,
+) -> None:
+    # Starts and ends of phases in their order; at one instant, starts come first.
+    n = len(order)
+    begin_flows(flows, n, longest, start_ns[order[0]])
+    base = flows.numbers[BASE_NS]
+    begun = 0
+    while True:
+        if flows.numbers[DIRTY] > 0:
+            share(flows, net)
+        at = next_event(flows)
+        if begun < n and float(start_ns[order[begun]] - base) <= at:
+            k = order[begun]
+            begun += 1
+            answer = send(flows, net, k, source[k], target[k], n_bytes[k], start_ns[k])
+            if answer == BEYOND:
+                arrives[k] = math.inf
+            elif answer == ARRIVED:
+                arrives[k] = float(start_ns[k])
+        elif at == math.inf:
+            return
+        else:
+            k = pop_flow(flows)
+            if k >= 0:
+                arrives[k] = base + flows.clock[0]

@@ -1,0 +1,74 @@
+"""The topologies, one a file.
+
+To add one: a file here with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and its
+name in ``bls.platform``, which reads platforms.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from als.network.topologies.dragonfly import Dragonfly
+from als.network.topologies.fat_tree import FatTree
+from als.network.topologies.full import Full
+from als.network.topologies.shared import Shared
+from als.network.topologies.star import Star
+from traces.errors import InputError, one_of, shown
+from traces.naming import split_parameters, with_parameters
+
+__all__ = ["TOPOLOGIES", "Dragonfly", "FatTree", "Full", "Shared", "Star", "Topology", "topology"]
+
+
+class Topology(Protocol):
+    """A frozen dataclass whose fields are written behind its name; a kernel of its own finds routes by its numbers."""
+
+    @property
+    def name(self) -> str:
+        """As a platform names it."""
+        ...
+
+    @property
+    def code(self) -> int:
+        """What ``numbers[TOPOLOGY]`` is."""
+        ...
+
+    def parameters(self, hosts: int) -> tuple[int, ...]:
+        """What ``numbers[PARAMETERS:]`` begins with, for a machine of so many hosts; InputError if it cannot have them."""
+        ...
+
+
+TOPOLOGIES: dict[str, Topology] = {
+    "full": Full(),
+    "shared": Shared(),
+    "star": Star(),
+    "fat-tree": FatTree(),
+    "dragonfly": Dragonfly(),
+}
+
+
+def topology(spec: str, where: str = "network.topology") -> Topology:
+    """The topology of this name, with its parameters.
+
+    Parameters
+    ----------
+    spec : str
+        A name in :data:`TOPOLOGIES`, perhaps with ``:key=value,key=value`` behind it.
+    where : str
+        The key it was given in, for the error.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a parameter cannot be.
+    """
+    if not isinstance(spec, str):
+        raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(TOPOLOGIES)}")
+    plain, text = split_parameters(spec)
+    if plain not in TOPOLOGIES:
+        raise one_of("topology", plain, TOPOLOGIES, where)
+    try:
+        return with_parameters(TOPOLOGIES[plain], text, where, "topology") if text else TOPOLOGIES[plain]
+    except InputError as error:
+        if str(error).startswith(where):
+            raise
+        raise InputError(f"{where}: {error}") from None

@@ -1,0 +1,170 @@
+"""A dragonfly: groups of chassis of routers of nodes, as Cray's Cascade has them.
+
+Every node has a link to its router. The routers of one chassis are connected with each other (*green*), so are the routers of
+one place in the chassis of a group (*black*), and so are the groups (*blue*): the blue link from group g to group j is at the
+router number j of group g, counted through the chassis. A connection of several cables is one link of so many times the
+bandwidth. Each link is split-duplex. Hosts are the nodes: host h is the h-th, and there may be fewer hosts than nodes.
+
+A route is minimal: green, then black, to the router that has the blue link; blue; green, then black, to the router of the
+destination. SimGrid's DragonflyZone does the same but for two things. Within a group, from a chassis other than the first, it
+goes on after a green link as if that had led to the first chassis: its next link is not connected with it, or is missing. Here
+it does so with ``routing=simgrid``. And it reads beyond an array where there are more groups than routers in a chassis.
+
+Source: Faanes et al., "Cray Cascade: a scalable HPC system based on a Dragonfly network", SC 2012, doi:10.1109/SC.2012.39; as
+SimGrid 3.32 and 4.1 have it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from als.network.state import DRAGONFLY, PARAMETERS
+from traces.compiled import Array, compiled
+from traces.errors import InputError, one_of
+from traces.ranges import whole
+
+__all__ = ["Dragonfly", "dragonfly_cables", "dragonfly_route"]
+
+# Entries of NetworkState.numbers.
+GROUPS = PARAMETERS
+CHASSIS = GROUPS + 1  # of a group
+ROUTERS = GROUPS + 2  # of a chassis
+NODES = GROUPS + 3  # of a router
+BLUE = GROUPS + 4  # cables of a link
+BLACK = GROUPS + 5
+GREEN = GROUPS + 6
+FIRST_GREEN = GROUPS + 7  # keys: those of nodes are before
+FIRST_BLACK = GROUPS + 8
+FIRST_BLUE = GROUPS + 9
+AS_SIMGRID = GROUPS + 10
+
+_MAX_NUMBER = 2**24
+_MAX_NODES = 2**28
+_ROUTINGS = ("minimal", "simgrid")
+
+
+@compiled(inner=True)
+def _to_router(numbers: Array, router: int, target: int, keys: Array, n: int, lost: int) -> int:
+    # Green, then black, from router to target within a group; n links are written already. lost: SimGrid's way.
+    routers = numbers[ROUTERS]
+    chassis = numbers[CHASSIS]
+    blade = target % routers
+    at = router
+    if router % routers != blade:
+        keys[n] = numbers[FIRST_GREEN] + router * routers + blade
+        n += 1
+        at = router - router % routers + blade
+        if lost != 0:
+            at = router - router % (routers * chassis) + blade
+    to = target // routers % chassis
+    if at // routers % chassis != to:
+        keys[n] = numbers[FIRST_BLACK] + at * chassis + to
+        n += 1
+    return n
+
+
+@compiled(inner=True)
+def dragonfly_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+    """The links of the minimal route from node ``src`` to node ``dst``; returns how many, 2 to 7."""
+    router = src // numbers[NODES]
+    target = dst // numbers[NODES]
+    of_group = numbers[ROUTERS] * numbers[CHASSIS]
+    group = router // of_group
+    to_group = target // of_group
+    keys[0] = 2 * src
+    n = 1
+    if group != to_group:
+        n = _to_router(numbers, router, group * of_group + to_group, keys, n, 0)
+        keys[n] = numbers[FIRST_BLUE] + group * numbers[GROUPS] + to_group
+        n += 1
+        router = to_group * of_group + group
+    n = _to_router(numbers, router, target, keys, n, numbers[AS_SIMGRID])
+    keys[n] = 2 * dst + 1
+    return n + 1
+
+
+@compiled(inner=True)
+def dragonfly_cables(numbers: Array, key: int) -> int:
+    """How many cables the link has: its bandwidth is so many times the platform's."""
+    cables = 1
+    if key >= numbers[FIRST_BLUE]:
+        cables = numbers[BLUE]
+    elif key >= numbers[FIRST_BLACK]:
+        cables = numbers[BLACK]
+    elif key >= numbers[FIRST_GREEN]:
+        cables = numbers[GREEN]
+    return cables
+
+
+@dataclass(frozen=True)
+class Dragonfly:
+    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``.
+
+    Attributes
+    ----------
+    groups, chassis, routers, nodes : int
+        How many groups there are, chassis in a group, routers in a chassis, nodes at a router; 1 to 2**24, and all must be
+        given. A group must have as many routers as there are groups, or more.
+    blue, black, green : int
+        Cables of a link between groups, chassis and routers, 1 to 2**24.
+    routing : str
+        ``minimal``, or ``simgrid``: with SimGrid's defect.
+
+    Raises
+    ------
+    InputError
+        If they are not that.
+    """
+
+    name: ClassVar[str] = "dragonfly"
+    code: ClassVar[int] = DRAGONFLY
+
+    groups: int = 0
+    chassis: int = 0
+    routers: int = 0
+    nodes: int = 0
+    blue: int = 1
+    black: int = 1
+    green: int = 1
+    routing: str = "minimal"
+
+    def __post_init__(self) -> None:
+        sizes = {key: getattr(self, key) for key in ("groups", "chassis", "routers", "nodes")}
+        if any(sizes.values()):
+            for key, value in sizes.items():
+                whole(f"dragonfly: {key}", value, 1, _MAX_NUMBER)
+        for key in ("blue", "black", "green"):
+            whole(f"dragonfly: {key}", getattr(self, key), 1, _MAX_NUMBER)
+        if self.routing not in _ROUTINGS:
+            raise one_of("routing", self.routing, _ROUTINGS, "dragonfly: routing")
+
+    def parameters(self, hosts: int) -> tuple[int, ...]:
+        """What the kernel reads from ``numbers[PARAMETERS:]``.
+
+        Raises
+        ------
+        InputError
+            If a size is not given, or the dragonfly has too few nodes or routers, or too many nodes.
+        """
+        if not self.groups:
+            raise InputError("dragonfly: groups, chassis, routers and nodes are missing; allowed: all four, from 1")
+        of_group = self.chassis * self.routers
+        routers = self.groups * of_group
+        nodes = routers * self.nodes
+        shape = f"groups={self.groups},chassis={self.chassis},routers={self.routers},nodes={self.nodes}"
+        if hosts > nodes:
+            raise InputError(f"dragonfly: {hosts} hosts do not fit on the {nodes} nodes of {shape}")
+        if nodes > _MAX_NODES:
+            raise InputError(f"dragonfly: {nodes} nodes of {shape} are too many; allowed: up to {_MAX_NODES}")
+        if self.groups > of_group:
+            raise InputError(
+                f"dragonfly: groups={self.groups} have {of_group} routers each, chassis={self.chassis} of "
+                f"routers={self.routers}; allowed: a router for each group"
+            )
+        green = 2 * nodes
+        black = green + routers * self.routers
+        blue = black + routers * self.chassis
+        sizes = (self.groups, self.chassis, self.routers, self.nodes)
+        cables = (self.blue, self.black, self.green)
+        return (*sizes, *cables, green, black, blue, int(self.routing == "simgrid"))

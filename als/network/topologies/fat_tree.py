@@ -1,0 +1,160 @@
+"""A fat-tree: levels of switches, the higher of which may be as wide as the lower.
+
+A tree of L levels is given by three numbers a level, lowest level first: ``down``, how many nodes of the level below a
+switch is connected to; ``up``, how many switches of this level a node of the level below is connected to; ``cables``, how many
+parallel links make each of these connections. Hosts are the leaves: host h is the h-th, and there may be fewer hosts than
+leaves.
+
+Nodes of level l (0: leaves) have L digits, the first l of them below ``up``, the others below ``down``; a node's number in
+its level is that of its digits, the first digit counting 1. A node is connected to the switches above whose digits
+are its own but for the l-th.
+
+A route is D-mod-K: upwards, the port of a node is ⌊dst / (product of ``up`` of the levels below)⌋ mod (up · cables), as far as
+the first switch that has ``dst`` below it; downwards there is one way, and of parallel cables the one that SimGrid's
+FatTreeZone takes. Port p leads to the switch with the l-th digit p mod up, by the cable ⌊p / up⌋. Each link is split-duplex:
+one key upwards, the next downwards.
+
+Source: Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees", Technion
+CCIT report 776, 2010; as SimGrid 3.32 and 4.1 have it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from als.network.state import FAT_TREE, MAX_LEVELS, PARAMETERS
+from traces.compiled import Array, compiled
+from traces.errors import InputError, shown
+
+__all__ = ["FatTree", "fat_tree_route"]
+
+# Entries of NetworkState.numbers.
+LEVELS = PARAMETERS
+DOWN = LEVELS + 1  # of each level
+UP = DOWN + MAX_LEVELS
+CABLES = UP + MAX_LEVELS
+FIRST_KEY = CABLES + MAX_LEVELS  # of the links from the nodes of each level up
+
+_MAX_PORTS = 2**24
+_MAX_LINKS = 2**60
+_VALUES = re.compile(r"[0-9]{1,9}(?:x[0-9]{1,9})*")
+
+
+@compiled(inner=True)
+def fat_tree_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+    """The links from leaf ``src`` up to the first switch above ``dst`` and down; returns how many."""
+    n = 0
+    level = 0
+    # The switch that the route is at: its first `level` digits as one number, of `width` values; the others are those of
+    # src, or, from the switch above dst on, of dst: from_src and from_dst as one number.
+    chosen, width = 0, 1
+    from_src, from_dst = src, dst
+    rest = dst  # what is left of dst to choose ports by
+    leaves = 1  # below the switch
+    while from_src != from_dst:
+        up = numbers[UP + level]
+        ports = up * numbers[CABLES + level]
+        port = rest % ports
+        rest //= up
+        keys[n] = numbers[FIRST_KEY + level] + 2 * ((chosen + width * from_src) * ports + port)
+        n += 1
+        chosen += width * (port % up)
+        width *= up
+        from_src //= numbers[DOWN + level]
+        from_dst //= numbers[DOWN + level]
+        leaves *= numbers[DOWN + level]
+        level += 1
+    # SimGrid looks through a switch's children from the first of the cable that src is to use, and goes on through the children
+    # of the one it found from the place behind that, up to the last: so it comes to other cables below.
+    while level > 0:
+        level -= 1
+        place = src % numbers[CABLES + level] * numbers[DOWN + level]
+        while level >= 0:
+            down, up, cables = numbers[DOWN + level], numbers[UP + level], numbers[CABLES + level]
+            below = leaves // down
+            place += (dst // below - place) % down  # the next place of the child above dst
+            if place >= down * cables:
+                break
+            leaves = below
+            width //= up
+            port = chosen // width + place // down * up
+            chosen %= width
+            keys[n] = numbers[FIRST_KEY + level] + 2 * ((chosen + width * (dst // below)) * up * cables + port) + 1
+            n += 1
+            place += 1
+            level -= 1
+        level += 1
+    return n
+
+
+@dataclass(frozen=True)
+class FatTree:
+    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``.
+
+    Attributes
+    ----------
+    down, up, cables : str
+        A number for each level with ``x`` between them, as ``4x4``, lowest level first; 1 to ``MAX_LEVELS`` numbers from 1 to
+        2**24. ``down`` must be given; the others are 1 at each level if they are empty.
+
+    Raises
+    ------
+    InputError
+        If they are not that, or differ in how many they are.
+    """
+
+    name: ClassVar[str] = "fat-tree"
+    code: ClassVar[int] = FAT_TREE
+
+    down: str = ""
+    up: str = ""
+    cables: str = ""
+
+    def __post_init__(self) -> None:
+        levels = len(_values("down", self.down)) if self.down else 0
+        for key in ("up", "cables"):
+            text = getattr(self, key)
+            if text and self.down and len(_values(key, text)) != levels:
+                found = len(_values(key, text))
+                raise InputError(f"fat-tree: {key}={text} has {found} levels, down={self.down} has {levels}")
+
+    def parameters(self, hosts: int) -> tuple[int, ...]:
+        """What the kernel reads from ``numbers[PARAMETERS:]``.
+
+        Raises
+        ------
+        InputError
+            If ``down`` is not given, the tree has fewer leaves than the machine has hosts, or too many links.
+        """
+        if not self.down:
+            raise InputError("fat-tree: down is missing; allowed: a number for each level, as fat-tree:down=4x4,up=1x2")
+        down = _values("down", self.down)
+        up = _values("up", self.up) if self.up else [1] * len(down)
+        cables = _values("cables", self.cables) if self.cables else [1] * len(down)
+        leaves = math.prod(down)
+        if hosts > leaves:
+            raise InputError(f"fat-tree: {hosts} hosts do not fit on the {leaves} leaves of down={self.down}")
+        first, total = [], 0
+        for level in range(len(down)):
+            first.append(total)
+            nodes = math.prod(up[:level]) * math.prod(down[level:])
+            total += 2 * nodes * up[level] * cables[level]
+        if total > _MAX_LINKS:
+            raise InputError(f"fat-tree: down={self.down} makes {total:.3g} links; allowed: up to {_MAX_LINKS:.3g}")
+        blank = [0] * (MAX_LEVELS - len(down))
+        return (len(down), *down, *blank, *up, *blank, *cables, *blank, *first, *blank)
+
+
+def _values(key: str, text: str) -> list[int]:
+    where = f"fat-tree: {key}={text if len(text) <= 60 and text.isprintable() else shown(text)}"
+    if not _VALUES.fullmatch(text):
+        raise InputError(f"{where}: allowed: a whole number from 1 for each level with x between them, as 4x4")
+    values = [int(value) for value in text.split("x")]
+    if not 1 <= len(values) <= MAX_LEVELS:
+        raise InputError(f"{where} has {len(values)} levels; allowed: 1 to {MAX_LEVELS}")
+    if not all(1 <= value <= _MAX_PORTS for value in values):
+        raise InputError(f"{where}: allowed: numbers from 1 to {_MAX_PORTS}")
+    return values

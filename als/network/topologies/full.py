@@ -1,0 +1,30 @@
+"""Every pair of hosts has a link of its own, one in each direction: src ──▶ dst, dst ──▶ src."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from als.network.state import FULL, N_HOSTS
+from traces.compiled import Array, compiled
+
+__all__ = ["Full", "full_route"]
+
+
+@compiled(inner=True)
+def full_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+    """The only link from host ``src`` to host ``dst``; returns 1."""
+    keys[0] = src * numbers[N_HOSTS] + dst
+    return 1
+
+
+@dataclass(frozen=True)
+class Full:
+    """A topology without parameters."""
+
+    name: ClassVar[str] = "full"
+    code: ClassVar[int] = FULL
+
+    def parameters(self, hosts: int) -> tuple[int, ...]:
+        """None."""
+        return ()

@@ -1,0 +1,30 @@
+"""Every pair of hosts has a link of its own, which both directions share: src ◀─▶ dst."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from als.network.state import N_HOSTS, SHARED
+from traces.compiled import Array, compiled
+
+__all__ = ["Shared", "shared_route"]
+
+
+@compiled(inner=True)
+def shared_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+    """The only link between hosts ``src`` and ``dst``; returns 1."""
+    keys[0] = min(src, dst) * numbers[N_HOSTS] + max(src, dst)
+    return 1
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A topology without parameters."""
+
+    name: ClassVar[str] = "shared"
+    code: ClassVar[int] = SHARED
+
+    def parameters(self, hosts: int) -> tuple[int, ...]:
+        """None."""
+        return ()

@@ -1,0 +1,58 @@
+"""The planners, which give each task of a graph its core before any of them runs: one a file, named as the literature names it.
+
+To add one: a file here, a line in :data:`PLANNERS`. Outside packages add theirs under the entry-point group
+``twolevel.planners``; a single run can take one from a file, ``--als my.py:MY``.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from als.planners.contract import PLAN, Planner, first_fault, planner_kernel
+from als.planners.critical_path import CRITICAL_PATH
+from als.planners.heft import HEFT
+from als.planners.max_min import MAX_MIN
+from als.planners.min_min import MIN_MIN
+from als.planners.peft import PEFT
+from traces.plugins import resolve
+
+__all__ = ["PLAN", "PLANNERS", "Planner", "first_fault", "planner", "planner_kernel"]
+
+PLANNERS: dict[str, Planner] = {
+    "heft": HEFT,
+    "peft": PEFT,
+    "min-min": MIN_MIN,
+    "max-min": MAX_MIN,
+    "critical-path": CRITICAL_PATH,
+}
+
+
+def planner(name: str, where: str = "--als", *, also: tuple[str, ...] = ()) -> Planner:
+    """The planner of this name.
+
+    Parameters
+    ----------
+    name : str
+        A name in :data:`PLANNERS`, one that an installed package adds, or ``FILE.py:NAME``.
+    where : str
+        The option it was given in, for the error.
+    also : tuple of str
+        Further names that the caller understands itself; the error lists them.
+
+    Raises
+    ------
+    InputError
+        If there is none (the message lists the known ones, nearest first).
+    PluginError
+        If what a file or a package gives is no planner, or its first small graph shows that it is at fault.
+    """
+    found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
+    return found if name in PLANNERS else _tried(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _tried(planner: Planner) -> Planner:
+    from als.planners.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+
+    try_out(planner)
+    return planner

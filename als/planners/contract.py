@@ -1,0 +1,184 @@
+"""What a planner is: one function that gives each task of a graph a core and a start before any of them runs.
+
+The function is compiled (:func:`planner_kernel`)::
+
+    plan(gflop, source, target, bytes_, out_first, in_first, in_edge, order, speed, core_host, costs, params,
+         core, begin, floats, ints) -> int
+
+``gflop``
+    float64 (N,): work of each task, >= 0.
+``source, target, bytes_``
+    int64, int64, float64 (E,): producer, consumer and bytes of each edge, sorted by (source, target).
+``out_first, in_first, in_edge``
+    int64 (N + 1,), (N + 1,), (E,): task k's out-edges are ``out_first[k]:out_first[k+1]``, its in-edges
+    ``in_edge[in_first[k]:in_first[k+1]]``.
+``order``
+    int64 (N,): the tasks, each behind all its producers.
+``speed``
+    float64 (P,): GFLOP/s of each core; 0: it is absent and gets no task.
+``core_host``
+    int64 (P,): host of each core, 0 to P - 1.
+``costs``
+    float64, at the places below: what an edge between two cores is estimated to cost. On one core: nothing; on one host:
+    ``bytes·WITHIN_S_PER_BYTE``; between hosts: ``LATENCY_S + bytes·ACROSS_S_PER_BYTE``. An edge of 0 bytes only says the
+    order, and costs nothing anywhere.
+``params``
+    float64 array: :attr:`Planner.params`.
+``core, begin``
+    int64 and float64 (N,), to be filled: core of each task, and its planned start in s, >= 0 and finite.
+``floats, ints``
+    float64 and int64 work space, of at least as many numbers as :attr:`Planner.floats` and :attr:`Planner.ints` say; what is
+    in it is whatever was there before.
+
+The answer is 0, or ``NO_CORE`` if no core is present. All but the last four arrays are to be read only; ``costs`` and
+``params`` may be longer than needed. The function must not raise, since compiled code has nobody to catch it, and it makes
+no arrays.
+
+A core computes its tasks by (``begin``, place in ``order``). So that none waits for a task behind it, no task may begin
+before one of its producers begins; :func:`first_fault` finds one that does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from traces.compiled import Array, compiled, types
+from traces.errors import InputError, shown
+
+__all__ = [
+    "ACROSS_S_PER_BYTE",
+    "COSTS",
+    "LATENCY_S",
+    "NO_CORE",
+    "PLAN",
+    "SOUND",
+    "WITHIN_S_PER_BYTE",
+    "Planner",
+    "first_fault",
+    "planner_kernel",
+]
+
+# Places in ``costs``.
+LATENCY_S = 0  # of an edge between hosts, s
+ACROSS_S_PER_BYTE = 1  # of each byte of an edge between hosts, s
+WITHIN_S_PER_BYTE = 2  # of each byte of an edge between cores of one host, s
+COSTS = 3
+
+#: Answer where no core is present.
+NO_CORE = -1
+
+#: Answer of :func:`first_fault` where there is none.
+SOUND = -1
+
+_ARGUMENTS = (
+    "gflop",
+    "source",
+    "target",
+    "bytes_",
+    "out_first",
+    "in_first",
+    "in_edge",
+    "order",
+    "speed",
+    "core_host",
+    "costs",
+    "params",
+    "core",
+    "begin",
+    "floats",
+    "ints",
+)
+
+_f = types.Array(types.float64, 1, "C")
+_i = types.Array(types.int64, 1, "C")
+
+#: The numba signature of the rule.
+PLAN = types.int64(_f, _i, _i, _f, _i, _i, _i, _i, _f, _i, _f, _f, _i, _f, _f, _i)
+
+
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """A planner with its parameters.
+
+    Attributes
+    ----------
+    name : str
+        As the literature names it, in lower case.
+    plan : callable
+        The rule, decorated with :func:`planner_kernel`.
+    source : str
+        Where its definition comes from.
+    floats, ints : callable
+        ``floats(n_tasks, n_edges, n_cores)``: how many float64, and how many int64, numbers of work space it needs.
+    params : tuple of float
+        What the rule finds in ``params``.
+    only_cores : None
+        It plans for any number of cores; for whoever asks it of a technique as well.
+    """
+
+    name: str
+    plan: Callable[..., int]
+    source: str
+    floats: Callable[[int, int, int], int]
+    ints: Callable[[int, int, int], int]
+    params: tuple[float, ...] = ()
+    only_cores: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        for field in ("plan", "floats", "ints"):
+            if not callable(getattr(self, field)):
+                raise InputError(f"planner {self.name}: {field} must be a function, not {shown(getattr(self, field))}")
+        try:
+            object.__setattr__(self, "params", tuple(float(value) for value in self.params))
+        except (TypeError, ValueError):
+            raise InputError(f"planner {self.name}: params {shown(self.params)}; allowed: numbers") from None
+
+
+def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function to the rule of a planner.
+
+    Raises
+    ------
+    InputError
+        If it has another number of arguments.
+    """
+    count = len(inspect.signature(function).parameters)
+    if count != len(_ARGUMENTS):
+        raise InputError(
+            f"planner_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}"
+        )
+    return compiled(PLAN, borrows=True)(function)
+
+
+@compiled()
+def first_fault(source: Array, target: Array, speed: Array, core: Array, begin: Array) -> int:
+    """The first task of a plan that could not run as it is planned.
+
+    Parameters
+    ----------
+    source, target : int64 arrays (E,)
+        Producer and consumer of each edge.
+    speed : float64 array (P,)
+        0 for absent cores.
+    core, begin : int64 and float64 arrays (N,)
+        The plan.
+
+    Returns
+    -------
+    int
+        A task whose core is absent or is none, or whose start is below 0, is not finite, or is before that of one of its
+        producers; ``SOUND`` if there is none.
+    """
+    for task in range(len(core)):
+        if not 0 <= core[task] < len(speed) or not speed[core[task]] > 0.0:
+            return task
+        if not 0.0 <= begin[task] < math.inf:
+            return task
+    for edge in range(len(source)):
+        if begin[target[edge]] < begin[source[edge]]:
+            return int(target[edge])
+    return SOUND

@@ -1,0 +1,256 @@
+"""What planners estimate alike: mean costs, and when a task's data would be on each core."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from als.planners.contract import ACROSS_S_PER_BYTE, LATENCY_S, WITHIN_S_PER_BYTE
+from traces.compiled import Array, compiled
+
+__all__ = [
+    "ARRIVAL_FLOATS",
+    "ARRIVAL_INTS",
+    "Arrivals",
+    "earliest_completion",
+    "earliest_free",
+    "edge_cost",
+    "find_arrivals",
+    "first_free",
+    "latest_arrival",
+    "mean_edge_costs",
+    "mean_s_per_gflop",
+    "new_arrivals",
+]
+
+#: Numbers of work space that :class:`Arrivals` has for each core.
+ARRIVAL_FLOATS: Final = 4
+ARRIVAL_INTS: Final = 1
+
+
+class Arrivals(NamedTuple):
+    """What says when a task's data would be on each core: the plan so far, and work space.
+
+    Attributes
+    ----------
+    source, bytes_, in_first, in_edge, core_host, costs
+        As in the contract.
+    core, end : int64 and float64 arrays (N,)
+        Core and planned end of the tasks that have been planned.
+    at : float64 array (P,)
+        Filled: the instant on each core, s; 0 where there is nothing to wait for.
+    own : float64 array (P,)
+        Latest end of the producers on the core itself. Zeros between two calls, as are the next two.
+    near, near_but : float64 arrays (P,)
+        For each host, latest arrival within it, and the latest of data from another core than ``near`` is from.
+    near_core : int64 array (P,)
+        For each host, the core that ``near`` is from; -1 between two calls.
+    """
+
+    source: Array
+    bytes_: Array
+    in_first: Array
+    in_edge: Array
+    core_host: Array
+    costs: Array
+    core: Array
+    end: Array
+    at: Array
+    own: Array
+    near: Array
+    near_but: Array
+    near_core: Array
+
+
+@compiled(inner=True)
+def mean_s_per_gflop(speed: Array) -> float:
+    """Mean of 1/speed over the cores that are present, s; 0 if none is."""
+    total = 0.0
+    present = 0
+    for core in range(len(speed)):
+        if speed[core] > 0.0:
+            total += 1.0 / speed[core]
+            present += 1
+    return total / present if present > 0 else 0.0
+
+
+@compiled(inner=True)
+def edge_cost(size: float, latency_s: float, s_per_byte: float) -> float:
+    """What an edge of ``size`` bytes takes, s: nothing if it has none, which only says the order."""
+    return latency_s + size * s_per_byte if size > 0.0 else 0.0
+
+
+@compiled(inner=True)
+def mean_edge_costs(speed: Array, core_host: Array, costs: Array) -> tuple[float, float]:
+    """What ranks take an edge of some bytes to cost (:func:`edge_cost`): its latency in s, and s a byte.
+
+    Between hosts, if there are cores on several; otherwise within the host, if it has several; otherwise nothing.
+    """
+    present = 0
+    host = -1
+    for core in range(len(speed)):
+        if speed[core] > 0.0:
+            present += 1
+            if host < 0:
+                host = core_host[core]
+            elif core_host[core] != host:
+                return float(costs[LATENCY_S]), float(costs[ACROSS_S_PER_BYTE])
+    if present > 1:
+        return 0.0, float(costs[WITHIN_S_PER_BYTE])
+    return 0.0, 0.0
+
+
+@compiled(inner=True)
+def new_arrivals(
+    source: Array,
+    bytes_: Array,
+    in_first: Array,
+    in_edge: Array,
+    core_host: Array,
+    costs: Array,
+    core: Array,
+    end: Array,
+    floats: Array,
+    ints: Array,
+) -> Arrivals:
+    """Arrivals before the first task, in the first ``ARRIVAL_FLOATS``·P and ``ARRIVAL_INTS``·P numbers of work space."""
+    p = len(core_host)
+    for place in range(ARRIVAL_FLOATS * p):
+        floats[place] = 0.0
+    for place in range(ARRIVAL_INTS * p):
+        ints[place] = -1
+    return Arrivals(
+        source,
+        bytes_,
+        in_first,
+        in_edge,
+        core_host,
+        costs,
+        core,
+        end,
+        floats[:p],
+        floats[p : 2 * p],
+        floats[2 * p : 3 * p],
+        floats[3 * p : 4 * p],
+        ints[:p],
+    )
+
+
+@compiled(inner=True)
+def find_arrivals(arrivals: Arrivals, task: int) -> None:
+    """When the data of all in-edges of a task would be on each core, in O(in-edges + P) steps.
+
+    Data from another host wait for the latest of all hosts but the core's own, data from another core for the latest of all
+    of the host's cores but itself: the two latest of different hosts, and of different cores of each host, tell both.
+    """
+    first, last = arrivals.in_first[task], arrivals.in_first[task + 1]
+    at, own, near, near_but = arrivals.at, arrivals.own, arrivals.near, arrivals.near_but
+    core_host, near_core, costs = arrivals.core_host, arrivals.near_core, arrivals.costs
+    if first == last:
+        for core in range(len(at)):
+            at[core] = 0.0
+        return
+    latency, across, within = costs[LATENCY_S], costs[ACROSS_S_PER_BYTE], costs[WITHIN_S_PER_BYTE]
+    far, far_but, far_host = 0.0, 0.0, -1
+    for place in range(first, last):
+        edge = arrivals.in_edge[place]
+        producer = arrivals.source[edge]
+        ended, maker = arrivals.end[producer], arrivals.core[producer]
+        size, host = arrivals.bytes_[edge], core_host[maker]
+        own[maker] = max(own[maker], ended)
+        arrival = ended + edge_cost(size, latency, across)
+        if host == far_host:
+            far = max(far, arrival)
+        elif arrival > far:
+            far, far_but, far_host = arrival, far, host
+        else:
+            far_but = max(far_but, arrival)
+        arrival = ended + size * within
+        if maker == near_core[host]:
+            near[host] = max(near[host], arrival)
+        elif arrival > near[host]:
+            near_but[host] = near[host]
+            near[host] = arrival
+            near_core[host] = maker
+        else:
+            near_but[host] = max(near_but[host], arrival)
+    for core in range(len(at)):
+        host = core_host[core]
+        from_hosts = far_but if host == far_host else far
+        from_cores = near_but[host] if core == near_core[host] else near[host]
+        at[core] = max(from_hosts, from_cores, own[core])
+    for place in range(first, last):
+        maker = arrivals.core[arrivals.source[arrivals.in_edge[place]]]
+        host = core_host[maker]
+        own[maker] = 0.0
+        near[host] = 0.0
+        near_but[host] = 0.0
+        near_core[host] = -1
+
+
+@compiled(inner=True)
+def latest_arrival(arrivals: Arrivals) -> float:
+    """When the data of the task that :func:`find_arrivals` was last called for would be on any core."""
+    latest = 0.0
+    for core in range(len(arrivals.at)):
+        latest = max(latest, arrivals.at[core])
+    return latest
+
+
+@compiled(inner=True)
+def earliest_completion(
+    arrivals: Arrivals, task: int, gflop: float, speed: Array, free: Array
+) -> tuple[float, float, int]:
+    """Where a task would be completed first, if it is put behind the tasks of a core.
+
+    Parameters
+    ----------
+    gflop : float
+        Its work.
+    speed, free : float64 arrays (P,)
+        GFLOP/s of each core; end of its last task, s.
+
+    Returns
+    -------
+    completion, start : float
+        Its end and begin, s.
+    core : int
+        The lowest core with that end.
+    """
+    find_arrivals(arrivals, task)
+    best, best_start, best_core = math.inf, 0.0, -1
+    length, length_at = 0.0, 0.0
+    for core in range(len(speed)):
+        if not speed[core] > 0.0:
+            continue
+        if speed[core] != length_at:
+            length, length_at = gflop / speed[core], speed[core]
+        start = max(arrivals.at[core], free[core])
+        if best_core < 0 or start + length < best:
+            best, best_start, best_core = start + length, start, core
+    return best, best_start, best_core
+
+
+@compiled(inner=True)
+def earliest_free(gflop: float, speed: Array, free: Array) -> tuple[float, int]:
+    """As :func:`earliest_completion`, for a task that needs to wait for no data on any core: completion and core."""
+    best, best_core = math.inf, -1
+    length, length_at = 0.0, 0.0
+    for core in range(len(speed)):
+        if not speed[core] > 0.0:
+            continue
+        if speed[core] != length_at:
+            length, length_at = gflop / speed[core], speed[core]
+        if best_core < 0 or free[core] + length < best:
+            best, best_core = free[core] + length, core
+    return best, best_core
+
+
+@compiled(inner=True)
+def first_free(speed: Array, free: Array) -> float:
+    """When the first of the present cores is free, s."""
+    first = math.inf
+    for core in range(len(speed)):
+        if speed[core] > 0.0:
+            first = min(first, free[core])
+    return first

@@ -1,0 +1,153 @@
+"""Max-min: of the ready tasks the one that would be completed last, on the core where it can be completed first.
+
+As min-min, but for the choice: the task of the latest of the earliest completions is planned. Equal completions: the task of
+more work, then the lowest; of one task, the lowest core.
+
+The completion on any core is a bound to a task's earliest. Each ready task keeps such a core, and its earliest completion is
+found anew only if the bound, and that of the core that is best for the latest task so far, are above the latest that was
+found in this step. Of tasks whose data would be everywhere before any core is free, that of the most work is the last.
+"""
+
+from __future__ import annotations
+
+from als.graphs.order import by_rank
+from als.planners.contract import NO_CORE, Planner, planner_kernel
+from als.planners.estimates import (
+    ARRIVAL_FLOATS,
+    ARRIVAL_INTS,
+    earliest_completion,
+    earliest_free,
+    first_free,
+    latest_arrival,
+    mean_s_per_gflop,
+    new_arrivals,
+)
+from traces.compiled import Array
+from traces.event_heap import heap_drop_top, heap_push
+
+__all__ = ["MAX_MIN"]
+
+
+@planner_kernel
+def _plan(
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    out_first: Array,
+    in_first: Array,
+    in_edge: Array,
+    order: Array,
+    speed: Array,
+    core_host: Array,
+    costs: Array,
+    params: Array,
+    core: Array,
+    begin: Array,
+    floats: Array,
+    ints: Array,
+) -> int:
+    n, p = len(order), len(speed)
+    if mean_s_per_gflop(speed) == 0.0:
+        return NO_CORE
+    # Of each ready task: how long it takes on its core, when its data would be there, or later, and when everywhere.
+    end, length, at, anywhere = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n], floats[3 * n : 4 * n]
+    most, free = floats[4 * n : 5 * n], floats[5 * n : 5 * n + p]
+    missing, place_of, task_at = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
+    ready, settled = ints[3 * n : 4 * n], ints[4 * n : 5 * n]
+    arrivals = new_arrivals(
+        source, bytes_, in_first, in_edge, core_host, costs, core, end, floats[5 * n + p :], ints[5 * n :]
+    )
+    for c in range(p):
+        free[c] = 0.0
+    for task in range(n):
+        ready[task] = task
+        missing[task] = in_first[task + 1] - in_first[task]
+    by_rank(gflop, ready, place_of, task_at, 0)
+    n_ready, n_settled = 0, 0
+    for task in range(n):
+        if missing[task] == 0:
+            n_settled = heap_push(most, settled, n_settled, -gflop[task], place_of[task])
+    settled_until = 0.0
+    # The place in ``ready`` that is looked at first: the latest but one of the step before, which is likely to be the next.
+    hint = 0
+    while n_ready > 0 or n_settled > 0:
+        soonest = first_free(speed, free)
+        if soonest > settled_until:
+            settled_until = soonest
+            place = 0
+            while place < n_ready:
+                task = ready[place]
+                if anywhere[task] <= soonest:
+                    n_settled = heap_push(most, settled, n_settled, -gflop[task], place_of[task])
+                    n_ready -= 1
+                    ready[place] = ready[n_ready]
+                else:
+                    place += 1
+        # The latest so far: its completion, its place by work, its core, and its place in ``ready``.
+        found, found_by, found_core, found_at = -1.0, n, -1, -1
+        if n_settled > 0:
+            found, found_core = earliest_free(-most[0], speed, free)
+            found_by = settled[0]
+        hint = hint if hint < n_ready else 0
+        second, second_at = -1.0, 0
+        for look in range(-1, n_ready):
+            if look == hint or n_ready == 0:
+                continue
+            place = hint if look < 0 else look
+            task = ready[place]
+            bound = max(at[task], free[core[task]]) + length[task]
+            if bound > found or (bound == found and place_of[task] < found_by):
+                if found_core >= 0:
+                    time = gflop[task] / speed[found_core]
+                    tighter = max(anywhere[task], free[found_core]) + time
+                    if tighter < bound:
+                        core[task], at[task], length[task], bound = found_core, anywhere[task], time, tighter
+                if bound > found or (bound == found and place_of[task] < found_by):
+                    bound, _, core[task] = earliest_completion(arrivals, task, gflop[task], speed, free)
+                    at[task] = arrivals.at[core[task]]
+                    length[task] = gflop[task] / speed[core[task]]
+                    if bound > found or (bound == found and place_of[task] < found_by):
+                        if found_at >= 0 and found > second:
+                            second, second_at = found, found_at
+                        found, found_by, found_core, found_at = bound, place_of[task], core[task], place
+                        continue
+            if bound > second:
+                second, second_at = bound, place
+        task = task_at[found_by]
+        if found_at < 0:
+            n_settled = heap_drop_top(most, settled, n_settled)
+            begin[task] = free[found_core]
+            hint = second_at
+        else:
+            begin[task] = max(at[task], free[found_core])
+            n_ready -= 1
+            ready[found_at] = ready[n_ready]
+            hint = found_at if second_at == n_ready else second_at
+        core[task] = found_core
+        end[task] = found
+        free[found_core] = found
+        for edge in range(out_first[task], out_first[task + 1]):
+            consumer = target[edge]
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                _, _, core[consumer] = earliest_completion(arrivals, consumer, gflop[consumer], speed, free)
+                at[consumer] = arrivals.at[core[consumer]]
+                length[consumer] = gflop[consumer] / speed[core[consumer]]
+                anywhere[consumer] = latest_arrival(arrivals)
+                ready[n_ready] = consumer
+                n_ready += 1
+                settled_until = -1.0
+    return 0
+
+
+MAX_MIN = Planner(
+    name="max-min",
+    plan=_plan,
+    source=(
+        "Maheswaran et al. 1999, doi:10.1006/jpdc.1999.1581, section 4; for graphs: Blythe et al. 2005, "
+        "doi:10.1109/CCGRID.2005.1558639"
+    ),
+    floats=lambda tasks, edges, cores: 5 * tasks + (1 + ARRIVAL_FLOATS) * cores,
+    ints=lambda tasks, edges, cores: 5 * tasks + ARRIVAL_INTS * cores,
+)

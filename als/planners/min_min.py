@@ -1,0 +1,127 @@
+"""Min-min: of the ready tasks the one that can be completed first, on the core where it can.
+
+For each ready task the core on which it would be completed earliest is found, behind the tasks that are there; the task of
+the earliest of these completions is planned, its consumers may become ready, and so on. Equal completions: the task of less
+work, then the lowest; of one task, the lowest core.
+
+Completions only grow later as cores get tasks. So a completion that was found once is a bound: the ready tasks are in a heap by
+their bounds, and only of the first is it found anew, if the core that it was for has got a task meanwhile. Of tasks whose data
+would be everywhere before any core is free, that of the least work is the first.
+"""
+
+from __future__ import annotations
+
+import math
+
+from als.graphs.order import by_rank
+from als.planners.contract import NO_CORE, Planner, planner_kernel
+from als.planners.estimates import (
+    ARRIVAL_FLOATS,
+    ARRIVAL_INTS,
+    earliest_completion,
+    earliest_free,
+    first_free,
+    latest_arrival,
+    mean_s_per_gflop,
+    new_arrivals,
+)
+from traces.compiled import Array
+from traces.event_heap import heap_drop_top, heap_push, heap_replace_top
+
+__all__ = ["MIN_MIN"]
+
+
+@planner_kernel
+def _plan(
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    out_first: Array,
+    in_first: Array,
+    in_edge: Array,
+    order: Array,
+    speed: Array,
+    core_host: Array,
+    costs: Array,
+    params: Array,
+    core: Array,
+    begin: Array,
+    floats: Array,
+    ints: Array,
+) -> int:
+    n, p = len(order), len(speed)
+    if mean_s_per_gflop(speed) == 0.0:
+        return NO_CORE
+    # Of a task with a bound: up to when its core was occupied as it was found, and when its data would be everywhere.
+    end, known, anywhere = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n]
+    bounds, least, free = floats[3 * n : 4 * n], floats[4 * n : 5 * n], floats[5 * n : 5 * n + p]
+    # Heaps have the places of tasks, in the order of their work.
+    missing, place_of, task_at = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
+    bounded, settled = ints[3 * n : 4 * n], ints[4 * n : 5 * n]
+    arrivals = new_arrivals(
+        source, bytes_, in_first, in_edge, core_host, costs, core, end, floats[5 * n + p :], ints[5 * n :]
+    )
+    for c in range(p):
+        free[c] = 0.0
+    for task in range(n):
+        bounded[task] = task
+        bounds[task] = -gflop[task]
+        missing[task] = in_first[task + 1] - in_first[task]
+    by_rank(bounds, bounded, place_of, task_at, 0)
+    n_bounded, n_settled = 0, 0
+    for task in range(n):
+        if missing[task] == 0:
+            n_settled = heap_push(least, settled, n_settled, gflop[task], place_of[task])
+    while n_settled > 0 or n_bounded > 0:
+        completion, c = math.inf, 0
+        if n_settled > 0:
+            completion, c = earliest_free(least[0], speed, free)
+        soonest = first_free(speed, free)
+        while n_bounded > 0 and bounds[0] <= completion:
+            task = task_at[bounded[0]]
+            if anywhere[task] <= soonest:
+                n_bounded = heap_drop_top(bounds, bounded, n_bounded)
+                n_settled = heap_push(least, settled, n_settled, gflop[task], place_of[task])
+                completion, c = earliest_free(least[0], speed, free)
+            elif free[core[task]] == known[task]:
+                break
+            else:
+                bound, _, core[task] = earliest_completion(arrivals, task, gflop[task], speed, free)
+                known[task] = free[core[task]]
+                heap_replace_top(bounds, bounded, n_bounded, bound, place_of[task])  # type: ignore[arg-type]
+        if n_settled > 0 and (
+            n_bounded == 0 or completion < bounds[0] or (completion == bounds[0] and settled[0] < bounded[0])
+        ):
+            task = task_at[settled[0]]
+            n_settled = heap_drop_top(least, settled, n_settled)
+            start = free[c]
+        else:
+            task = task_at[bounded[0]]
+            n_bounded = heap_drop_top(bounds, bounded, n_bounded)
+            completion, start, c = earliest_completion(arrivals, task, gflop[task], speed, free)
+        core[task] = c
+        begin[task] = start
+        end[task] = completion
+        free[c] = completion
+        for edge in range(out_first[task], out_first[task + 1]):
+            consumer = target[edge]
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                bound, _, core[consumer] = earliest_completion(arrivals, consumer, gflop[consumer], speed, free)
+                known[consumer] = free[core[consumer]]
+                anywhere[consumer] = latest_arrival(arrivals)
+                n_bounded = heap_push(bounds, bounded, n_bounded, bound, place_of[consumer])  # type: ignore[arg-type]  # of floats
+    return 0
+
+
+MIN_MIN = Planner(
+    name="min-min",
+    plan=_plan,
+    source=(
+        "Maheswaran et al. 1999, doi:10.1006/jpdc.1999.1581, section 4; for graphs: Blythe et al. 2005, "
+        "doi:10.1109/CCGRID.2005.1558639"
+    ),
+    floats=lambda tasks, edges, cores: 5 * tasks + (1 + ARRIVAL_FLOATS) * cores,
+    ints=lambda tasks, edges, cores: 5 * tasks + ARRIVAL_INTS * cores,
+)

@@ -1,0 +1,191 @@
+"""PEFT, predict earliest finish time.
+
+The optimistic cost table OCT(i, p) is how long it takes from the end of task i on core p to the end of all that waits for
+it, if each of these tasks has the core that is best for it: the maximum over the consumers j of the minimum over the cores q
+of OCT(j, q) + w(j, q) + c̄_ij, with c̄_ij = 0 if q = p. Of the ready tasks the one of the highest rank_oct, the mean of
+OCT(i, p) over the cores, is planned next, where EFT + OCT, the optimistic end (OEFT), is earliest, in idle time between two
+tasks if it fits there. Equal ranks: by the place in the topological order. Equal ends: the lowest core.
+
+Cores of one speed have the same costs, so that the table has a column for each speed.
+"""
+
+from __future__ import annotations
+
+import math
+
+from als.planners.contract import NO_CORE, Planner, planner_kernel
+from als.planners.estimates import (
+    ARRIVAL_FLOATS,
+    ARRIVAL_INTS,
+    edge_cost,
+    find_arrivals,
+    mean_edge_costs,
+    mean_s_per_gflop,
+    new_arrivals,
+)
+from als.planners.slots import (
+    SLOT_FLOATS,
+    SLOT_FLOATS_PER_CORE,
+    SLOT_INTS_PER_CORE,
+    earliest_slot,
+    new_slots,
+    take_slot,
+)
+from traces.compiled import Array, compiled
+from traces.event_heap import heap_drop_top, heap_push
+
+__all__ = ["PEFT"]
+
+
+@compiled(inner=True)
+def _number_speeds(speed: Array, speeds: Array, column: Array) -> int:
+    # column[core]: which of the different speeds it has, -1 if it is absent; how many there are.
+    count = 0
+    for core in range(len(speed)):
+        column[core] = -1
+        if not speed[core] > 0.0:
+            continue
+        at = 0
+        while at < count and speeds[at] != speed[core]:
+            at += 1
+        if at == count:
+            speeds[at] = speed[core]
+            count += 1
+        column[core] = at
+    return count
+
+
+@compiled(inner=True)
+def _fill_table(
+    gflop: Array,
+    out_first: Array,
+    target: Array,
+    bytes_: Array,
+    order: Array,
+    latency_s: float,
+    s_per_byte: float,
+    speeds: Array,
+    table: Array,
+    least: Array,
+) -> None:
+    # table[K·task + k] is OCT(task, a core of speed k); least[task] is the minimum over all cores of OCT + w.
+    n_speeds = len(speeds)
+    for place in range(len(order) - 1, -1, -1):
+        task = order[place]
+        row = n_speeds * task
+        for k in range(n_speeds):
+            table[row + k] = 0.0
+        for edge in range(out_first[task], out_first[task + 1]):
+            consumer = target[edge]
+            behind = n_speeds * consumer
+            # Elsewhere than on the core itself; that may be the best core, too, and is then less with the edge than without.
+            elsewhere = least[consumer] + edge_cost(bytes_[edge], latency_s, s_per_byte)
+            for k in range(n_speeds):
+                here = table[behind + k] + gflop[consumer] / speeds[k]
+                table[row + k] = max(table[row + k], min(here, elsewhere))
+        least[task] = math.inf
+        for k in range(n_speeds):
+            least[task] = min(least[task], table[row + k] + gflop[task] / speeds[k])
+
+
+@planner_kernel
+def _plan(
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    out_first: Array,
+    in_first: Array,
+    in_edge: Array,
+    order: Array,
+    speed: Array,
+    core_host: Array,
+    costs: Array,
+    params: Array,
+    core: Array,
+    begin: Array,
+    floats: Array,
+    ints: Array,
+) -> int:
+    n, p = len(order), len(speed)
+    if mean_s_per_gflop(speed) == 0.0:
+        return NO_CORE
+    end, ranks, keys, floats = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n], floats[3 * n :]
+    missing, place_of, ready, column, ints = (
+        ints[:n],
+        ints[n : 2 * n],
+        ints[2 * n : 3 * n],
+        ints[3 * n : 3 * n + p],
+        ints[3 * n + p :],
+    )
+    slots = new_slots(n, p, floats, ints)
+    floats = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :]
+    arrivals = new_arrivals(
+        source,
+        bytes_,
+        in_first,
+        in_edge,
+        core_host,
+        costs,
+        core,
+        end,
+        floats,
+        ints[1 + SLOT_INTS_PER_CORE * p :],
+    )
+    speeds, table = floats[ARRIVAL_FLOATS * p : (ARRIVAL_FLOATS + 1) * p], floats[(ARRIVAL_FLOATS + 1) * p :]
+    n_speeds = _number_speeds(speed, speeds, column)
+    latency_s, s_per_byte = mean_edge_costs(speed, core_host, costs)
+    _fill_table(gflop, out_first, target, bytes_, order, latency_s, s_per_byte, speeds[:n_speeds], table, ranks)
+    waiting = 0
+    for place in range(n):
+        task = order[place]
+        place_of[task] = place
+        missing[task] = in_first[task + 1] - in_first[task]
+        # The sum over the cores, not over the speeds, so that it is rounded like the mean that it is.
+        total, present = 0.0, 0
+        for c in range(p):
+            if column[c] >= 0:
+                total += table[n_speeds * task + column[c]]
+                present += 1
+        ranks[task] = total / present
+        if missing[task] == 0:
+            waiting = heap_push(keys, ready, waiting, -ranks[task], place)
+    while waiting > 0:
+        task = order[ready[0]]
+        waiting = heap_drop_top(keys, ready, waiting)
+        find_arrivals(arrivals, task)
+        row = n_speeds * task
+        best, best_begin, best_core, best_slot = math.inf, 0.0, -1, 0
+        length, length_at = 0.0, 0.0
+        for c in range(p):
+            if column[c] < 0:
+                continue
+            if speed[c] != length_at:
+                length, length_at = gflop[task] / speed[c], speed[c]
+            after = table[row + column[c]]
+            if best_core >= 0 and arrivals.at[c] + length + after >= best:
+                continue
+            start, slot = earliest_slot(slots, c, arrivals.at[c], length, after, best)
+            if best_core < 0 or start + length + after < best:
+                best, best_begin, best_core, best_slot = start + length + after, start, c, slot
+        core[task] = best_core
+        begin[task] = best_begin
+        end[task] = best_begin + gflop[task] / speed[best_core]
+        take_slot(slots, best_core, best_slot, best_begin, end[task])
+        for edge in range(out_first[task], out_first[task + 1]):
+            consumer = target[edge]
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                waiting = heap_push(keys, ready, waiting, -ranks[consumer], place_of[consumer])
+    return 0
+
+
+PEFT = Planner(
+    name="peft",
+    plan=_plan,
+    source="Arabnejad and Barbosa 2014, doi:10.1109/TPDS.2013.57, section 4",
+    floats=lambda tasks, edges, cores: (
+        (3 + SLOT_FLOATS + cores) * tasks + (SLOT_FLOATS_PER_CORE + ARRIVAL_FLOATS + 1) * cores
+    ),
+    ints=lambda tasks, edges, cores: 3 * tasks + 1 + (1 + SLOT_INTS_PER_CORE + ARRIVAL_INTS) * cores,
+)

@@ -1,0 +1,105 @@
+"""A first small graph for a planner that is not ours, before it is trusted with real ones."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from als.fences import Fences
+from als.graphs.order import index_edges, topological_order
+from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, first_fault
+from traces.compiled import Array, as_value
+from traces.errors import PluginError, shown
+from traces.ranges import whole
+
+__all__ = ["try_out"]
+
+# A diamond, a task that waits for nothing behind it, and one without work: tasks 0 to 5 on two hosts, of whose four cores the
+# second is absent.
+_GFLOP: Final = (2.0, 3.0, 5.0, 1.0, 4.0, 0.0)
+_EDGES: Final = ((0, 1, 1e9), (0, 2, 0.0), (1, 3, 5e8), (2, 3, 2e9), (3, 5, 0.0))
+_SPEED: Final = (1.0, 0.0, 2.0, 1.5)
+_HOST: Final = (0, 0, 1, 1)
+_COSTS: Final = (1e-6, 1e-9, 1e-10)
+
+_OUT: Final = ("core", "begin", "floats", "ints")
+_MOST: Final = 2**24
+
+
+def try_out(planner: Planner) -> None:
+    """Have a planner plan a graph of six tasks on three present cores, and on none.
+
+    Raises
+    ------
+    PluginError
+        If it raises, changes what it should only read, writes outside its arrays, makes a plan that cannot be run, answers
+        something else than 0 or, where no core is present, ``NO_CORE``, or is not made by ``planner_kernel``.
+    """
+    who = f"planner {planner.name}"
+    try:
+        as_value(planner.plan, PLAN)
+    except TypeError as error:
+        raise PluginError(f"{who}: {error}; decorate plan with planner_kernel") from None
+    n, e, p = len(_GFLOP), len(_EDGES), len(_SPEED)
+    for speed, right in ((_SPEED, 0), ((0.0,) * p, NO_CORE)):
+        given = _inputs(speed)
+        given["params"] = np.array(planner.params)
+        given["core"], given["begin"] = np.full(n, -1), np.full(n, -1.0)
+        given["floats"] = np.zeros(_room(who, "floats", planner, n, e, p))
+        given["ints"] = np.zeros(_room(who, "ints", planner, n, e, p), np.int64)
+        # Fences are of float64: what they keep for int64 is seen as such.
+        fences = Fences(who, **{name: values.view(np.float64) for name, values in given.items()})
+        arrays = {name: fences.arrays[name].view(values.dtype) for name, values in given.items()}
+        try:
+            answer = planner.plan(*arrays.values())
+        except Exception as error:
+            raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+        fences.check()
+        for name, values in given.items():
+            if name not in _OUT and not np.array_equal(arrays[name], values, equal_nan=True):
+                raise PluginError(f"{who}: its rule changes {name}; allowed: {', '.join(_OUT)}")
+        if answer != right:
+            raise PluginError(
+                f"{who}: it answers {shown(answer)} for {np.count_nonzero(speed)} cores; allowed: {right}"
+            )
+        if right == NO_CORE:
+            continue
+        task = first_fault(given["source"], given["target"], given["speed"], arrays["core"], arrays["begin"])
+        if task != SOUND:
+            raise PluginError(
+                f"{who}: task {task} of its first plan is on core {arrays['core'][task]} from {arrays['begin'][task]:g} s; "
+                "allowed: cores that are present, and starts from 0 on that are not before a producer's"
+            )
+
+
+def _inputs(speed: tuple[float, ...]) -> dict[str, Array]:
+    # In the order of the rule's arguments.
+    n, e = len(_GFLOP), len(_EDGES)
+    source, target = (np.array([edge[end] for edge in _EDGES], np.int64) for end in (0, 1))
+    out_first, in_first, in_edge, order = (np.zeros(size, np.int64) for size in (n + 1, n + 1, e, n))
+    index_edges(source, target, n, out_first, in_first, in_edge)
+    topological_order(out_first, target, in_first, n, order, np.zeros(n, np.int64))
+    costs = np.array(_COSTS)
+    assert len(costs) == COSTS
+    return {
+        "gflop": np.array(_GFLOP),
+        "source": source,
+        "target": target,
+        "bytes": np.array([edge[2] for edge in _EDGES]),
+        "out_first": out_first,
+        "in_first": in_first,
+        "in_edge": in_edge,
+        "order": order,
+        "speed": np.array(speed),
+        "core_host": np.array(_HOST, np.int64),
+        "costs": costs,
+    }
+
+
+def _room(who: str, field: str, planner: Planner, n: int, e: int, p: int) -> int:
+    try:
+        room: Any = getattr(planner, field)(n, e, p)
+    except Exception as error:
+        raise PluginError(f"{who}: {field} raises {type(error).__name__} {error}; allowed: a whole number") from None
+    return whole(f"{who}: {field}", room, 0, _MOST)

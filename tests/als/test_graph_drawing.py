@@ -1,0 +1,342 @@
+"""A job's graph: the factors of its tasks' work, the scale of work and bytes, room, and the order of its streams."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import drawing
+
+from als.graphs import MAKE_GRAPH, GraphModel, graph_kernel, graph_model
+from als.graphs.draw import IMPOSSIBLE, NO_ROOM, draw_graph, drawn_graph, given_arrays
+from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, next_word, start_stream, uniform_from_word
+from traces.compiled import Array, as_value, function_table
+from traces.errors import InputError, PluginError
+
+
+@graph_kernel
+def never(
+    n_tasks: int,
+    n_cores: int,
+    params: Any,
+    keys: Any,
+    cursor: Any,
+    words: Any,
+    gflop: Any,
+    source: Any,
+    target: Any,
+    bytes_: Any,
+    size: Any,
+) -> int:
+    return -2
+
+
+def of_file(gflop: list[float], edges: list[tuple[int, int, float]], **given_ones: Any) -> GraphModel:
+    """A model of such a file."""
+    graph: Any = SimpleNamespace(
+        gflop=np.array(gflop),
+        source=np.array([edge[0] for edge in edges], np.int64),
+        target=np.array([edge[1] for edge in edges], np.int64),
+        bytes=np.array([edge[2] for edge in edges], np.float64),
+    )
+    for column in vars(graph).values():
+        column.flags.writeable = False
+    return GraphModel(
+        "file", never, np.empty(0), lambda n, p: (len(gflop), len(edges)), ccr=None, source=graph, **given_ones
+    )
+
+
+def factors(stream: Any, n: int, cov: float) -> list[float]:
+    found: list[float] = []
+    while len(found) < n:
+        factor = 1 + cov * drawing.normal(next(stream))
+        if factor > 0:
+            found.append(factor)
+    return found
+
+
+class Streams:
+    """A job's two streams, from their beginning, and arrays for its graphs."""
+
+    def __init__(self, tasks: int, edges: int, seed: int = 1, job: int = 2) -> None:
+        self.gflop, self.bytes = np.full(tasks, -1.0), np.full(edges, -1.0)
+        self.source, self.target = np.full(edges, -1), np.full(edges, -1)
+        self.size = np.zeros(2, np.int64)
+        self.keys = np.empty(20, np.uint64)
+        self.structure = np.empty(3, np.int64), np.empty(4, np.uint64)
+        self.work = np.empty(3, np.int64), np.empty(4, np.uint64)
+        fill_round_keys(self.keys, np.uint64(seed), np.uint64(job))
+        start_stream(self.structure[0], GRAPHS)
+        start_stream(self.work[0], GRAPH_WORK)
+
+    def draw(
+        self,
+        model: GraphModel,
+        n: int = 0,
+        total: float = 1.0,
+        rate: float = 1.0,
+        first: int = 0,
+        last: int | None = None,
+    ) -> int:
+        """One graph into the arrays, from ``first`` on."""
+        kernel: Any = draw_graph
+        arrays = [array[first:last] for array in (self.gflop, self.source, self.target, self.bytes)]
+        entry = function_table([as_value(model.make, MAKE_GRAPH)])[0]
+        ccr = math.nan if model.ccr is None else model.ccr
+        return int(
+            kernel(
+                *arrays,
+                self.size,
+                entry,
+                model.params,
+                *given_arrays(model),
+                n,
+                4,
+                ccr,
+                model.cov,
+                model.scale,
+                total,
+                rate,
+                self.keys,
+                *self.structure,
+                *self.work,
+            )
+        )
+
+    def graph(self, first: int = 0) -> tuple[list[float], list[int], list[int], list[float]]:
+        """What was drawn last."""
+        n, n_edges = self.size.tolist()
+        columns: list[Array] = [self.gflop[first : first + n]]
+        columns += [column[first : first + n_edges] for column in (self.source, self.target, self.bytes)]
+        return tuple(column.tolist() for column in columns)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**64 - 1),
+    job=st.integers(0, 2**62),
+    n=st.integers(1, 40),
+    cov=st.sampled_from((0.01, 0.25, 1.0, 10.0)),
+    total=st.floats(1e-3, 1e9),
+)
+def test_work_is_weight_times_the_factor_of_the_reference(
+    seed: int, job: int, n: int, cov: float, total: float
+) -> None:
+    graph = drawn_graph(graph_model(f"chain:cov={cov},ccr=2"), seed, job, n, 4, total, 10.0)
+    drawn = factors(drawing.words(seed, job, GRAPH_WORK), n, cov)
+    assert graph.gflop.tolist() == pytest.approx([total * factor / math.fsum(drawn) for factor in drawn], rel=1e-12)
+    # All edges weigh the same: twice what a task of the mean work takes.
+    assert graph.bytes.tolist() == pytest.approx([2 * total / n * 10.0] * (n - 1))
+
+
+def test_the_work_does_not_change_the_structure() -> None:
+    even, varied = (drawn_graph(graph_model("layered", variation=cov), 1, 2, 60, 4, 5.0, 1.0) for cov in (0.0, 0.5))
+    assert even.source.tolist() == varied.source.tolist()
+    assert even.target.tolist() == varied.target.tolist()
+    assert even.gflop.std() < 1e-12 < 0.2 < varied.gflop.std() / varied.gflop.mean() < 0.8
+
+
+def test_weights_keep_their_proportion() -> None:
+    graph = drawn_graph(graph_model("cholesky:tiles=2,ccr=0.5"), 1, 2, 0, 4, 16.0, 1000.0)
+    assert graph.gflop.tolist() == pytest.approx([2, 6, 6, 2])
+    assert graph.bytes.tolist() == pytest.approx([0.5 * 4.0 * 1000.0] * 3)
+    assert drawn_graph(graph_model("cholesky:tiles=2,ccr=0"), 1, 2, 0, 4, 16.0, 1000.0).bytes.tolist() == [0.0] * 3
+    assert drawn_graph(graph_model("cholesky:tiles=1"), 1, 2, 0, 4, 16.0, 1000.0).bytes.tolist() == []
+
+
+EDGES = [(0, 1, 100.0), (0, 2, 0.0), (1, 2, 7.0)]
+
+
+def test_a_file_is_scaled_with_its_bytes() -> None:
+    graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES), 1, 2, 99, 4, 8.0, 1e9)
+    assert graph.gflop.tolist() == [2.0, 0.0, 6.0]
+    assert graph.bytes.tolist() == [200.0, 0.0, 14.0]
+    assert (graph.source.tolist(), graph.target.tolist()) == ([0, 0, 1], [1, 2, 2])
+
+
+def test_a_file_that_is_not_scaled_is_as_it_is() -> None:
+    graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False), 1, 2, 99, 4, 8.0, 1e9)
+    assert graph.gflop.tolist() == [1.0, 0.0, 3.0]
+    assert graph.bytes.tolist() == [100.0, 0.0, 7.0]
+    idle = drawn_graph(of_file([0.0, 0.0], [(0, 1, 5.0)], scale=False, cov=0.5), 1, 2, 99, 4, 8.0, 1e9)
+    assert (idle.gflop.tolist(), idle.bytes.tolist()) == ([0.0, 0.0], [5.0])
+
+
+def test_a_file_whose_tasks_vary() -> None:
+    drawn = factors(drawing.words(1, 2, GRAPH_WORK), 3, 0.5)
+    unscaled = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False, cov=0.5), 1, 2, 0, 4, 8.0, 1e9)
+    assert unscaled.gflop.tolist() == pytest.approx([drawn[0], 0.0, 3 * drawn[2]])
+    assert unscaled.bytes.tolist() == [100.0, 0.0, 7.0]
+    scaled = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, cov=0.5), 1, 2, 0, 4, 8.0, 1e9)
+    factor = 8.0 / (drawn[0] + 3 * drawn[2])
+    assert scaled.gflop.tolist() == pytest.approx([factor * drawn[0], 0.0, factor * 3 * drawn[2]])
+    assert scaled.bytes.tolist() == pytest.approx([factor * 100.0, 0.0, factor * 7.0])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [of_file([0.0, 0.0], []), of_file([1e-300, 0.0], [(0, 1, 1e300)]), of_file([1e308, 1e308], [(0, 1, 1.0)])],
+)
+def test_a_file_that_cannot_be_scaled(model: GraphModel) -> None:
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(InputError, match="graph file: its work cannot be scaled to the job's"),
+    ):
+        drawn_graph(model, 1, 2, 0, 4, 8e30, 1.0)
+
+
+def test_the_graphs_of_a_job_follow_each_other_in_its_streams() -> None:
+    one = Streams(200, 400)
+    first, second = graph_model("layered:tasks=30,cov=0.3"), graph_model("layered:tasks=50,cov=0.4")
+    assert one.draw(first) == 0
+    whole = one.graph()
+    assert one.draw(second, first=150) == 0
+    assert one.graph(150)[1] != drawn_graph(second, 1, 2, 0, 4, 1.0, 1.0).source.tolist()
+    alone = drawn_graph(first, 1, 2, 0, 4, 1.0, 1.0)
+    assert whole == tuple(column.tolist() for column in alone)
+    stream = drawing.words(1, 2, GRAPH_WORK)
+    factors(stream, 30, 0.3)
+    drawn = factors(stream, 50, 0.4)
+    assert one.graph(150)[0] == pytest.approx([factor / math.fsum(drawn) for factor in drawn])
+
+
+def test_where_there_is_no_room_the_streams_stay_where_they_were() -> None:
+    model, other = graph_model("layered:tasks=41,cov=0.3"), graph_model("layered:tasks=13,cov=0.4")
+    patient, hasty = Streams(100, 400), Streams(100, 400)
+    for streams in (patient, hasty):
+        assert streams.draw(other) == 0
+    n, n_edges = 41, 0
+    for last in (0, 40, 41, 60):
+        assert hasty.draw(model, last=last) == NO_ROOM
+        n, n_edges = hasty.size.tolist()
+    assert n == 41
+    assert n_edges > 60
+    for streams in (patient, hasty):
+        assert streams.draw(model, last=n_edges) == 0
+    assert hasty.size.tolist() == [n, n_edges]
+    assert patient.graph() == hasty.graph()
+    assert hasty.draw(of_file([1.0, 1.0], [(0, 1, 1.0)]), last=1) == NO_ROOM
+    assert hasty.size.tolist() == [2, 1]
+
+
+@graph_kernel
+def grows(
+    n_tasks: int,
+    n_cores: int,
+    params: Any,
+    keys: Any,
+    cursor: Any,
+    words: Any,
+    gflop: Any,
+    source: Any,
+    target: Any,
+    bytes_: Any,
+    size: Any,
+) -> int:
+    """As many tasks as a random word says, or so many more; it does not say how many it needs."""
+    n = int(uniform_from_word(next_word(keys, cursor, words)) * 100) + int(params[0])
+    if n > gflop.size:
+        return -1
+    size[0], size[1] = n, 0
+    gflop[:n] = 1.0
+    return 0
+
+
+def test_room_is_made_as_it_is_needed() -> None:
+    n = int(drawing.uniform(next(drawing.words(5, 6, GRAPHS))) * 100) + 50
+    model = GraphModel("grows", grows, np.array([50.0]), lambda tasks, cores: (1, 0))
+    assert drawn_graph(model, 5, 6, 0, 4, 3.0, 1.0).gflop.tolist() == pytest.approx([3.0 / n] * n)
+    low = GraphModel("low", graph_model("layered").make, graph_model("layered").params, lambda tasks, cores: (3, 2))
+    for column, expected in zip(
+        drawn_graph(low, 5, 6, 64, 4, 3.0, 1.0), drawn_graph(graph_model("layered"), 5, 6, 64, 4, 3.0, 1.0), strict=True
+    ):
+        assert column.tolist() == expected.tolist()
+
+
+def test_a_graph_that_is_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*arguments: Any) -> Any:
+        raise MemoryError
+
+    drawn_graph(graph_model("chain"), 1, 2, 5, 1, 1.0, 1.0)
+    model = graph_model("chain:tasks=100000000")
+    streams = np.empty
+    monkeypatch.setattr(np, "empty", lambda *shape: no_memory() if shape[0] == 100_000_000 else streams(*shape))
+    with pytest.raises(
+        InputError, match="graph chain: 100000000 tasks and 99999999 edges are more than the memory holds"
+    ):
+        drawn_graph(model, 1, 2, 5, 1, 1.0, 1.0)
+
+
+@graph_kernel
+def wrong_one(
+    n_tasks: int,
+    n_cores: int,
+    params: Any,
+    keys: Any,
+    cursor: Any,
+    words: Any,
+    gflop: Any,
+    source: Any,
+    target: Any,
+    bytes_: Any,
+    size: Any,
+) -> int:
+    """A graph of two edges that the parameters say: gflop of a task, the edges, bytes of one, and the sizes."""
+    gflop[0], gflop[1], gflop[2] = 1.0, 1.0, params[0]
+    source[0], target[0], source[1], target[1] = int(params[1]), int(params[2]), int(params[3]), int(params[4])
+    bytes_[0], bytes_[1] = 1.0, params[5]
+    size[0], size[1] = int(params[6]), int(params[7])
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, 0.0),
+        (0, -1.0),
+        (0, math.nan),
+        (0, math.inf),
+        (1, -1),
+        (1, 1),
+        (2, 0),
+        (3, 0),
+        (3, 2),
+        (4, 1),
+        (4, 3),
+        (5, 0.0),
+        (5, math.inf),
+        (5, math.nan),
+        (6, 0),
+        (6, 4),
+        (7, -1),
+        (7, 3),
+    ],
+)
+def test_a_rule_that_breaks_its_contract_is_named(place: int, value: float) -> None:
+    params = [1.0, 0, 1, 1, 2, 1.0, 3, 2]
+
+    def size(tasks: int, cores: int) -> tuple[int, int]:
+        return 3, 2
+
+    sound = drawn_graph(GraphModel("sound", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
+    assert sound.gflop.tolist() == [1.0] * 3
+    params[place] = value
+    if (place, value) == (3, 0):
+        params[4] = 1  # the same edge twice
+    with pytest.raises(PluginError, match="graph w: its rule makes no graph; allowed: weights above 0"):
+        drawn_graph(GraphModel("w", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
+
+
+def test_what_is_beyond_every_float_is_impossible() -> None:
+    streams = Streams(10, 10)
+    assert streams.draw(graph_model("chain:tasks=3"), rate=math.inf) == IMPOSSIBLE
+    for total in (0.0, -1.0, math.nan, math.inf):
+        assert streams.draw(graph_model("chain:tasks=3"), total=total) == IMPOSSIBLE
+    assert streams.draw(graph_model("chain:tasks=3,cov=10")) == 0
+    with pytest.raises(PluginError, match="graph w: make is not made by graph_kernel"):
+        drawn_graph(GraphModel("w", lambda *a: 0, np.empty(0), lambda n, p: (1, 0)), 1, 2, 0, 4, 3.0, 1.0)

@@ -1,0 +1,440 @@
+"""Planners against plain Python that looks at everything in every step, against the papers' examples, and by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import Edges, planned
+from reference.planning import RULES, oct_ranks, optimistic_costs, related, unrelated, upward_ranks
+
+from als.graphs.order import index_edges, topological_order
+from als.planners import PLANNERS, Planner, first_fault, planner, planner_kernel
+from als.planners.contract import NO_CORE, SOUND
+from als.planners.trial import try_out
+from traces.compiled import Array, jit_enabled
+from traces.errors import InputError, PluginError
+
+# Few values, so that ties are frequent; zeros, and thirds and tenths, whose sums are rounded.
+works = st.sampled_from((0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 0.1, 7.3, 1 / 3))
+sizes = st.sampled_from((0.0, 1.0, 2.0, 5.0, 0.7))
+speeds = st.sampled_from((0.0, 1.0, 1.0, 2.0, 3.0, 0.7))
+prices = st.sampled_from((0.0, 0.0, 1.0, 0.3, 4.0))
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 14) -> tuple[list[float], Edges]:
+    gflop = draw(st.lists(works, min_size=1, max_size=most))
+    n = len(gflop)
+    number = draw(st.permutations(range(n)))
+    pairs = draw(st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=2 * n))
+    return gflop, {(number[i], number[j]): draw(sizes) for i, j in sorted(pairs) if i < j}
+
+
+@st.composite
+def machines(draw: st.DrawFn, most: int = 6) -> tuple[list[float], list[int], list[float]]:
+    speed = draw(st.lists(speeds, min_size=1, max_size=most))
+    speed[draw(st.integers(0, len(speed) - 1))] = draw(st.sampled_from((1.0, 2.0)))
+    host = [draw(st.integers(0, min(core, 2))) for core in range(len(speed))]
+    return speed, host, draw(st.lists(prices, min_size=3, max_size=3))
+
+
+def order_of(n: int, edges: Edges) -> list[int]:
+    source, target = (np.array([pair[end] for pair in sorted(edges)], np.int64) for end in (0, 1))
+    out_first, in_first, in_edge, order = (np.zeros(size, np.int64) for size in (n + 1, n + 1, len(edges), n))
+    index_edges(source, target, n, out_first, in_first, in_edge)
+    topological_order(out_first, target, in_first, n, order, np.zeros(n, np.int64))
+    return [int(task) for task in order]
+
+
+def agree(name: str, gflop: list[float], edges: Edges, speed: list[float], host: list[int], costs: list[float]) -> None:
+    expected = related(gflop, dict(edges), speed, host, (costs[0], costs[1], costs[2]), order_of(len(gflop), edges))
+    RULES[name](expected)
+    core, begin, answer = planned(PLANNERS[name], gflop, edges, speed, host, costs)
+    assert answer == 0
+    assert core == [expected.core[task] for task in range(len(gflop))]
+    assert begin == [expected.begin[task] for task in range(len(gflop))]
+
+
+@settings(max_examples=150)
+@given(graph=graphs(), machine=machines())
+@pytest.mark.parametrize("name", PLANNERS)
+def test_they_plan_as_the_reference_does(
+    name: str, graph: tuple[list[float], Edges], machine: tuple[list[float], list[int], list[float]]
+) -> None:
+    agree(name, *graph, *machine)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", PLANNERS)
+def test_they_plan_larger_graphs_as_the_reference_does(name: str, seed: int) -> None:
+    """Cores with many idle intervals, and many ready tasks."""
+    random = np.random.default_rng(seed)
+    n, n_cores = 90, (2, 3, 5, 8, 8, 13)[seed]
+    gflop = [float(work) for work in random.uniform(0.1, 9.0, n).round(seed)]
+    pairs = random.integers(0, n, (n * (0, 1, 3, 2, 1, 2)[seed], 2))
+    edges = {(int(i), int(j)): float(random.uniform(0, 40)) for i, j in pairs if i < j}
+    speed = [float(value) for value in random.choice((1.0, 2.0, 2.5), n_cores)]
+    host = sorted(int(value) for value in random.integers(0, 3, n_cores))
+    agree(name, gflop, edges, speed, host, [0.01, 1.0, 0.25])
+
+
+# Figure 1 and table 1 of the HEFT paper: 10 tasks on three processors.
+HEFT_EDGES = {
+    (0, 1): 18.0,
+    (0, 2): 12.0,
+    (0, 3): 9.0,
+    (0, 4): 11.0,
+    (0, 5): 14.0,
+    (1, 7): 19.0,
+    (1, 8): 16.0,
+    (2, 6): 23.0,
+    (3, 7): 27.0,
+    (3, 8): 23.0,
+    (4, 8): 13.0,
+    (5, 7): 15.0,
+    (6, 9): 17.0,
+    (7, 9): 11.0,
+    (8, 9): 13.0,
+}
+HEFT_TIMES = [
+    [14.0, 16.0, 9.0],
+    [13.0, 19.0, 18.0],
+    [11.0, 13.0, 19.0],
+    [13.0, 8.0, 17.0],
+    [12.0, 13.0, 10.0],
+    [13.0, 16.0, 9.0],
+    [7.0, 15.0, 11.0],
+    [5.0, 11.0, 14.0],
+    [18.0, 12.0, 20.0],
+    [21.0, 7.0, 16.0],
+]
+
+# Figure 1 of the PEFT paper: 10 tasks on three processors.
+PEFT_EDGES = {
+    (0, 1): 17.0,
+    (0, 2): 31.0,
+    (0, 3): 29.0,
+    (0, 4): 13.0,
+    (0, 5): 7.0,
+    (1, 7): 3.0,
+    (1, 8): 30.0,
+    (2, 6): 16.0,
+    (3, 7): 11.0,
+    (3, 8): 7.0,
+    (4, 8): 57.0,
+    (5, 7): 5.0,
+    (6, 9): 9.0,
+    (7, 9): 42.0,
+    (8, 9): 7.0,
+}
+PEFT_TIMES = [
+    [22.0, 21.0, 36.0],
+    [22.0, 18.0, 18.0],
+    [32.0, 27.0, 43.0],
+    [7.0, 10.0, 4.0],
+    [29.0, 27.0, 35.0],
+    [26.0, 17.0, 24.0],
+    [14.0, 25.0, 30.0],
+    [29.0, 23.0, 36.0],
+    [15.0, 21.0, 8.0],
+    [13.0, 16.0, 33.0],
+]
+
+
+def test_the_reference_makes_the_schedule_of_the_heft_paper() -> None:
+    """Its ranks (table 2) and figure 3a, of length 80."""
+    problem = unrelated(HEFT_TIMES, HEFT_EDGES)
+    ranks = upward_ranks(problem)
+    assert [round(ranks[task], 3) for task in range(10)] == [
+        108.0,
+        77.0,
+        80.0,
+        80.0,
+        69.0,
+        63.333,
+        42.667,
+        35.667,
+        44.333,
+        14.667,
+    ]
+    RULES["heft"](problem)
+    assert [(problem.core[task], problem.begin[task]) for task in range(10)] == [
+        (2, 0.0),
+        (0, 27.0),
+        (2, 9.0),
+        (1, 18.0),
+        (2, 28.0),
+        (1, 26.0),
+        (2, 38.0),
+        (0, 57.0),
+        (1, 56.0),
+        (1, 73.0),
+    ]
+    assert max(problem.end.values()) == 80.0
+
+
+def test_the_reference_makes_the_schedule_of_the_peft_paper() -> None:
+    """Its tables 1 and 2, of length 122, where HEFT's is 133."""
+    problem = unrelated(PEFT_TIMES, PEFT_EDGES)
+    table, ranks = optimistic_costs(problem), oct_ranks(problem)
+    assert [[table[task, core] for core in range(3)] for task in range(10)] == [
+        [64, 68, 86],
+        [42, 39, 42],
+        [27, 41, 43],
+        [42, 39, 50],
+        [28, 37, 28],
+        [42, 39, 44],
+        [13, 16, 22],
+        [13, 16, 33],
+        [13, 16, 20],
+        [0, 0, 0],
+    ]
+    assert [round(ranks[task] * 3) for task in range(10)] == [218, 123, 111, 131, 93, 125, 51, 62, 49, 0]
+    RULES["peft"](problem)
+    assert [(problem.core[task], problem.begin[task]) for task in range(10)] == [
+        (0, 0),
+        (0, 29),
+        (0, 51),
+        (0, 22),
+        (2, 35),
+        (1, 29),
+        (0, 83),
+        (1, 54),
+        (2, 81),
+        (1, 106),
+    ]
+    assert max(problem.end.values()) == 122.0
+    other = unrelated(PEFT_TIMES, PEFT_EDGES)
+    RULES["heft"](other)
+    assert max(other.end.values()) == 133.0
+
+
+def test_heft_puts_a_task_into_an_idle_interval() -> None:
+    """Task 0 → 2 takes 4 s of communication, so that core 0 of the two would be idle; the short tasks 3 and 4 fit there.
+
+    Ranks: task 0: 2 + 4 + 5 = 11, task 1: 3 + 4 + 5 = 12, task 2: 5, tasks 3 and 4: 2 and 1. Task 1 goes to core 0, 0 to 3;
+    task 0 to core 1, 0 to 2; task 2 to core 0 at max(3, 2 + 4) = 6 (on core 1 it could begin at 3 + 4 = 7). Task 3 ends
+    earliest on core 1, 2 to 4; task 4 on core 0, in between, 3 to 4.
+    """
+    core, begin, _ = planned(
+        PLANNERS["heft"], [2.0, 3.0, 5.0, 2.0, 1.0], {(0, 2): 4.0, (1, 2): 4.0}, [1.0, 1.0], [0, 1]
+    )
+    assert core == [1, 0, 0, 1, 0]
+    assert begin == [0.0, 0.0, 6.0, 2.0, 3.0]
+
+
+def test_the_critical_path_goes_first_behind_the_others() -> None:
+    """As above, without insertion: levels 7, 8, 5, 2, 1. Task 4 starts earliest on core 1 behind task 3, at 4."""
+    core, begin, _ = planned(
+        PLANNERS["critical-path"], [2.0, 3.0, 5.0, 2.0, 1.0], {(0, 2): 4.0, (1, 2): 4.0}, [1.0, 1.0], [0, 1]
+    )
+    assert core == [1, 0, 0, 1, 1]
+    assert begin == [0.0, 0.0, 6.0, 2.0, 4.0]
+
+
+def test_of_one_start_the_faster_core_is_taken_and_of_one_end_the_lower() -> None:
+    assert planned(PLANNERS["critical-path"], [2.0], {}, [1.0, 2.0, 2.0], [0, 0, 0])[0] == [1]
+    # Core 0 and core 1 both end it at 2: core 1 is occupied until 1 by the first.
+    assert planned(PLANNERS["heft"], [2.0, 2.0], {}, [1.0, 2.0], [0, 0])[0] == [1, 0]
+
+
+def test_min_min_and_max_min_choose_by_the_completion() -> None:
+    """1, 2 and 4 GFLOP on two cores of 1 GFLOP/s: the shortest first ends at 5, the longest first at 4."""
+    assert planned(PLANNERS["min-min"], [4.0, 1.0, 2.0], {}, [1.0, 1.0], [0, 0]) == ([0, 0, 1], [1.0, 0.0, 0.0], 0)
+    assert planned(PLANNERS["max-min"], [2.0, 1.0, 4.0], {}, [1.0, 1.0], [0, 0]) == ([1, 1, 0], [0.0, 2.0, 0.0], 0)
+
+
+def test_peft_looks_ahead() -> None:
+    """The only consumer is best on core 0, and its data would take 9 s: the short task stays there, too, though it ends later.
+
+    OCT(0, 0) = 8/4 = 2, OCT(0, 1) = min(8/1, 8/4 + 9) = 8. With task 2 before it on core 0 until 1, task 0 would end on core 0
+    at 1 + 1/4, on core 1 at 1; OEFT is 3.25 against 9.
+    """
+    core, begin, _ = planned(PLANNERS["peft"], [1.0, 8.0, 4.0, 4.0], {(0, 1): 9.0, (2, 3): 90.0}, [4.0, 1.0], [0, 1])
+    assert core[:2] == [0, 0]
+    assert begin[0] == 0.0
+    core, begin, _ = planned(PLANNERS["heft"], [4.0, 4.0], {(0, 1): 9.0}, [1.0, 1.0], [0, 0], (0.0, 1.0, 0.5))
+    assert core == [0, 0]
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_an_edge_of_no_bytes_costs_nothing_between_hosts(name: str) -> None:
+    """Tasks of 1 GFLOP before two of 1 on two hosts, with a latency of 4 s: one of the two goes to the other host at once."""
+    waits, no_bytes = {(0, 1): 1.0, (0, 2): 1.0}, {(0, 1): 0.0, (0, 2): 0.0}
+    core, begin, _ = planned(PLANNERS[name], [1.0] * 3, no_bytes, [1.0, 1.0], [0, 1], (4.0, 1.0, 0.0))
+    assert (core[0], sorted(core[1:]), begin) == (0, [0, 1], [0.0, 1.0, 1.0])
+    core, begin, _ = planned(PLANNERS[name], [1.0] * 3, waits, [1.0, 1.0], [0, 1], (4.0, 1.0, 0.0))
+    assert (core, sorted(begin)) == ([0, 0, 0], [0.0, 1.0, 2.0])
+
+
+def test_an_edge_of_no_bytes_adds_nothing_to_a_rank() -> None:
+    """Task 0 and then 1, 1 GFLOP each, and task 2 of 3: ranks 2 and 3, so that task 2 has core 0; 6 with the latency."""
+    core, begin, _ = planned(PLANNERS["heft"], [1.0, 1.0, 3.0], {(0, 1): 0.0}, [1.0, 1.0], [0, 1], (4.0, 0.0, 0.0))
+    assert (core, begin) == ([1, 1, 0], [0.0, 1.0, 0.0])
+
+
+def test_peft_knows_that_an_edge_of_no_bytes_leads_anywhere() -> None:
+    """The only consumer of task 0 is best on core 0, to which the order alone follows it.
+
+    OCT(0, 0) = OCT(0, 1) = 8/4 = 2, rank 2; OCT(2, 0) = 1 and OCT(2, 1) = 4, rank 2.5. Task 2 goes to core 0 until 1; OEFT of
+    task 0 is then 1.25 + 2 there, and 1 + 2 on core 1. With the latency OCT(0, 1) would be 6, and task 0 first, on core 0.
+    """
+    edges = {(0, 1): 0.0, (2, 3): 90.0}
+    core, begin, _ = planned(PLANNERS["peft"], [1.0, 8.0, 4.0, 4.0], edges, [4.0, 1.0], [0, 1], (4.0, 1.0, 0.0))
+    assert (core, begin) == ([1, 0, 0, 0], [0.0, 1.0, 0.0, 3.0])
+
+
+def test_data_within_a_host_may_cost_more_than_between_hosts() -> None:
+    """The memory of host 0 is slower than the network: 2 bytes take 4 s there, 1 s to host 1."""
+    edges = {(0, 1): 2.0, (0, 2): 2.0, (0, 3): 2.0}
+    core, begin, _ = planned(PLANNERS["critical-path"], [1.0, 9.0, 8.0, 7.0], edges, [1.0] * 3, [0, 0, 1], (0, 0.5, 2))
+    assert core == [0, 0, 2, 1]
+    assert begin == [0.0, 1.0, 2.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("hefty", InputError), ("none.py:X", InputError), ("als/planners/heft.py:_plan", PluginError)]
+)
+def test_what_is_no_planner_is_refused(name: str, error: type[Exception]) -> None:
+    if name.startswith("als/"):
+        name = str(Path(__file__).resolve().parents[2] / name)
+    with pytest.raises(error, match="--als: "):
+        planner(name)
+
+
+def test_an_unknown_planner_is_told_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"--x: unknown planner 'hept'; known: heft, .*mapped"):
+        planner("hept", "--x", also=("mapped",))
+
+
+OWN = """
+from als.planners import Planner, planner_kernel
+
+
+@planner_kernel
+def _plan(gflop, source, target, bytes_, out_first, in_first, in_edge, order, speed, core_host, costs, params, core, begin,
+          floats, ints):
+    fastest = 0
+    for c in range(len(speed)):
+        if speed[c] > speed[fastest]:
+            fastest = c
+    if speed[fastest] == 0.0:
+        return -1
+    at = 0.0
+    for task in order:
+        core[task] = fastest
+        begin[task] = at
+        at += gflop[task] / speed[fastest]
+    return 0
+
+
+FASTEST = Planner("fastest", _plan, "its definition", lambda n, e, p: 0, lambda n, e, p: 0)
+"""
+
+
+def test_a_planner_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(OWN, encoding="utf-8")
+    found = planner(f"{file}:FASTEST")
+    assert found.name == "fastest"
+    assert planned(found, [1.0, 4.0], {(1, 0): 1.0}, [1.0, 2.0], [0, 0]) == ([1, 1], [2.0, 0.0], 0)
+
+
+FAULTY = """
+from als.planners import Planner, planner_kernel
+
+
+@planner_kernel
+def _plan(gflop, source, target, bytes_, out_first, in_first, in_edge, order, speed, core_host, costs, params, core, begin,
+          floats, ints):
+    if speed.sum() == 0.0:
+        return {none}
+    for task in order:
+        core[task] = 0
+        begin[task] = 0.0
+    {work}
+    return 0
+
+
+A = Planner("a", _plan, "", lambda n, e, p: {floats}, lambda n, e, p: n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "floats", "none", "words"),
+    [
+        ("core[0] = 0", "0", "-1", ""),
+        ("floats[2] = 1.0", "2", "-1", "outside floats, which has room for 2"),
+        ("ints[6] = 1", "2", "-1", "outside ints, which has room for 6"),
+        ("begin[len(begin)] = 1.0", "2", "-1", "outside begin"),
+        ("order[0] = 1", "2", "-1", "changes order; allowed: core, begin, floats, ints"),
+        ("core[3] = 1", "2", "-1", "task 3 of its first plan is on core 1 from 0 s"),
+        ("core[3] = 4", "2", "-1", "task 3 of its first plan is on core 4 from 0 s"),
+        ("core[3] = -1", "2", "-1", "task 3 of its first plan is on core -1 from 0 s"),
+        ("begin[3] = -1.0", "2", "-1", "task 3 of its first plan is on core 0 from -1 s"),
+        ("begin[3] = 1.0 / (speed[1])", "2", "-1", "task 3 of its first plan is on core 0 from inf s"),
+        ("begin[1] = 1.0", "2", "-1", "task 3 of its first plan"),
+        ("return 7", "2", "-1", "it answers 7 for 3 cores; allowed: 0"),
+        ("core[0] = 0", "2", "0", "it answers 0 for 0 cores; allowed: -1"),
+        ("core[0] = 0", "1 / 0", "-1", "floats raises ZeroDivisionError"),
+    ],
+)
+def test_a_faulty_planner_is_found_out_by_a_small_graph(
+    tmp_path: Path, work: str, floats: str, none: str, words: str
+) -> None:
+    if not jit_enabled() and ("outside" in words or "inf" in words):
+        pytest.skip("Python itself notices")
+    file = tmp_path / "faulty.py"
+    file.write_text(FAULTY.format(work=work, floats=floats, none=none), encoding="utf-8")
+    if not words:
+        assert planner(f"{file}:A").name == "a"
+        return
+    with pytest.raises(PluginError, match="planner a: .*" + re.escape(words)):
+        planner(f"{file}:A")
+
+
+def _takes_too_little(gflop: Array) -> int:
+    return 0
+
+
+def _no_kernel(*arguments: object) -> int:
+    return 0
+
+
+def test_a_rule_must_be_a_kernel_of_its_arguments() -> None:
+    with pytest.raises(InputError, match="_takes_too_little takes 1 arguments; allowed: gflop, source"):
+        planner_kernel(_takes_too_little)
+    with pytest.raises(InputError, match="planner a: floats must be a function, not 3"):
+        Planner("a", _no_kernel, "", 3, lambda n, e, p: 0)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="planner a: params 'x'; allowed: numbers"):
+        Planner("a", _no_kernel, "", lambda n, e, p: 0, lambda n, e, p: 0, params="x")  # type: ignore[arg-type]
+    if jit_enabled():
+        with pytest.raises(PluginError, match=r"planner a: .*; decorate plan with planner_kernel"):
+            try_out(Planner("a", _no_kernel, "", lambda n, e, p: 0, lambda n, e, p: 0))
+
+
+def test_where_no_core_is_present_there_is_no_plan() -> None:
+    for name in PLANNERS:
+        assert planned(PLANNERS[name], [1.0], {}, [0.0, 0.0], [0, 0])[2] == NO_CORE
+
+
+@pytest.mark.parametrize(
+    ("core", "begin", "fault"),
+    [
+        ([0, 1], [0.0, 0.0], SOUND),
+        ([0, 2], [0.0, 0.0], 1),
+        ([3, 1], [0.0, 0.0], 0),
+        ([-1, 1], [0.0, 0.0], 0),
+        ([0, 1], [0.0, float("nan")], 1),
+        ([0, 1], [0.0, float("inf")], 1),
+        ([0, 1], [1.0, 0.5], 1),
+    ],
+)
+def test_the_first_fault_of_a_plan(core: list[int], begin: list[float], fault: int) -> None:
+    edge = np.array([0], np.int64), np.array([1], np.int64)
+    assert first_fault(*edge, np.array([1.0, 2.0, 0.0]), np.array(core, np.int64), np.array(begin)) == fault

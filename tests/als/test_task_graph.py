@@ -1,0 +1,314 @@
+"""Task graphs and the orders of their tasks: small cases by hand, and networkx as the judge of random ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
+from als.graphs.task_graph import TaskGraph
+from traces.errors import InputError
+
+DIAMOND = ([1.0, 2.0, 3.0, 4.0], [0, 0, 1, 2], [1, 2, 3, 3], [10.0, 20.0, 30.0, 40.0])
+
+
+def graph_of(gflop: Any, source: Any, target: Any, data: Any, **others: Any) -> TaskGraph:
+    return TaskGraph(
+        np.array(gflop, float), np.array(source, np.int64), np.array(target, np.int64), np.array(data, float), **others
+    )
+
+
+def refused(*columns: Any, **others: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        graph_of(*columns, **others)
+    return str(caught.value)
+
+
+class Ordered:
+    """A graph with all that the kernels make of it."""
+
+    def __init__(self, graph: TaskGraph, s_per_gflop: float = 1.0, latency_s: float = 0.0, s_per_byte: float = 0.0):
+        n, e = graph.n_tasks, graph.n_edges
+        self.out_first, self.in_first = np.full(n + 1, -7), np.full(n + 1, -7)
+        self.in_edge, self.order, self.missing = np.full(e, -7), np.full(n, -7), np.full(n, -7)
+        self.ranks, self.position, self.at = np.full(n, np.nan), np.full(n, -7), np.full(n + 3, -7)
+        index_edges(graph.source, graph.target, n, self.out_first, self.in_first, self.in_edge)
+        self.n_ordered = topological_order(self.out_first, graph.target, self.in_first, n, self.order, self.missing)
+        upward_ranks(
+            graph.gflop, self.out_first, graph.target, graph.bytes, self.order, self.ranks, s_per_gflop, latency_s,
+            s_per_byte,
+        )  # fmt: skip
+        by_rank(self.ranks, self.order, self.position, self.at, 3)
+
+
+@st.composite
+def random_graphs(draw: st.DrawFn) -> TaskGraph:
+    n = draw(st.integers(1, 40))
+    ends = st.integers(0, n - 1)
+    pairs = draw(st.lists(st.tuples(ends, ends), max_size=3 * n))
+    place = draw(st.permutations(range(n)))  # so that edges do not only go from lower to higher numbers
+    edges = sorted({(a, b) if place[a] < place[b] else (b, a) for a, b in pairs if a != b}, key=lambda edge: edge[1])
+    amounts = st.integers(0, 9)  # few, so that ranks are often equal
+    return graph_of(
+        [draw(amounts) for _ in range(n)],
+        [a for a, _ in edges],
+        [b for _, b in edges],
+        [draw(amounts) for _ in edges],
+    )
+
+
+def test_edges_are_sorted_with_their_bytes() -> None:
+    graph = graph_of([1, 1, 1], [1, 0, 0], [2, 2, 1], [12, 2, 1])
+    assert graph.source.tolist() == [0, 0, 1]
+    assert graph.target.tolist() == [1, 2, 2]
+    assert graph.bytes.tolist() == [1, 2, 12]
+    assert (graph.n_tasks, graph.n_edges) == (3, 3)
+    assert [graph.label(task) for task in range(3)] == ["0", "1", "2"]
+    assert graph_of([1, 1], [], [], [], names=("a", "b")).label(1) == "b"
+
+
+def test_a_graph_does_not_change_with_what_it_was_made_of() -> None:
+    work, source, target, data = np.ones(2), np.array([0]), np.array([1]), np.zeros(1)
+    graph = TaskGraph(work, source, target, data)
+    for column in (work, source, target, data):
+        column[:] = 7
+    assert graph.gflop.tolist() == [1, 1]
+    assert (graph.source.tolist(), graph.target.tolist(), graph.bytes.tolist()) == ([0], [1], [0])
+
+
+@pytest.mark.parametrize(
+    ("columns", "others", "says"),
+    [
+        (([], [], [], []), {}, "graph: a graph without tasks"),
+        (([1, -2], [], [], []), {}, "task '1': work of -2 gflop"),
+        (([np.nan, np.inf], [], [], []), {"names": ("a", "b")}, "task 'a': work of nan gflop (and 1 more)"),
+        (([1, 1], [0], [1], [-3]), {"names": ("a", "b")}, "edge 'a' -> 'b': data of -3 bytes"),
+        (([1, 1, 1], [1, 0], [2, 2], [np.inf, 0]), {}, "edge '1' -> '2': data of inf bytes"),
+        (([1, 1], [0], [2], [0]), {"names": ("a", "b")}, "edge 'a' -> 2: there is no task 2; allowed: 0 to 1"),
+        (([1, 1], [-1], [1], [0]), {}, "edge -1 -> '1': there is no task -1"),
+        (([1, 1], [0, 0], [1, 1], [0, 5]), {"names": ("a", "b")}, "edge 'a' -> 'b' is given twice"),
+        (([1, 1, 1], [1, 0, 1], [2, 1, 2], [0, 5, 0]), {}, "edge '1' -> '2' is given twice"),
+        (([1, 1], [0], [1, 1], [0]), {}, "1 sources, 2 targets, 1 bytes"),
+        (([1, 1], [1], [1], [0]), {"names": ("a", "b")}, "the task b waits for itself"),
+        (([1, 1], [], [], []), {"names": ("a", "a")}, "two tasks are called 'a'"),
+        (([1, 1], [], [], []), {"names": ("a",)}, "1 names for 2 tasks"),
+        (([1, 1], [], [], []), {"names": ("a", "")}, "task 1: ''; allowed: a name of at least 1 character"),
+        (([1, 1], [], [], []), {"names": ("a", "b\x1b[2J")}, r"task 1: the name 'b\x1b[2J' holds control characters"),
+        (([1, 1], [], [], []), {"names": ("a", "b\n")}, "control characters"),
+        (([1, 1], [], [], []), {"names": ("a", "\ud800")}, "control characters"),
+        (([1, 1], [], [], []), {"host": np.array([0])}, "1 hosts for 2 tasks"),
+        (([1, 1], [], [], []), {"host": np.array([0, -1])}, "task '1': host -1"),
+        (([1, 1], [], [], []), {"host": np.array([0.0, 1.0])}, "host: "),
+        (([[1, 1]], [], [], []), {}, "graph: gflop: "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_a_graph_is_refused(columns: Any, others: dict[str, Any], says: str) -> None:
+    message = refused(*columns, **others)
+    assert says in message
+    assert message.startswith("graph: ")
+    assert "\n" not in message
+
+
+def test_names_may_be_of_any_script_and_hold_any_space() -> None:
+    names = ("größe", "a b", "a\u00a0b", "日本", "x" * 1000)
+    assert graph_of([1] * 5, [], [], [], names=names).names == names
+
+
+def test_errors_begin_with_where_the_graph_is_from() -> None:
+    assert refused([-1], [], [], [], where="my.json").startswith("my.json: task '0'")
+
+
+def test_a_cycle_is_named_by_its_tasks() -> None:
+    # 0 -> 1 -> 2 -> 3 -> 1, and 3 -> 4: only 1, 2 and 3 are on the cycle.
+    message = refused([1] * 5, [0, 1, 2, 3, 3], [1, 2, 3, 1, 4], [0] * 5, names=("start", "a", "b", "c", "end"))
+    assert message == "graph: the tasks a -> b -> c -> a wait for each other"
+
+
+def test_a_task_behind_a_cycle_does_not_hide_it() -> None:
+    # The first task that is left waits for the cycle and is not on it.
+    message = refused([1] * 4, [3, 1, 2, 3], [0, 2, 3, 1], [0] * 4, names=("first", "a", "b b", "c"))
+    assert message == "graph: the tasks a -> 'b b' -> c -> a wait for each other"
+
+
+def test_a_long_cycle_is_shortened() -> None:
+    n = 100
+    message = refused([1] * n, range(n), [*range(1, n), 0], [0] * n)
+    assert message == ("graph: the 100 tasks 0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> … -> 99 -> 0 wait for each other")
+    assert "the tasks 0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> 7 -> 0 wait" in refused(
+        [1] * 8, range(8), [*range(1, 8), 0], [0] * 8
+    )
+
+
+def test_orders_of_a_diamond() -> None:
+    ordered = Ordered(graph_of(*DIAMOND), s_per_gflop=0.5, latency_s=1.0, s_per_byte=0.1)
+    assert ordered.out_first.tolist() == [0, 2, 3, 4, 4]
+    assert ordered.in_first.tolist() == [0, 0, 1, 2, 4]
+    assert ordered.in_edge.tolist() == [0, 1, 2, 3]
+    assert ordered.order.tolist() == [0, 1, 2, 3]
+    # 3: 2 s; 2: 1.5 + (1 + 4) + 2; 1: 1 + (1 + 3) + 2; 0: 0.5 + max(1 + 1 + 7, 1 + 2 + 8.5)
+    assert ordered.ranks.tolist() == pytest.approx([12.0, 7.0, 8.5, 2.0])
+    assert ordered.at.tolist() == [-7, -7, -7, 0, 2, 1, 3]
+    assert ordered.position.tolist() == [3, 5, 4, 6]
+
+
+def test_tasks_are_ordered_first_come_first_served() -> None:
+    # 3 frees 0 before 2 frees 1, as 2 and 3 wait for nobody and 2 stands first: 2 frees 1, then 3 frees 0.
+    ordered = Ordered(graph_of([1] * 4, [2, 3], [1, 0], [0, 0]))
+    assert ordered.order.tolist() == [2, 3, 1, 0]
+
+
+def test_how_many_are_not_on_a_cycle() -> None:
+    source, target = np.array([0, 1, 2]), np.array([1, 2, 1])
+    out_first, in_first, in_edge = np.empty(5, np.int64), np.empty(5, np.int64), np.empty(3, np.int64)
+    order, missing = np.empty(4, np.int64), np.empty(4, np.int64)
+    index_edges(source, target, 4, out_first, in_first, in_edge)
+    assert topological_order(out_first, target, in_first, 4, order, missing) == 2
+    assert order[:2].tolist() == [0, 3]
+    assert (missing > 0).tolist() == [False, True, True, False]
+
+
+@given(random_graphs())
+def test_orders_agree_with_networkx(graph: TaskGraph) -> None:
+    theirs, ordered = graph.to_networkx(), Ordered(graph, 0.5, 0.25, 0.125)
+    assert ordered.n_ordered == graph.n_tasks
+    assert not ordered.missing.any()
+    place = {str(task): at for at, task in enumerate(ordered.order.tolist())}
+    assert sorted(place.values()) == list(range(graph.n_tasks))
+    assert all(place[a] < place[b] for a, b in theirs.edges)
+    for task in range(graph.n_tasks):
+        edges = ordered.in_edge[ordered.in_first[task] : ordered.in_first[task + 1]]
+        assert graph.target[edges].tolist() == [task] * theirs.in_degree(str(task))
+        assert sorted(edges) == edges.tolist()
+        out = slice(ordered.out_first[task], ordered.out_first[task + 1])
+        assert {str(target) for target in graph.target[out].tolist()} == set(theirs.successors(str(task)))
+    expected: dict[str, float] = {}
+    for task in reversed(list(nx.topological_sort(theirs))):
+        behind = [
+            (0.25 + 0.125 * data["bytes"] if data["bytes"] else 0.0) + expected[to]  # of no bytes: order only
+            for _, to, data in theirs.out_edges(task, data=True)
+        ]
+        expected[task] = theirs.nodes[task]["gflop"] * 0.5 + max(behind, default=0.0)
+    assert ordered.ranks.tolist() == [expected[str(task)] for task in range(graph.n_tasks)]
+    by_hand = sorted(range(graph.n_tasks), key=lambda task: (-expected[str(task)], place[str(task)]))
+    assert ordered.at.tolist() == [-7, -7, -7, *by_hand]
+    assert ordered.position[by_hand].tolist() == list(range(3, graph.n_tasks + 3))
+
+
+@given(random_graphs(), st.data())
+def test_a_cycle_is_found_exactly_if_networkx_finds_one(graph: TaskGraph, data: st.DataObject) -> None:
+    theirs = graph.to_networkx()
+    tasks = st.integers(0, graph.n_tasks - 1)
+    one, other = data.draw(tasks), data.draw(tasks)
+    if theirs.has_edge(str(one), str(other)):
+        return
+    theirs.add_edge(str(one), str(other))
+    columns = (graph.gflop, [*graph.source, one], [*graph.target, other], [*graph.bytes, 0.0])
+    if nx.is_directed_acyclic_graph(theirs):
+        assert graph_of(*columns).n_edges == graph.n_edges + 1
+        return
+    message = refused(*columns)
+    if "itself" in message:
+        assert message == f"graph: the task {one} waits for itself"
+    elif "…" not in message:
+        named = message.removeprefix("graph: the tasks ").removesuffix(" wait for each other").split(" -> ")
+        assert named[0] == named[-1]
+        assert nx.is_path(theirs, named)
+        assert len(set(named)) == len(named) - 1
+
+
+@given(st.lists(st.integers(0, 20), max_size=200), st.randoms(use_true_random=False))
+def test_sorting_by_rank_is_stable(values: list[int], random: Any) -> None:
+    order = list(range(len(values)))
+    random.shuffle(order)
+    position, at = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+    by_rank(np.array(values, float), np.array(order, np.int64), position, at, 0)
+    assert at.tolist() == sorted(order, key=lambda task: -values[task])
+    assert position[at].tolist() == list(range(len(values)))
+
+
+@given(random_graphs())
+def test_there_and_back_again_through_networkx(graph: TaskGraph) -> None:
+    again = TaskGraph.from_networkx(graph.to_networkx())
+    for column in ("gflop", "source", "target", "bytes"):
+        assert getattr(again, column).tolist() == getattr(graph, column).tolist()
+    assert again.names == tuple(map(str, range(graph.n_tasks)))
+    assert again.host is None
+
+
+def test_from_networkx() -> None:
+    theirs = nx.DiGraph(name="mine")
+    theirs.add_node("a", flops=2e9, host=3)
+    theirs.add_node(("b", 1), gflop=5, host=np.int64(0))
+    theirs.add_edge("a", ("b", 1))
+    graph = TaskGraph.from_networkx(theirs)
+    assert graph.gflop.tolist() == [2.0, 5.0]
+    assert graph.bytes.tolist() == [0.0]
+    assert graph.names == ("a", "('b', 1)")
+    assert graph.host is not None
+    assert graph.host.tolist() == [3, 0]
+    assert graph.name == "mine"
+    assert graph.to_networkx().nodes["a"] == {"gflop": 2.0, "host": 3}
+    assert graph.to_networkx().graph == {"name": "mine"}
+
+
+def networkx_graph(*nodes: tuple[object, dict[str, Any]], edges: Any = ()) -> nx.DiGraph:
+    graph = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    return graph
+
+
+A, B = ("a", {"flops": 1}), ("b", {"flops": 1})
+
+
+@pytest.mark.parametrize(
+    ("theirs", "says"),
+    [
+        (nx.Graph(), "a Graph; allowed: a networkx.DiGraph"),
+        (nx.MultiDiGraph(), "a MultiDiGraph; allowed"),
+        ("a -> b", "a str; allowed"),
+        (nx.DiGraph(), "a graph without tasks"),
+        (networkx_graph(A, ("b", {})), "task 'b': has no flops"),
+        (networkx_graph(A, edges=[("a", "c")]), "task 'c': has no flops"),
+        (networkx_graph(("a", {"flops": 1, "gflop": 1})), "task 'a': has flops and gflop"),
+        (networkx_graph(("a", {"flops": -1})), "task 'a': flops: -1 is out of range"),
+        (networkx_graph(("a", {"flops": float("nan")})), "task 'a': flops: nan is out of range"),
+        (networkx_graph(("a", {"flops": "1"})), "task 'a': flops: '1' is not a number"),
+        (networkx_graph(("a", {"flops": 10**400})), "task 'a': flops: "),
+        (networkx_graph(A, B, edges=[("a", "b", {"bytes": -1})]), "edge 'a' -> 'b': bytes: -1 is out of range"),
+        (networkx_graph(A, B, edges=[("a", "b", {"bytes": None})]), "edge 'a' -> 'b': bytes: None is not"),
+        (networkx_graph((1, {"flops": 1}), ("1", {"flops": 1})), "two tasks are called '1'"),
+        (networkx_graph(A, B, edges=[("a", "b"), ("b", "a")]), "the tasks a -> b -> a wait for each other"),
+        (networkx_graph(A, edges=[("a", "a")]), "the task a waits for itself"),
+        (networkx_graph(("a", {"flops": 1, "host": 1}), B), "task 'b': has no host, as others do"),
+        (networkx_graph(("a", {"flops": 1, "host": -1})), "task 'a': host: -1 is out of range"),
+        (networkx_graph(("a", {"flops": 1, "host": "x"})), "task 'a': host: 'x' is not a whole number"),
+    ],
+)
+def test_what_of_networkx_is_refused(theirs: Any, says: str) -> None:
+    with pytest.raises(InputError, match=r"^here: ") as caught:
+        TaskGraph.from_networkx(theirs, where="here")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["tasks", "edges"])
+def test_too_large_a_graph_is_refused(column: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = {"tasks": "MAX_TASKS_PER_JOB", "edges": "MAX_EDGES"}[column]
+    graph = graph_of(*DIAMOND)
+    monkeypatch.setattr(f"als.graphs.task_graph.{limit}", 3)
+    assert f"4 {column}; allowed: up to 3" in refused(*DIAMOND)
+    with pytest.raises(InputError, match=f"4 {column}; allowed: up to 3"):
+        TaskGraph.from_networkx(graph.to_networkx())
+
+
+def test_networkx_is_loaded_only_when_it_is_asked_for() -> None:
+    code = "import sys, als.graphs.readers; print({'networkx'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

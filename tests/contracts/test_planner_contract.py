@@ -1,0 +1,108 @@
+"""What every planner keeps: these tests run over the registry, so a new one is tested by its line there."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import Edges, graph_arrays, planned
+
+from als.planners import PLANNERS, planner
+from als.planners.trial import try_out
+
+works = st.lists(st.sampled_from((0.0, 1.0, 2.0, 5.0, 0.3)), min_size=1, max_size=25)
+speeds = st.lists(st.sampled_from((0.0, 1.0, 2.0, 0.5)), max_size=6).map(lambda speed: [*speed, 1.0])
+prices = st.tuples(*[st.sampled_from((0.0, 1.0, 0.25))] * 3)
+
+
+def edges_of(data: st.DataObject, n: int) -> Edges:
+    pairs = data.draw(st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=2 * n))
+    return {(i, j): data.draw(st.sampled_from((0.0, 1.0, 3.0))) for i, j in sorted(pairs) if i < j}
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_it_is_found_under_its_own_name_and_says_where_it_comes_from(name: str) -> None:
+    assert planner(name).name == name == name.lower()
+    assert PLANNERS[name].source
+    assert PLANNERS[name].only_cores is None
+    try_out(PLANNERS[name])
+
+
+@settings(max_examples=60)
+@given(gflop=works, speed=speeds, costs=prices, data=st.data())
+@pytest.mark.parametrize("name", PLANNERS)
+def test_its_plan_can_be_run(
+    name: str, gflop: list[float], speed: list[float], costs: tuple[float, float, float], data: st.DataObject
+) -> None:
+    """Data are there as a task begins, a core computes one task at a time, and no sequence waits for itself."""
+    n, edges, host = len(gflop), edges_of(data, len(gflop)), [core // 2 for core in range(len(speed))]
+    core, begin, answer = planned(PLANNERS[name], gflop, edges, speed, host, costs)
+    assert answer == 0
+    assert all(speed[c] > 0 for c in core)
+    end = [begin[task] + gflop[task] / speed[core[task]] for task in range(n)]
+    latency, across, within = costs
+    for (i, j), size in edges.items():
+        p, q = core[i], core[j]
+        free = p == q or size == 0  # an edge without bytes is order only
+        cost = 0.0 if free else size * within if host[p] == host[q] else latency + size * across
+        assert begin[j] >= end[i] + cost
+    place = {int(task): at for at, task in enumerate(graph_arrays(gflop, edges)["order"])}
+    graph = nx.DiGraph(list(edges))
+    for c in range(len(speed)):
+        sequence = sorted((task for task in range(n) if core[task] == c), key=lambda task: (begin[task], place[task]))
+        busy = sorted((begin[task], end[task]) for task in sequence)
+        assert all(busy[at][1] <= busy[at + 1][0] for at in range(len(busy) - 1)), "one task at a time"
+        graph.add_edges_from(pairwise(sequence))
+    assert nx.is_directed_acyclic_graph(graph)
+    # No plan is shorter than the work on the longest path at the fastest core, or than all work on all cores.
+    level = [0.0] * n
+    for task in sorted(range(n), key=lambda task: -place[task]):
+        level[task] = gflop[task] + max((level[j] for i, j in edges if i == task), default=0.0)
+    assert max(end) >= max(level) / max(speed) * (1 - 1e-12)
+    assert max(end) >= sum(gflop) / sum(speed) * (1 - 1e-12)
+
+
+@settings(max_examples=30)
+@given(gflop=works, speed=speeds, costs=prices, data=st.data())
+@pytest.mark.parametrize("name", PLANNERS)
+def test_it_depends_on_nothing_but_what_it_is_told(
+    name: str, gflop: list[float], speed: list[float], costs: tuple[float, float, float], data: st.DataObject
+) -> None:
+    """Twice the same; and the same on a machine that has absent cores beside the others."""
+    edges, host = edges_of(data, len(gflop)), [core // 2 for core in range(len(speed))]
+    core, begin, _ = planned(PLANNERS[name], gflop, edges, speed, host, costs)
+    assert planned(PLANNERS[name], gflop, edges, speed, host, costs)[:2] == (core, begin)
+    wider = planned(PLANNERS[name], gflop, edges, [0.0, *speed, 0.0], [0, *host, max(host) + 1], costs)
+    assert ([c - 1 for c in wider[0]], wider[1]) == (core, begin)
+
+
+@settings(max_examples=30)
+@given(gflop=works, data=st.data())
+@pytest.mark.parametrize("name", PLANNERS)
+def test_one_core_is_never_idle(name: str, gflop: list[float], data: st.DataObject) -> None:
+    edges = edges_of(data, len(gflop))
+    core, begin, _ = planned(PLANNERS[name], gflop, edges, [0.0, 2.0], [0, 1], (5.0, 5.0, 5.0))
+    assert set(core) == {1}
+    last = 0.0
+    for start, task in sorted((start, work) for start, work in zip(begin, gflop, strict=True)):
+        assert start == last
+        last = start + task / 2.0
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+@pytest.mark.parametrize("cores", [1, 2, 7, 64])
+def test_with_equal_tasks_a_core_each_it_is_perfect(name: str, cores: int) -> None:
+    core, begin, _ = planned(PLANNERS[name], [3.0] * cores, {}, [2.0] * cores, [0] * cores, (1.0, 1.0, 1.0))
+    assert core == list(range(cores))
+    assert begin == [0.0] * cores
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_a_chain_whose_data_take_long_stays_on_the_fastest_core(name: str) -> None:
+    edges = {(task, task + 1): 9.0 for task in range(4)}
+    core, begin, _ = planned(PLANNERS[name], [2.0] * 5, edges, [2.0, 2.5, 2.0], [0, 1, 2])
+    assert core == [1] * 5
+    assert begin[0] == 0.0
