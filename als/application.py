@@ -10,9 +10,15 @@ import numpy as np
 
 from als import engine
 from als import engine_state as s
+from als import graph_state as g
+from als.graph_application import Edges, GraphPart, edges_of_parts, graph_of
+from als.network.state import NO_NETWORK, NetworkState
+from als.planners import Planner
+from als.planners.mapped import MAPPED, Mapped
 from als.rule_table import Rules
+from als.schedulers import AnyScheduler
 from als.streams import fill_round_keys
-from als.techniques import TECHNIQUES, AnyTechnique
+from als.techniques import TECHNIQUES
 from traces.compiled import Array, own
 from traces.errors import InputError, PluginError, shown
 from traces.extremes import extremes
@@ -34,10 +40,10 @@ class Application:
     Parameters
     ----------
     lengths_gflop : array of float64, shape (N,)
-        Work of each task, > 0 and finite; N >= 1.
+        Work of each task, finite and > 0, or >= 0 where there is a graph; N >= 1.
     core_speed_gflops : array of float64, shape (P,)
         Speed of each core, finite; P >= 1. A core of speed 0 is not there until :meth:`set_speed` gives it one.
-    technique : Technique or Selection, optional
+    technique : Technique, Selection or Planner, optional
         Which core gets which tasks; not with ``phases``.
     start_ns : int
         The job's start on the one simulated clock.
@@ -51,14 +57,21 @@ class Application:
         What the task records call each core; default 0 … P-1.
     keep_tasks : bool
         Whether to keep the task records.
-    phases : sequence of (Technique, Selection or None), optional
-        What the application consists of, in order: loops by their techniques, and None for a serial part, whose one task
-        the first core computes alone. The next begins when all cores have ended one. Default: one loop.
+    phases : sequence of (Technique, Selection, Planner, GraphPart or None), optional
+        What the application consists of, in order: loops by their techniques, graphs, and None for a serial part, whose one
+        task the first core computes alone. What a planner plans is a graph, without edges too. The next begins when all
+        cores have ended one. Default: one loop.
     part_tasks : sequence or array of int, optional
         How many of the tasks each part has, in order; the phases are repeated until there are so many parts. Default: one
         part.
     seed, job : int
         Key of the stream that random techniques draw from.
+    edges : Edges, optional
+        Of all parts that are graphs; default none.
+    core_host : array of int64, shape (P,), optional
+        The host of each core, in the machine; default: all on host 0.
+    network : NetworkState, optional
+        Between the machine's hosts; default none: data are there at once.
 
     Raises
     ------
@@ -81,7 +94,7 @@ class Application:
         self,
         lengths_gflop: Array | list[float],
         core_speed_gflops: Array | list[float],
-        technique: AnyTechnique | None = None,
+        technique: AnyScheduler | None = None,
         *,
         start_ns: int = 0,
         overhead_ns: int = 0,
@@ -89,14 +102,19 @@ class Application:
         master: bool = False,
         core_number: Array | None = None,
         keep_tasks: bool = True,
-        phases: Sequence[AnyTechnique | None] | None = None,
+        phases: Sequence[AnyScheduler | GraphPart | None] | None = None,
         part_tasks: Sequence[int] | Array | None = None,
         seed: int = 0,
         job: int = 0,
+        edges: Edges | None = None,
+        core_host: Array | list[int] | None = None,
+        network: NetworkState = NO_NETWORK,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
-        if not 0 < lowest <= highest < math.inf:
+        kinds = (technique,) if phases is None else tuple(phases)
+        has_graph = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
+        if not (lowest > 0 or (has_graph and lowest == 0)) or not highest < math.inf:
             raise InputError("lengths_gflop: allowed: at least one number, all finite and above 0")
         lowest, highest = extremes(speed) if speed.ndim == 1 and speed.size else _NONE
         if not 0 <= lowest <= highest < math.inf:
@@ -111,9 +129,14 @@ class Application:
                 raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
-        kinds = (technique,) if phases is None else tuple(phases)
         part_first = _part_first(kinds, part_tasks, len(lengths), len(speed))
-        self._rules, columns = _rules(kinds)
+        self._rules, columns = _rules(tuple(_key(kind) for kind in kinds))
+        graph = g.NO_GRAPH
+        if has_graph:
+            given = edges_of_parts(edges, kinds, part_first)
+            graph = graph_of(given, kinds, part_first, speed, core_host, network, self._rules)
+        elif edges is not None:
+            raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
             lengths,
             part_first,
@@ -125,9 +148,16 @@ class Application:
             memo=s.whole_memo(columns, self._rules.table.rules, len(speed)),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
+            graph=graph,
         )
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master)
+
+    @property
+    def in_graph(self) -> bool:
+        """Whether the part that runs is a graph."""
+        state = self.state
+        return bool(state.phases[state.counters[s.PART] % len(state.phases), s.KIND] == s.GRAPH)
 
     @property
     def now_ns(self) -> int:
@@ -188,9 +218,28 @@ class Application:
         """An instant before which it cannot end unless something is changed: the end of the last chunk under way."""
         state, asking = self.state, int(self.state.counters[s.ASKING])
         cores = state.ask_core[:asking]
+        if self.in_graph:
+            ends = state.ask_ns[:asking][cores < len(state.speed)]  # of tasks; the kind of an event is in its key
+            return max(self.now_ns, int(ends.max(initial=0)))
         held = state.cores[s.HELD_SIZE, cores] > 0
         ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]
         return max(self.now_ns, int(ends.max(initial=0)))
+
+    @property
+    def only_messages(self) -> bool:
+        """Whether its last task has ended before now, and only requests are under way, to which nothing is left to answer."""
+        state = self.state
+        counters, latency_ns = state.counters, state.latency_ns
+        if counters[s.PART] < len(state.part_first) - 2:
+            return False
+        if self.in_graph:
+            return bool(state.graph.numbers[g.UNDONE] == 0)
+        serial = state.phases[counters[s.PART] % len(state.phases), s.KIND] == s.SERIAL  # which needs no messages
+        if serial or counters[s.LEFT] > 0:
+            return False
+        ask_ns, cores = (column[: counters[s.ASKING]] for column in (state.ask_ns, state.ask_core))
+        held = state.cores[s.HELD_SIZE, cores] > 0
+        return bool((ask_ns[held] - latency_ns[cores[held]] < self.now_ns).all())
 
     def forget_all(self) -> None:
         """No application with these techniques runs now: what rules in Python keep for jobs may go."""
@@ -244,19 +293,39 @@ class Application:
         raise application_fault(status, self.state, self._rules)
 
 
+#: What the rules of a phase depend on: its scheduler, whether it is a graph, and how its tasks wait and come to cores.
+_PhaseKey = tuple[AnyScheduler | None, bool, int, int]
+
+
+def _key(kind: AnyScheduler | GraphPart | None) -> _PhaseKey:
+    if isinstance(kind, GraphPart):
+        return kind.scheduler, True, kind.mode, kind.order
+    return kind, isinstance(kind, Planner), g.PLANNED if isinstance(kind, Planner) else g.BY_TECHNIQUE, 0
+
+
 @functools.lru_cache(maxsize=64)
-def _rules(kinds: tuple[AnyTechnique | None, ...]) -> tuple[Rules, Array]:
+def _rules(keys: tuple[_PhaseKey, ...]) -> tuple[Rules, Array]:
     # The rules, and the phases as the state has them; most applications of a process share their techniques.
-    loops = tuple(kind for kind in kinds if kind is not None)
-    rules = Rules(loops or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
+    schedulers = tuple(scheduler for scheduler, *_ in keys if scheduler is not None)
+    rules = Rules(schedulers or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
     rows = iter(rules.row)
-    return rules, np.array([[s.SERIAL, 0] if kind is None else [s.LOOP, next(rows)] for kind in kinds], np.int64)
+    columns = [
+        [s.SERIAL, 0, 0, 0] if scheduler is None else [s.GRAPH if is_graph else s.LOOP, next(rows), mode, order]
+        for scheduler, is_graph, mode, order in keys
+    ]
+    return rules, np.array(columns, np.int64)
 
 
 def _part_first(
-    kinds: Sequence[AnyTechnique | None], part_tasks: Sequence[int] | Array | None, n_tasks: int, n_cores: int
+    kinds: Sequence[AnyScheduler | GraphPart | None],
+    part_tasks: Sequence[int] | Array | None,
+    n_tasks: int,
+    n_cores: int,
 ) -> Array:
-    for kind in kinds:
+    for part in kinds:
+        kind = part.scheduler if isinstance(part, GraphPart) else part
+        if isinstance(part, Mapped):
+            raise InputError("technique mapped: allowed: a GraphPart whose tasks have hosts")
         if kind is not None and kind.only_cores not in (None, n_cores):
             raise InputError(f"technique {kind.name}: its weights are for {kind.only_cores} cores, not {n_cores}")
     if part_tasks is None:
@@ -265,8 +334,8 @@ def _part_first(
         part_tasks = (n_tasks,)
     if not kinds or len(part_tasks) % len(kinds) or len(part_tasks) == 0:
         raise InputError(f"part_tasks: {len(part_tasks)} parts; allowed: all {len(kinds)} phases, once or more")
-    for part, tasks in enumerate(part_tasks):
-        whole(f"part_tasks[{part}]", tasks, 1, 1 if kinds[part % len(kinds)] is None else n_tasks)
+    for place, tasks in enumerate(part_tasks):
+        whole(f"part_tasks[{place}]", tasks, 1, 1 if kinds[place % len(kinds)] is None else n_tasks)
     part_first = np.zeros(len(part_tasks) + 1, np.int64)
     np.cumsum(part_tasks, out=part_first[1:])
     if part_first[-1] != n_tasks:
@@ -291,6 +360,16 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
         return PluginError(
             f"{job}application technique {name} chose task {answer}; allowed: tasks of the loop that nobody has"
         )
+    if status == engine.BAD_PLAN:
+        return PluginError(
+            f"{job}planner {name} gave task {answer} no core, or no start; allowed: a core that is there, and a start from 0 on"
+        )
+    if status == engine.STUCK:
+        if name == MAPPED.name:
+            return InputError(
+                f"{job}mapped: the order of the cores' tasks contradicts the edges, with {left} tasks left"
+            )
+        return PluginError(f"{job}planner {name} made sequences that wait for each other, with {left} tasks left")
     if status == engine.TASKS_LEFT:
         return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
     if status == engine.HOPELESS:
@@ -299,4 +378,8 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
         )
     if status == engine.ALL_LOST:
         return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
-    return InputError(f"{job}the application would not end before the last simulated instant, {MAX_NS} ns")
+    longest = int(state.lengths.argmax())
+    return InputError(
+        f"{job}the application would not end before the last simulated instant, {MAX_NS} ns; its longest task, {longest}, has "
+        f"{state.lengths[longest]:g} GFLOP"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from als import engine_state as s
 from als.engine_state import ApplicationState
+from als.graph_changes import change_speed_in_graph, stop_in_graph
 from als.serving import HOPELESS, OVERFLOW, SUSPENDED, arrival_ns, note_end, reopen
 from traces.compiled import compiled
 from traces.event_heap import heap_drop_top, heap_push, heap_settle
@@ -119,6 +120,11 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     counters, cores = state.counters, state.cores
     if counters[s.STATUS] != SUSPENDED:
         return int(counters[s.STATUS])
+    if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
+        status = change_speed_in_graph(state, c, speed_gflops)
+        if counters[s.FRUITLESS] == MOST_FRUITLESS:
+            status = counters[s.STATUS] = HOPELESS
+        return int(status)
     if speed_gflops == 0.0 or state.speed[c] == 0.0:
         if speed_gflops != state.speed[c]:
             if speed_gflops == 0.0:
@@ -175,6 +181,16 @@ def stop(state: ApplicationState) -> int:
     keep = state.start_ns.size > 0
     part, n_tasks = counters[s.PART], state.lengths.size
     part_stop = state.part_first[part + 1]
+    if state.phases[part % state.phases.shape[0], s.KIND] == s.GRAPH:
+        completed = stop_in_graph(state)
+        if keep:
+            for k in range(state.part_first[part], part_stop):
+                if state.end_ns[k] < 0:
+                    _forget(state, k, k + 1)
+            _forget(state, part_stop, n_tasks)
+        counters[s.ASKING] = 0
+        counters[s.STATUS] = FINISHED if completed else STOPPED
+        return int(counters[s.STATUS])
     completed = part == state.part_first.size - 2 and counters[s.LEFT] == 0
     ran = part_stop - counters[s.LEFT]
     for at in range(counters[s.ASKING]):

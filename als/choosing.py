@@ -116,6 +116,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         state.end_ns[:0],
         state.core[:0],
         state.chunk[:0],
+        state.graph,
     )
     if not going_on:
         _begin_rule(other, row, memo_lo)
@@ -150,7 +151,7 @@ def prepare(state: ApplicationState, t: int) -> int:
     n_cores = state.speed.size
     memo_lo = 0
     for earlier in range(phase):
-        if state.phases[earlier, s.KIND] == s.LOOP:
+        if state.phases[earlier, s.KIND] != s.SERIAL:
             memo_lo += memo_size(rules, state.phases[earlier, s.PHASE_RULE], n_cores)
     begins = counters[s.REQUESTS] == 0 and counters[s.CHOOSE_NS] == 0
     if rules[row, FLAGS] & SELECTS == 0:

@@ -17,9 +17,13 @@ Order at one instant: changes that are injected at t take effect before any requ
 from __future__ import annotations
 
 from als import engine_state as s
+from als import graph_state as g
 from als.changes import FINISHED, STOPPED, set_speed, stop
 from als.choosing import prepare
 from als.engine_state import ApplicationState, new_state
+from als.graph_opening import open_graph
+from als.graph_serving import serve_graph
+from als.graph_state import BAD_PLAN, STUCK
 from als.serving import (
     ALL_LOST,
     ANSWER_OUT_OF_RANGE,
@@ -38,12 +42,14 @@ from traces.compiled import compiled
 __all__ = [
     "ALL_LOST",
     "ANSWER_OUT_OF_RANGE",
+    "BAD_PLAN",
     "FINISHED",
     "HOPELESS",
     "NEVER",
     "OVERFLOW",
     "PLACE_TAKEN",
     "STOPPED",
+    "STUCK",
     "SUSPENDED",
     "TASKS_LEFT",
     "ApplicationState",
@@ -80,7 +86,24 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
         state.busy_ns[c] = 0
         state.cores[s.HELD_SIZE, c] = state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0
         counters[s.PRESENT] += state.speed[c] > 0.0
-    open_part(state, start_ns)
+    if state.graph.numbers.size > 0:
+        state.graph.numbers[:] = 0
+        state.graph.amounts[g.TRANSFER_BYTES] = 0.0
+    _open(state, start_ns)
+
+
+@compiled(inner=True)
+def _open(state: ApplicationState, t: int) -> None:
+    # The part that is due begins at t.
+    if _is_graph(state):
+        open_graph(state, t)
+    else:
+        open_part(state, t)
+
+
+@compiled(inner=True)
+def _is_graph(state: ApplicationState) -> bool:
+    return bool(state.phases[state.counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH)
 
 
 @compiled()
@@ -91,13 +114,13 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     -------
     int
         ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, or a fault: ``ANSWER_OUT_OF_RANGE``,
-        ``PLACE_TAKEN``, ``TASKS_LEFT``, ``ALL_LOST`` or ``OVERFLOW``.
+        ``PLACE_TAKEN``, ``TASKS_LEFT``, ``ALL_LOST``, ``OVERFLOW``, or of a planner ``BAD_PLAN`` or ``STUCK``.
     """
     counters = state.counters
     if counters[s.STATUS] != SUSPENDED:
         return int(counters[s.STATUS])
     while True:
-        status = serve(state, until_ns)
+        status = serve_graph(state, until_ns) if _is_graph(state) else serve(state, until_ns)
         if status == CHOOSE:
             fault = prepare(state, state.ask_ns[0])
             if fault != 0:
@@ -108,7 +131,7 @@ def advance(state: ApplicationState, until_ns: int) -> int:
                 status = SUSPENDED  # what happens before the barrier happens in the old part
                 break
             counters[s.PART] += 1
-            open_part(state, counters[s.BARRIER])
+            _open(state, counters[s.BARRIER])
         else:
             break
     if status == PART_DONE:

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from als.graph_state import NO_GRAPH, GraphState
 from als.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
 from traces.compiled import Array, compiled, own
 
-__all__ = ["COUNTERS", "LOOP", "NEVER", "SERIAL", "Ahead", "ApplicationState", "new_state", "whole_memo"]
+__all__ = ["COUNTERS", "GRAPH", "LOOP", "NEVER", "SERIAL", "Ahead", "ApplicationState", "new_state", "whole_memo"]
 
 # Entries of ApplicationState.counters.
 NOW = 0  # everything before this instant has been simulated
@@ -65,11 +66,14 @@ AMOUNT_ROWS = 3
 # Columns of ApplicationState.phases.
 KIND = 0
 PHASE_RULE = 1
-PHASE_COLUMNS = 2
+PHASE_MODE = 2  # of a graph: how its tasks come to cores, als.graph_state
+PHASE_ORDER = 3  # of a graph: whether its tasks wait by upward rank
+PHASE_COLUMNS = 4
 
 # Kinds of phases.
 LOOP = 0
 SERIAL = 1
+GRAPH = 2
 
 #: A limit that no instant reaches: advance to the end.
 NEVER = 2**63 - 1
@@ -135,6 +139,8 @@ class ApplicationState(NamedTuple):
         Task records, -1 where a task never ran; empty if they are not kept.
     core, chunk : int32 (N,) or (0,)
         Likewise.
+    graph : GraphState
+        Beside it, where a part is a graph.
     """
 
     counters: Array
@@ -162,6 +168,7 @@ class ApplicationState(NamedTuple):
     end_ns: Array
     core: Array
     chunk: Array
+    graph: GraphState
 
 
 def new_state(
@@ -176,6 +183,7 @@ def new_state(
     memo: int,
     keep_tasks: bool,
     selects: bool,
+    graph: GraphState = NO_GRAPH,
 ) -> ApplicationState:
     """A state with arrays of its own; ``memo`` numbers of memo for all phases."""
     n_tasks, n_cores = len(lengths), len(speed)
@@ -205,6 +213,7 @@ def new_state(
         end_ns=np.full(n_tasks, -1, np.int64) if keep_tasks else _NO_INSTANTS,
         core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
+        graph=graph,
     )
 
 
@@ -234,6 +243,6 @@ def whole_memo(phases: Array, rules: Array, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
     total = 0
     for phase in range(phases.shape[0]):
-        if phases[phase, KIND] == LOOP:
+        if phases[phase, KIND] != SERIAL:
             total += memo_size(rules, phases[phase, PHASE_RULE], n_cores)
     return int(total)

@@ -14,7 +14,15 @@ import numpy as np
 
 from traces.compiled import Array, compiled
 
-__all__ = ["LOOP_METRICS", "application_metrics", "finish_cov", "finish_imbalance", "loop_metrics", "measure"]
+__all__ = [
+    "LOOP_METRICS",
+    "application_metrics",
+    "distribution",
+    "finish_cov",
+    "finish_imbalance",
+    "loop_metrics",
+    "measure",
+]
 
 #: Names and units of what :func:`measure` finds, in its order; unit 1 is a fraction or a ratio, never a percentage.
 LOOP_METRICS = (
@@ -208,11 +216,12 @@ def application_metrics(
     }
     if loops is not None:
         names = [name for name, _ in LOOP_METRICS]
-        figures["distribution"] = {name: _distribution(row) for name, row in zip(names, loops, strict=True)}
+        figures["distribution"] = {name: distribution(row) for name, row in zip(names, loops, strict=True)}
     return figures
 
 
-def _distribution(row: Array) -> dict[str, float | None]:
+def distribution(row: Array) -> dict[str, float | None]:
+    """Mean, median, percentiles 10 and 90 (linear between neighbours) and maximum of what is not NaN; None where all is."""
     known = row[~np.isnan(row)]
     if len(known) == 0:
         return dict.fromkeys(("mean", "median", "p10", "p90", "max"))

@@ -1,4 +1,4 @@
-"""The programs of a run as arrays that kernels take, and the drawing of a job's tasks by its program."""
+"""The programs of a run as arrays that kernels take, and the tasks of one of its jobs."""
 
 from __future__ import annotations
 
@@ -7,69 +7,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from als.engine_state import KIND, LOOP, PHASE_COLUMNS, PHASE_RULE, SERIAL, whole_memo
+from als.engine_state import GRAPH, KIND, LOOP, PHASE_MODE, PHASE_ORDER, PHASE_RULE, SERIAL, whole_memo
+from als.graph_state import BY_RANK, BY_TECHNIQUE, PLANNED
+from als.graphs.contract import MAX_EDGES_PER_JOB, GraphModel
+from als.graphs.draw import fault as graph_fault
+from als.graphs.draw import room as graph_room
+from als.graphs.table import graph_table
 from als.lengths import LengthModel
 from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
-from als.lengths.draw import IMPOSSIBLE, NO_ROOM, draw_loop, fault, room
-from als.program import Loop, Program
-from als.rule_table import Rules, RuleTable
-from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
-from als.techniques import AnyTechnique
-from traces.compiled import Array, as_value, compiled, function_table
+from als.lengths.draw import IMPOSSIBLE, fault, room
+from als.planners import Planner
+from als.program import Graph, Loop, Program, Serial
+from als.program_drawing import (
+    LENGTHS_COLUMNS,
+    PHASE_FIRST,
+    PHASE_GRAPH,
+    PHASE_LENGTHS,
+    PHASE_ROW,
+    PHASE_STOP,
+    PHASE_TASKS,
+    PHASE_TASKS_PER_CORE,
+    PROGRAM_COLUMNS,
+    EdgeRoom,
+    ProgramTable,
+    draw_program,
+    new_edge_room,
+)
+from als.rule_table import Rules
+from als.schedulers import AnyScheduler
+from traces.compiled import Array, as_value, function_table
 from traces.errors import InputError
 
-__all__ = ["ProgramTable", "Programs", "draw_program", "drawn_program"]
-
-# Further columns of ProgramTable.phases.
-_TASKS = PHASE_COLUMNS  # N of a loop, or 0: so many a core
-_TASKS_PER_CORE = PHASE_COLUMNS + 1
-_LENGTHS = PHASE_COLUMNS + 2  # row of the lengths
-_COLUMNS = PHASE_COLUMNS + 3
-
-# Columns of ProgramTable.lengths.
-_MODE = 0
-_COUNT = 1  # how many tasks the lengths have of their own, or 0
-_PARAMS_FIRST = 2
-_PARAMS_STOP = 3
-_PATTERN_FIRST = 4
-_PATTERN_STOP = 5
-_MEMO_SIZE = 6
-_LENGTHS_COLUMNS = 7
-
-# Columns of ProgramTable.programs.
-_PHASE_FIRST = 0
-_PHASE_STOP = 1
-_STEPS = 2
-_REDRAW = 3
-_PROGRAM_COLUMNS = 4
-
-
-class ProgramTable(NamedTuple):
-    """What the kernels know of the programs of a run.
-
-    Attributes
-    ----------
-    programs : int64 (n, _PROGRAM_COLUMNS)
-    phases : int64 (F, _COLUMNS)
-        The phases of all programs; the engine looks at the first columns.
-    shares : float64 (F,)
-        Each phase's share of the job.
-    rules : RuleTable
-    lengths : int64 (L, _LENGTHS_COLUMNS)
-    calls : int64 (L,)
-        The lengths' rules by their addresses.
-    params, pattern : float64
-        Of all lengths.
-    """
-
-    programs: Array
-    phases: Array
-    shares: Array
-    rules: RuleTable
-    lengths: Array
-    calls: Array
-    params: Array
-    pattern: Array
+__all__ = ["DrawnProgram", "EdgeRoom", "ProgramTable", "Programs", "draw_program", "drawn_program", "new_edge_room"]
 
 
 class Programs:
@@ -95,38 +64,48 @@ class Programs:
 
     def __init__(self, programs: Sequence[Program], variation: float) -> None:
         self._programs = tuple(programs)
-        techniques: list[AnyTechnique] = []
+        schedulers: list[AnyScheduler] = []
         models: list[LengthModel] = []
+        graphs: list[GraphModel] = []
         rows: list[list[int]] = []
         places: list[list[int]] = []
         for program in programs:
             places.append([len(rows), len(rows) + len(program.phases), program.steps, int(program.redraw)])
             for phase in program.phases:
-                if isinstance(phase, Loop):
-                    techniques.append(phase.found_technique())
-                    models.append(phase.found_lengths(variation=variation))
-                    rows.append(
-                        [LOOP, len(techniques) - 1, phase.tasks or 0, phase.tasks_per_core or 1, len(models) - 1]
-                    )
+                if isinstance(phase, Serial):
+                    rows.append([SERIAL, 0, 0, 0, 1, 0, 0, -1])
+                    continue
+                schedulers.append(phase.found_technique())
+                planned = isinstance(schedulers[-1], Planner)
+                row = [LOOP, len(schedulers) - 1, PLANNED if planned else BY_TECHNIQUE, 0]
+                row += [phase.tasks or 0, phase.tasks_per_core or 1]
+                if isinstance(phase, Graph):
+                    row[KIND], row[PHASE_ORDER] = GRAPH, BY_RANK if phase.order == "rank" else 0
+                    graphs.append(phase.found_graph(variation=variation))
+                    rows.append([*row, 0, len(graphs) - 1])
                 else:
-                    rows.append([SERIAL, 0, 1, 0, 0])
-        self._models = models
+                    if planned:
+                        row[KIND] = GRAPH
+                    models.append(phase.found_lengths(variation=variation))
+                    rows.append([*row, len(models) - 1, -1])
+        self._models, self._graphs = models, graphs
         self._kept = [as_value(model.next_length, NEXT_LENGTH) for model in models]
         # A program may have no loop; the kernels look at the first rule's row all the same.
-        self.rules = Rules(techniques or [_no_technique()])
+        self.rules = Rules(schedulers or [_no_technique()])
         for row in rows:
             row[PHASE_RULE] = self.rules.row[row[PHASE_RULE]]
         params = [np.array(model.params, np.float64) for model in models]
         patterns = [np.array(model.pattern, np.float64) for model in models]
         self.table = ProgramTable(
-            np.array(places, np.int64).reshape(-1, _PROGRAM_COLUMNS),
-            np.array(rows, np.int64).reshape(-1, _COLUMNS),
+            np.array(places, np.int64).reshape(-1, PROGRAM_COLUMNS),
+            np.array(rows, np.int64).reshape(-1, PHASE_ROW),
             np.array([share for program in programs for share in program.shares]),
             self.rules.table,
             _lengths_rows(models, params, patterns),
             function_table(self._kept),
             np.concatenate([np.zeros(0), *params]),
             np.concatenate([np.zeros(0), *patterns]),
+            graph_table(graphs),
         )
 
     @property
@@ -141,9 +120,9 @@ class Programs:
 
     def rule_first(self, place: int) -> int:
         """The row of the first rule of a program."""
-        first, stop = self.table.programs[place, [_PHASE_FIRST, _PHASE_STOP]]
+        first, stop = self.table.programs[place, [PHASE_FIRST, PHASE_STOP]]
         loops = self.table.phases[first:stop]
-        rows = loops[loops[:, KIND] == LOOP, PHASE_RULE]
+        rows = loops[loops[:, KIND] != SERIAL, PHASE_RULE]
         return int(rows.min()) if len(rows) else 0
 
     def memo(self, place: Array, cores: Array) -> int:
@@ -151,27 +130,44 @@ class Programs:
         phases, rules = self.table.phases, self.table.rules.rules
         sizes = [0]
         for program, widest in self._widest(place, cores):
-            first, stop = self.table.programs[program, [_PHASE_FIRST, _PHASE_STOP]]
+            first, stop = self.table.programs[program, [PHASE_FIRST, PHASE_STOP]]
             sizes.append(int(whole_memo(phases[first:stop], rules, widest)))
         return max(sizes)
 
-    def room(self, place: Array, cores: Array) -> int:
-        """Room for the tasks of one of these jobs, hardly ever too little."""
-        return max((self._room(program, widest) for program, widest in self._widest(place, cores)), default=1)
+    @property
+    def has_graph(self) -> bool:
+        """Whether a phase is a graph, or planned as if it were one."""
+        return bool((self.table.phases[:, KIND] == GRAPH).any())
+
+    @property
+    def asks(self) -> bool:
+        """Whether in any phase cores ask for chunks."""
+        phases = self.table.phases
+        return bool(((phases[:, KIND] != SERIAL) & (phases[:, PHASE_MODE] == BY_TECHNIQUE)).any())
+
+    def room(self, place: Array, cores: Array) -> tuple[int, int]:
+        """Room for the tasks and the edges of one of these jobs, hardly ever too little."""
+        found = [self._room(program, widest) for program, widest in self._widest(place, cores)]
+        return max((tasks for tasks, _ in found), default=1), max((edges for _, edges in found), default=0)
 
     def _widest(self, place: Array, cores: Array) -> list[tuple[int, int]]:
         # The programs that jobs run, and the most cores of a job that runs each.
         return [(int(program), int(cores[place == program].max())) for program in np.unique(place)]
 
-    def _room(self, place: int, n_cores: int) -> int:
+    def _room(self, place: int, n_cores: int) -> tuple[int, int]:
         first, stop, steps, _ = (int(number) for number in self.table.programs[place])
-        total = 0
+        tasks = edges = 0
         for row in self.table.phases[first:stop]:
-            if row[KIND] == LOOP:
-                total += room(self._models[row[_LENGTHS]], int(row[_TASKS] or n_cores * row[_TASKS_PER_CORE]))
+            if row[KIND] == SERIAL:
+                tasks += 1
+                continue
+            wanted = int(row[PHASE_TASKS] or n_cores * row[PHASE_TASKS_PER_CORE])
+            if row[PHASE_GRAPH] >= 0:
+                more = graph_room(self._graphs[row[PHASE_GRAPH]], wanted, n_cores)
+                tasks, edges = tasks + more[0], edges + more[1]
             else:
-                total += 1
-        return total * steps
+                tasks += room(self._models[row[PHASE_LENGTHS]], wanted)
+        return tasks * steps, edges * steps
 
     def expected_tasks(self, place: Array, cores: Array) -> int:
         """About how many tasks the jobs have, whose programs and cores are given."""
@@ -179,12 +175,23 @@ class Programs:
         for at, program in enumerate(self._programs):
             mine = cores[place == at]
             for phase in program.phases:
-                if isinstance(phase, Loop):
+                if isinstance(phase, Graph):
+                    tasks = sum(phase.n_tasks(n) * int((mine == n).sum()) for n in np.unique(mine).tolist())
+                elif isinstance(phase, Loop):
                     fixed = phase.count or phase.tasks
                     tasks = len(mine) * fixed if fixed else int(mine.sum()) * (phase.tasks_per_core or 1)
                 else:
                     tasks = len(mine)
                 total += tasks * program.steps
+        return total
+
+    def expected_edges(self, place: Array, cores: Array) -> int:
+        """At most about how many edges the jobs' graphs have, whose programs and cores are given."""
+        total = 0
+        for at, program in enumerate(self._programs):
+            widths, jobs = np.unique(cores[place == at], return_counts=True)
+            for n, times in zip(widths.tolist(), jobs.tolist(), strict=True):
+                total += times * program.steps * sum(p.room(n)[1] for p in program.phases if isinstance(p, Graph))
         return total
 
     def fault(self, status: int, place: int, part_first: Array, job: str = "") -> Exception:
@@ -202,20 +209,23 @@ class Programs:
             As ``"job 17: "`` where it is known.
         """
         phase = self._programs[place].phases[int(part_first[0])]
+        if isinstance(phase, Graph):
+            error = graph_fault(phase.found_graph(), status)
+            return type(error)(f"{job}{error}")
         if not isinstance(phase, Loop):
             return InputError(f"{job}more than {MAX_TASKS_PER_JOB} tasks")
-        error = fault(phase.found_lengths(), status)
-        return type(error)(f"{job}{error}")
+        wrong = fault(phase.found_lengths(), status)
+        return type(wrong)(f"{job}{wrong}")
 
 
-def _no_technique() -> AnyTechnique:
+def _no_technique() -> AnyScheduler:
     from als.techniques.ss import SS
 
     return SS
 
 
 def _lengths_rows(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> Array:
-    rows = np.zeros((len(models), _LENGTHS_COLUMNS), np.int64)
+    rows = np.zeros((len(models), LENGTHS_COLUMNS), np.int64)
     param = pattern = 0
     for place, model in enumerate(models):
         rows[place] = (
@@ -232,115 +242,41 @@ def _lengths_rows(models: list[LengthModel], params: list[Array], patterns: list
     return rows
 
 
-@compiled(borrows=True)
-def draw_program(
-    lengths: Array,
-    part_first: Array,
-    table: ProgramTable,
-    place: int,
-    seed: np.uint64,
-    job: int,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    memo: Array,
-    n_cores: int,
-    core_gflop: float,
-) -> int:
-    """Draw the tasks of a job, part by part.
+class DrawnProgram(NamedTuple):
+    """What a job computes.
 
-    Parameters
+    Attributes
     ----------
-    lengths : float64 (room,)
-    part_first : int64 (parts + 1 or more,)
-        Written: where the tasks of each part begin, and after the last where they end; if they cannot be drawn, first of
-        all the phase that is to blame.
-    table : ProgramTable
-    place : int
-        The job's program.
-    seed, job : int
-        Key of the job's stream; the round keys stay in ``keys``.
-    keys, cursor, words, memo
-        Work space: uint64 (20,), int64 (3,), uint64 (4,), float64.
-    n_cores : int
-        P.
-    core_gflop : float
-        Its length over P, L/P, GFLOP.
-
-    Returns
-    -------
-    int
-        The number of tasks; or as ``als.lengths.draw.draw_loop``.
+    lengths : float64 (N,)
+        GFLOP of each task.
+    part_tasks : int64 (I,)
+        How many tasks each part has.
+    edge_first : int64 (I + 1,)
+        Where the edges of each part begin.
+    source, target : int64 (E,)
+        Tasks counted within their part.
+    bytes : float64 (E,)
     """
-    fill_round_keys(keys, seed, np.uint64(job))
-    start_stream(cursor, TASK_LENGTHS)
-    phase_first, phase_stop = table.programs[place, _PHASE_FIRST], table.programs[place, _PHASE_STOP]
-    steps, redraw = table.programs[place, _STEPS], table.programs[place, _REDRAW] != 0
-    part = at = 0
-    part_first[0] = 0
-    for step in range(steps):
-        for phase in range(phase_first, phase_stop):
-            a_core = core_gflop * table.shares[phase] / steps
-            if step > 0 and not redraw:
-                first = part_first[phase - phase_first]
-                n = part_first[phase - phase_first + 1] - first
-                if at + n > lengths.size:
-                    part_first[0] = phase - phase_first
-                    return NO_ROOM
-                for k in range(n):
-                    lengths[at + k] = lengths[first + k]
-                at += n
-            elif table.phases[phase, KIND] == SERIAL:
-                if at == lengths.size:
-                    part_first[0] = phase - phase_first
-                    return NO_ROOM
-                lengths[at] = a_core
-                at += 1
-            else:
-                row = table.lengths[table.phases[phase, _LENGTHS]]
-                n = table.phases[phase, _TASKS]
-                mean = a_core / table.phases[phase, _TASKS_PER_CORE]
-                if row[_COUNT] > 0:
-                    n = row[_COUNT]
-                if n > 0:
-                    mean = a_core * n_cores / n
-                else:
-                    n = n_cores * table.phases[phase, _TASKS_PER_CORE]
-                stop = draw_loop(
-                    lengths,
-                    at,
-                    keys,
-                    cursor,
-                    words,
-                    memo,
-                    table.calls[table.phases[phase, _LENGTHS]],
-                    table.params[row[_PARAMS_FIRST] : row[_PARAMS_STOP]],
-                    table.pattern[row[_PATTERN_FIRST] : row[_PATTERN_STOP]],
-                    row[_MODE],
-                    n,
-                    mean,
-                    a_core * n_cores,
-                )
-                if stop < 0:
-                    part_first[0] = phase - phase_first
-                    return int(stop)
-                at = stop
-            part += 1
-            part_first[part] = at
-    return int(at)
+
+    lengths: Array
+    part_tasks: Array
+    edge_first: Array
+    source: Array
+    target: Array
+    bytes: Array
 
 
 def drawn_program(
-    programs: Programs, place: int, seed: int, job: int, n_cores: int, core_gflop: float
-) -> tuple[Array, Array]:
-    """The task lengths of one job, float64 in GFLOP, and how many tasks each of its parts has, int64.
+    programs: Programs, place: int, seed: int, job: int, n_cores: int, core_gflop: float, bytes_per_gflop: float
+) -> DrawnProgram:
+    """The tasks of one job, and what they need of each other.
 
     Parameters
     ----------
     programs : Programs
     place : int
         The job's program.
-    seed, job, n_cores, core_gflop
+    seed, job, n_cores, core_gflop, bytes_per_gflop
         As for :func:`draw_program`.
 
     Raises
@@ -350,9 +286,9 @@ def drawn_program(
     """
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     part_first = np.zeros(programs.most_parts + 1, np.int64)
-    size = programs.room(np.array([place]), np.array([n_cores]))
+    size, n_edges = programs.room(np.array([place]), np.array([n_cores]))
     while True:
-        lengths = np.empty(size)
+        lengths, edges = np.empty(size), new_edge_room(n_edges, programs.most_parts)
         n = draw_program(
             lengths,
             part_first,
@@ -366,13 +302,15 @@ def drawn_program(
             np.zeros(programs.draw_memo),
             n_cores,
             core_gflop,
+            edges,
+            bytes_per_gflop,
         )
         if n >= 0:
-            steps = int(programs.table.programs[place, _STEPS])
-            parts = steps * int(
-                programs.table.programs[place, _PHASE_STOP] - programs.table.programs[place, _PHASE_FIRST]
-            )
-            return lengths[:n], np.diff(part_first[: parts + 1])
-        if n == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB:
+            first, stop, steps, _ = (int(number) for number in programs.table.programs[place])
+            parts = steps * (stop - first)
+            m = int(edges.first[parts])
+            columns = edges.source[:m], edges.target[:m], edges.bytes[:m]
+            return DrawnProgram(lengths[:n], np.diff(part_first[: parts + 1]), edges.first[: parts + 1], *columns)
+        if n == IMPOSSIBLE or (size >= MAX_TASKS_PER_JOB and n_edges >= MAX_EDGES_PER_JOB):
             raise programs.fault(n, place, part_first)
-        size = min(2 * size, MAX_TASKS_PER_JOB)
+        size, n_edges = min(2 * size, MAX_TASKS_PER_JOB), min(2 * n_edges + 16, MAX_EDGES_PER_JOB)

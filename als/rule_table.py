@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL, Selection, Technique
+from als.planners import PLAN, Planner
+from als.planners.mapped import Mapped
+from als.schedulers import AnyScheduler
+from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL, TECHNIQUES, Selection, Technique
 from traces.compiled import Array, as_value, compiled, function_table
 from traces.errors import PluginError
 
@@ -23,6 +26,7 @@ __all__ = [
     "PARAMS_FIRST",
     "PARAMS_STOP",
     "PLACES",
+    "PLANS",
     "RANDOM",
     "RULE_COLUMNS",
     "SELECTS",
@@ -48,6 +52,7 @@ LEARNS = 4
 PLACES = 8
 RANDOM = 16
 SELECTS = 32
+PLANS = 64  # it is a planner, and its address that of a PLAN; or nothing is asked
 
 
 class RuleTable(NamedTuple):
@@ -72,18 +77,20 @@ class Rules:
 
     Parameters
     ----------
-    techniques : sequence of Technique or Selection
+    schedulers : sequence of Technique, Selection, Planner or Mapped
         A selection takes a row of its own, and its candidates those behind it.
 
     Attributes
     ----------
     table : RuleTable
     row : list of int
-        The row of each of ``techniques``.
+        The row of each of ``schedulers``.
     names : list of str
         What each row is called.
     techniques : list of Technique
-        The rule of each row; of a selection, its first candidate's.
+        The rule of each row; of a selection, its first candidate's; of a planner, one that is never asked.
+    planners : tuple of Planner
+        Those among ``schedulers``, which say how much work space they need.
 
     Raises
     ------
@@ -91,14 +98,24 @@ class Rules:
         If a rule is not compiled for either form.
     """
 
-    def __init__(self, techniques: Sequence[Technique | Selection]) -> None:
+    def __init__(self, schedulers: Sequence[AnyScheduler]) -> None:
         self.row: list[int] = []
         self.names: list[str] = []
         self.techniques: list[Technique] = []
         rows: list[list[int]] = []
         params: list[float] = []
-        for given in techniques:
+        planners: dict[int, Planner] = {}
+        for given in schedulers:
             self.row.append(len(rows))
+            if isinstance(given, Planner | Mapped):
+                if isinstance(given, Planner):
+                    planners[len(rows)] = given
+                first, values = len(params), given.params if isinstance(given, Planner) else ()
+                params.extend(values)
+                rows.append([PLANS, first, len(params), 0, 0, 0, 0])
+                self.names.append(given.name)
+                self.techniques.append(TECHNIQUES["ss"])
+                continue
             if isinstance(given, Selection):
                 learns = LEARNS * any(candidate.learns for candidate in given.candidates)
                 rows.append([SELECTS + learns, 0, 0, 0, 0, len(given.candidates), given.every_ns])
@@ -117,8 +134,16 @@ class Rules:
                 self.techniques.append(technique)
         # The functions behind the addresses must live as long as the table does.
         self._kept = [_value(technique) for technique in self.techniques]
+        for row, planner in planners.items():
+            self._kept[row] = as_value(planner.plan, PLAN)
+        self.planners = tuple(planners.values())
         self.table = RuleTable(np.array(rows, np.int64), np.array(params, np.float64), function_table(self._kept))
         self.selects = bool((self.table.rules[:, FLAGS] & SELECTS).any())
+
+    def plan_room(self, n_tasks: int, n_edges: int, n_cores: int) -> tuple[int, int]:
+        """How many numbers and how many places of work space the planners need."""
+        sizes = [(one.floats(n_tasks, n_edges, n_cores), one.ints(n_tasks, n_edges, n_cores)) for one in self.planners]
+        return max((size[0] for size in sizes), default=0), max((size[1] for size in sizes), default=0)
 
     def forget_all(self) -> None:
         """No job runs now."""

@@ -30,6 +30,8 @@ __all__ = [
     "APPLICATIONS",
     "CHUNKS",
     "CORE_SPEEDS",
+    "GRAPHS",
+    "GRAPH_WORK",
     "TASK_LENGTHS",
     "fill_round_keys",
     "fill_words",
@@ -44,6 +46,8 @@ TASK_LENGTHS = 1  # the lengths of a job's tasks
 CHUNKS = 2  # what a random technique draws for its chunks
 APPLICATIONS = 3  # which application a job is
 CORE_SPEEDS = 4  # noise on a core's speed; the second part of the key is a core
+GRAPHS = 5  # the tasks and edges of a job's random graphs
+GRAPH_WORK = 6  # by which factors the work of a graph's tasks differs from their weights
 
 _ROUNDS = 10
 _BUMPS = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)

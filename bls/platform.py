@@ -24,6 +24,7 @@ from traces.errors import InputError, one_of, shown
 from traces.given_file import read_text
 from traces.intervals import parse_intervals
 from traces.ledger import Machine
+from traces.naming import split_parameters
 from traces.ranges import real, whole
 
 __all__ = ["MAX_CORES", "TOPOLOGIES", "HostGroup", "Network", "Platform", "load_platform", "parse_platform"]
@@ -33,7 +34,10 @@ T = TypeVar("T")
 #: The most cores a platform may have.
 MAX_CORES = 2**24
 
-TOPOLOGIES = ("full",)
+#: The topologies of networks, as ``als.network.topologies`` has them, which checks their parameters.
+TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
+
+_MAX_TOPOLOGY = 500
 
 _MAX_GBPS = 1e9
 _MAX_LATENCY_NS = 10**12
@@ -87,11 +91,14 @@ class Network:
     Parameters
     ----------
     topology : str
-        ``full``: every pair of hosts has a link of its own.
+        A name in ``TOPOLOGIES``, perhaps with parameters behind it, as ``fat-tree:down=4x4,up=1x2,cables=1x1``, which are
+        checked where routes are made. ``full``: every pair of hosts has a link of its own.
     bandwidth_gbps : float
         Of a link, in Gbit/s; 1e-9 to 1e9.
     latency_ns : int
         Of a link, in ns; 0 to 10**12.
+    memory_gbps : float or None
+        What transfers within a host have, in Gbit/s; 1e-9 to 1e9. None: they take no time.
 
     Raises
     ------
@@ -102,14 +109,25 @@ class Network:
     topology: str = "full"
     bandwidth_gbps: float = 50.0
     latency_ns: int = 500
+    memory_gbps: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.topology, str):
             raise InputError(f"topology: {shown(self.topology)} is not a string; known: {', '.join(TOPOLOGIES)}")
-        if self.topology not in TOPOLOGIES:
-            raise one_of("topology", self.topology, TOPOLOGIES, "topology")
+        name, _ = split_parameters(self.topology)
+        if name not in TOPOLOGIES:
+            raise one_of("topology", name, TOPOLOGIES, "topology")
+        if not self.topology.isprintable() or len(self.topology) > _MAX_TOPOLOGY:
+            allowed = f"a name and parameters of up to {_MAX_TOPOLOGY} printable characters"
+            raise InputError(f"topology: {shown(self.topology)}; allowed: {allowed}")
         object.__setattr__(self, "bandwidth_gbps", real("bandwidth_gbps", self.bandwidth_gbps, 1e-9, _MAX_GBPS))
         whole("latency_ns", self.latency_ns, 0, _MAX_LATENCY_NS)
+        if self.memory_gbps is not None:
+            object.__setattr__(self, "memory_gbps", real("memory_gbps", self.memory_gbps, 1e-9, _MAX_GBPS))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The network in the form of the TOML file."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -239,7 +257,7 @@ class Platform:
     def as_dict(self) -> dict[str, Any]:
         """The platform in plain values, in the form of the TOML file: for records of a run."""
         hosts = [group.as_dict() for group in self.hosts]
-        plain: dict[str, Any] = {"name": self.name, "hosts": hosts, "network": asdict(self.network)}
+        plain: dict[str, Any] = {"name": self.name, "hosts": hosts, "network": self.network.as_dict()}
         if self.licences:
             plain["licences"] = dict(self.licences)
         if self.partitions:

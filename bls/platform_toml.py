@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from traces.naming import split_parameters
+
 if TYPE_CHECKING:
     from bls.platform import Platform
 
 __all__ = ["platform_text"]
 
+# What a topology is.
+_DRAWN = {
+    "full": "every pair of hosts has a link of its own",
+    "shared": "every pair of hosts has a link that both directions share",
+    "star": "every host has a link to the middle, of half the latency",
+    "fat-tree": "of each level, lowest first: nodes below a switch, switches above a node, parallel links",
+    "dragonfly": "groups of chassis of routers of nodes; parallel links between groups, chassis, routers",
+}
+
 
 def platform_text(platform: Platform) -> str:
     """The text that ``bls.platform.parse_platform`` reads back to an equal platform."""
-    plain = platform.as_dict()
+    plain, network = platform.as_dict(), platform.network
     lines = [
         f"# {platform.n_hosts} host{'s' * (platform.n_hosts != 1)}, {platform.n_cores} cores.",
         f"name = {_value(platform.name)}             # of the cluster, as traces show it",
@@ -32,10 +43,12 @@ def platform_text(platform: Platform) -> str:
     lines += [
         "",
         "[network]",
-        f'topology = "{platform.network.topology}"            # every pair of hosts has a link of its own',
-        f"bandwidth_gbps = {platform.network.bandwidth_gbps!r}        # of a link, Gbit/s",
-        f"latency_ns = {platform.network.latency_ns}             # of a link",
+        f"topology = {_value(network.topology)}            # {_DRAWN[split_parameters(network.topology)[0]]}",
+        f"bandwidth_gbps = {network.bandwidth_gbps!r}        # of a link, Gbit/s",
+        f"latency_ns = {network.latency_ns}             # of a {'route' if network.topology == 'star' else 'link'}",
     ]
+    if network.memory_gbps is not None:
+        lines.append(f"memory_gbps = {network.memory_gbps!r}           # of transfers within a host, Gbit/s")
     if "licences" in plain:
         lines += ["", "[licences]                   # of the whole machine"]
         lines += [f"{name} = {amount}" for name, amount in plain["licences"].items()]

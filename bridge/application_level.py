@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from als.application import MAX_LATENCY_NS
+from als.network import network_model
 from bridge.application_map import ApplicationMap, load_application_map
 from traces.errors import one_of
 from traces.ranges import whole
 
-__all__ = ["ASSIGNMENTS", "ApplicationLevel"]
+__all__ = ["ASSIGNMENTS", "NO_NETWORK", "ApplicationLevel"]
+
+#: Data are at once where they are needed.
+NO_NETWORK = "none"
 
 #: Who calculates chunks: each core for itself, or a master one request after another.
 ASSIGNMENTS = ("distributed", "master")
@@ -32,6 +36,8 @@ class ApplicationLevel:
         Which program each job runs (``bridge.application_map``); None: all the same loop.
     speeds : tuple of str
         How core speeds change (``als.core_speeds``).
+    network : str
+        What data between the tasks of a graph take (``als.network``): ``none``, ``hockney``, ``cm02``, ``lv08``.
 
     Raises
     ------
@@ -44,12 +50,14 @@ class ApplicationLevel:
     assignment: str = "distributed"
     applications: str | Path | ApplicationMap | None = None
     speeds: tuple[str, ...] = ()
+    network: str = NO_NETWORK
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "latency_ns", whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS))
         if self.assignment not in ASSIGNMENTS:
             raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
         object.__setattr__(self, "speeds", tuple(self.speeds))
+        network_model(self.network)
         if isinstance(self.applications, str | Path):
             object.__setattr__(self, "applications", load_application_map(self.applications))
 
@@ -71,4 +79,5 @@ class ApplicationLevel:
             "assignment": self.assignment,
             "applications": None if self.map is None else self.map.source,
             "speeds": list(self.speeds),
+            "network": self.network,
         }

@@ -28,7 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from als.program import Loop, Program, program_of
+from als.program import Loop, Program
+from als.program_text import program_of
 from als.streams import APPLICATIONS, fill_round_keys, fill_words, uniform_from_word
 from bls.switches import printable_name
 from bls.workload import Workload

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from als import engine_state as s
+import numpy as np
+
 from als.application import Application
+from als.engine_state import ApplicationState
+from als.graph_application import Edges, GraphPart
+from als.graph_metrics import GRAPH_METRICS, copy_transfers, measure_graph
 from als.lengths.draw import length_cov
-from als.program import Loop, Program
+from als.network.state import NO_NETWORK
+from als.program import Graph, Loop, Program, Serial
 from als.program_table import Programs, drawn_program
+from als.schedulers import AnyScheduler, scheduler
 from als.tasks import drawn_lengths
-from als.techniques import AnyTechnique, technique
+from bridge.columns import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.messages import (
     ALL_CORES,
     RECORDS_PER_FRAME,
     Cancel,
     Change,
     Failed,
+    Measurement,
     Message,
     Outcome,
     Records,
     Resume,
     Start,
     Suspended,
-    pack_float64,
-    pack_int32,
-    pack_int64,
-    unpack_float64,
-    unpack_int64,
+    Transfers,
 )
+from bridge.network_fields import state_of
+from traces.compiled import Array
 from traces.errors import InputError, PluginError
 
 __all__ = ["ApplicationPeer"]
@@ -51,7 +57,7 @@ class ApplicationPeer:
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
-        self._techniques: dict[str, AnyTechnique] = {}
+        self._schedulers: dict[str, AnyScheduler] = {}
         self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
 
     def answers(self, order: Message) -> Iterator[Message]:
@@ -80,17 +86,27 @@ class ApplicationPeer:
         recipe = start.recipe
         assert recipe is not None  # the session holds the bridge to what our hello asks for
         speed = unpack_float64(start.core_speed_gflops)
+        edges, part_tasks = None, None
         if recipe.program:
             program, programs = self._program(recipe.program, recipe.variation)
-            lengths, part_tasks = drawn_program(
-                programs, 0, recipe.seed, recipe.job_number, len(speed), recipe.core_gflop
+            drawn = drawn_program(
+                programs,
+                0,
+                recipe.seed,
+                recipe.job_number,
+                len(speed),
+                recipe.core_gflop,
+                recipe.bytes_per_gflop,
             )
-            phases = [phase.found_technique() if isinstance(phase, Loop) else None for phase in program.phases]
+            lengths, part_tasks = drawn.lengths, drawn.part_tasks
+            phases = [_phase(phase) for phase in program.phases]
+            if program.has_graph:
+                edges = Edges(drawn.edge_first, drawn.source, drawn.target, drawn.bytes)
         else:
             lengths = drawn_lengths(
                 recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
             )
-            phases, part_tasks = [self._technique(start.technique)], None
+            phases = [self._scheduler(start.technique)]
         application = Application(
             lengths,
             speed,
@@ -103,14 +119,17 @@ class ApplicationPeer:
             part_tasks=part_tasks,
             seed=recipe.seed,
             job=recipe.job_number,
+            edges=edges,
+            core_host=None if start.core_host is None else unpack_int32(start.core_host),
+            network=NO_NETWORK if start.network is None else state_of(start.network),
         )
         job = self._jobs[start.job] = _Job(start, application)
         return job
 
-    def _technique(self, name: str) -> AnyTechnique:
-        known = self._techniques.get(name)
+    def _scheduler(self, name: str) -> AnyScheduler:
+        known = self._schedulers.get(name)
         if known is None:
-            known = self._techniques[name] = technique(name, where="technique")
+            known = self._schedulers[name] = scheduler(name, where="technique")
         return known
 
     def _program(self, text: str, variation: float) -> tuple[Program, Programs]:
@@ -134,7 +153,7 @@ class ApplicationPeer:
         if stopping:
             assert last is not None
             application.run_to_stop(last)
-        elif not application.advance(last) and not _only_messages(application):
+        elif not application.advance(last) and not application.only_messages:
             assert last is not None
             yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
             return
@@ -147,19 +166,16 @@ class ApplicationPeer:
         del self._jobs[start.job]
         if not self._jobs:
             job.application.forget_all()
-        n = len(state.lengths)
+        measured = _measured(job.application, start)
+        transfers = 0
         if start.records:
-            for first in range(0, n, RECORDS_PER_FRAME):
-                part = slice(first, first + RECORDS_PER_FRAME)
-                yield Records(
-                    job=start.job,
-                    first=first,
-                    start_ns=pack_int64(state.start_ns[part]),
-                    end_ns=pack_int64(state.end_ns[part]),
-                    core=pack_int32(state.core[part]),
-                    chunk=pack_int32(state.chunk[part]),
-                    length_gflop=pack_float64(state.lengths[part]),
-                )
+            yield from _records(start.job, state)
+            if start.network is not None and start.network.kind != "none":
+                columns = _transfers(state)
+                transfers = len(columns[0])
+                yield from _transfer_slices(start.job, columns)
+        n = len(state.lengths)
+        cov = float(length_cov(state.lengths, 0, n))
         yield Outcome(
             job=start.job,
             attempt=start.attempt,
@@ -168,29 +184,94 @@ class ApplicationPeer:
             tasks=n,
             ran=job.application.ran,
             chunks=job.application.chunks,
+            transfers=transfers,
             length_gflop=job.application.length_gflop,
-            length_cov=float(length_cov(state.lengths, 0, n)),
+            length_cov=None if math.isnan(cov) else cov,
             finish_ns=pack_int64(state.finish_ns),
             busy_ns=pack_int64(state.busy_ns),
             scheduling_ns=job.application.scheduling_ns,
             chosen=tuple(state.chosen.tolist()),
             ahead_chunks=job.application.ahead_chunks,
+            graph=measured,
         )
 
 
-def _only_messages(application: Application) -> bool:
-    """Whether its last task has ended before now, and only requests are under way, to which nothing is left to answer."""
-    state = application.state
-    counters, latency_ns = state.counters, state.latency_ns
-    serial = state.phases[counters[s.PART] % len(state.phases), s.KIND] == s.SERIAL  # which needs no messages
-    if serial or counters[s.LEFT] > 0 or counters[s.PART] < len(state.part_first) - 2:
-        return False
-    ask_ns, cores = (column[: counters[s.ASKING]] for column in (state.ask_ns, state.ask_core))
-    held = state.cores[s.HELD_SIZE, cores] > 0
-    return bool((ask_ns[held] - latency_ns[cores[held]] < application.now_ns).all())
+def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
+    """A phase as the engine takes it."""
+    if isinstance(phase, Serial):
+        return None
+    if isinstance(phase, Graph):
+        return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
+    return phase.found_technique()
 
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
     told = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *told]))
+
+
+def _records(job: int, state: ApplicationState) -> Iterator[Records]:
+    for first in range(0, len(state.lengths), RECORDS_PER_FRAME):
+        part = slice(first, first + RECORDS_PER_FRAME)
+        yield Records(
+            job=job,
+            first=first,
+            start_ns=pack_int64(state.start_ns[part]),
+            end_ns=pack_int64(state.end_ns[part]),
+            core=pack_int32(state.core[part]),
+            chunk=pack_int32(state.chunk[part]),
+            length_gflop=pack_float64(state.lengths[part]),
+        )
+
+
+def _transfers(state: ApplicationState) -> tuple[Array, Array, Array, Array, Array]:
+    """Source, target, bytes, sent and arrived of each transfer between two cores."""
+    room = len(state.graph.source)
+    columns = (
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+    )
+    size = copy_transfers(state, 0, *columns)
+    source, target, n_bytes, sent_ns, arrived_ns = (column[:size] for column in columns)
+    return source, target, n_bytes, sent_ns, arrived_ns
+
+
+def _transfer_slices(job: int, columns: tuple[Array, Array, Array, Array, Array]) -> Iterator[Transfers]:
+    for first in range(0, len(columns[0]), RECORDS_PER_FRAME):
+        source, target, n_bytes, sent_ns, arrived_ns = (column[first : first + RECORDS_PER_FRAME] for column in columns)
+        yield Transfers(
+            job=job,
+            first=first,
+            source=pack_int32(source),
+            target=pack_int32(target),
+            bytes=pack_float64(n_bytes),
+            sent_ns=pack_int64(sent_ns),
+            arrived_ns=pack_int64(arrived_ns),
+        )
+
+
+def _measured(application: Application, start: Start) -> Measurement | None:
+    """What is measured of a job that has a graph."""
+    if start.network is None:
+        return None
+    values = np.empty(len(GRAPH_METRICS))
+    speed = np.array(unpack_float64(start.core_speed_gflops))  # as it was at the start
+    measure_graph(values, application.state, start.start_ns, application.end_ns, speed, application.stopped)
+    critical, parallelism, slr, speedup, transfers, n_bytes, wait_ns = values.tolist()
+    return Measurement(
+        critical_path_ns=_number(critical),
+        parallelism=_number(parallelism),
+        slr=_number(slr),
+        speedup=_number(speedup),
+        transfers=int(transfers),
+        transfer_bytes=n_bytes,
+        transfer_wait_ns=int(wait_ns),
+    )
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

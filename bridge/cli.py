@@ -11,7 +11,8 @@ from typing import Any
 
 import typer
 
-from bridge.commands import app, say
+from bridge.commands import app
+from bridge.standard_error import say
 
 __all__ = ["main"]
 

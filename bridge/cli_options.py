@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "CORE_SPEED",
     "TECHNIQUES_HELP",
     "AllocatorOption",
     "ApplicationsOption",
@@ -15,6 +16,7 @@ __all__ = [
     "CancelledOption",
     "ChargeOption",
     "ConservativeOption",
+    "CoreSpeedOption",
     "CostOption",
     "DependenciesOption",
     "FailuresOption",
@@ -27,6 +29,7 @@ __all__ = [
     "MemoryOption",
     "OnFailureOption",
     "OutOption",
+    "NetworkOption",
     "OverheadOption",
     "OversizeOption",
     "PlatformOption",
@@ -43,8 +46,11 @@ __all__ = [
     "WorkloadArgument",
 ]
 
+#: Speed of a core of the default platform, GFLOP/s.
+CORE_SPEED = "46.875"
+
 #: What ``--als`` takes.
-TECHNIQUES_HELP = "static, ss, gss, fac, awf-c …; as fsc:h=1e-6,sigma=0.2; select:NAME,NAME; FILE.py:NAME"
+TECHNIQUES_HELP = "static, ss, gss, fac, awf-c, heft …; as fsc:h=1e-6,sigma=0.2; select:NAME,NAME; FILE.py:NAME"
 
 WorkloadArgument = Annotated[
     str,
@@ -83,6 +89,10 @@ AssignmentOption = Annotated[
 SpeedsOption = Annotated[
     list[str] | None,
     typer.Option(metavar="SPEC", help="Core speeds that change, as square:period=60s,low=0.5; may be repeated."),
+]
+NetworkOption = Annotated[
+    str,
+    typer.Option(metavar="MODEL", help="What data between a graph's tasks take: none, hockney, cm02, lv08."),
 ]
 TasksPerCoreOption = Annotated[int, typer.Option(metavar="K", help="Mean number of tasks a core of a job.")]
 AllocatorOption = Annotated[str, typer.Option(help="Choice of cores by name (first-fit …), or FILE.py:NAME.")]
@@ -136,3 +146,7 @@ CancelledOption = Annotated[
 OutOption = Annotated[str, typer.Option(metavar="DIR", help="Folder for the results; it must not exist.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the results in DIR.")]
 WorkersOption = Annotated[int | None, typer.Option(metavar="N", help="Processes at once; default: one a processor.")]
+
+CoreSpeedOption = Annotated[
+    str, typer.Option(metavar="GFLOPS", help="Speed of every core, GFLOP/s; or of each, as 2,1,1,1.")
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +10,13 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_bundles import bundled
 from bridge.cli_options import TECHNIQUES_HELP, ForceOption, OutOption, WorkersOption, WorkloadArgument
+from bridge.graph_commands import graph_command
 from bridge.loop_commands import loop_command
 from bridge.scenario_options import ScenarioOptions
+from bridge.standard_error import say, say_compiling
 from bridge.workload_commands import workload_app
 
-__all__ = ["app", "say"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="twolevel",
@@ -46,24 +47,12 @@ def _root(
     """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
 
 
-def say(text: str) -> None:
-    """Words for a person: to stderr, so that they do not mix with data."""
-    print(text, file=sys.stderr)
-
-
 def _say_jobs(jobs: Any) -> None:
     # Every line of the file is accounted for, and so that nobody overlooks it, said.
     from bls.workload import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
     say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
-
-
-def _say_compiling() -> None:
-    from traces.compiled import cache_directory, jit_enabled
-
-    if jit_enabled() and sys.stderr.isatty() and not cache_directory().exists():
-        say("compiling the kernels for this machine, once; this takes a while")
 
 
 def _table(pairs: list[tuple[str, str]]) -> str:
@@ -140,7 +129,7 @@ def run_command(
     if tasks and als == RECORDED:
         raise InputError("--tasks: with --als recorded there are no tasks")
     machine = shared.machine()
-    _say_compiling()
+    say_compiling()
     jobs, known_jobs = shared.jobs(workload, machine)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=known_jobs)
     jobs = scenario.workload
@@ -226,7 +215,7 @@ def grid_command(
     options = shared.options("fcfs", "static", 0.0, depths)
     grid = Grid(tuple(split_names(bls)), tuple(split_techniques(als)), variations, options, depths)
     machine = shared.machine()
-    _say_compiling()
+    say_compiling()
     jobs, known_jobs = shared.jobs(workload, machine)
     with fresh_directory(target, force) as folder, Progress(len(grid), "cells") as watch:
         rows = run_grid(
@@ -248,6 +237,12 @@ app.command(
     short_help="Simulate one loop, or print chunk sizes.",
     epilog="Example: twolevel loop --n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
 )(loop_command)
+
+app.command(
+    "graph",
+    short_help="Simulate one task graph.",
+    epilog="Example: twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
+)(graph_command)
 
 
 @app.command(

@@ -17,14 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from als.lengths.draw import length_cov
 from bridge.connection import Connection
 from bridge.launchers import Launcher
 from bridge.messages import (
-    LENGTHS_PER_FRAME,
     Failed,
     Hello,
-    Lengths,
     Message,
     Outcome,
     Promise,
@@ -32,11 +29,12 @@ from bridge.messages import (
     Records,
     Resume,
     Suspended,
-    pack_float64,
+    Transfers,
 )
 from bridge.reception import OVER, STRANGERS, Reception
 from bridge.roster import Order, Report, Roster, Worker, changed
 from bridge.session import ConnectionClosed, ConnectionState, LocalProtocolError, ProtocolError
+from bridge.told_tasks import check_told
 from traces.errors import InputError, PeerError
 
 __all__ = ["RETRIES", "Fleet", "Order", "Report"]
@@ -361,16 +359,14 @@ class Fleet:
         while worker.pouring and worker.name in self._workers and not connection.ended:
             order = worker.pouring[0]
             row = order.start.job
-            lengths, parts = order.lengths()
-            worker.lengths[row] = lengths
+            told = worker.told[row] = order.tell()
             try:
-                connection.say(changed(order.start, recipe=None, tasks=len(lengths), parts=parts))
+                connection.say(changed(order.start, recipe=None, tasks=len(told.lengths), parts=told.parts))
             except LocalProtocolError as error:  # it says so in a line, but of its row
                 raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
             self._hold_to(worker, order)
-            for first in range(0, len(lengths), LENGTHS_PER_FRAME):
-                part = pack_float64(lengths[first : first + LENGTHS_PER_FRAME])
-                connection.say(Lengths(job=row, first=first, length_gflop=part))
+            for message in told.messages(row):
+                connection.say(message)
                 await connection.drain()
                 if connection.ended or worker.name not in self._workers:
                     return
@@ -380,8 +376,11 @@ class Fleet:
     def _take(self, worker: Worker, message: Message) -> None:
         worker.since = self._now()
         if isinstance(message, Records):
-            self._check_lengths(worker, message)
+            check_told(worker.told.get(message.job), message)
             worker.records.setdefault(message.job, []).append(message)
+        elif isinstance(message, Transfers):
+            check_told(worker.told.get(message.job), message)
+            worker.transfers.setdefault(message.job, []).append(message)
         elif isinstance(message, Promise):
             self.promises[message.job] = message.not_before_ns
             self._arrived.set()
@@ -402,16 +401,6 @@ class Fleet:
         stop_ns = order.start.stop_ns
         worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
 
-    @staticmethod
-    def _check_lengths(worker: Worker, message: Records) -> None:
-        told = worker.lengths.get(message.job)
-        if told is None:
-            return
-        last = message.first + len(message.length_gflop) // 8
-        if pack_float64(told[message.first : last]) != message.length_gflop:
-            reason = f"job {message.job}: records of tasks with other lengths than it was told"
-            raise ProtocolError(reason, blame="application", job=message.job)
-
     def _finish(self, worker: Worker, outcome: Outcome) -> None:
         row = outcome.job
         self._roster.take(worker, row)
@@ -419,12 +408,12 @@ class Fleet:
         worker.served += 1
         self._expected -= 1
         self.promises.pop(row, None)
-        told = worker.lengths.pop(row, None)
-        total, cov = outcome.length_gflop, outcome.length_cov
+        told = worker.told.pop(row, None)
+        total, cov = outcome.length_gflop, np.nan if outcome.length_cov is None else outcome.length_cov
         if told is not None:
-            # One after the other, as the application engine adds them: another order would be another sum.
-            total, cov = float(np.cumsum(told)[-1]), float(length_cov(told, 0, len(told)))
-        self.reports[row] = Report(outcome, worker.records.pop(row, []), total, cov)
+            total, cov = told.total_gflop, told.cov
+        records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
+        self.reports[row] = Report(outcome, records, transfers, total, cov)
         self._arrived.set()
         if worker.served == self._jobs_per_worker:
             self._dismiss(worker)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.cli_options import TECHNIQUES_HELP, ForceOption
+from bridge.cli_options import CORE_SPEED, TECHNIQUES_HELP, CoreSpeedOption, ForceOption
+from bridge.standard_error import say, say_compiling
 
 if TYPE_CHECKING:
     from traces.compiled import Array
 
 __all__ = ["loop_command"]
-
-#: Speed of a core of the default platform, GFLOP/s.
-_CORE_SPEED = "46.875"
 
 _UNITS = ("gflop", "flop")
 
@@ -30,9 +27,7 @@ def loop_command(
     cores: Annotated[
         int | None, typer.Option(metavar="P", help="Cores; needed unless --core-speed lists their speeds.")
     ] = None,
-    core_speed: Annotated[
-        str, typer.Option(metavar="GFLOPS", help="Speed of every core, GFLOP/s; or of each, as 2,1,1,1.")
-    ] = _CORE_SPEED,
+    core_speed: CoreSpeedOption = CORE_SPEED,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder for the results; it must not exist. Not with --chunks.")
     ] = None,
@@ -76,10 +71,11 @@ def loop_command(
     from bridge.application_level import ASSIGNMENTS
     from bridge.loop_options import LoopOptions
     from bridge.loop_run import simulate_loop
+    from bridge.own_cores import given_speeds
     from bridge.results_directory import check_target, fresh_directory
     from traces.errors import InputError
 
-    speed = _speeds(core_speed, cores)
+    speed = given_speeds(core_speed, cores)
     drawing = {"--lengths": lengths, "--mean": mean, "--variation": variation}
     if chunks:
         given = {"LENGTHS.txt": lengths_file is not None, "--out": out is not None}
@@ -95,7 +91,7 @@ def loop_command(
     target = Path(out)
     check_target(target, force)
     options = LoopOptions(als, speed, overhead, latency, hosts, assignment, steps, tuple(speeds or ()), seed)
-    _say_compiling()
+    say_compiling()
     arguments = {
         "lengths_file": lengths_file,
         "unit": unit or "gflop",
@@ -112,45 +108,13 @@ def loop_command(
         result = simulate_loop(tasks, options)
         write_loop(result, folder, arguments, trace=trace)
     print(summary(result))
-    _say(f"results: {target}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _say_compiling() -> None:
-    from traces.compiled import cache_directory, jit_enabled
-
-    if jit_enabled() and sys.stderr.isatty() and not cache_directory().exists():
-        _say("compiling the kernels for this machine, once; this takes a while")
-
-
-def _speeds(text: str, cores: int | None) -> tuple[float, ...]:
-    """The speeds of all cores: one number is that of each."""
-    from bridge.loop_options import MAX_CORES
-    from traces.errors import InputError, shown
-    from traces.ranges import real, whole
-
-    try:
-        speeds = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"--core-speed: {shown(text)}; allowed: a number, or one for each core, as 2,1,1,1") from None
-    for speed in speeds:
-        real("--core-speed", speed, 1e-9, 1e12)
-    if cores is None:
-        if len(speeds) == 1:
-            raise InputError(f"--cores: missing; allowed: 1 to {MAX_CORES}")
-        return speeds
-    whole("--cores", cores, 1, MAX_CORES)
-    if len(speeds) not in (1, cores):
-        raise InputError(f"--core-speed: {len(speeds)} speeds; allowed: one, or one for each of the {cores} cores")
-    return speeds * cores if len(speeds) == 1 else speeds
+    say(f"results: {target}")
 
 
 def _print_chunks(als: str, n: int | None, cores: int, seed: int, unused: dict[str, bool]) -> None:
     from als.chunk_sequence import chunk_sequence
-    from als.techniques import Technique, technique
+    from als.schedulers import loop_technique
+    from als.techniques import Technique
     from traces.errors import InputError
 
     for name, is_given in unused.items():
@@ -158,7 +122,7 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int, unused: dict[s
             raise InputError(f"{name}: not with --chunks, which only prints: equal tasks, equal cores, no costs")
     if n is None:
         raise InputError("--n: missing; the number of tasks")
-    found = technique(als)
+    found = loop_technique(als)
     if not isinstance(found, Technique):
         raise InputError(f"--als: {als} chooses among techniques; allowed with --chunks: one technique")
     print(*chunk_sequence(found, n, cores, seed=seed))

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
-
 from als.application import MAX_LATENCY_NS
 from als.core_speeds import CoreSpeeds, core_speeds
-from als.techniques import AnyTechnique, technique
+from als.schedulers import loop_technique
+from als.techniques import AnyTechnique
 from bridge.application_level import ASSIGNMENTS
+from bridge.own_cores import check_speeds, first_core, latencies_ns
 from traces.compiled import Array
 from traces.errors import InputError, one_of
-from traces.ranges import real, whole
+from traces.ranges import whole
 from traces.time import MAX_NS
 
-__all__ = ["MAX_CORES", "MAX_STEPS", "MAX_TASKS", "LoopOptions"]
+__all__ = ["MAX_STEPS", "MAX_TASKS", "LoopOptions"]
 
-#: A loop has no more cores, time steps, and tasks of all steps, than this.
-MAX_CORES, MAX_STEPS, MAX_TASKS = 2**20, 10_000, 100_000_000
+#: A loop has no more time steps, and tasks of all steps, than this.
+MAX_STEPS, MAX_TASKS = 10_000, 100_000_000
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,7 @@ class LoopOptions:
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        whole("--cores", len(self.core_speed_gflops), 1, MAX_CORES)
-        for speed in self.core_speed_gflops:
-            real("--core-speed", speed, 1e-9, 1e12)
+        check_speeds(self.core_speed_gflops)
         whole("--overhead", self.overhead_ns, 0, MAX_NS)
         whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS)
         whole("--hosts", self.hosts, 1, len(self.core_speed_gflops))
@@ -73,7 +71,7 @@ class LoopOptions:
             raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
         whole("--steps", self.steps, 1, MAX_STEPS)
         whole("--seed", self.seed, 0, 2**64 - 1)
-        found = technique(self.als) if isinstance(self.als, str) else self.als
+        found = loop_technique(self.als) if isinstance(self.als, str) else self.als
         if found.only_cores not in (None, self.n_cores):
             raise InputError(
                 f"technique {found.name}: its weights are for {found.only_cores} cores, not {self.n_cores}"
@@ -89,15 +87,12 @@ class LoopOptions:
     @property
     def first_core(self) -> Array:
         """First core of each host, and P; int64 (hosts + 1,)."""
-        share, more = divmod(self.n_cores, self.hosts)
-        return np.concatenate([[0], np.cumsum([share + (h < more) for h in range(self.hosts)])]).astype(np.int64)
+        return first_core(self.n_cores, self.hosts)
 
     @property
     def latencies_ns(self) -> Array:
         """What a message between each core and the master takes, int64 (P,)."""
-        latency = np.full(self.n_cores, self.latency_ns, np.int64)
-        latency[: self.first_core[1]] = 0
-        return latency
+        return latencies_ns(self.n_cores, self.hosts, self.latency_ns)
 
     def names(self) -> dict[str, Any]:
         """The options as a record has them; equal speeds of cores as one number."""

@@ -9,24 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from als.application import Application
-from als.core_speeds import CoreSpeeds
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
 from als.metrics import LOOP_METRICS, finish_cov, finish_imbalance, loop_metrics, measure
 from bridge.loop_options import MAX_TASKS, LoopOptions
+from bridge.own_cores import advance_to_end
 from traces.compiled import Array, own
 from traces.errors import InputError
 from traces.ranges import whole
-from traces.time import MAX_NS
 
 if TYPE_CHECKING:
     from traces.figures.loop import LoopChunks
     from traces.ledger import Ledger
 
 __all__ = ["LoopResult", "drawn_tasks", "simulate_loop"]
-
-#: So many instants of changing speeds are looked at together.
-_INSTANTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -166,7 +162,7 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
         part_tasks=[n] * steps,
         seed=options.seed,
     )
-    returned = _run(application, speeds, base)
+    returned = advance_to_end(application, speeds, base)
     state = application.state
     columns = {
         "job_id": np.zeros(n * steps, np.int64),
@@ -203,29 +199,6 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
         application.chosen,
         application.ahead_chunks,
     )
-
-
-def _run(application: Application, speeds: CoreSpeeds, base: Array) -> list[tuple[int, int]]:
-    # Advance to the end; returns when cores came back, or arrived late, as (core, ns).
-    returned: list[tuple[int, int]] = []
-    cores, at = np.arange(len(base)), 0
-    now = base * speeds.factors(cores, 0)
-    while not speeds.steady and at < MAX_NS:
-        found = speeds.changes(cores, base, at, MAX_NS, _INSTANTS)
-        for at_ns, c, speed in found.changes:
-            if application.advance(at_ns):
-                return returned
-            if now[c] == 0.0:
-                returned.append((c, at_ns))
-            now[c] = speed
-            application.set_speed(speed, c)
-        if application.advance(found.complete_ns):
-            return returned
-        if not (found.changes or now.any()):
-            break  # all are lost, and though speeds are looked at for ever none comes back
-        at = found.complete_ns
-    application.advance()
-    return returned
 
 
 def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, float]]:

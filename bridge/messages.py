@@ -11,19 +11,55 @@ from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta, Struct
 
-from traces.compiled import Array
+from bridge.message_fields import (
+    ALL_CORES,
+    EDGES_PER_FRAME,
+    LENGTHS_PER_FRAME,
+    MAX_CHANGES,
+    MAX_CORES,
+    MAX_EDGES,
+    MAX_HOSTS,
+    MAX_PARTS,
+    MAX_TASKS,
+    RECORDS_PER_FRAME,
+    Change,
+    Changes,
+    CoreColumn,
+    Count,
+    Duration,
+    EdgeColumn4,
+    EdgeColumn8,
+    HostColumn,
+    Instant,
+    Key,
+    LengthColumn,
+    Measurement,
+    Name,
+    Network,
+    NotNegative,
+    Part,
+    Parts,
+    PositiveCount,
+    Reason,
+    Recipe,
+    RecordColumn4,
+    RecordColumn8,
+    TechniqueName,
+    Version,
+)
 from traces.errors import shown
-from traces.time import MAX_NS
 
 __all__ = [
     "ADDRESS_VARIABLE",
     "ALL_CORES",
+    "EDGES_PER_FRAME",
     "LENGTHS_PER_FRAME",
     "MAX_CHANGES",
     "MAX_CORES",
+    "MAX_EDGES",
+    "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_TASKS",
     "MESSAGES",
@@ -33,14 +69,17 @@ __all__ = [
     "WORKER_VARIABLE",
     "Cancel",
     "Change",
+    "Edges",
     "Failed",
     "FromApplication",
     "FromBridge",
     "Greeting",
     "Hello",
     "Lengths",
+    "Measurement",
     "Message",
     "MessageError",
+    "Network",
     "Outcome",
     "Part",
     "Promise",
@@ -52,59 +91,22 @@ __all__ = [
     "Role",
     "Start",
     "Suspended",
+    "Transfers",
     "Welcome",
     "decode",
     "decode_greeting",
     "encode",
     "name_of",
-    "pack_float64",
-    "pack_int32",
-    "pack_int64",
     "sender_of",
-    "unpack_float64",
-    "unpack_int32",
-    "unpack_int64",
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 3
+PROTOCOL_VERSION: Final = 4
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
 TOKEN_VARIABLE: Final = "TWOLEVEL_TOKEN"
 WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
-
-#: The ``core`` of a :class:`Change` that concerns every core of the job.
-ALL_CORES: Final = -1
-
-#: Most cores of one job, tasks of one job, changes in one message, parts of one job.
-MAX_CORES: Final = 2**20
-MAX_TASKS: Final = 2**31 - 1
-MAX_CHANGES: Final = 2**16
-MAX_PARTS: Final = 2**16
-
-#: Most task lengths in one ``lengths``, most tasks in one ``records``.
-LENGTHS_PER_FRAME: Final = 2**20
-RECORDS_PER_FRAME: Final = 2**18
-
-_MAX_FLOAT: Final = 1.7976931348623157e308  # so that infinity is refused; NaN fails every comparison
-
-Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Instant = Annotated[int, Meta(ge=0, le=MAX_NS)]
-Duration = Annotated[int, Meta(ge=0, le=MAX_NS)]
-Count = Annotated[int, Meta(ge=0, le=MAX_TASKS)]
-PositiveCount = Annotated[int, Meta(ge=1, le=MAX_TASKS)]
-Positive = Annotated[float, Meta(gt=0, le=_MAX_FLOAT)]
-NotNegative = Annotated[float, Meta(ge=0, le=_MAX_FLOAT)]
-Seed = Annotated[int, Meta(ge=0)]  # up to 2**64 - 1, which is all that MessagePack holds
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-TechniqueName = Annotated[str, Meta(min_length=1, max_length=1000)]  # it may be the path of a file
-ProgramText = Annotated[str, Meta(max_length=2**20)]
-Reason = Annotated[str, Meta(max_length=500)]
-CoreColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * MAX_CORES)]
-LengthColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * LENGTHS_PER_FRAME)]
-RecordColumn8 = Annotated[bytes, Meta(min_length=8, max_length=8 * RECORDS_PER_FRAME)]
-RecordColumn4 = Annotated[bytes, Meta(min_length=4, max_length=4 * RECORDS_PER_FRAME)]
 
 
 class Role(StrEnum):
@@ -114,46 +116,14 @@ class Role(StrEnum):
     APPLICATION = "application"
 
 
-class Map(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A map inside a message."""
-
-
 class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
     """Base of all messages: frozen, built from keywords. Field units and ranges are in ``PROTOCOL.md``."""
-
-
-class Change(Map, frozen=True, kw_only=True):
-    """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed; at 0 it is lost."""
-
-    at_ns: Instant
-    core: Annotated[int, Meta(ge=ALL_CORES, lt=MAX_CORES)]
-    speed_gflops: NotNegative
-
-
-class Recipe(Map, frozen=True, kw_only=True):
-    """What an application that draws the job's tasks by itself needs to know."""
-
-    seed: Seed
-    job_number: Key
-    n: PositiveCount
-    mean_gflop: Positive
-    variation: NotNegative
-    total_gflop: Positive
-    core_gflop: Positive
-    program: ProgramText
-
-
-class Part(Map, frozen=True, kw_only=True):
-    """A part of a job: a loop with its technique, or a serial part, which has none."""
-
-    tasks: PositiveCount
-    technique: TechniqueName | None
 
 
 class Hello(Message, frozen=True, kw_only=True):
     """Application: the first frame on a connection."""
 
-    version: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    version: Version
     token: Annotated[str, Meta(max_length=200)]
     worker: Annotated[str, Meta(max_length=200)]
     name: Name
@@ -188,6 +158,18 @@ class Records(Message, frozen=True, kw_only=True):
     length_gflop: RecordColumn8
 
 
+class Transfers(Message, frozen=True, kw_only=True):
+    """Application: a slice of the job's transfers between cores, from transfer ``first`` on."""
+
+    job: Key
+    first: Count
+    source: RecordColumn4
+    target: RecordColumn4
+    bytes: RecordColumn8
+    sent_ns: RecordColumn8
+    arrived_ns: RecordColumn8
+
+
 class Outcome(Message, frozen=True, kw_only=True):
     """Application: the job has ended."""
 
@@ -198,13 +180,15 @@ class Outcome(Message, frozen=True, kw_only=True):
     tasks: PositiveCount
     ran: Count
     chunks: Count
-    length_gflop: Positive
-    length_cov: NotNegative
+    transfers: Count
+    length_gflop: NotNegative
+    length_cov: NotNegative | None
     finish_ns: CoreColumn
     busy_ns: CoreColumn
     scheduling_ns: Key
     chosen: Annotated[tuple[Count, ...], Meta(max_length=1000)]
     ahead_chunks: Key
+    graph: Measurement | None
 
 
 class Failed(Message, frozen=True, kw_only=True):
@@ -218,7 +202,7 @@ class Failed(Message, frozen=True, kw_only=True):
 class Welcome(Message, frozen=True, kw_only=True):
     """Bridge: the hello was accepted."""
 
-    version: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    version: Version
     run: Name
 
 
@@ -237,15 +221,17 @@ class Start(Message, frozen=True, kw_only=True):
     start_ns: Instant
     core_speed_gflops: CoreColumn
     technique: TechniqueName
-    parts: Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)] | None
+    parts: Parts | None
     overhead_ns: Duration
     latency_ns: CoreColumn | None
     master: bool
+    core_host: HostColumn | None
+    network: Network | None
     records: bool
     recipe: Recipe | None
     tasks: PositiveCount | None
     until_ns: Instant | None
-    changes: Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
+    changes: Changes
     stop_ns: Instant | None
 
 
@@ -257,12 +243,22 @@ class Lengths(Message, frozen=True, kw_only=True):
     length_gflop: LengthColumn
 
 
+class Edges(Message, frozen=True, kw_only=True):
+    """Bridge: a slice of the edges of the job's graphs, from edge ``first`` on."""
+
+    job: Key
+    first: Count
+    source: EdgeColumn4
+    target: EdgeColumn4
+    bytes: EdgeColumn8
+
+
 class Resume(Message, frozen=True, kw_only=True):
     """Bridge: go on with a suspended job."""
 
     job: Key
     until_ns: Instant | None
-    changes: Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
+    changes: Changes
     stop_ns: Instant | None
 
 
@@ -283,8 +279,8 @@ class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
     token: str
 
 
-FromApplication = Hello | Promise | Suspended | Records | Outcome | Failed
-FromBridge = Welcome | Refused | Start | Lengths | Resume | Cancel | Quit
+FromApplication = Hello | Promise | Suspended | Records | Transfers | Outcome | Failed
+FromBridge = Welcome | Refused | Start | Lengths | Edges | Resume | Cancel | Quit
 
 #: Every message type, by its name on the wire and in the order of ``PROTOCOL.md``.
 MESSAGES: Final[dict[str, type[Message]]] = {
@@ -293,10 +289,12 @@ MESSAGES: Final[dict[str, type[Message]]] = {
     "refused": Refused,
     "start": Start,
     "lengths": Lengths,
+    "edges": Edges,
     "promise": Promise,
     "suspended": Suspended,
     "resume": Resume,
     "records": Records,
+    "transfers": Transfers,
     "outcome": Outcome,
     "failed": Failed,
     "cancel": Cancel,
@@ -370,33 +368,3 @@ def _decoded(decoder: msgspec.msgpack.Decoder[Any], payload: bytes | memoryview)
     except (ValueError, RecursionError) as error:  # text that is no UTF-8; arrays nested without end
         # Without the cause: its traceback would keep the buffer that the payload lies in.
         raise MessageError(f"not a message: {shown(str(error), 160)}") from None
-
-
-def pack_float64(values: Any) -> bytes:
-    """A column of float64 as it is sent, from anything that numpy can make an array of."""
-    return np.asarray(values, dtype="<f8").tobytes()
-
-
-def pack_int64(values: Any) -> bytes:
-    """A column of int64 as it is sent."""
-    return np.asarray(values, dtype="<i8").tobytes()
-
-
-def pack_int32(values: Any) -> bytes:
-    """A column of int32 as it is sent."""
-    return np.asarray(values, dtype="<i4").tobytes()
-
-
-def unpack_float64(column: bytes) -> Array:
-    """The float64 array, read-only, in a column whose length is a multiple of 8."""
-    return np.frombuffer(column, dtype="<f8")
-
-
-def unpack_int64(column: bytes) -> Array:
-    """The int64 array, read-only, in a column whose length is a multiple of 8."""
-    return np.frombuffer(column, dtype="<i8")
-
-
-def unpack_int32(column: bytes) -> Array:
-    """The int32 array, read-only, in a column whose length is a multiple of 4."""
-    return np.frombuffer(column, dtype="<i4")

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import Final
 
+from bridge.columns import pack_float64
 from bridge.connection import Connection
 from bridge.messages import (
     PROTOCOL_VERSION,
@@ -18,7 +19,6 @@ from bridge.messages import (
     Start,
     Suspended,
     Welcome,
-    pack_float64,
 )
 from bridge.session import Session
 from bridge.worker import serve
@@ -40,6 +40,8 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         overhead_ns=0,
         latency_ns=None,
         master=False,
+        core_host=None,
+        network=None,
         records=records,
         recipe=Recipe(
             seed=0,
@@ -49,6 +51,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
             variation=0.25 * job,
             total_gflop=8.0,
             core_gflop=2.0,
+            bytes_per_gflop=1.0,
             program="",
         ),
         tasks=None,

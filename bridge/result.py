@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from als.graph_metrics import GRAPH_METRICS, graph_distribution
 from als.lengths import takes_variation
 from als.metrics import LOOP_METRICS, application_metrics
 from bls.metrics import batch_metrics, schedule_metrics
@@ -81,12 +82,15 @@ class ApplicationNotes:
         Chunks that were simulated to choose.
     programs : (tuple of str, int64 (rows,)) or None
         The names of the applications of a map, and the place of each row's; None where there was no map.
+    graphs : float64 (rows, len(GRAPH_METRICS)) or None
+        ``als.graph_metrics.measure_graph`` of each row, NaN of one that has no graph; None where none can have one.
     """
 
     loops: Array
     chosen: tuple[tuple[str, ...], Array] | None
     ahead_chunks: Array
     programs: tuple[tuple[str, ...], Array] | None
+    graphs: Array | None = None
 
     @property
     def further_columns(self) -> dict[str, Any]:
@@ -95,6 +99,9 @@ class ApplicationNotes:
         for place, (name, _) in enumerate(LOOP_METRICS):
             if name not in ("cov", "imbalance", "rounds"):  # they stand there already, the last one as chunks
                 further[name] = self.loops[:, place]
+        if self.graphs is not None:
+            for place, (name, _) in enumerate(GRAPH_METRICS):
+                further[name] = self.graphs[:, place]
         if self.programs is not None:
             names, place_of = self.programs
             further["application"] = [names[place] for place in place_of]
@@ -177,6 +184,17 @@ class Result:
         return tables.tasks_frame(self.ledger)
 
     @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """One row a transfer between two cores (``traces.tables.TRANSFER_COLUMNS``).
+
+        Raises
+        ------
+        InputError
+            If task records were not kept, or there was no network.
+        """
+        return tables.transfers_frame(self.ledger)
+
+    @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics``, ``als.metrics``); times in ns, fractions as such."""
         jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
@@ -199,7 +217,10 @@ class Result:
             downtime=notes.downtime,
             fst_ns=notes.fair_start_ns,
         )
-        return MappingProxyType(batch | self._application_metrics(self.application_notes.loops.T))
+        found = batch | self._application_metrics(self.application_notes.loops.T)
+        if self.application_notes.graphs is not None:
+            found["graphs"] = graph_distribution(self.application_notes.graphs.T)
+        return MappingProxyType(found)
 
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
@@ -279,11 +300,15 @@ class Result:
         if level.map is not None:
             counts = level.map.counts(self.scenario.program)
             rows.append(("applications", f"{level.map.source}: {_counted(counts)}"))
-        if overhead_ns or level.latency_ns or level.master:
+        asks = self.scenario.programs is not None and self.scenario.programs.asks
+        if asks and (overhead_ns or level.latency_ns or level.master):
             costs = [f"overhead {overhead_ns} ns", f"latency {level.latency_ns} ns"]
             rows.append(("costs", ", ".join(costs + ["a master"] * level.master)))
         if level.speeds:
             rows.append(("core speeds", ", ".join(level.speeds)))
+        if self.scenario.sends:
+            network = self.scenario.platform.network
+            rows.append(("network", f"{level.network}, {network.topology}"))
         return rows
 
     def __repr__(self) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.connection import Connection
-from bridge.messages import Change, Hello, Outcome, Part, Records, Start
-from traces.compiled import Array
+from bridge.messages import Change, Hello, Outcome, Records, Start, Transfers
+from bridge.told_tasks import Told
 
 __all__ = ["Ahead", "Order", "Report", "Roster", "Worker", "changed"]
 
@@ -46,8 +46,8 @@ class Order:
         An instant before which a worker that conserves work cannot end it.
     job_number : int
         The workload's number, for messages.
-    lengths : callable
-        Draws the task lengths, for a worker that asks for them, and the parts that they make up.
+    tell : callable
+        Draws the tasks, for a worker that asks for their lengths.
     next_changes : callable
         What is ahead of the job from an instant on.
     """
@@ -55,7 +55,7 @@ class Order:
     start: Start
     bound_ns: int
     job_number: int
-    lengths: Callable[[], tuple[Array, tuple[Part, ...] | None]]
+    tell: Callable[[], Told]
     next_changes: Callable[[int], Ahead] = nothing_ahead
 
     def again(self) -> Order:
@@ -72,6 +72,8 @@ class Report:
     outcome : Outcome
     records : list of Records
         In task order; empty if they were not asked for.
+    transfers : list of Transfers
+        In the order of edges.
     length_gflop : float
         The sum of the task lengths, added in task order.
     length_cov : float
@@ -80,6 +82,7 @@ class Report:
 
     outcome: Outcome
     records: list[Records]
+    transfers: list[Transfers]
     length_gflop: float
     length_cov: float
 
@@ -98,12 +101,12 @@ class Worker:
         None until it has said hello.
     orders : dict
         The jobs it holds by row, in the order in which they were given.
-    lengths : dict
-        The task lengths that it was told, of jobs it holds.
-    records : dict
+    told : dict
+        What it was told of the tasks of jobs it holds.
+    records, transfers : dict
         What it has recorded of jobs it holds.
     pouring : list of Order
-        Those whose lengths are still to be told.
+        Those whose tasks are still to be told.
     served : int
         Jobs it has ended.
     ended : Event
@@ -119,8 +122,9 @@ class Worker:
     hello: Hello | None = None
     connection: Connection | None = None
     orders: dict[int, Order] = field(default_factory=dict)
-    lengths: dict[int, Array] = field(default_factory=dict)
+    told: dict[int, Told] = field(default_factory=dict)
     records: dict[int, list[Records]] = field(default_factory=dict)
+    transfers: dict[int, list[Transfers]] = field(default_factory=dict)
     pouring: list[Order] = field(default_factory=list)
     served: int = 0
     ended: asyncio.Event = field(default_factory=asyncio.Event)

@@ -14,7 +14,7 @@ from bridge.grid import Cell, Grid, batch_label
 from bridge.node_table import node_columns
 from bridge.result import Result
 from bridge.results_directory import write_record
-from traces.tables import write_frame, write_jobs, write_rows, write_tasks
+from traces.tables import write_frame, write_jobs, write_rows, write_tasks, write_transfers
 
 __all__ = ["write_grid", "write_run"]
 
@@ -38,6 +38,8 @@ def write_run(
     write_jobs(result.ledger, folder / "jobs.parquet", result.further_columns)
     if tasks:
         write_tasks(result.ledger, folder / "tasks.parquet")
+        if result.ledger.transfers is not None:
+            write_transfers(result.ledger, folder / "transfers.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.rules.keep_decisions:

@@ -11,10 +11,15 @@ import numpy as np
 
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.lengths import check_variation
+from als.network import BYTES_PER_GBIT, network_model, network_state
+from als.network.state import NO_NETWORK, NetworkState
+from als.planners import Planner
+from als.planners.mapped import Mapped
 from als.program import Program
 from als.program_table import Programs
+from als.schedulers import AnyScheduler, scheduler
 from als.tasks import TaskModel
-from als.techniques import AnyTechnique, Selection, Technique, technique
+from als.techniques import Selection, Technique
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.circumstances import Circumstances
 from bls.platform import Platform, load_platform
@@ -26,6 +31,7 @@ from bls.surroundings import Surroundings, surround, switch_limit
 from bls.view import Observer
 from bls.workload import Workload
 from bls.workloads import read_workload
+from bridge.application_level import NO_NETWORK as NO_NAME
 from bridge.application_level import ApplicationLevel
 from traces.compiled import Array
 from traces.errors import InputError, PluginError, shown
@@ -33,7 +39,7 @@ from traces.plugins import resolve
 from traces.ranges import real, whole
 from traces.time import NS_PER_S
 
-__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_of"]
+__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network", "platform_of"]
 
 T = TypeVar("T")
 
@@ -49,7 +55,7 @@ class Options:
     ----------
     bls : str or policy
         Batch policy: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an installed one (``bls.policies``).
-    als : str, Technique or Selection
+    als : str, Technique, Selection or Planner
         Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
         ``select:gss,fac`` (``als.techniques``), or ``recorded``.
     variation : float
@@ -73,7 +79,7 @@ class Options:
     """
 
     bls: str | AnyPolicy = "fcfs"
-    als: str | AnyTechnique = "static"
+    als: str | AnyScheduler = "static"
     variation: float = 0.0
     tasks_per_core: int = 1
     seed: int = 0
@@ -106,6 +112,7 @@ class Options:
             "--overhead": self.overhead_ns != 0,
             "--latency": level.latency_ns != 0,
             "--assignment": level.master,
+            "--network": level.network != NO_NAME,
         }
         return [name for name, there in given.items() if there]
 
@@ -155,6 +162,8 @@ class Scenario:
         The place of each job's program.
     speeds : CoreSpeeds
         How the speeds of the machine's cores change.
+    network : NetworkState
+        Between the machine's hosts.
     """
 
     workload: Workload
@@ -162,7 +171,7 @@ class Scenario:
     options: Options
     policy: AnyPolicy
     allocator: Allocator
-    technique: AnyTechnique | None
+    technique: AnyScheduler | None
     model: TaskModel
     requested: Mapping[int, str] | None = None
     circumstances: Circumstances = field(default_factory=Circumstances)
@@ -171,6 +180,17 @@ class Scenario:
     programs: Programs | None = None
     program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
+    network: NetworkState = NO_NETWORK
+
+    @property
+    def sends(self) -> bool:
+        """Whether there are transfers: a job may have a graph, and there is a network."""
+        return self.programs is not None and self.programs.has_graph and self.options.level.network != NO_NAME
+
+    @property
+    def bytes_per_gflop(self) -> float:
+        """How many bytes a link carries while the slowest core computes a GFLOP."""
+        return self.platform.network.bandwidth_gbps * BYTES_PER_GBIT / self.platform.slowest_gflops
 
     @classmethod
     def of(
@@ -192,7 +212,7 @@ class Scenario:
         InputError, PluginError
             If something is unknown or out of range.
         """
-        known: AnyTechnique | None = None
+        known: AnyScheduler | None = None
         level = options.level
         if options.als != RECORDED:
             known = _technique(options.als)
@@ -220,6 +240,9 @@ class Scenario:
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
             programs = Programs(applications, options.variation)
+            if level.network != NO_NAME and not programs.has_graph:
+                raise InputError(f"--network: {level.network}: no job has a task graph; allowed: {NO_NAME}")
+        network = platform_network(platform, level.network)
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
         return cls(
             workload,
@@ -236,15 +259,35 @@ class Scenario:
             programs,
             place,
             speeds,
+            network,
         )
 
 
-def _technique(given: object) -> AnyTechnique:
+def _technique(given: object) -> AnyScheduler:
     if isinstance(given, str):
-        return technique(given, also=(RECORDED,))
-    if isinstance(given, Technique | Selection):
+        return scheduler(given, also=(RECORDED,))
+    if isinstance(given, Technique | Selection | Planner | Mapped):
         return given
-    raise InputError(f"als: {shown(given)}; allowed: a name, a Technique or a Selection")
+    raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")
+
+
+def platform_network(platform: Platform, model: str) -> NetworkState:
+    """A platform's network as the application level takes it.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or the platform's hosts do not fit its topology.
+    """
+    network = platform.network
+    return network_state(
+        network_model(model),
+        network.topology,
+        hosts=platform.n_hosts,
+        bandwidth_gbps=network.bandwidth_gbps,
+        latency_ns=network.latency_ns,
+        memory_gbps=network.memory_gbps,
+    )
 
 
 def _observer(name: str) -> Observer:

@@ -23,6 +23,7 @@ from bridge.cli_options import (
     LengthsOption,
     MaxAttemptsOption,
     MemoryOption,
+    NetworkOption,
     OnFailureOption,
     OverheadOption,
     OversizeOption,
@@ -63,6 +64,7 @@ class ScenarioOptions:
     latency: LatencyOption = 0
     assignment: AssignmentOption = "distributed"
     speeds: SpeedsOption = None
+    network: NetworkOption = "none"
     slack: SlackOption = 2.0
     allocator: AllocatorOption = "first-fit"
     backfill: BackfillOption = "none"
@@ -108,7 +110,9 @@ class ScenarioOptions:
             self.allocator,
             rules,
             Surroundings(self.memory, self.requests, self.windows, self.failures, self.dependencies, self.switches),
-            ApplicationLevel(self.lengths, self.latency, self.assignment, self.applications, tuple(self.speeds or ())),
+            ApplicationLevel(
+                self.lengths, self.latency, self.assignment, self.applications, tuple(self.speeds or ()), self.network
+            ),
         )
 
     def _rules(self, backfill: tuple[str, ...], keep_decisions: bool) -> Rules:

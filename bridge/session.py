@@ -22,9 +22,10 @@ from bridge.framing import (
     FrameReader,
     frame,
 )
-from bridge.job_rules import RULES, BrokenRule, OpenJob
+from bridge.job_rules import RULES
 from bridge.messages import (
     PROTOCOL_VERSION,
+    Edges,
     Hello,
     Lengths,
     Message,
@@ -39,6 +40,7 @@ from bridge.messages import (
     name_of,
     sender_of,
 )
+from bridge.open_job import BrokenRule, OpenJob
 from traces.errors import PeerError
 
 __all__ = [
@@ -98,9 +100,11 @@ class JobState(StrEnum):
 
     ABSENT = "absent"
     LOADING = "loading"
+    LINKING = "linking"
     RUNNING = "running"
     SUSPENDED = "suspended"
     REPORTING = "reporting"
+    SENDING = "sending"
     CANCELLED = "cancelled"
 
 
@@ -110,11 +114,15 @@ class JobEvent(StrEnum):
     START = "start with a recipe"
     START_LENGTHS = "start with tasks"
     LENGTHS = "lengths, more to come"
+    LENGTHS_BEFORE_EDGES = "lengths, the last before edges"
     LAST_LENGTHS = "lengths, the last"
+    EDGES = "edges, more to come"
+    LAST_EDGES = "edges, the last"
     PROMISE = "promise"
     SUSPENDED = "suspended"
     RESUME = "resume"
     RECORDS = "records"
+    TRANSFERS = "transfers"
     OUTCOME = "outcome"
     FAILED = "failed"
     CANCEL = "cancel"
@@ -145,8 +153,12 @@ JOB_TABLE: Final[dict[tuple[JobState, JobEvent], JobState]] = {
     # The cancel crossed the job's last answer.
     (JobState.ABSENT, JobEvent.CANCEL): JobState.CANCELLED,
     (JobState.LOADING, JobEvent.LENGTHS): JobState.LOADING,
+    (JobState.LOADING, JobEvent.LENGTHS_BEFORE_EDGES): JobState.LINKING,
     (JobState.LOADING, JobEvent.LAST_LENGTHS): JobState.RUNNING,
     (JobState.LOADING, JobEvent.CANCEL): JobState.CANCELLED,
+    (JobState.LINKING, JobEvent.EDGES): JobState.LINKING,
+    (JobState.LINKING, JobEvent.LAST_EDGES): JobState.RUNNING,
+    (JobState.LINKING, JobEvent.CANCEL): JobState.CANCELLED,
     (JobState.RUNNING, JobEvent.PROMISE): JobState.RUNNING,
     (JobState.RUNNING, JobEvent.SUSPENDED): JobState.SUSPENDED,
     (JobState.RUNNING, JobEvent.RECORDS): JobState.REPORTING,
@@ -156,13 +168,19 @@ JOB_TABLE: Final[dict[tuple[JobState, JobEvent], JobState]] = {
     (JobState.SUSPENDED, JobEvent.RESUME): JobState.RUNNING,
     (JobState.SUSPENDED, JobEvent.CANCEL): JobState.CANCELLED,
     (JobState.REPORTING, JobEvent.RECORDS): JobState.REPORTING,
+    (JobState.REPORTING, JobEvent.TRANSFERS): JobState.SENDING,
     (JobState.REPORTING, JobEvent.OUTCOME): JobState.ABSENT,
     (JobState.REPORTING, JobEvent.FAILED): JobState.ABSENT,
     (JobState.REPORTING, JobEvent.CANCEL): JobState.CANCELLED,
+    (JobState.SENDING, JobEvent.TRANSFERS): JobState.SENDING,
+    (JobState.SENDING, JobEvent.OUTCOME): JobState.ABSENT,
+    (JobState.SENDING, JobEvent.FAILED): JobState.ABSENT,
+    (JobState.SENDING, JobEvent.CANCEL): JobState.CANCELLED,
     # Sent before the cancel was read; dropped.
     (JobState.CANCELLED, JobEvent.PROMISE): JobState.CANCELLED,
     (JobState.CANCELLED, JobEvent.SUSPENDED): JobState.CANCELLED,
     (JobState.CANCELLED, JobEvent.RECORDS): JobState.CANCELLED,
+    (JobState.CANCELLED, JobEvent.TRANSFERS): JobState.CANCELLED,
     (JobState.CANCELLED, JobEvent.OUTCOME): JobState.CANCELLED,
     (JobState.CANCELLED, JobEvent.FAILED): JobState.CANCELLED,
 }
@@ -173,8 +191,8 @@ CONNECTION_EVENTS: Final = {
     "welcome": ConnectionEvent.WELCOME,
     "refused": ConnectionEvent.REFUSED,
     "quit": ConnectionEvent.QUIT,
-    **dict.fromkeys(("start", "lengths", "resume", "cancel"), ConnectionEvent.ORDER),
-    **dict.fromkeys(("promise", "suspended", "records", "outcome", "failed"), ConnectionEvent.ANSWER),
+    **dict.fromkeys(("start", "lengths", "edges", "resume", "cancel"), ConnectionEvent.ORDER),
+    **dict.fromkeys(("promise", "suspended", "records", "transfers", "outcome", "failed"), ConnectionEvent.ANSWER),
 }
 
 
@@ -413,8 +431,12 @@ class Session:
             assert start.job == key
             assert start.start_ns <= job.now_ns <= job.promised_ns
             assert 0 <= job.lengths <= (start.tasks or 0)
-            assert (state is JobState.LOADING) == (start.recipe is None and job.lengths != start.tasks)
-            assert (state is JobState.REPORTING) == (job.records > 0)
+            loading = start.recipe is None and job.lengths != start.tasks
+            assert (state is JobState.LOADING) == loading
+            assert 0 <= job.edges <= job.told_edges
+            assert (state in (JobState.LOADING, JobState.LINKING)) == (job.edges != job.told_edges or loading)
+            assert (state in (JobState.REPORTING, JobState.SENDING)) == (job.records > 0)
+            assert (state is JobState.SENDING) == (job.transfers > 0)
 
     # How bytes become events
 
@@ -530,5 +552,10 @@ def _job_event(message: Message, job: OpenJob | None) -> JobEvent:
         return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
     if isinstance(message, Lengths):
         given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
-        return JobEvent.LAST_LENGTHS if job and given == job.start.tasks else JobEvent.LENGTHS
+        if not job or given != job.start.tasks:
+            return JobEvent.LENGTHS
+        return JobEvent.LENGTHS_BEFORE_EDGES if job.told_edges else JobEvent.LAST_LENGTHS
+    if isinstance(message, Edges):
+        given = len(message.source) // 4 + (job.edges if job else 0)
+        return JobEvent.LAST_EDGES if job and given == job.told_edges else JobEvent.EDGES
     return JobEvent(name_of(message))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from als.techniques import AnyTechnique
+from als.schedulers import AnyScheduler
 from bls import batch_state as b
 from bls import engine
 from bls.allocators import Allocator
@@ -26,18 +26,18 @@ from bls.workloads import read_workload
 from bridge.application_level import ApplicationLevel
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
-from bridge.memory import free_memory_bytes
 from bridge.messages import MAX_CORES
 from bridge.result import ApplicationNotes, BatchNotes, Result
 from bridge.scenario import Options, Scenario, load_workload, platform_of
 from traces.compiled import Array
 from traces.errors import InputError
 from traces.ledger import JobRecords, Ledger
+from traces.memory import free_memory_bytes
 
 __all__ = ["run", "simulate"]
 
-#: Memory of one task's record while it is made.
-_RECORD_BYTES = 36
+#: Memory of one task's record while it is made, and of one transfer's.
+_RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 
 
 def _unwatched(ended: int, now_ns: int) -> None:
@@ -48,11 +48,13 @@ def _check_memory(scenario: Scenario) -> None:
     # Better one line now than to be killed for want of memory after an hour.
     assert scenario.programs is not None
     tasks = scenario.programs.expected_tasks(scenario.program, scenario.workload.cores)
-    needed = tasks * _RECORD_BYTES
+    transfers = scenario.programs.expected_edges(scenario.program, scenario.workload.cores) if scenario.sends else 0
+    needed = tasks * _RECORD_BYTES + transfers * _TRANSFER_BYTES
     free = free_memory_bytes()
     if free is not None and needed > free:
+        records = f"{tasks} tasks" + f" and {transfers} transfers" * (transfers > 0)
         raise InputError(
-            f"the records of about {tasks} tasks need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
+            f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
             "run without them (--no-trace, and no --tasks)"
         )
 
@@ -87,7 +89,7 @@ def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applica
         eligible_ns=column(b.ELIGIBLE).copy(),
         held_cores=column(b.HELD_CORES).copy(),
     )
-    return Ledger(scenario.platform.machine(), jobs, applications.records)
+    return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers)
 
 
 def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:
@@ -99,6 +101,7 @@ def _application_notes(scenario: Scenario, origin: Array, applications: Applicat
         None if applications.chosen is None else (rules, applications.chosen),
         applications.ahead_chunks,
         None if known is None else (names, scenario.program[origin]),
+        applications.graphs,
     )
 
 
@@ -205,7 +208,7 @@ def simulate(
     platform: Platform | str | Path | None = None,
     *,
     bls: str | AnyPolicy = "fcfs",
-    als: str | AnyTechnique = "static",
+    als: str | AnyScheduler = "static",
     variation: float = 0.0,
     seed: int = 0,
     select: str = "all",

@@ -25,6 +25,7 @@ from bridge.messages import (
     Refused,
     Role,
     Start,
+    Transfers,
     Welcome,
 )
 from bridge.process_names import PROCESS_NAME, name_process
@@ -79,7 +80,7 @@ async def _answer(connection: Connection, peer: ApplicationPeer, order: Message)
         connection.flush()
     for answer in peer.answers(order):
         connection.say(answer)
-        if isinstance(answer, Records):
+        if isinstance(answer, Records | Transfers):
             await connection.drain()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_options import CancelledOption, OversizeOption, WorkloadArgument
+from bridge.standard_error import say
 
 __all__ = ["workload_app"]
 
@@ -28,14 +28,10 @@ _ReaderOption = Annotated[
 _NUMBERS = "as 3 5-9, or unknown"
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
 def _save(workload: Any, target: Path, force: bool) -> None:
     from bridge.workload_files import save
 
-    save(workload, target, force, _say)
+    save(workload, target, force, say)
     print(target)
 
 
@@ -76,7 +72,7 @@ def info_command(
     if plot is not None:
         from traces.figures.workload_overview import draw_overview
 
-        _say(f"figure: {draw_overview(described, Path(plot))}")
+        say(f"figure: {draw_overview(described, Path(plot))}")
     print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else str(described).rstrip("\n"))
 
 
@@ -223,7 +219,7 @@ def export_command(
     if form not in EXPORTS:
         raise one_of("form of export", form, EXPORTS, "--format")
     target = checked_output(output, force, form)
-    export_result(Path(results), form, target, force, _say, None if log is None else read(log, cancelled=True))
+    export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=True))
     print(target)
 
 
@@ -282,15 +278,15 @@ def generate_command(
             raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
         check_file(Path(requests), force, "--requests")
     source, made = generated(wanted, reader)
-    save(made, target, force, _say, made=True)
+    save(made, target, force, say, made=True)
     if requests is not None:
-        _say(f"requests: {write_requests(made, Path(requests), force)}")
-    _say(f"made with seed {seed}: {target}")
+        say(f"requests: {write_requests(made, Path(requests), force)}")
+    say(f"made with seed {seed}: {target}")
     if source is None:
         return
     print(likeness_text(source, made))
     if plot is not None:
-        _say(f"figure: {draw(source, made, Path(plot), (Path(like or '').name, target.name))}")
+        say(f"figure: {draw(source, made, Path(plot), (Path(like or '').name, target.name))}")
 
 
 @workload_app.command(
@@ -338,5 +334,5 @@ def fetch_command(
             bars[0](size, -1)
 
         brought = download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout, force=force, watch=watch)
-    _say(told(brought))
+    say(told(brought))
     print(brought.path)

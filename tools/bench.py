@@ -35,6 +35,7 @@ from bridge.doctor import versions
 from bridge.scenario import Options, Scenario, load_workload
 from bridge.simulation import run
 from tools.bench_batch import batch_engine, python_policy
+from tools.bench_graphs import graph_day, graph_engine, shared_links
 from tools.bench_loops import application_engine, python_technique, technique_study
 from tools.bench_rows import CURIE, ROOT, Row, command, log, row, timed
 from tools.bench_wide import which_cores
@@ -207,6 +208,9 @@ def main() -> None:
         "application": application_engine,
         "python-technique": python_technique,
         "techniques": technique_study,
+        "graphs": graph_engine,
+        "links": shared_links,
+        "graph-day": graph_day,
         "otf2": otf2_writer,
         "help": start_up,
         "grid": grid,

@@ -25,10 +25,13 @@ LIMITS = (
     ("MAX_FRAME", framing.MAX_FRAME, "bytes of a payload afterwards"),
     ("MAX_CORES", messages.MAX_CORES, "cores of one job"),
     ("MAX_TASKS", messages.MAX_TASKS, "tasks of one job"),
+    ("MAX_EDGES", messages.MAX_EDGES, "edges of one job"),
     ("MAX_CHANGES", messages.MAX_CHANGES, "changes in one message"),
     ("MAX_PARTS", messages.MAX_PARTS, "parts of one job"),
+    ("MAX_HOSTS", messages.MAX_HOSTS, "hosts of the machine"),
     ("LENGTHS_PER_FRAME", messages.LENGTHS_PER_FRAME, "tasks in one `lengths`"),
-    ("RECORDS_PER_FRAME", messages.RECORDS_PER_FRAME, "tasks in one `records`"),
+    ("EDGES_PER_FRAME", messages.EDGES_PER_FRAME, "edges in one `edges`"),
+    ("RECORDS_PER_FRAME", messages.RECORDS_PER_FRAME, "tasks in one `records`, transfers in one `transfers`"),
     ("MAX_NS", MAX_NS, "latest instant and longest duration, ns (146 years)"),
 )
 
@@ -82,7 +85,7 @@ def states() -> str:
         "",
         *_table(CONNECTION_TABLE),
         "",
-        f"**A job**, on a connection that is `READY`. Two messages are split by what they contain: {', '.join(split)}.",
+        f"**A job**, on a connection that is `READY`. Some messages are split by what they contain: {', '.join(split)}.",
         "",
         *_picture(JOB_TABLE, "ABSENT"),
         "",

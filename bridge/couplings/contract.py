@@ -17,7 +17,7 @@ from bls.simulator import BatchSimulator
 from bridge.scenario import Scenario
 from traces.compiled import Array
 from traces.errors import InputError, one_of, shown
-from traces.ledger import TaskRecords
+from traces.ledger import TaskRecords, TransferRecords
 from traces.ranges import real, whole
 
 __all__ = ["Applications", "Coupling", "Pace", "PeerOptions", "RunWatch", "Watch", "core_gflop", "nothing_done"]
@@ -133,6 +133,10 @@ class Applications:
         Chunks that were simulated to choose.
     records : TaskRecords or None
         None where task records were not kept, or there was no application level.
+    graphs : float64 (rows, len(GRAPH_METRICS)) or None
+        ``als.graph_metrics.measure_graph``, NaN of jobs that have no graph; None where none can have one.
+    transfers : TransferRecords or None
+        None where task records were not kept, or there was no network.
     cost : dict
         What the coupling cost, for run.json: numbers by name.
     """
@@ -146,6 +150,8 @@ class Applications:
     chosen: Array | None
     ahead_chunks: Array
     records: TaskRecords | None
+    graphs: Array | None = None
+    transfers: TransferRecords | None = None
     cost: dict[str, float | int] = field(default_factory=dict)
 
 

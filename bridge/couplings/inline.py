@@ -15,7 +15,7 @@ from bridge.couplings import inline_kernel as kernel
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch, core_gflop
 from bridge.scenario import Scenario
 from traces.compiled import Array
-from traces.ledger import TaskRecords
+from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["run_inline"]
 
@@ -38,10 +38,13 @@ def run_inline(
         programs,
         scenario.program,
         scenario.speeds.state,
+        scenario.network,
         keep_tasks=keep_tasks,
     )
     seed = np.uint64(scenario.model.seed)
-    costs = kernel.Costs(options.overhead_ns, options.level.latency_ns, int(options.level.master))
+    costs = kernel.Costs(
+        options.overhead_ns, options.level.latency_ns, int(options.level.master), scenario.bytes_per_gflop
+    )
     pace = Pace()
     while True:
         status = kernel.drive(
@@ -60,7 +63,7 @@ def run_inline(
         programs.rules.forget_all()  # applications run to their ends within drive()
         watch(simulator.ended, simulator.now_ns)
         if status == kernel.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
-            inline = kernel.with_room(inline)
+            inline = kernel.with_room(inline, programs)
         elif status in (kernel.LENGTHS_FULL, kernel.LENGTHS_FAULT):
             row = int(inline.cursor[kernel.FAULT_JOB])
             place = int(scenario.program[simulator.state.jobs[ORIGIN, row]])
@@ -68,6 +71,8 @@ def run_inline(
             raise programs.fault(drawing, place, inline.part_first, f"job {int(simulator.state.jobs[NUMBER, row])}: ")
         elif status == kernel.LEDGER_FULL:
             inline, lengths = _grown(inline, lengths)
+        elif status == kernel.TRANSFERS_FULL:
+            inline = kernel.with_transfers(inline)
         elif status == kernel.ROWS_SHORT:
             inline = kernel.with_rows(inline, simulator.state.jobs.shape[1])
         elif status == kernel.APPLICATION_FAULT:
@@ -87,6 +92,8 @@ def run_inline(
         inline.chosen if programs.rules.selects else None,
         inline.ahead_chunks,
         _records(inline, lengths) if keep_tasks else None,
+        graphs=inline.graph_values if programs.has_graph else None,
+        transfers=_transfers(inline) if keep_tasks and scenario.sends else None,
     )
 
 
@@ -121,3 +128,13 @@ def _records(inline: kernel.InlineState, lengths: Array) -> TaskRecords:
         for source, target in zip(columns, ordered, strict=True):
             kernel.reorder(source, target, inline.first, first)
     return TaskRecords(first, *ordered)
+
+
+def _transfers(inline: kernel.InlineState) -> TransferRecords:
+    rows = inline.n_transfers
+    first = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(rows, out=first[1:])
+    ordered = [np.empty(int(first[-1]), column.dtype) for column in inline.transfers]
+    for source, target in zip(inline.transfers, ordered, strict=True):
+        kernel.reorder(source, target, inline.transfer_first, first)
+    return TransferRecords(first, *ordered)

@@ -14,12 +14,18 @@ import numpy as np
 
 from als import engine as application
 from als import engine_state as app
+from als import graph_state as graphs
 from als import varying
 from als.core_speeds.state import SpeedState, factor
+from als.graph_metrics import GRAPH_METRICS, copy_transfers, measure_graph
+from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.metrics import LOOP_METRICS, measure
-from als.program_table import Programs, ProgramTable, draw_program
+from als.network.routes import longest_route
+from als.network.state import KIND as NETWORK_KIND
+from als.network.state import NONE, NetworkState
+from als.program_table import EdgeRoom, Programs, ProgramTable, draw_program, new_edge_room
 from bls import batch_state as columns
 from bls import engine as batch
 from bls.batch_state import BatchState
@@ -30,14 +36,17 @@ __all__ = [
     "LEDGER_FULL",
     "LENGTHS_FULL",
     "ROWS_SHORT",
+    "TRANSFERS_FULL",
     "LENGTHS_FAULT",
     "Costs",
     "InlineState",
+    "TransferColumns",
     "drive",
     "new_inline_state",
     "reorder",
     "with_room",
     "with_rows",
+    "with_transfers",
 ]
 
 # What drive() returns beside the batch engine's own words: those below 0.
@@ -46,11 +55,13 @@ LEDGER_FULL = -2  # the task records must grow
 APPLICATION_FAULT = -3  # see InlineState.cursor
 ROWS_SHORT = -4  # there are more attempts than rows
 LENGTHS_FAULT = -5  # a job's tasks cannot be drawn; see InlineState.cursor
+TRANSFERS_FULL = -6  # the records of transfers must grow
 
 # Entries of InlineState.cursor.
 LEDGER_USED = 0
 FAULT_JOB = 1
 FAULT_STATUS = 2
+TRANSFERS_USED = 3
 
 _batch_advance = batch.advance
 _batch_outcome = batch.outcome
@@ -60,8 +71,10 @@ _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, col
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
 _run_until_stop, _begin = application.run_until_stop, application.begin
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
-_ApplicationState = application.ApplicationState
+_ApplicationState, _GraphState = application.ApplicationState, graphs.GraphState
+_HOST = graphs.HOST
 _FINISHED, _STOPPED = application.FINISHED, application.STOPPED
+_PHASE_KIND, _GRAPH = app.KIND, app.GRAPH
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
 _whole_memo, _run_varying = app.whole_memo, varying.run_varying
 _NAMES = [name for name, _ in LOOP_METRICS]
@@ -69,11 +82,24 @@ _COV, _IMBALANCE = _NAMES.index("cov"), _NAMES.index("imbalance")
 
 
 class Costs(NamedTuple):
-    """What chunks cost: overhead and latency between hosts in ns, and whether a master pays the overhead (1 or 0)."""
+    """What chunks cost: overhead and latency between hosts in ns, and whether a master pays the overhead (1 or 0); and how
+    many bytes a network between two hosts carries while a core computes a GFLOP."""
 
     overhead_ns: int
     latency_ns: int
     master: int
+    bytes_per_gflop: float
+
+
+class TransferColumns(NamedTuple):
+    """The columns of ``traces.ledger.TransferRecords``, of the jobs in the order in which they started; of size 0 if none
+    are kept."""
+
+    source: Array
+    target: Array
+    bytes: Array
+    sent_ns: Array
+    arrived_ns: Array
 
 
 class InlineState(NamedTuple):
@@ -81,8 +107,8 @@ class InlineState(NamedTuple):
 
     Attributes
     ----------
-    cursor : int64 (3,)
-        Rows of the ledger in use; job and status of an application fault.
+    cursor : int64 (4,)
+        Rows of the ledger in use; job and status of an application fault; rows of transfers in use.
     core_speed : float64 (M,)
         GFLOP/s of each core of the machine at factor 1.
     core_host : int64 (M,)
@@ -98,6 +124,7 @@ class InlineState(NamedTuple):
         Work space for drawing, as the next two.
     draw_memo : float64
     part_first : int64
+    edges : EdgeRoom
     base_gflops : float64, next_ns : int64
         Work space of a job's cores.
     application
@@ -112,6 +139,11 @@ class InlineState(NamedTuple):
     ahead_chunks : int64 (rows,)
     first : int64 (rows,)
         The job's first row in the task records (rows are in the order in which jobs started), -1 if none.
+    graph_values : float64 (rows, len(GRAPH_METRICS)) or (0, …)
+        ``als.graph_metrics.measure_graph`` of jobs that have a graph; no rows where no job can have one.
+    transfers : TransferColumns
+    n_transfers, transfer_first : int64 (rows,)
+        As ``n_rows`` and ``first``.
     """
 
     cursor: Array
@@ -125,6 +157,7 @@ class InlineState(NamedTuple):
     stream: Array
     draw_memo: Array
     part_first: Array
+    edges: EdgeRoom
     base_gflops: Array
     next_ns: Array
     application: application.ApplicationState
@@ -136,6 +169,10 @@ class InlineState(NamedTuple):
     chosen: Array
     ahead_chunks: Array
     first: Array
+    graph_values: Array
+    transfers: TransferColumns
+    n_transfers: Array
+    transfer_first: Array
 
 
 @compiled(inner=True)
@@ -158,6 +195,8 @@ def _run_application(
         inline.draw_memo,
         n_cores,
         inline.core_gflop[origin],
+        inline.edges,
+        costs.bytes_per_gflop,
     )
     if n == NO_ROOM:
         inline.cursor[FAULT_JOB] = job
@@ -169,10 +208,17 @@ def _run_application(
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return LEDGER_FULL
+    phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
+    parts = phases.shape[0] * table.programs[place, 2]
+    sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.edges.first[parts] > 0
+    if sends and inline.cursor[TRANSFERS_USED] + inline.edges.first[parts] > inline.transfers.source.size:
+        return TRANSFERS_FULL
     start_ns = jobs[_START, job]
     steady = inline.speeds.component.size == 0
     # Of the cores that it holds the job computes on the first ones, as many as it asked for.
-    c = 0
+    c, hosts = 0, 0
+    graph = work.graph
+    has_graph = graph.numbers.size > 0
     for k in range(jobs[_HELD_FIRST, job], jobs[_HELD_FIRST, job] + jobs[_HELD_COUNT, job]):
         for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
             gflops = inline.core_speed[number]
@@ -182,9 +228,14 @@ def _run_application(
             # The master is on the job's first host.
             near = inline.core_host[number] == inline.core_host[work.core_number[0]]
             work.latency_ns[c] = 0 if near else costs.latency_ns
+            if has_graph:
+                # A job holds its cores in order, and so its hosts.
+                host = inline.core_host[number]
+                if hosts == 0 or graph.host_number[hosts - 1] != host:
+                    graph.host_number[hosts] = host
+                    hosts += 1
+                graph.cores[_HOST, c] = hosts - 1
             c += 1
-    phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
-    parts = phases.shape[0] * table.programs[place, 2]
     app = _ApplicationState(
         work.counters,
         work.lengths[:n],
@@ -211,6 +262,32 @@ def _run_application(
         work.end_ns[row:stop],
         work.core[row:stop],
         work.chunk[row:stop],
+        _GraphState(
+            graph.numbers,
+            inline.edges.first[: parts + 1],
+            inline.edges.source,
+            inline.edges.target,
+            inline.edges.bytes,
+            graph.given,
+            graph.host_number[:hosts],
+            graph.tasks,
+            graph.cores,
+            graph.pools,
+            graph.waiting,
+            graph.listed,
+            graph.idle,
+            graph.out_first,
+            graph.in_first,
+            graph.in_edge,
+            graph.sent_ns,
+            graph.arrived_ns,
+            graph.ranks,
+            graph.amounts,
+            graph.plan_numbers,
+            graph.plan_places,
+            graph.flows,
+            graph.net,
+        ),
     )
     _begin(app, start_ns, costs.overhead_ns, costs.master != 0)
     if steady:
@@ -243,8 +320,25 @@ def _run_application(
         work.counters[_CHUNKS],
     )
     inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
+    if has_graph and _any_graph(phases):
+        measure_graph(inline.graph_values[job], app, start_ns, _end_ns(app), app.speed, status == _STOPPED)
+    if sends:
+        at, columns = inline.cursor[TRANSFERS_USED], inline.transfers
+        stop = copy_transfers(
+            app, at, columns.source, columns.target, columns.bytes, columns.sent_ns, columns.arrived_ns
+        )
+        inline.cursor[TRANSFERS_USED] = stop
+        inline.transfer_first[job], inline.n_transfers[job] = at, stop - at
     _batch_outcome(state, job, _end_ns(app), status == _STOPPED)
     return 0
+
+
+@compiled(inner=True)
+def _any_graph(phases: Array) -> bool:
+    found = False
+    for phase in range(phases.shape[0]):
+        found = found or phases[phase, _PHASE_KIND] == _GRAPH
+    return bool(found)
 
 
 @compiled(borrows=True)
@@ -296,13 +390,14 @@ def new_inline_state(
     programs: Programs,
     program: Array,
     speeds: SpeedState,
+    network: NetworkState,
     *,
     keep_tasks: bool,
 ) -> tuple[InlineState, Array]:
     """The inline state for these jobs, and the array of the records' task lengths."""
     n = len(cores)
     widest = int(cores.max()) if n else 1
-    room = programs.room(program, cores)
+    room, edges = programs.room(program, cores)
     expected = programs.expected_tasks(program, cores)
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
@@ -317,6 +412,7 @@ def new_inline_state(
         memo=programs.memo(program, cores),
         keep_tasks=False,
         selects=programs.rules.selects,
+        graph=_graph_room(programs, room, edges, widest, network) if programs.has_graph else graphs.NO_GRAPH,
     )
     work = work._replace(
         start_ns=np.empty(rows, np.int64),
@@ -324,9 +420,10 @@ def new_inline_state(
         core=np.empty(rows, np.int32),
         chunk=np.empty(rows, np.int32),
     )
+    sends = keep_tasks and edges > 0 and network.numbers[NETWORK_KIND] != NONE
     rules = len(programs.rules.names) if programs.rules.selects else 0
     state = InlineState(
-        cursor=np.zeros(3, np.int64),
+        cursor=np.zeros(4, np.int64),
         core_speed=own(core_speed, np.float64),
         core_host=np.array(core_host, np.int64),
         job_id=own(job_id, np.int64),
@@ -337,6 +434,7 @@ def new_inline_state(
         stream=np.empty(3, np.int64),
         draw_memo=np.zeros(programs.draw_memo),
         part_first=np.zeros(programs.most_parts + 1, np.int64),
+        edges=new_edge_room(edges, programs.most_parts),
         base_gflops=np.zeros(widest),
         next_ns=np.zeros(widest, np.int64),
         application=work,
@@ -348,17 +446,64 @@ def new_inline_state(
         chosen=np.zeros((n, rules), np.int64),
         ahead_chunks=np.zeros(n, np.int64),
         first=np.full(n, -1, np.int64),
+        graph_values=np.full((n if programs.has_graph else 0, len(GRAPH_METRICS)), np.nan),
+        transfers=_transfer_room(2 * edges if sends else 0),
+        n_transfers=np.zeros(n, np.int64),
+        transfer_first=np.full(n, -1, np.int64),
     )
     return state, np.empty(rows, np.float64)
 
 
-def with_room(inline: InlineState) -> InlineState:
-    """The same with room for twice as many tasks of one job, up to ``MAX_TASKS_PER_JOB``."""
+def _graph_room(
+    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState
+) -> graphs.GraphState:
+    # The work space of one job's graphs, as large as any job needs.
+    none = np.zeros(0, np.int64)
+    space = np.zeros(widest, np.int64)
+    made = graphs.new_graph_state(
+        none,
+        np.empty(n_edges, np.int64),
+        none,
+        np.zeros(0),
+        space,
+        np.zeros(widest, np.int64),
+        network,
+        n_tasks=n_tasks,
+        longest_route=int(longest_route(network)),
+        plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
+    )
+    return made._replace(source=none)
+
+
+def _transfer_room(rows: int) -> TransferColumns:
+    return TransferColumns(
+        np.empty(rows, np.int32),
+        np.empty(rows, np.int32),
+        np.empty(rows),
+        np.empty(rows, np.int64),
+        np.empty(rows, np.int64),
+    )
+
+
+def with_room(inline: InlineState, programs: Programs) -> InlineState:
+    """The same with room for twice as many tasks and edges of one job, up to ``MAX_TASKS_PER_JOB``."""
     work = inline.application
     more = min(2 * len(work.lengths), MAX_TASKS_PER_JOB)
     ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead
     grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
-    return inline._replace(application=grown)
+    if not programs.has_graph:
+        return inline._replace(application=grown)
+    edges = min(2 * len(inline.edges.source) + 16, MAX_EDGES_PER_JOB)
+    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net)
+    room = new_edge_room(edges, programs.most_parts)
+    return inline._replace(application=grown._replace(graph=graph), edges=room)
+
+
+def with_transfers(inline: InlineState) -> InlineState:
+    """The same with room for half as many transfers again, and for those of one more job."""
+    more = len(inline.transfers.source) // 2 + len(inline.edges.source)
+    grown = (np.concatenate([column, np.empty(more, column.dtype)]) for column in inline.transfers)
+    return inline._replace(transfers=TransferColumns(*grown))
 
 
 def with_rows(inline: InlineState, rows: int) -> InlineState:
@@ -379,6 +524,11 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         chosen=sized(inline.chosen, 0),
         ahead_chunks=sized(inline.ahead_chunks, 0),
         first=sized(inline.first, -1),
+        graph_values=sized(inline.graph_values, np.nan)
+        if inline.application.graph.numbers.size
+        else inline.graph_values,
+        n_transfers=sized(inline.n_transfers, 0),
+        transfer_first=sized(inline.transfer_first, -1),
     )
 
 

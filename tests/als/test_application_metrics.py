@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, section, table
 
+from als.graph_metrics import GRAPH_METRICS
 from als.metrics import LOOP_METRICS, application_metrics, finish_cov, finish_imbalance, loop_metrics, measure
 
 NAMES = [name for name, _ in LOOP_METRICS]
@@ -167,6 +168,13 @@ def test_the_page_defines_every_metric() -> None:
     text = section(ROOT / "docs" / "metrics.md", "The application level")
     rows = table(text[text.index("| what |") :])
     assert [(row[1].strip("`"), row[2].replace("fraction", "1")) for row in rows] == list(LOOP_METRICS)
+
+
+def test_the_page_defines_every_metric_of_graphs() -> None:
+    text = section(ROOT / "docs" / "metrics.md", "The application level")
+    text = text[text.index("### Graphs") :]
+    rows = table(text[text.index("| what |") :])
+    assert [(row[1].strip("`"), row[2].replace("ratio", "1")) for row in rows] == list(GRAPH_METRICS)
 
 
 def test_the_distribution_over_jobs() -> None:

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from als.program import MAX_PHASES, Loop, Program, Serial, program_of
+from als.program import MAX_PHASES, Graph, Loop, Program, Serial
 from als.program_table import Programs
+from als.program_text import program_of
 from als.tasks import MAX_TASKS_PER_JOB
 from als.techniques import TECHNIQUES, Technique, technique_kernel
 from traces.errors import InputError, PluginError
@@ -48,9 +49,17 @@ loops = st.builds(
     shares,
     counts,
 )
+graphs = st.builds(
+    lambda technique, graph, order, share, count: Graph(technique, graph, order, share=share, **count),
+    st.sampled_from(["", "gss", "static"]),
+    st.sampled_from(["layered", "layered:ccr=0.5", "stencil:ccr=2", "chain"]),
+    st.sampled_from(["index", "rank"]),
+    shares,
+    counts,
+)
 programs = st.builds(
     Program,
-    st.lists(st.one_of(st.builds(Serial, shares), loops), min_size=1, max_size=5).map(tuple),
+    st.lists(st.one_of(st.builds(Serial, shares), loops, graphs), min_size=1, max_size=5).map(tuple),
     st.integers(1, 1000),
     st.booleans(),
     st.text(st.characters(categories=["L", "N", "P"]), max_size=20),
@@ -105,17 +114,118 @@ def test_what_a_loop_leaves_out_is_the_runs(program: Program, run: Loop) -> None
             assert after == before
             continue
         assert after.technique == (before.technique or run.technique)
-        assert after.lengths == (before.lengths or run.lengths)
         number = before.tasks, before.tasks_per_core
-        assert (
-            (after.tasks, after.tasks_per_core) == (run.tasks, run.tasks_per_core) if number == (None, None) else number
-        )
+        if isinstance(before, Graph):
+            assert isinstance(after, Graph)
+            assert (after.graph, after.order) == (before.graph, before.order)
+            # A run's number of tasks is that of a loop; how many there are a core is said of all that is parallel.
+            left_out = None, run.tasks_per_core
+        else:
+            assert isinstance(after, Loop)
+            assert after.lengths == (before.lengths or run.lengths)
+            left_out = run.tasks, run.tasks_per_core
+        assert (after.tasks, after.tasks_per_core) == (left_out if number == (None, None) else number)
 
 
 def test_the_number_of_tasks() -> None:
     assert [Loop("ss", **count).n_tasks(6) for count in ({}, {"tasks_per_core": 4}, {"tasks": 7})] == [6, 24, 7]
     phases = (Serial(0.5), Loop("ss", tasks_per_core=4), Loop("ss", tasks=7))
     assert Program(phases, steps=10).n_tasks(6) == 10 * (1 + 24 + 7)
+
+
+def test_a_graph_in_a_table() -> None:
+    table = {"graph": "layered:ccr=0.5", "als": "heft", "tasks_per_core": 4, "steps": 5, "redraw": True, "name": "dag"}
+    assert program_of(table, "x") == Program((Graph("heft", "layered:ccr=0.5", tasks_per_core=4),), 5, True, "dag")
+    ranked = {"kind": "graph", "graph": "layered:ccr=0.5", "order": "rank", "als": "ss", "tasks": 9, "share": 3}
+    found = program_of({"phases": [{"kind": "serial", "share": 1}, ranked, {"kind": "loop"}]}, "x")
+    graph = Graph("ss", "layered:ccr=0.5", "rank", tasks=9, share=3.0)
+    assert found.phases == (Serial(1.0), graph, Loop())
+    assert found.shares == (0.2, 0.6, 0.2)
+    assert (found.loops, found.parallel) == ((Loop(),), (graph, Loop()))
+    assert found.has_graph
+
+
+def test_a_planned_loop_is_a_graph_without_edges() -> None:
+    assert Program.plain("heft").has_graph
+    assert Program((Serial(1.0), Loop(), Graph(graph="chain"))).has_graph
+    assert not Program((Serial(1.0), Loop(), Loop("ss"))).has_graph
+
+
+def test_the_tasks_of_a_graph_are_its_own_or_about_as_many_as_are_asked_for() -> None:
+    """Cholesky of 3 tiles: 3 factorizations, 3 + 3 updates of panels and diagonals, 1 of the rest; 12 edges."""
+    tiles = Graph("ss", "cholesky:tiles=3", tasks_per_core=8)
+    assert (tiles.room(4), tiles.n_tasks(4), tiles.wanted_tasks(4)) == ((10, 12), 10, 32)
+    assert [Graph("ss", "chain", **count).room(4) for count in ({}, {"tasks": 7}, {"tasks_per_core": 3})] == [
+        (4, 3),
+        (7, 6),
+        (12, 11),
+    ]
+    program = Program((Serial(1.0), tiles, Loop("ss", tasks=5)), steps=10)
+    assert program.n_tasks(4) == 10 * (1 + 10 + 5)
+    programs = Programs((program, Program.plain("ss", "equal", 100)), 0.0)
+    assert programs.room(np.array([0, 1]), np.array([4, 1])) == (10 * (1 + 10 + 5), 10 * 12)
+    assert programs.room(np.array([0, 1]), np.array([4, 4])) == (400, 10 * 12)
+    assert programs.expected_tasks(np.array([0, 1, 0]), np.array([4, 2, 8])) == 2 * 160 + 200
+
+
+def test_jobs_with_too_large_a_graph() -> None:
+    cores, job_id = np.array([1, 1000]), np.array([11, 12])
+    one = Program((Graph("ss", "chain", tasks_per_core=100_001),))
+    one.check(cores[:1], job_id[:1], "x")
+    many = r"^x: job 12 of 1000 cores: graph chain: 100001000 tasks in one job; allowed: 1 to 100000000"
+    with pytest.raises(InputError, match=many):
+        one.check(cores, job_id, "x")
+    steps = Program((Graph("ss", "chain", tasks_per_core=10_001),), steps=10)
+    with pytest.raises(InputError, match=r"^x: job 12 of 1000 cores would have 100010000 tasks; allowed: up to 100000"):
+        steps.check(cores, job_id, "x")
+
+
+def test_what_a_graph_leaves_out_may_not_fit_the_runs() -> None:
+    ranked = Program((Serial(1.0), Graph(graph="chain", order="rank")))
+    with pytest.raises(InputError, match=r"^x\.phases\[1\]\.order: rank: planner heft has an order of its own"):
+        ranked.filled(Loop("heft"), "x")
+    with pytest.raises(InputError, match=r"^x\.phases\[1\]\.als: select:\(fac,ss\) looks ahead"):
+        ranked.filled(Loop("select:(fac,ss)"), "x")
+    assert ranked.filled(Loop("fac", "equal", 4)).phases[1] == Graph("fac", "chain", "rank", 4)
+    assert ranked.filled(Loop("fac", tasks=4)).phases[1] == Graph("fac", "chain", "rank")
+    with pytest.raises(InputError, match=r"graph\.als: missing; allowed: static, ss"):
+        Graph(graph="chain").found_technique()
+
+
+DOT = 'digraph { a [size="1e9"]; b [size="2e9"]; a -> b [size="1e6"] }'
+
+
+def test_graphs_of_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    (here / "small.dot").write_text(DOT)
+    monkeypatch.chdir(here)
+    program = Program((Graph("heft", "file:small.dot"), Graph("ss", "file:small.dot,scale=no", "rank", share=2.0)))
+    text = program.to_json()
+    assert json.loads(text)["phases"] == [
+        {"kind": "graph", "als": "heft", "graph": f"file:{here}/small.dot", "order": "index", "share": 1.0},
+        {"kind": "graph", "als": "ss", "graph": f"file:{here}/small.dot,scale=no", "order": "rank", "share": 2.0},
+    ]
+    monkeypatch.chdir(there)
+    found = Program.from_json(text)
+    assert [phase.graph for phase in found.parallel if isinstance(phase, Graph)] == [
+        f"file:{here}/small.dot",
+        f"file:{here}/small.dot,scale=no",
+    ]
+    assert found.n_tasks(64) == 4
+    assert Program.from_json(found.to_json()) == found
+    with pytest.raises(InputError, match=r"^x\.graph: small\.dot: no such file"):
+        program_of({"graph": "file:small.dot"}, "x")
+
+
+def test_what_is_wrong_with_a_file_is_told_with_the_key_and_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.dot"
+    path.write_text("digraph {\n a -- b }")
+    with pytest.raises(InputError) as caught:
+        program_of({"phases": [{"kind": "graph", "graph": f"file:{path}"}]}, "m.toml: application[1]")
+    where = f"m.toml: application[1].phases[0].graph: {path}: line 2: "
+    assert str(caught.value).startswith(where)
 
 
 def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
@@ -171,7 +281,7 @@ def test_technique_objects() -> None:
     assert Loop(TECHNIQUES["gss"]).found_technique() is TECHNIQUES["gss"]
     assert '"als":"gss"' in Program.plain(TECHNIQUES["gss"]).to_json()
     own = Program.plain(Technique("own", one_task))
-    with pytest.raises(InputError, match=r"als: technique own is an object of this process; .* FILE\.py:NAME"):
+    with pytest.raises(InputError, match=r"als: own is an object of this process; .* FILE\.py:NAME"):
         own.to_json()
     with pytest.raises(InputError, match=r"loop\.als: missing; allowed: static, ss"):
         Loop().found_technique()
@@ -198,7 +308,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"alss": "gss"}, r"x\.alss: unknown key 'alss'; known: als"),
     "share of a single loop": ({"share": 1}, r"x\.share: unknown key"),
     "unknown technique": ({"als": "gsss"}, r"x\.als: unknown application technique 'gsss'; known: gss"),
-    "technique of a wrong type": ({"als": 7}, r"x\.als: 7; allowed: a name or a Technique"),
+    "technique of a wrong type": ({"als": 7}, r"x\.als: 7; allowed: a name, a Technique or a Planner"),
     "no technique": ({"als": ""}, r"x\.als: ''; allowed: a name, or to leave the key out for the run's"),
     "no such file": ({"als": "no.py:X"}, r"x\.als: no file 'no\.py'"),
     "unknown lengths": ({"lengths": "nrmal:cov=1"}, r"x\.lengths: .*'nrmal'"),
@@ -219,7 +329,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "phases are no tables": ({"phases": ["serial"]}, r"x\.phases: \['serial'\]; allowed: a list of tables"),
     "no phases": ({"phases": []}, rf"x\.phases: 0 phases; allowed: 1 to {MAX_PHASES}"),
     "too many phases": ({"phases": [SERIAL] * 101}, r"x\.phases: 101 phases; allowed: 1 to 100"),
-    "no kind": ({"phases": [SERIAL, {"share": 1}]}, r"x\.phases\[1\]\.kind: missing; allowed: serial, loop"),
+    "no kind": ({"phases": [SERIAL, {"share": 1}]}, r"x\.phases\[1\]\.kind: missing; allowed: serial, loop, graph"),
     "unknown kind": ({"phases": [{"kind": "lop"}]}, r"x\.phases\[0\]\.kind: unknown kind of phase 'lop'; known: loop"),
     "kind of a wrong type": ({"phases": [{"kind": []}]}, r"x\.phases\[0\]\.kind: unknown kind of phase \[\]"),
     "key of a phase": ({"phases": [SERIAL | {"sharee": 1}]}, r"x\.phases\[0\]\.sharee: unknown key .*; known: share"),
@@ -234,6 +344,65 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "technique of a phase": ({"phases": [{"kind": "loop", "als": "x"}]}, r"x\.phases\[0\]\.als: unknown application"),
 }
+
+GRAPH = {"graph": "layered"}
+GRAPH_PHASE = {"kind": "graph", "graph": "layered"}
+
+BAD_GRAPHS: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown key": (GRAPH | {"ordr": "rank"}, r"x\.ordr: unknown key 'ordr'; known: order, (?!.*graph.*graph)"),
+    "lengths of a graph": (GRAPH | {"lengths": "equal"}, r"x\.lengths: unknown key 'lengths'; known: "),
+    "share of a single graph": (GRAPH | {"share": 1}, r"x\.share: unknown key"),
+    "order of a loop": ({"order": "rank"}, r"x\.order: unknown key 'order'; known: (?=.*graph)"),
+    "graph beside phases": (
+        GRAPH | {"phases": [SERIAL]},
+        r"x\.graph: given beside phases; allowed: in the phases, or a single loop or graph without them",
+    ),
+    "order beside phases": ({"order": "rank", "phases": [GRAPH_PHASE]}, r"x\.order: given beside phases"),
+    "order of a planner": (
+        GRAPH | {"order": "rank", "als": "heft"},
+        r"x\.order: rank: planner heft has an order of its own",
+    ),
+    "unknown order": (GRAPH | {"order": "rnk"}, r"x\.order: unknown order 'rnk'; known: rank, index"),
+    "order of a wrong type": (GRAPH | {"order": 3}, r"x\.order: unknown order 3"),
+    "selection": (
+        GRAPH | {"als": "select:(fac,ss)"},
+        r"x\.als: select:\(fac,ss\) looks ahead .*; allowed with a graph: a technique, or a planner: heft, peft",
+    ),
+    "mapped": (GRAPH | {"als": "mapped"}, r"x\.als: mapped: which hosts a job gets is not known before it starts"),
+    "mapped loop": ({"als": "mapped"}, r"x\.als: mapped is for graphs whose tasks have hosts; a loop's have none"),
+    "technique": (GRAPH | {"als": "hefty"}, r"x\.als: unknown application technique 'hefty'; known: heft"),
+    "technique of a wrong type": (GRAPH | {"als": 7}, r"x\.als: 7; allowed: a name, a Technique or a Planner"),
+    "no technique": (GRAPH | {"als": ""}, r"x\.als: ''; allowed: a name, or to leave the key out for the run's"),
+    "no graph": ({"graph": ""}, r"x\.graph: ''; allowed: as 'cholesky:tiles=8' or 'file:PATH'"),
+    "graph of a wrong type": ({"graph": 3}, r"x\.graph: 3; allowed: as 'cholesky:tiles=8' or 'file:PATH'"),
+    "unknown graph": ({"graph": "choleski"}, r"x\.graph: unknown graph 'choleski'; known: cholesky, .*file:PATH"),
+    "parameter of a graph": ({"graph": "cholesky:tile=1"}, r"x\.graph: unknown parameter of graph cholesky 'tile'"),
+    "no such file": ({"graph": "file:none.dot"}, r"x\.graph: none\.dot: no such file"),
+    "both": (GRAPH | {"tasks": 5, "tasks_per_core": 5}, r"x\.tasks: given beside tasks_per_core; allowed: one of them"),
+    "no tasks": (GRAPH | {"tasks": 0}, rf"x\.tasks: 0 is out of range; allowed: 1 to {MAX_TASKS_PER_JOB}"),
+    "phase without a graph": (
+        {"phases": [SERIAL, {"kind": "graph"}]},
+        r"x\.phases\[1\]\.graph: missing; allowed: as 'cholesky:tiles=8'",
+    ),
+    "key of a phase": (
+        {"phases": [GRAPH_PHASE | {"lengths": "equal"}]},
+        r"x\.phases\[0\]\.lengths: unknown key 'lengths'; known: ",
+    ),
+    "graph of a loop": ({"phases": [GRAPH_PHASE | {"kind": "loop"}]}, r"x\.phases\[0\]\.graph: unknown key 'graph'"),
+    "share of a phase": ({"phases": [GRAPH_PHASE | {"share": 0}]}, r"x\.phases\[0\]\.share: 0 is no part of the work"),
+    "order of a phase": (
+        {"phases": [SERIAL, GRAPH_PHASE | {"als": "peft", "order": "rank"}]},
+        r"x\.phases\[1\]\.order: rank: planner peft",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_GRAPHS))
+def test_a_mistake_in_a_graph_is_one_line_that_names_the_key(case: str) -> None:
+    table, words = BAD_GRAPHS[case]
+    with pytest.raises(InputError, match=f"^{words}") as caught:
+        program_of(table, "x")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("case", list(BAD))
@@ -260,7 +429,7 @@ def test_a_technique_that_cannot_be_loaded(tmp_path: Path) -> None:
 
 
 def test_mistakes_in_python() -> None:
-    with pytest.raises(InputError, match=r"program\.phases\[1\]: 'loop'; allowed: Serial or Loop"):
+    with pytest.raises(InputError, match=r"program\.phases\[1\]: 'loop'; allowed: Serial, Loop or Graph"):
         Program((Serial(1.0), "loop"))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"serial\.share: 0\.0 is no part"):
         Serial(0.0)
@@ -300,6 +469,16 @@ def test_room_is_made_for_each_program_on_the_cores_that_run_it() -> None:
     """The program of many tasks a core runs on one core only: not on the 4,096 of another's job."""
     programs = Programs((Program.plain("ss", "equal", 1000), Program.plain("awf-c", "equal")), 0.0)
     place, cores = np.array([0, 1, 0]), np.array([1, 4096, 2])
-    assert programs.room(place, cores) == 4096
-    assert programs.room(place[:1], cores[:1]) == 1000
+    assert programs.room(place, cores) == (4096, 0)
+    assert programs.room(place[:1], cores[:1]) == (1000, 0)
     assert programs.memo(place[:1], cores[:1]) < 10 < programs.memo(place, cores)
+
+
+def test_a_graphs_file_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "g.dot"
+    path.write_text('digraph { node [size="1e9"]; a -> b }', encoding="utf-8")
+    phase = Graph("ss", f"file:{path}")
+    path.write_text('digraph { node [size="1e9"]; a -> b -> c }', encoding="utf-8")
+    assert [phase.n_tasks(cores) for cores in (1, 2, 3)] == [2, 2, 2]
+    assert phase.found_graph(variation=0.5) is phase.found_graph()
+    assert Graph("ss", f"file:{path}").n_tasks(1) == 3

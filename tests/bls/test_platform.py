@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.partitions import Partition
-from bls.platform import MAX_CORES, HostGroup, Network, Platform, load_platform, parse_platform
+from bls.platform import MAX_CORES, TOPOLOGIES, HostGroup, Network, Platform, load_platform, parse_platform
 from bls.switches import Switch
 from traces.errors import InputError
 
@@ -58,7 +58,10 @@ def test_groups_may_differ() -> None:
 
 AMOUNTS = st.dictionaries(st.sampled_from(["gpu", "memory_gb", "b-5", "_x"]), st.integers(0, 2**18))
 GROUPS = st.builds(HostGroup, st.integers(1, 999), st.integers(1, 999), st.floats(1e-9, 1e15), AMOUNTS)
-NETWORKS = st.builds(Network, st.just("full"), st.floats(1e-9, 1e9), st.integers(0, 10**12))
+TREE = "fat-tree:down=4x4,up=1x2,cables=1x1"
+TEXTS = st.sampled_from([*TOPOLOGIES, TREE, "dragonfly:groups=3,chassis=1,routers=3,nodes=2", 'star:a="\\'])
+GBPS = st.floats(1e-9, 1e9)
+NETWORKS = st.builds(Network, TEXTS, GBPS, st.integers(0, 10**12), st.none() | GBPS)
 NAMES = st.text(min_size=1, max_size=100).filter(str.isprintable)
 LIMITS = st.none() | st.integers(1, 2**62)
 NUMBERS = st.lists(st.integers(0, 2**62), max_size=3).map(tuple)
@@ -204,12 +207,29 @@ def test_resources_partitions_and_switches_are_refused_with_the_key_s_path(text:
     assert "\n" not in str(caught.value)
 
 
+def test_a_network_says_what_it_is() -> None:
+    text = hosts() + f'[network]\ntopology = "{TREE}"\nmemory_gbps = 400\n'
+    platform = parse_platform(text)
+    assert platform.network == Network(TREE, memory_gbps=400.0)
+    assert platform.as_dict()["network"] == {
+        "topology": TREE, "bandwidth_gbps": 50.0, "latency_ns": 500, "memory_gbps": 400.0
+    }  # fmt: skip
+    lines = platform.to_toml().splitlines()
+    assert f'topology = "{TREE}"            # of each level, lowest first: nodes below a switch, ' in "\n".join(lines)
+    assert "memory_gbps = 400.0           # of transfers within a host, Gbit/s" in lines
+    assert "memory_gbps" not in Platform().to_toml()
+    for topology in TOPOLOGIES:  # each has its comment
+        assert f'topology = "{topology}" ' in Platform(network=Network(topology)).to_toml()
+
+
 def test_digest_differs_with_any_value() -> None:
     texts = [hosts(), hosts(count="2"), hosts(cores="3"), hosts(speed_gflops="4"), 'name = "b"\n' + hosts()]
     texts += [hosts() + more for more in (
         "resources.gpu = 1", "[licences]\na = 1", "[[partitions]]\nname = 'a'", "[[switches]]\nname = 'a'\nhosts = '0'"
     )]  # fmt: skip
-    texts += [hosts() + "[network]\nlatency_ns = 1", hosts() + "[network]\nbandwidth_gbps = 1"]
+    texts += [hosts() + "[network]\n" + more for more in (
+        "latency_ns = 1", "bandwidth_gbps = 1", "memory_gbps = 50", "topology = 'star'", f"topology = '{TREE}'"
+    )]  # fmt: skip
     assert len({parse_platform(text).digest() for text in texts}) == len(texts)
     assert parse_platform(hosts()).as_dict() == {
         "name": "cluster",
@@ -243,9 +263,24 @@ def test_digest_differs_with_any_value() -> None:
         (hosts(count="2", cores=str(MAX_CORES)), "hosts: 33554432 cores in all are too many; allowed: 1 to "),
         (
             hosts() + "[network]\ntopology = 'torus'",
-            "network.topology: unknown topology 'torus'; known: full",
+            "network.topology: unknown topology 'torus'; known: fat-tree, ",
         ),
+        (hosts() + "[network]\ntopology = 'ful'", "network.topology: unknown topology 'ful'; known: full, "),
+        (
+            hosts() + "[network]\ntopology = 'tree:down=4'",
+            "network.topology: unknown topology 'tree'; known: fat-tree, ",
+        ),
+        (hosts() + "[network]\ntopology = 'star:'", "network.topology: unknown topology 'star:'; known: star, "),
+        (hosts() + "[network]\ntopology = 'Star'", "network.topology: unknown topology 'Star'; known: star, "),
+        (
+            hosts() + '[network]\ntopology = "star:a=\\n"',
+            "network.topology: 'star:a=\\n'; allowed: a name and parameters",
+        ),
+        (hosts() + f"[network]\ntopology = 'star:a={'b' * 500}'", "network.topology: 'star:a=bbb"),
         (hosts() + "[network]\ntopology = 3", "network.topology: 3 is not a string; known: full"),
+        (hosts() + "[network]\nmemory_gbps = 0", "network.memory_gbps: 0 is out of range; allowed: 1e-09 to 1e+09"),
+        (hosts() + "[network]\nmemory_gbps = nan", "network.memory_gbps: nan is out of range"),
+        (hosts() + "[network]\nmemory_gbps = '5'", "network.memory_gbps: '5' is not a number"),
         (hosts() + "[network]\nlatency_ns = 0.5", "network.latency_ns: 0.5 is not a whole number"),
         (hosts() + "[network]\nlatency_ns = -1", "network.latency_ns: -1 is out of range; allowed: 0 to "),
         (hosts() + "[network]\nbandwidth_gbps = 0", "network.bandwidth_gbps: 0 is out of range"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from bridge.columns import pack_float64, pack_int32, pack_int64
 from bridge.framing import frame
 from bridge.messages import (
     Change,
+    Edges,
     Hello,
     Lengths,
+    Measurement,
     Message,
+    Network,
     Outcome,
     Part,
     Promise,
@@ -21,11 +25,9 @@ from bridge.messages import (
     Role,
     Start,
     Suspended,
+    Transfers,
     Welcome,
     encode,
-    pack_float64,
-    pack_int32,
-    pack_int64,
     sender_of,
 )
 from bridge.session import (
@@ -39,13 +41,13 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 3, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    given_fields = {"version": 4, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
     return Hello(**{**given_fields, "conserves_work": True, **fields})
 
 
 def recipe(**fields: Any) -> Recipe:
     given_fields = {"seed": 1, "job_number": 1, "n": 3, "mean_gflop": 1.0, "variation": 0.0, "total_gflop": 3.0}
-    return Recipe(**{**given_fields, "core_gflop": 1.5, "program": "", **fields})
+    return Recipe(**{**given_fields, "core_gflop": 1.5, "bytes_per_gflop": 1e9, "program": "", **fields})
 
 
 def start(how: str = "lengths", /, **fields: Any) -> Start:
@@ -59,6 +61,8 @@ def start(how: str = "lengths", /, **fields: Any) -> Start:
         "overhead_ns": 0,
         "latency_ns": None,
         "master": False,
+        "core_host": None,
+        "network": None,
         "records": False,
         "recipe": recipe() if how == "recipe" else None,
         "tasks": None if how == "recipe" else 3,
@@ -93,6 +97,7 @@ def outcome(**fields: Any) -> Outcome:
         "tasks": 3,
         "ran": 3,
         "chunks": 2,
+        "transfers": 0,
         "length_gflop": 3.0,
         "length_cov": 0.0,
         "finish_ns": pack_int64([300, 100]),
@@ -100,6 +105,7 @@ def outcome(**fields: Any) -> Outcome:
         "scheduling_ns": 0,
         "chosen": (),
         "ahead_chunks": 0,
+        "graph": None,
     }
     return Outcome(**{**defaults, **fields})
 
@@ -120,11 +126,43 @@ def change(at_ns: int, core: int = 0, speed_gflops: float = 2.0) -> Change:
     return Change(at_ns=at_ns, core=core, speed_gflops=speed_gflops)
 
 
-def loop(tasks: int, technique: str = "ss") -> Part:
-    return Part(tasks=tasks, technique=technique)
+def loop(tasks: int, technique: str = "ss", edges: int = 0, order: Literal["index", "rank"] = "index") -> Part:
+    return Part(tasks=tasks, technique=technique, order=order, edges=edges)
 
 
-SERIAL = Part(tasks=1, technique=None)
+SERIAL = Part(tasks=1, technique=None, order="index", edges=0)
+
+
+def network(**fields: Any) -> Network:
+    """Transfers take 10 ns and 1 ns a byte."""
+    given_fields: dict[str, Any] = {"kind": "hockney", "topology": "full", "hosts": 3, "bandwidth_bytes_per_s": 1e9}
+    given_fields |= {"latency_ns": 10.0, "memory_bytes_per_s": None, "latency_factor": 1.0, "bandwidth_factor": 1.0}
+    return Network(**{**given_fields, "weight_bytes": 0.0, "gamma_bytes": 0.0, "crosstraffic": False, **fields})
+
+
+def graph(edges: int = 2, **fields: Any) -> Start:
+    """A start of one graph, with records."""
+    given_fields = {"parts": (loop(3, edges=edges),), "core_host": pack_int32([0, 2]), "network": network()}
+    return start(**{**given_fields, "records": True, **fields})
+
+
+def edges(first: int = 0, count: int = 2, **fields: Any) -> Edges:
+    """Of task 0 to the tasks 1 and 2."""
+    target = list(range(1 + first, 1 + first + count))
+    columns = {"source": pack_int32([0] * count), "target": pack_int32(target), "bytes": pack_float64([50.0] * count)}
+    return Edges(**{"job": JOB, "first": first, **columns, **fields})
+
+
+def transfers(first: int = 0, count: int = 1, **fields: Any) -> Transfers:
+    target = list(range(1 + first, 1 + first + count))
+    columns = {"source": pack_int32([0] * count), "target": pack_int32(target), "bytes": pack_float64([50.0] * count)}
+    instants = {"sent_ns": pack_int64([150] * count), "arrived_ns": pack_int64([210] * count)}
+    return Transfers(**{"job": JOB, "first": first, **columns, **instants, **fields})
+
+
+def measurement(**fields: Any) -> Measurement:
+    given_fields: dict[str, Any] = {"critical_path_ns": 2.0, "parallelism": 1.5, "slr": 2.0, "speedup": None}
+    return Measurement(**{**given_fields, "transfers": 1, "transfer_bytes": 50.0, "transfer_wait_ns": 60, **fields})
 
 
 class Pair:
@@ -133,7 +171,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=3, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=4, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pages import ROOT, blocks
 from reference import drawing
 
-from als.program import Loop, Program, Serial
+from als.program import Graph, Loop, Program, Serial
 from bls.workload import Workload
 from bridge.application_map import (
     Application,
@@ -181,6 +181,65 @@ def test_only_a_default() -> None:
     assert found.counts(place) == {"default": 1}
 
 
+GRAPHS = """
+[[application]]
+name = "dag"
+match = { user = 12 }
+graph = "layered:ccr=0.5"
+als = "heft"
+tasks_per_core = 8
+
+[[application]]
+name = "mixed"
+match = { cores = "64-128" }
+steps = 3
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "graph", share = 0.6, graph = "cholesky:tiles=4", order = "rank" },
+    { kind = "loop", share = 0.3 },
+]
+
+[default]
+graph = "chain"
+order = "rank"
+tasks = 7
+"""
+
+
+def test_graphs_in_a_file() -> None:
+    found = parse_application_map(GRAPHS, "apps.toml")
+    dag, mixed, default = found.assign(log({"user": 12}, {"cores": 64}, {}), 1, RUN)[0]
+    assert dag == Program((Graph("heft", "layered:ccr=0.5", tasks_per_core=8),), name="dag")
+    phases = (Serial(0.1), Graph("fac", "cholesky:tiles=4", "rank", 4, share=0.6), Loop("fac", "", 4, share=0.3))
+    assert mixed == Program(phases, steps=3, name="mixed")
+    assert default == Program((Graph("fac", "chain", "rank", tasks=7),), name="default")
+    assert [program.has_graph for program in (dag, mixed, default)] == [True] * 3
+
+
+def test_a_graph_that_does_not_fit_the_technique_of_the_run() -> None:
+    found = parse_application_map(GRAPHS, "m.toml")
+    with pytest.raises(
+        InputError, match=r"^m\.toml: application\[1\]\.phases\[1\]\.order: rank: planner peft has an order of its own"
+    ):
+        found.assign(log({}), 0, Program.plain("peft"))
+    with pytest.raises(InputError, match=r"^m\.toml: application\[1\]\.phases\[1\]\.als: select:.* looks ahead"):
+        found.assign(log({}), 0, Program.plain("select:(fac,ss)"))
+
+
+def test_a_graph_of_a_file_and_its_faults(tmp_path: Path) -> None:
+    path = tmp_path / "g.dot"
+    path.write_text("digraph { a [size=1] b [size=2] a -> b }")
+    text = f'{ONE}graph = "file:{path}"\nals = "ss"'
+    (program, _), _ = parse_application_map(text, "m.toml").assign(log({}), 0, RUN)
+    assert program.n_tasks(64) == 2
+    path.write_text("digraph {\n a [size=1]\n a -> b }")
+    with pytest.raises(InputError) as caught:
+        parse_application_map(text, "m.toml")
+    assert str(caught.value).startswith(
+        f"m.toml: application[0].graph: {path}: line 3: task 'b' (named by an edge only)"
+    )
+
+
 def test_a_job_that_would_have_too_many_tasks() -> None:
     text = '[[application]]\nname = "a"\nmatch = { user = 1 }\ntasks_per_core = 10_000_000'
     found = parse_application_map(text, "m.toml")
@@ -242,6 +301,39 @@ BAD = {
         ONE + 'lengths = "file:none.txt"',
         r"m\.toml: application\[0\]\.lengths: none\.txt: no such file",
     ),
+    "graph": (ONE + 'graph = "choleski"', r"application\[0\]\.graph: unknown graph 'choleski'; known: cholesky"),
+    "graph of a wrong type": (ONE + "graph = 3", r"application\[0\]\.graph: 3; allowed: as 'cholesky:tiles=8'"),
+    "key of a graph": (
+        ONE + 'graph = "chain"\nlengths = "equal"',
+        r"application\[0\]\.lengths: unknown key 'lengths'; known: ",
+    ),
+    "graph beside phases": (
+        ONE + 'graph = "chain"\nphases = [{ kind = "loop" }]',
+        r"application\[0\]\.graph: given beside phases",
+    ),
+    "order": (ONE + 'graph = "chain"\norder = "rnk"', r"application\[0\]\.order: unknown order 'rnk'; known: rank"),
+    "order without a graph": (ONE + 'order = "rank"', r"application\[0\]\.order: unknown key 'order'"),
+    "order of a planner": (
+        ONE + 'graph = "chain"\norder = "rank"\nals = "heft"',
+        r"application\[0\]\.order: rank: planner heft has an order of its own",
+    ),
+    "mapped": (ONE + 'graph = "chain"\nals = "mapped"', r"application\[0\]\.als: mapped: which hosts a job gets"),
+    "phase without a graph": (
+        ONE + 'phases = [{ kind = "graph" }]',
+        r"application\[0\]\.phases\[0\]\.graph: missing; allowed: as 'cholesky:tiles=8'",
+    ),
+    "graph of a phase": (
+        ONE + 'phases = [{ kind = "graph", graph = "file:none.dot" }]',
+        r"application\[0\]\.phases\[0\]\.graph: none\.dot: no such file",
+    ),
+    "tasks of a graph that says it": (
+        ONE + 'graph = "cholesky:tiles=4"\ntasks = 1000',
+        r"application\[0\]\.tasks: 1000: 'cholesky:tiles=4' says how many tasks it has; allowed: nothing",
+    ),
+    "tasks of the default's graph": (
+        '[default]\ngraph = "chain"\ntasks = 2\ntasks_per_core = 2',
+        r"m\.toml: default\.tasks: given beside tasks_per_core",
+    ),
     "phase": (
         ONE + "phases = [{ kind = 'serial', sharee = 1 }]",
         r"application\[0\]\.phases\[0\]\.sharee: unknown key",
@@ -279,9 +371,9 @@ def test_the_example_and_the_page() -> None:
     programs, place = example.assign(jobs, 1, RUN)
     assert place.tolist()[:3] == [0, 1, 2]
     counts = example.counts(place)
-    assert list(counts) == ["solver", "sweep", "wide", "irregular", "default"]
+    assert list(counts) == ["solver", "sweep", "wide", "irregular", "factorisation", "default"]
     assert all(counts.values())
-    assert [len(program.phases) for program in programs] == [3, 1, 2, 1, 1]
+    assert [len(program.phases) for program in programs] == [3, 1, 2, 1, 1, 1]
     text = EXAMPLE.read_text(encoding="utf-8")
     assert text in blocks(PAGE, "toml")
     for block in blocks(PAGE, "toml"):

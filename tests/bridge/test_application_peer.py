@@ -8,23 +8,28 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conversation import Pair, changed
+from conversation import Pair, changed, network
 from hypothesis import given
 from hypothesis import strategies as st
 
 from als.application import Application
+from als.graph_application import Edges, GraphPart
+from als.graph_metrics import GRAPH_METRICS, graph_metrics, measure_graph
 from als.lengths.draw import length_cov
-from als.program import Loop, Program, Serial
+from als.network.state import NO_NETWORK
+from als.program import Graph, Loop, Program, Serial
 from als.program_table import Programs, drawn_program
 from als.tasks import drawn_lengths
 from als.techniques import technique
 from bridge import application_peer
 from bridge.application_peer import ApplicationPeer
+from bridge.columns import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.messages import (
     ALL_CORES,
     Cancel,
     Change,
     Failed,
+    Measurement,
     Message,
     Outcome,
     Recipe,
@@ -32,12 +37,9 @@ from bridge.messages import (
     Resume,
     Start,
     Suspended,
-    pack_float64,
-    pack_int32,
-    pack_int64,
-    unpack_float64,
-    unpack_int64,
+    Transfers,
 )
+from bridge.network_fields import state_of
 from bridge.session import JobState
 
 START_NS, S = 5 * 10**9, 10**9
@@ -48,7 +50,15 @@ def start(
 ) -> Start:
     """About twelve tasks of 1 GFLOP on three cores of 1, 2 and 1 GFLOP/s."""
     recipe = Recipe(
-        seed=seed, job_number=9, n=12, mean_gflop=1.0, variation=0.5, total_gflop=12.0, core_gflop=4.0, program=program
+        seed=seed,
+        job_number=9,
+        n=12,
+        mean_gflop=1.0,
+        variation=0.5,
+        total_gflop=12.0,
+        core_gflop=4.0,
+        bytes_per_gflop=1e9,
+        program=program,
     )
     defaults: dict[str, Any] = {
         "job": 4,
@@ -60,6 +70,8 @@ def start(
         "overhead_ns": overhead_ns,
         "latency_ns": None,
         "master": False,
+        "core_host": None,
+        "network": None,
         "records": records,
         "recipe": recipe,
         "tasks": None,
@@ -103,10 +115,14 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
     """What the engine itself gives, driven by hand, as the peer should report it."""
     recipe = order.recipe
     assert recipe is not None
+    edges = None
     if recipe.program:
         program = Program.from_json(recipe.program)
-        lengths, part_tasks = drawn_program(Programs([program], recipe.variation), 0, recipe.seed, 9, 3, 4.0)
-        phases = [phase.found_technique() if isinstance(phase, Loop) else None for phase in program.phases]
+        drawn = drawn_program(Programs([program], recipe.variation), 0, recipe.seed, 9, 3, 4.0, 1e9)
+        lengths, part_tasks = drawn.lengths, drawn.part_tasks
+        phases = [engine_phase(phase) for phase in program.phases]
+        if order.network is not None:
+            edges = Edges(drawn.edge_first, drawn.source, drawn.target, drawn.bytes)
     else:
         lengths = drawn_lengths(recipe.seed, 9, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop)
         part_tasks, phases = np.array([len(lengths)]), [technique(order.technique)]
@@ -121,6 +137,9 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
         part_tasks=part_tasks,
         seed=recipe.seed,
         job=9,
+        edges=edges,
+        core_host=None if order.core_host is None else unpack_int32(order.core_host),
+        network=NO_NETWORK if order.network is None else state_of(order.network),
     )
     for change in changes:
         if stop_ns is None or change.at_ns < stop_ns:
@@ -129,6 +148,7 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
     if not application.advance(stop_ns):
         application.stop()
     state = application.state
+    measured, transfers = seen_of_graph(order, application)
     return [
         Records(
             job=4,
@@ -139,6 +159,7 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
             chunk=pack_int32(state.chunk),
             length_gflop=pack_float64(lengths),
         ),
+        *transfers,
         Outcome(
             job=4,
             attempt=order.attempt,
@@ -147,6 +168,7 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
             tasks=len(lengths),
             ran=application.ran,
             chunks=application.chunks,
+            transfers=sum(len(message.source) // 4 for message in transfers),
             length_gflop=application.length_gflop,
             length_cov=float(length_cov(lengths, 0, len(lengths))),
             finish_ns=pack_int64(state.finish_ns),
@@ -154,7 +176,48 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
             scheduling_ns=application.scheduling_ns,
             chosen=tuple(state.chosen.tolist()),
             ahead_chunks=application.ahead_chunks,
+            graph=measured,
         ),
+    ]
+
+
+def engine_phase(phase: Serial | Loop | Graph) -> Any:
+    if isinstance(phase, Graph):
+        return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
+    return None if isinstance(phase, Serial) else phase.found_technique()
+
+
+def seen_of_graph(order: Start, application: Application) -> tuple[Measurement | None, list[Transfers]]:
+    """What is to be reported of an application that has ended, row by row."""
+    if order.network is None:
+        return None, []
+    state = application.state
+    values = np.empty(len(GRAPH_METRICS))
+    speed = np.array(unpack_float64(order.core_speed_gflops))
+    measure_graph(values, state, START_NS, application.end_ns, speed, application.stopped)
+    numbers = {name: None if np.isnan(value) else value for name, value in graph_metrics(values).items()}
+    measured = Measurement(**numbers | {name: int(numbers[name] or 0) for name in ("transfers", "transfer_wait_ns")})
+    graph, first = state.graph, state.part_first
+    rows = []
+    for part in range(len(first) - 1):
+        for edge in range(graph.edge_first[part], graph.edge_first[part + 1]):
+            ends = first[part] + graph.source[edge], first[part] + graph.target[edge]
+            apart = state.core[ends[0]] != state.core[ends[1]]
+            if order.network.kind != "none" and graph.arrived_ns[edge] >= 0 and state.start_ns[ends[1]] >= 0 and apart:
+                rows.append((*ends, graph.bytes[edge], graph.sent_ns[edge], graph.arrived_ns[edge]))
+    if not rows:
+        return measured, []
+    source, target, n_bytes, sent, arrived = zip(*rows, strict=True)
+    return measured, [
+        Transfers(
+            job=4,
+            first=0,
+            source=pack_int32(source),
+            target=pack_int32(target),
+            bytes=pack_float64(n_bytes),
+            sent_ns=pack_int64(sent),
+            arrived_ns=pack_int64(arrived),
+        )
     ]
 
 
@@ -167,12 +230,49 @@ PROGRAM = Program(
     steps=2,
     redraw=True,
 ).to_json()
+GRAPHS = Program(
+    (
+        Graph("fac", "layered:tasks=9,ccr=1", order="rank", share=0.4),
+        Loop("gss", tasks=5, share=0.2),
+        Graph("heft", "stencil:ccr=2,steps=3,points=3", share=0.4),
+    ),
+    steps=2,
+    redraw=True,
+).to_json()
+
+
+def graph_start(how: str = "sharing", memory: float | None = None, **fields: Any) -> Start:
+    """A job whose first two cores are on one host."""
+    between: dict[str, Any] = {"kind": how, "topology": "star", "memory_bytes_per_s": memory, "crosstraffic": True}
+    if how == "sharing":
+        between |= {
+            "latency_factor": 13.01,
+            "bandwidth_factor": 0.97,
+            "weight_bytes": 20537.0,
+            "gamma_bytes": 4194304.0,
+        }
+    return start(
+        program=GRAPHS,
+        core_host=pack_int32([2, 2, 0]),
+        network=network(latency_ns=1e6, **between),
+        **fields,
+    )
+
+
 STARTS = st.builds(
     start,
     seed=st.integers(0, 50),
     how=st.sampled_from(["static", "ss", "gss", "fac"]),
     overhead_ns=st.sampled_from([0, 1, S // 7]),
     program=st.sampled_from(["", "", PROGRAM]),
+    latency_ns=st.sampled_from([None, pack_int64([0, S // 50, 3])]),
+    master=st.booleans(),
+) | st.builds(
+    graph_start,
+    seed=st.integers(0, 50),
+    how=st.sampled_from(["none", "hockney", "sharing"]),
+    memory=st.sampled_from([None, 1e9]),
+    overhead_ns=st.sampled_from([0, S // 7]),
     latency_ns=st.sampled_from([None, pack_int64([0, S // 50, 3])]),
     master=st.booleans(),
 )

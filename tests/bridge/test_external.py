@@ -96,6 +96,20 @@ def test_changing_speeds_are_not_for_the_toy() -> None:
         simulated("pool", 3, als_command=TOY, level=level)
 
 
+@pytest.mark.parametrize(
+    ("als", "kind", "reason"),
+    [
+        ("ss", PeerError, "the toy only runs straight to the end"),
+        ("heft", InputError, "unknown technique heft: ss, static"),
+    ],
+)
+def test_graphs_are_not_for_the_toy(als: str, kind: type[TwolevelError], reason: str, tmp_path: Path) -> None:
+    (tmp_path / "apps.toml").write_text(f'[default]\ngraph = "layered:tasks=300"\nals = "{als}"\n')
+    level = ApplicationLevel(applications=tmp_path / "apps.toml", network="lv08")
+    with pytest.raises(kind, match=rf"^job 1\d\d: the application simulator says: {reason}$"):
+        simulated("pool", 3, als_command=TOY, level=level)
+
+
 def test_a_technique_that_the_simulator_does_not_know() -> None:
     message = r"^job 1\d\d: the application simulator says: unknown technique gss: ss, static$"
     with pytest.raises(InputError, match=message):
@@ -157,7 +171,7 @@ def test_one_that_chose_among_techniques_that_are_not_there() -> None:
 def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(PeerError, match=r"processes in a row did not say hello; the last one exited with status 1$"):
         simulated("pool", 8, als_command=rogue("future"))
-    assert "protocol version 7 is not spoken here; spoken: 3" in caplog.text
+    assert "protocol version 7 is not spoken here; spoken: 4" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,11 @@ from conversation import (
     suspended,
 )
 
+from bridge.columns import pack_float64, pack_int32, pack_int64
 from bridge.messages import (
     Lengths,
     Message,
     Welcome,
-    pack_float64,
-    pack_int32,
-    pack_int64,
     sender_of,
 )
 from bridge.session import (
@@ -63,7 +61,7 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "start: a long serial part": (
         [],
         start(parts=(SERIAL, changed(SERIAL, tasks=2))),
-        "part 1 is serial and has 2 tasks; allowed: 1",
+        "part 1 is serial and has 2 tasks, 0 edges and order index; allowed: 1 task, no edges and index",
     ),
     "start: latency of too few": ([], start(latency_ns=bytes(8)), "latency_ns has 8 bytes; 2 cores need 16"),
     "start: latency of too many": ([], start(latency_ns=bytes(24)), "latency_ns has 24 bytes"),
@@ -386,7 +384,7 @@ def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
 
 def test_one_that_does_not_conserve_work_cannot() -> None:
     pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=3, run="r"), start(), lengths())
+    pair.say(hello(conserves_work=False), Welcome(version=4, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
         pair.bridge.hold_to(JOB, 301)
     with pytest.raises(LocalProtocolError, match="job 8 is not open"):

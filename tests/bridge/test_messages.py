@@ -13,22 +13,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bridge.messages
+from als.graph_metrics import GRAPH_METRICS
+from bridge.columns import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO
 from bridge.messages import (
+    EDGES_PER_FRAME,
     LENGTHS_PER_FRAME,
     MAX_CHANGES,
     MAX_CORES,
+    MAX_EDGES,
+    MAX_HOSTS,
     MAX_PARTS,
     MAX_TASKS,
     MESSAGES,
     RECORDS_PER_FRAME,
     Cancel,
     Change,
+    Edges,
     Greeting,
     Hello,
     Lengths,
+    Measurement,
     Message,
     MessageError,
+    Network,
     Outcome,
     Part,
     Promise,
@@ -38,17 +46,12 @@ from bridge.messages import (
     Refused,
     Role,
     Start,
+    Transfers,
     decode,
     decode_greeting,
     encode,
     name_of,
-    pack_float64,
-    pack_int32,
-    pack_int64,
     sender_of,
-    unpack_float64,
-    unpack_int32,
-    unpack_int64,
 )
 from traces.time import MAX_NS
 
@@ -76,11 +79,44 @@ RECIPES = st.builds(
     variation=NOT_NEGATIVE,
     total_gflop=POSITIVE,
     core_gflop=POSITIVE,
+    bytes_per_gflop=POSITIVE,
     program=TEXTS,
 )
 PARTS = st.lists(
-    st.builds(Part, tasks=st.integers(1, MAX_TASKS), technique=st.none() | NAMES), min_size=1, max_size=3
+    st.builds(
+        Part,
+        tasks=st.integers(1, MAX_TASKS),
+        technique=st.none() | NAMES,
+        order=st.sampled_from(["index", "rank"]),
+        edges=st.integers(0, MAX_EDGES),
+    ),
+    min_size=1,
+    max_size=3,
 ).map(tuple)
+NETWORKS = st.builds(
+    Network,
+    kind=st.sampled_from(["none", "hockney", "sharing"]),
+    topology=NAMES,
+    hosts=st.integers(1, MAX_HOSTS),
+    bandwidth_bytes_per_s=POSITIVE,
+    latency_ns=NOT_NEGATIVE,
+    memory_bytes_per_s=st.none() | POSITIVE,
+    latency_factor=NOT_NEGATIVE,
+    bandwidth_factor=POSITIVE,
+    weight_bytes=NOT_NEGATIVE,
+    gamma_bytes=NOT_NEGATIVE,
+    crosstraffic=st.booleans(),
+)
+MEASUREMENTS = st.builds(
+    Measurement,
+    critical_path_ns=st.none() | NOT_NEGATIVE,
+    parallelism=st.none() | NOT_NEGATIVE,
+    slr=st.none() | NOT_NEGATIVE,
+    speedup=st.none() | NOT_NEGATIVE,
+    transfers=st.integers(0, MAX_EDGES),
+    transfer_bytes=NOT_NEGATIVE,
+    transfer_wait_ns=KEYS,
+)
 FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "hello": {
         "version": VERSIONS,
@@ -102,6 +138,8 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "overhead_ns": INSTANTS,
         "latency_ns": st.none() | COLUMNS8,
         "master": st.booleans(),
+        "core_host": st.none() | COLUMNS4,
+        "network": st.none() | NETWORKS,
         "records": st.booleans(),
         "recipe": st.none() | RECIPES,
         "tasks": st.none() | st.integers(1, MAX_TASKS),
@@ -110,6 +148,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "stop_ns": st.none() | INSTANTS,
     },
     "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
+    "edges": {"job": KEYS, "first": COUNTS, "source": COLUMNS4, "target": COLUMNS4, "bytes": COLUMNS8},
     "promise": {"job": KEYS, "not_before_ns": INSTANTS},
     "suspended": {"job": KEYS, "now_ns": INSTANTS, "not_before_ns": INSTANTS},
     "resume": {
@@ -127,6 +166,15 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "chunk": COLUMNS4,
         "length_gflop": COLUMNS8,
     },
+    "transfers": {
+        "job": KEYS,
+        "first": COUNTS,
+        "source": COLUMNS4,
+        "target": COLUMNS4,
+        "bytes": COLUMNS8,
+        "sent_ns": COLUMNS8,
+        "arrived_ns": COLUMNS8,
+    },
     "outcome": {
         "job": KEYS,
         "attempt": COUNTS,
@@ -135,13 +183,15 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "tasks": st.integers(1, MAX_TASKS),
         "ran": COUNTS,
         "chunks": COUNTS,
-        "length_gflop": POSITIVE,
-        "length_cov": NOT_NEGATIVE,
+        "transfers": COUNTS,
+        "length_gflop": NOT_NEGATIVE,
+        "length_cov": st.none() | NOT_NEGATIVE,
         "finish_ns": COLUMNS8,
         "busy_ns": COLUMNS8,
         "scheduling_ns": KEYS,
         "chosen": st.lists(COUNTS, max_size=3).map(tuple),
         "ahead_chunks": KEYS,
+        "graph": st.none() | MEASUREMENTS,
     },
     "failed": {"job": KEYS, "reason": TEXTS, "blame": st.sampled_from(["user", "bridge", "application"])},
     "cancel": {"job": KEYS},
@@ -152,14 +202,14 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 3,
+        "version": 4,
         "token": "t",
         "worker": "w",
         "name": "n",
         "tasks": "recipe",
         "conserves_work": True,
     },
-    "welcome": {"version": 3, "run": "r"},
+    "welcome": {"version": 4, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -171,6 +221,8 @@ PLAIN: dict[str, dict[str, Any]] = {
         "overhead_ns": 0,
         "latency_ns": None,
         "master": False,
+        "core_host": None,
+        "network": None,
         "records": False,
         "recipe": None,
         "tasks": None,
@@ -179,6 +231,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "stop_ns": None,
     },
     "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
+    "edges": {"job": 0, "first": 0, "source": bytes(4), "target": bytes(4), "bytes": bytes(8)},
     "promise": {"job": 0, "not_before_ns": 0},
     "suspended": {"job": 0, "now_ns": 0, "not_before_ns": 0},
     "resume": {"job": 0, "until_ns": None, "changes": [], "stop_ns": None},
@@ -191,6 +244,15 @@ PLAIN: dict[str, dict[str, Any]] = {
         "chunk": bytes(4),
         "length_gflop": bytes(8),
     },
+    "transfers": {
+        "job": 0,
+        "first": 0,
+        "source": bytes(4),
+        "target": bytes(4),
+        "bytes": bytes(8),
+        "sent_ns": bytes(8),
+        "arrived_ns": bytes(8),
+    },
     "outcome": {
         "job": 0,
         "attempt": 0,
@@ -199,6 +261,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "tasks": 1,
         "ran": 1,
         "chunks": 1,
+        "transfers": 0,
         "length_gflop": 1.0,
         "length_cov": 0.0,
         "finish_ns": bytes(8),
@@ -206,6 +269,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "scheduling_ns": 0,
         "chosen": [],
         "ahead_chunks": 0,
+        "graph": None,
     },
     "failed": {"job": 0, "reason": "", "blame": "user"},
     "cancel": {"job": 0},
@@ -220,9 +284,32 @@ RECIPE = {
     "variation": 0.0,
     "total_gflop": 1.0,
     "core_gflop": 1.0,
+    "bytes_per_gflop": 1.0,
     "program": "",
 }
-PART = {"tasks": 1, "technique": None}
+PART = {"tasks": 1, "technique": None, "order": "index", "edges": 0}
+NETWORK: dict[str, Any] = {
+    "kind": "sharing",
+    "topology": "full",
+    "hosts": 1,
+    "bandwidth_bytes_per_s": 1.0,
+    "latency_ns": 0.0,
+    "memory_bytes_per_s": None,
+    "latency_factor": 1.0,
+    "bandwidth_factor": 1.0,
+    "weight_bytes": 0.0,
+    "gamma_bytes": 0.0,
+    "crosstraffic": False,
+}
+MEASUREMENT: dict[str, Any] = {
+    "critical_path_ns": None,
+    "parallelism": None,
+    "slr": None,
+    "speedup": None,
+    "transfers": 0,
+    "transfer_bytes": 0.0,
+    "transfer_wait_ns": 0,
+}
 EVERY_FIELD = [(name, field) for name, fields in PLAIN.items() for field in fields]
 
 
@@ -310,7 +397,7 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
         ("outcome", {"tasks": 0}),
         ("outcome", {"ran": -1}),
         ("outcome", {"stopped": 1}),
-        ("outcome", {"length_gflop": 0.0}),
+        ("outcome", {"length_gflop": -1.0}),
         ("outcome", {"length_gflop": float("nan")}),
         ("outcome", {"length_gflop": float("inf")}),
         ("outcome", {"length_cov": -0.1}),
@@ -349,6 +436,29 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
         ("start", {"master": 1}),
         ("start", {"tasks": 0}),
         ("start", {"technique": ""}),
+        ("start", {"parts": [{**PART, "edges": -1}]}),
+        ("start", {"parts": [{**PART, "edges": MAX_EDGES + 1}]}),
+        ("start", {"parts": [{**PART, "order": "size"}]}),
+        ("start", {"recipe": {**RECIPE, "bytes_per_gflop": 0.0}}),
+        ("start", {"core_host": b""}),
+        ("start", {"core_host": bytes(4 * MAX_CORES + 4)}),
+        ("start", {"network": {**NETWORK, "kind": "wet"}}),
+        ("start", {"network": {**NETWORK, "hosts": 0}}),
+        ("start", {"network": {**NETWORK, "topology": "x" * 501}}),
+        ("start", {"network": {**NETWORK, "hosts": MAX_HOSTS + 1}}),
+        ("start", {"network": {**NETWORK, "bandwidth_bytes_per_s": 0.0}}),
+        ("start", {"network": {**NETWORK, "memory_bytes_per_s": 0.0}}),
+        ("start", {"network": {**NETWORK, "latency_ns": -1.0}}),
+        ("start", {"network": {**NETWORK, "more": 0}}),
+        ("edges", {"bytes": bytes(8 * EDGES_PER_FRAME + 8)}),
+        ("edges", {"source": b""}),
+        ("transfers", {"target": bytes(4 * RECORDS_PER_FRAME + 4)}),
+        ("transfers", {"sent_ns": b""}),
+        ("outcome", {"transfers": -1}),
+        ("outcome", {"graph": {**MEASUREMENT, "slr": float("nan")}}),
+        ("outcome", {"graph": {**MEASUREMENT, "transfer_wait_ns": -1}}),
+        ("outcome", {"graph": {**MEASUREMENT, "transfers": 0.5}}),
+        ("outcome", {"graph": {**MEASUREMENT, "transfer_bytes": None}}),
         ("lengths", {"length_gflop": bytes(8 * LENGTHS_PER_FRAME + 8)}),
         ("records", {"core": bytes(4 * RECORDS_PER_FRAME + 4)}),
     ],
@@ -446,9 +556,11 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         variation=1.5,
         total_gflop=1.5,
         core_gflop=1.5,
+        bytes_per_gflop=1.5,
         program="\U0001f600" * 2**20,
     )
-    of_path = Part(tasks=MAX_TASKS, technique="/home/somebody/experiments/mine.py:TECHNIQUE:chunk=16")
+    of_path = Part(tasks=MAX_TASKS, technique="/home/somebody/" + "x" * 75, order="index", edges=MAX_EDGES)
+    network = Network(**{**NETWORK, "topology": "\U0001f600" * 500, "memory_bytes_per_s": 1.5})
     wide = bytes(8 * RECORDS_PER_FRAME)
     narrow = bytes(4 * RECORDS_PER_FRAME)
     start = Start(
@@ -461,6 +573,8 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         overhead_ns=MAX_NS,
         latency_ns=bytes(8 * MAX_CORES),
         master=True,
+        core_host=bytes(4 * MAX_CORES),
+        network=network,
         records=True,
         recipe=recipe,
         tasks=None,
@@ -481,6 +595,14 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
             chunk=narrow,
             length_gflop=wide,
         ),
+        Edges(
+            job=job,
+            first=MAX_TASKS,
+            source=bytes(4 * EDGES_PER_FRAME),
+            target=bytes(4 * EDGES_PER_FRAME),
+            bytes=bytes(8 * EDGES_PER_FRAME),
+        ),
+        Transfers(job=job, first=MAX_TASKS, source=narrow, target=narrow, bytes=wide, sent_ns=wide, arrived_ns=wide),
         Outcome(
             job=job,
             attempt=MAX_TASKS,
@@ -489,6 +611,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
             tasks=MAX_TASKS,
             ran=MAX_TASKS,
             chunks=MAX_TASKS,
+            transfers=MAX_TASKS,
             length_gflop=1.5,
             length_cov=1.5,
             finish_ns=bytes(8 * MAX_CORES),
@@ -496,6 +619,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
             scheduling_ns=2**63 - 1,
             chosen=(MAX_TASKS,) * 1000,
             ahead_chunks=2**63 - 1,
+            graph=Measurement(**MEASUREMENT),
         ),
     ]
     for message in largest:
@@ -530,6 +654,9 @@ def test_the_specification_lists_every_message_in_order_with_its_fields_in_order
         assert specified_fields(text, f"### {name}") == list(kind.__struct_fields__), name
     assert specified_fields(text, r"A \*recipe\*:\n") == list(Recipe.__struct_fields__)
     assert specified_fields(text, r"A \*part\*:\n") == list(Part.__struct_fields__)
+    assert specified_fields(text, r"A \*network\*:\n") == list(Network.__struct_fields__)
+    assert specified_fields(text, r"A \*measurement\*, .*?:\n") == list(Measurement.__struct_fields__)
+    assert list(Measurement.__struct_fields__) == [name for name, _ in GRAPH_METRICS]
     assert specified_fields(text, r"A \*change\*:\n") == list(Change.__struct_fields__)
 
 

@@ -6,10 +6,11 @@ import numpy as np
 from conversation import start
 
 from bridge.roster import Order, Roster, Worker
+from bridge.told_tasks import Told
 
 
 def order(row: int, attempt: int = 0) -> Order:
-    return Order(start("recipe", job=row, attempt=attempt), 0, 100 + row, lambda: (np.ones(3), None))
+    return Order(start("recipe", job=row, attempt=attempt), 0, 100 + row, lambda: Told(np.ones(3)))
 
 
 def crew(roster: Roster, count: int) -> list[Worker]:

@@ -12,17 +12,22 @@ from conversation import (
     TOKEN,
     Pair,
     changed,
+    edges,
     hello,
     lengths,
+    loop,
+    network,
     outcome,
     promise,
     records,
     resume,
     start,
     suspended,
+    transfers,
 )
 
 import bridge.session
+from bridge.columns import pack_int32
 from bridge.framing import HEADER_BYTES, MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, frame
 from bridge.messages import (
     Cancel,
@@ -54,32 +59,46 @@ from bridge.session import (
 # Every row of the tables, and every pair that is no row
 
 
+#: What happens only to a job that has edges.
+GRAPH_EVENTS = (JobEvent.LENGTHS_BEFORE_EDGES, JobEvent.EDGES, JobEvent.LAST_EDGES, JobEvent.TRANSFERS)
+
+
 def pair_in(state: JobState, event: JobEvent) -> tuple[Pair, Message]:
     """Two ends that agree on the job's state, and a message for the event that is faultless by itself."""
-    reports = state is JobState.REPORTING or event is JobEvent.RECORDS
-    drawn = event is JobEvent.START and state is not JobState.LOADING
+    reports = state in (JobState.REPORTING, JobState.SENDING) or event in (JobEvent.RECORDS, JobEvent.TRANSFERS)
+    linked = JobState.LINKING is state or JobState.SENDING is state or event in GRAPH_EVENTS
+    drawn = event is JobEvent.START and state not in (JobState.LOADING, JobState.LINKING, JobState.SENDING)
     pair = Pair("recipe" if drawn else "lengths")
+    of_graph = {"core_host": pack_int32([0, 2]), "network": network(), "parts": (loop(3, edges=2),)} if linked else {}
     if state is not JobState.ABSENT:
         until = 200 if state is JobState.SUSPENDED or event is JobEvent.SUSPENDED else None
-        pair.say(start("recipe" if drawn else "lengths", records=reports, until_ns=until))
+        pair.say(start("recipe" if drawn else "lengths", records=reports, until_ns=until, **of_graph))
         if state is not JobState.LOADING and not drawn:
             pair.say(lengths())
+            if linked and state is not JobState.LINKING:
+                pair.say(edges())
     if state is JobState.SUSPENDED:
         pair.say(suspended(200, 250))
     if state is JobState.REPORTING:
         pair.say(records(count=2 if event is JobEvent.RECORDS else 3))
+    if state is JobState.SENDING:
+        pair.say(records(), transfers())
     if state is JobState.CANCELLED:
         pair.say(Cancel(job=JOB))
     messages = {
         JobEvent.START: start("recipe"),
         JobEvent.START_LENGTHS: start(),
         JobEvent.LENGTHS: lengths(count=2),
+        JobEvent.LENGTHS_BEFORE_EDGES: lengths(),
         JobEvent.LAST_LENGTHS: lengths(),
+        JobEvent.EDGES: edges(count=1),
+        JobEvent.LAST_EDGES: edges(),
         JobEvent.PROMISE: promise(150),
         JobEvent.SUSPENDED: suspended(200, 250),
         JobEvent.RESUME: resume(),
         JobEvent.RECORDS: records(first=2 if state is JobState.REPORTING else 0, count=1),
-        JobEvent.OUTCOME: outcome(),
+        JobEvent.TRANSFERS: transfers(first=int(state is JobState.SENDING)),
+        JobEvent.OUTCOME: outcome(transfers=int(state is JobState.SENDING)),
         JobEvent.FAILED: Failed(job=JOB, reason="no", blame="application"),
         JobEvent.CANCEL: Cancel(job=JOB),
     }
@@ -132,8 +151,8 @@ def connection_in(state: ConnectionState) -> Pair:
     steps: dict[ConnectionState, list[Message]] = {
         ConnectionState.AWAIT_HELLO: [],
         ConnectionState.AWAIT_WELCOME: [hello()],
-        ConnectionState.READY: [hello(), Welcome(version=3, run="r"), start(), lengths()],
-        ConnectionState.CLOSING: [hello(), Welcome(version=3, run="r"), start(), lengths(), Quit()],
+        ConnectionState.READY: [hello(), Welcome(version=4, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=4, run="r"), start(), lengths(), Quit()],
         ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
     }
     for step in steps[state]:
@@ -146,7 +165,7 @@ def connection_in(state: ConnectionState) -> Pair:
 
 CONNECTION_MESSAGES: dict[ConnectionEvent, Message] = {
     ConnectionEvent.HELLO: hello(),
-    ConnectionEvent.WELCOME: Welcome(version=3, run="r"),
+    ConnectionEvent.WELCOME: Welcome(version=4, run="r"),
     ConnectionEvent.REFUSED: Refused(reason="no", blame="bridge"),
     ConnectionEvent.ORDER: Cancel(job=JOB),
     ConnectionEvent.ANSWER: promise(200),
@@ -290,12 +309,12 @@ def test_a_wrong_token_is_refused_and_told_nothing_more(version: int) -> None:
     session.validate()
 
 
-@pytest.mark.parametrize("version", [1, 2, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 5])
 def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) -> None:
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 3"
+    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 4"
     session = Session(Role.APPLICATION)
     session.send(hello())
     session.receive_data(refusal.farewell)
@@ -313,7 +332,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
         (frame(encode(promise(1))), "stranger"),
         (frame(encode(hello())) * 60, "stranger"),
         (bytes(MAX_FRAME_BEFORE_HELLO + HEADER_BYTES + 1), "stranger"),
-        (frame(msgspec.msgpack.encode({"type": "hello", "version": 3, "token": TOKEN})), "application"),
+        (frame(msgspec.msgpack.encode({"type": "hello", "version": 4, "token": TOKEN})), "application"),
     ],
 )
 def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:
@@ -371,10 +390,10 @@ def test_a_bridge_at_fault_is_told_nothing() -> None:
 def test_a_welcome_of_another_version_is_an_error() -> None:
     pair = Pair(welcomed=False)
     pair.say(hello())
-    with pytest.raises(LocalProtocolError, match="welcome has version 4"):
-        pair.bridge.send(Welcome(version=4, run="r"))
-    with pytest.raises(ProtocolError, match="the bridge broke the protocol: welcome has version 4"):
-        pair.forge(Welcome(version=4, run="r")).next_event()
+    with pytest.raises(LocalProtocolError, match="welcome has version 5"):
+        pair.bridge.send(Welcome(version=5, run="r"))
+    with pytest.raises(ProtocolError, match="the bridge broke the protocol: welcome has version 5"):
+        pair.forge(Welcome(version=5, run="r")).next_event()
 
 
 @pytest.mark.parametrize("role", list(Role))

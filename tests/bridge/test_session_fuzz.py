@@ -7,19 +7,24 @@ from conversation import (
     Pair,
     change,
     changed,
+    edges,
+    graph,
     hello,
     lengths,
+    measurement,
     outcome,
     promise,
     records,
     resume,
     start,
     suspended,
+    transfers,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from bridge.columns import pack_int64
 from bridge.framing import HEADER_BYTES, MAX_FRAME_BEFORE_HELLO, frame
 from bridge.messages import (
     Cancel,
@@ -34,7 +39,6 @@ from bridge.messages import (
     Suspended,
     Welcome,
     encode,
-    pack_int64,
     sender_of,
 )
 from bridge.session import (
@@ -56,7 +60,7 @@ def whole_conversation() -> tuple[bytes, bytes]:
     pair = Pair(welcomed=False)
     for message in [
         hello(),
-        Welcome(version=3, run="r"),
+        Welcome(version=4, run="r"),
         start(until_ns=200, records=True),
         lengths(),
         promise(150),
@@ -64,8 +68,15 @@ def whole_conversation() -> tuple[bytes, bytes]:
         resume(changes=(change(250, -1),)),
         records(),
         outcome(),
-        changed(start(), job=8),
-        Cancel(job=8),
+        changed(graph(), job=8),
+        changed(lengths(), job=8),
+        changed(edges(0, 1), job=8),
+        changed(edges(1, 1), job=8),
+        changed(records(), job=8),
+        changed(transfers(), job=8),
+        changed(outcome(transfers=1, graph=measurement()), job=8),
+        changed(start(), job=9),
+        Cancel(job=9),
         Quit(),
     ]:
         streams[sender_of(message)] += frame(encode(message))
@@ -98,9 +109,12 @@ def listen(session: Session, stream: bytes, step: int) -> None:
             if isinstance(event, Refusal | ConnectionClosed):
                 return
             if isinstance(event, Hello):
-                session.send(Welcome(version=3, run="r"))
+                session.send(Welcome(version=4, run="r"))
                 session.send(start(until_ns=200, records=True))
                 session.send(lengths())
+                session.send(changed(graph(), job=8))
+                session.send(changed(lengths(), job=8))
+                session.send(changed(edges(), job=8))
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
@@ -129,7 +143,10 @@ JOBS = range(3)
 ORDERS = (
     JobEvent.START_LENGTHS,
     JobEvent.LENGTHS,
+    JobEvent.LENGTHS_BEFORE_EDGES,
     JobEvent.LAST_LENGTHS,
+    JobEvent.EDGES,
+    JobEvent.LAST_EDGES,
     JobEvent.RESUME,
     JobEvent.CANCEL,
 )
@@ -147,7 +164,10 @@ class TwoEnds(RuleBasedStateMachine):
         self.until: dict[int, int | None] = {}  # as the application was told
         self.now: dict[int, int] = {}  # as the bridge was told
         self.loaded: dict[int, int] = {}
+        self.linked: dict[int, int] = {}
+        self.sent: dict[int, int] = {}
         self.reported: dict[int, int] = {}
+        self.graphs: set[int] = set()  # as the application was told
         # Two jobs run from the start, so that a short example comes to something.
         for job, until in ((0, None), (1, 150)):
             self.loaded[job], self.now[job], self.until[job] = self.TASKS, 100, until
@@ -175,11 +195,17 @@ class TwoEnds(RuleBasedStateMachine):
         end = self.pair.application
         if event is JobEvent.START_LENGTHS:
             until = data.draw(st.none() | st.integers(100, 200))
-            self.loaded[job], self.now[job] = 0, 100
-            return changed(start(records=True, until_ns=until), job=job)
-        if event in (JobEvent.LENGTHS, JobEvent.LAST_LENGTHS):
+            self.loaded[job], self.linked[job], self.now[job] = 0, 0, 100
+            begun = graph() if data.draw(st.booleans()) else start(records=True)
+            return changed(begun, job=job, until_ns=until)
+        if event in (JobEvent.EDGES, JobEvent.LAST_EDGES):
+            left = 2 - self.linked[job]
+            count = left if event is JobEvent.LAST_EDGES else 1
+            first, self.linked[job] = self.linked[job], self.linked[job] + count
+            return changed(edges(first, count), job=job)
+        if event in (JobEvent.LENGTHS, JobEvent.LENGTHS_BEFORE_EDGES, JobEvent.LAST_LENGTHS):
             left = self.TASKS - self.loaded[job]
-            count = left if event is JobEvent.LAST_LENGTHS or left == 1 else 1
+            count = left if event is not JobEvent.LENGTHS or left == 1 else 1
             first, self.loaded[job] = self.loaded[job], self.loaded[job] + count
             return changed(lengths(first, count), job=job)
         if event is JobEvent.RESUME:
@@ -200,8 +226,11 @@ class TwoEnds(RuleBasedStateMachine):
             return Suspended(job=job, now_ns=until, not_before_ns=max(until, least))
         reported = self.reported.setdefault(job, 0)
         if until is None and reported == self.TASKS:
-            stop = max(least, 300)
-            return changed(outcome(end_ns=stop, finish_ns=pack_int64([stop, 100])), job=job)
+            stop, sent = max(least, 300), self.sent.setdefault(job, 0)
+            if event is JobEvent.TRANSFERS and job in self.graphs and sent < 2:
+                self.sent[job] += 1
+                return changed(transfers(sent), job=job)
+            return changed(outcome(end_ns=stop, finish_ns=pack_int64([stop, 100]), transfers=sent), job=job)
         if until is None:
             count = data.draw(st.integers(1, self.TASKS - reported))
             self.reported[job] = reported + count
@@ -222,6 +251,8 @@ class TwoEnds(RuleBasedStateMachine):
                 self.until[event.job] = event.until_ns
             if isinstance(event, Start):
                 self.reported.pop(event.job, None)
+                self.sent.pop(event.job, None)
+                (self.graphs.discard if event.network is None else self.graphs.add)(event.job)
             if isinstance(event, Suspended):
                 self.now[event.job] = event.now_ns
 

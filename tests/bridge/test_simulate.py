@@ -284,7 +284,7 @@ def test_a_technique_at_fault_is_named_with_the_job() -> None:
         ({"workers": 0}, "--workers: 0 is out of range; allowed: 1 to 1024"),
         ({"workers": 1.5}, "--workers: 1.5 is not a whole number; allowed: 1 to 1024"),
         ({"als_timeout_s": "3"}, "--als-timeout: '3' is not a number; allowed: 0.001 to 1e+06"),
-        ({"als": None}, "als: None; allowed: a name, a Technique or a Selection"),
+        ({"als": None}, "als: None; allowed: a name, a Technique, a Selection or a Planner"),
         ({"bls": 3}, "bls: 3; allowed: a name or a Policy"),
         ({"coupling": 3}, "--coupling: unknown coupling 3; known: "),
         ({"select": 3}, "--select: 3 is not a text; allowed: all, first:N, "),

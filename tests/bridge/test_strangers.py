@@ -30,7 +30,7 @@ from bridge.scenario import Options, Scenario
 from bridge.simulation import run
 from traces.errors import InputError
 
-HELLO = {"version": 3, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
+HELLO = {"version": 4, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
 
 
 def hello(**fields: object) -> bytes:
@@ -93,7 +93,7 @@ STRANGE = {
     "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
     "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
     "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
-    "future": (hello(version=4), "protocol version 4 is not spoken here; spoken: 3", b"protocol version 4"),
+    "future": (hello(version=5), "protocol version 5 is not spoken here; spoken: 4", b"protocol version 5"),
     "unknown": (hello(), NOBODY, NOBODY.encode()),
     "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
 }

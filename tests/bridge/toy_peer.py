@@ -27,7 +27,7 @@ def simulate(job, order, lengths):
     parts = order["parts"] or [{"tasks": n, "technique": order["technique"]}]
     for technique in {part["technique"] for part in parts} - {None, "ss", "static"}:
         return send("failed", job=job, reason=f"unknown technique {technique}: ss, static", blame="user")
-    if order["changes"] or order["until_ns"] is not None or order["stop_ns"] is not None or 0 in speed:
+    if order["changes"] or order["network"] or {order["until_ns"], order["stop_ns"]} != {None} or 0 in speed:
         return send("failed", job=job, reason="the toy only runs straight to the end", blame="application")
     tasks, chunks, scheduling, finish, busy, barrier, free = [], 0, 0, [t] * p, [0] * p, t, t
     for part in parts:
@@ -56,7 +56,7 @@ def simulate(job, order, lengths):
     end = {"attempt": order["attempt"], "end_ns": max(finish), "stopped": False, "tasks": n, "ran": n, "chunks": chunks}
     end |= {"length_gflop": sum(lengths), "length_cov": statistics.pstdev(lengths) / statistics.fmean(lengths)}
     end |= {"finish_ns": column("q", finish), "busy_ns": column("q", busy), "scheduling_ns": scheduling}
-    return send("outcome", job=job, chosen=[], ahead_chunks=0, **end)
+    return send("outcome", job=job, transfers=0, chosen=[], ahead_chunks=0, graph=None, **end)
 
 
 kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
@@ -65,15 +65,16 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, jobs = connection.makefile("rb"), {}
 secret = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"]}
-send("hello", version=3, name="toy", tasks="lengths", conserves_work=True, **secret)
+send("hello", version=4, name="toy", tasks="lengths", conserves_work=True, **secret)
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":
         jobs[message["job"]] = message, []
-    elif message["type"] == "lengths":
+    elif message["type"] in ("lengths", "edges"):
         order, lengths = jobs[message["job"]]
-        lengths += struct.unpack(f"<{len(message['length_gflop']) // 8}d", message["length_gflop"])
-        if len(lengths) == order["tasks"]:
+        values = message.get("length_gflop") or message["bytes"]  # edges are only waited for
+        lengths += struct.unpack(f"<{len(values) // 8}d", values)
+        if len(lengths) == order["tasks"] + sum(part["edges"] for part in order["parts"] or ()):
             simulate(message["job"], *jobs.pop(message["job"]))
     elif message["type"] in ("refused", "quit"):
         raise SystemExit(message.get("reason"))

@@ -108,6 +108,8 @@ def test_the_summary_says_of_the_application_level_what_was_given(here: Path) ->
     }
     ran = shown(run("--assignment", "master", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1], "--no-trace", "--out", "c"))
     assert ran["costs"] == "overhead 0 ns, latency 0 ns, a master"
+    planned = shown(run("--als", "heft", "--latency", 500, "--no-trace", "--out", "planned"))
+    assert "costs" not in planned  # nobody asks for anything
     assert ran["core speeds"] == ", ".join(SPEEDS)
     ran = shown(run("--applications", "apps.toml", "--no-trace", "--out", "d"))
     counts = pd.read_parquet("d/jobs.parquet").application.value_counts().to_dict()

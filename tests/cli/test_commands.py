@@ -25,7 +25,7 @@ from bridge.cli import _show_warnings
 from bridge.cli_bundles import bundled
 from bridge.scenario_options import ScenarioOptions
 
-COMMANDS = ("run", "watch", "grid", "loop", "workload info", "platform", "gantt", "doctor")
+COMMANDS = ("run", "watch", "grid", "loop", "graph", "workload info", "platform", "gantt", "doctor")
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "workload"])
@@ -173,7 +173,7 @@ def test_nobody_reads_stdout() -> None:
 def test_what_run_and_grid_share_is_the_same_in_both() -> None:
     # They are written once, as the fields of a dataclass.
     names = [f"--{one.name.replace('_', '-')}" for one in fields(ScenarioOptions)]
-    assert len(names) == 29
+    assert len(names) == 30
     described = []
     for command in ("run", "grid"):
         text = twolevel(command, "--help").out.partition("Example:")[0]

@@ -272,6 +272,11 @@ WRONG = [
     (["--chunks", "l.txt", "--n", 5, "--cores", 2], "LENGTHS.txt: not with --chunks"),
     (["--chunks", "--n", 5, "--cores", 2, "--als", "fac-mu-sigma:mu"], "--als: fac-mu-sigma:mu: 'mu' is no parameter"),
     (["--chunks", "--n", 5, "--cores", 2, "--als", "nope"], "--als: unknown application technique"),
+    (["--chunks", "--n", 5, "--cores", 2, "--als", "mapped"], "--als: mapped is for graphs (twolevel graph); allowed"),
+    (
+        ["l.txt", "--als", "heft", "--cores", 2, "--out", "r"],
+        "--als: heft is for graphs (twolevel graph); allowed with a",
+    ),
 ]
 
 

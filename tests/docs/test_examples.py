@@ -67,6 +67,9 @@ def named_files(page: Path) -> dict[str, str]:
     for block in (*blocks(page, "python"), *blocks(page, "toml"), *blocks(page, "text")):
         if name := re.match(r"# (\w+\.(?:py|toml|txt))\n", block):
             found[name[1]] = block
+    for block in blocks(page, "dot"):
+        if name := re.match(r"// (\w+\.dot)\n", block):
+            found[name[1]] = block
     for block in blocks(page, "csv"):
         if block.startswith("time_s,core,factor\n"):  # such a file has no comments
             found["speeds.csv"] = block
@@ -80,6 +83,7 @@ def test_every_page_with_examples_is_known() -> None:
         "cli",
         "core-speeds",
         "couplings",
+        "graphs",
         "inputs",
         "lengths",
         "loop",
@@ -129,7 +133,7 @@ def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
     assert watched.observations["now_ns"].tolist()[:1] == [0]
 
 
-@pytest.mark.parametrize("command", ["run", "grid", "loop", "workload info", "platform", "gantt", "doctor"])
+@pytest.mark.parametrize("command", ["run", "grid", "loop", "graph", "workload info", "platform", "gantt", "doctor"])
 def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     text = " ".join(twolevel(*command.split(), "--help").out.split())
     example = re.search(r"Example: (twolevel .*)$", text)

@@ -1,0 +1,80 @@
+"""Whatever gives tasks to cores, by its name: a technique, a choice among techniques, a planner, or a mapping."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Any
+
+from als.planners import PLANNERS, Planner, planner
+from als.planners.mapped import MAPPED, Mapped
+from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, technique
+from traces.errors import InputError, shown
+from traces.naming import split_parameters
+from traces.plugins import resolve
+
+__all__ = ["AnyScheduler", "loop_technique", "scheduler", "scheduler_name"]
+
+#: What a phase's tasks are given to cores by.
+AnyScheduler = Technique | Selection | Planner | Mapped
+
+
+def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) -> AnyScheduler:
+    """The application-level scheduler of this name.
+
+    Parameters
+    ----------
+    name : str
+        As ``als.techniques.technique`` takes it; a name in ``als.planners.PLANNERS``, or that of a planner in a file or a
+        package; or ``mapped``.
+    where : str
+        The option it was given in, for the error.
+    also : tuple of str
+        Further names that the caller understands itself; the error lists them.
+
+    Raises
+    ------
+    InputError
+        If there is none, or its parameters cannot be.
+    PluginError
+        If what a file or a package gives is neither.
+    """
+    plain, parameters = split_parameters(name)
+    if parameters and plain in (MAPPED.name, *PLANNERS):
+        raise InputError(f"{where}: {shown(name)}; allowed: {plain}, which has no parameters")
+    if plain == MAPPED.name:
+        return MAPPED
+    if plain in PLANNERS or any(entry.name == plain for entry in entry_points(group="twolevel.planners")):
+        return planner(name, where)
+    if ".py:" in plain and not name.startswith("select:"):
+        found: Any = resolve("application-level scheduler", plain, {}, "twolevel.planners", object, where)
+        if isinstance(found, Planner):
+            return planner(name, where)
+    return technique(name, where=where, also=(*PLANNERS, MAPPED.name, *also))
+
+
+def loop_technique(name: str, where: str = "--als") -> AnyTechnique:
+    """The technique, or choice among techniques, of this name, for a plain loop.
+
+    Raises
+    ------
+    InputError
+        If there is none, or what has the name is for graphs.
+    PluginError
+        As :func:`scheduler`.
+    """
+    found = (
+        scheduler(name, where=where)
+        if split_parameters(name)[0] in (*PLANNERS, MAPPED.name)
+        else technique(name, where=where)
+    )
+    if isinstance(found, Planner | Mapped):
+        raise InputError(f"{where}: {found.name} is for graphs (twolevel graph); allowed with a loop: a technique")
+    return found
+
+
+def scheduler_name(given: AnyScheduler) -> str | None:
+    """The name by which :func:`scheduler` finds it, whatever the folder; None if it is an object of this process."""
+    if given is MAPPED:
+        return MAPPED.name
+    known: dict[str, Any] = {**TECHNIQUES, **PLANNERS}
+    return next((name for name, one in known.items() if one is given), None)

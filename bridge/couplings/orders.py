@@ -1,0 +1,260 @@
+"""What a worker is told of each job: its cores, its tasks or how to draw them, what will happen to it, and what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from als.bounds import earliest_end_ns
+from als.core_speeds.state import NEVER, fill_next_ns
+from als.lengths import COUNT, LENGTHS
+from als.program import Graph, Loop, Program, Serial, absolute_name
+from als.program_table import drawn_program
+from als.schedulers import AnyScheduler, scheduler_name
+from als.varying import MOST_ALONE
+from bls.batch_state import ORIGIN, START
+from bls.simulator import BatchSimulator
+from bridge.columns import pack_float64, pack_int32, pack_int64
+from bridge.couplings.contract import core_gflop
+from bridge.messages import MAX_CHANGES, MAX_PARTS, Change, Part, Recipe, Start
+from bridge.network_fields import network_of
+from bridge.roster import Ahead, Order
+from bridge.scenario import Scenario
+from bridge.told_tasks import Told
+from traces.compiled import Array
+from traces.errors import InputError
+from traces.time import MAX_NS
+
+__all__ = ["Orders"]
+
+
+class Orders:
+    """Makes the orders of a run.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    simulator : BatchSimulator
+        It is only looked at.
+    records : bool
+        Whether records are wanted.
+    """
+
+    def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, records: bool) -> None:
+        assert scenario.programs is not None
+        self._scenario, self._simulator, self._records = scenario, simulator, records
+        self._programs = scenario.programs
+        self._techniques = [_technique_names(program) for program in scenario.applications]
+        self._sure_phases = [_sure_phases(program) for program in scenario.applications]
+        self._plain = [_is_plain(program) for program in scenario.applications]
+        self._texts = [
+            "" if plain else program.to_json()
+            for plain, program in zip(self._plain, scenario.applications, strict=True)
+        ]
+        self._network = network_of(scenario.network, scenario.platform.network.topology)
+        self._core_host = scenario.platform.core_host
+        self._core_gflop = core_gflop(scenario)
+        self._core_speed = scenario.platform.core_speed_gflops
+        self._most_tasks: dict[tuple[int, int], int] = {}  # by program and cores
+        self._numbers: dict[int, Array] = {}  # of the cores that jobs under way compute on
+        self._alone: dict[int, int] = {}
+
+    @property
+    def technique(self) -> str:
+        """One that most jobs have, for whoever wants to load it in advance."""
+        return self._techniques[-1][0] or "static"
+
+    def order(self, row: int) -> Order:
+        """The order for a row of the simulator."""
+        scenario, origin = self._scenario, self.origin(row)
+        workload, model, options = scenario.workload, scenario.model, scenario.options
+        start_ns, stop_ns = self.start_ns(row), self._simulator.stop_ns(row)
+        job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
+        numbers = self._numbers[row] = self._cores(row)
+        base = self._core_speed[numbers]
+        core_gflop = float(self._core_gflop[origin])
+        program = scenario.applications[place]
+        mean, total, n = self._work(place, cores, core_gflop)
+        recipe = Recipe(
+            seed=model.seed,
+            job_number=job,
+            n=n,
+            mean_gflop=mean,
+            variation=model.variation,
+            total_gflop=total,
+            core_gflop=core_gflop,
+            bytes_per_gflop=scenario.bytes_per_gflop,
+            program=self._texts[place],
+        )
+        ahead = self._ahead(row, numbers, base, start_ns)
+        latency = options.level.latency_ns
+        start = Start(
+            job=row,
+            attempt=0,
+            start_ns=start_ns,
+            core_speed_gflops=pack_float64(self.speed(numbers, start_ns)),
+            technique=next((name for name in self._techniques[place] if name), "static"),
+            parts=None,
+            overhead_ns=options.overhead_ns,
+            latency_ns=pack_int64(self._latency(numbers, latency)) if latency else None,
+            master=options.level.master,
+            core_host=pack_int32(self._core_host[numbers]) if program.has_graph else None,
+            network=self._network if program.has_graph else None,
+            records=self._records,
+            recipe=recipe,
+            tasks=None,
+            until_ns=ahead.until_ns,
+            changes=ahead.changes,
+            stop_ns=stop_ns,
+        )
+        surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
+        bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * scenario.speeds.highest_factor)
+        if stop_ns is not None:
+            bound_ns = min(bound_ns, stop_ns)
+
+        return Order(
+            start,
+            bound_ns,
+            job,
+            lambda: self._told(job, place, cores, core_gflop),
+            lambda now_ns: self._ahead(row, numbers, base, max(now_ns - 1, start_ns)),
+        )
+
+    def _told(self, job: int, place: int, cores: int, core_gflop: float) -> Told:
+        """What is told of a job's tasks to a worker that asks for their lengths."""
+        program, names = self._scenario.applications[place], self._techniques[place]
+        seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
+        drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, bytes_per_gflop)
+        if len(drawn.part_tasks) > MAX_PARTS:
+            raise InputError(
+                f"job {job}: {len(drawn.part_tasks)} parts, phases times steps; a simulator that asks for lengths can be told "
+                f"of {MAX_PARTS}; use inline"
+            )
+        if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop):
+            return Told(drawn.lengths)
+        parts = tuple(
+            Part(
+                tasks=int(tasks),
+                technique=names[at % len(names)],
+                order="rank" if _is_by_rank(program.phases[at % len(names)]) else "index",
+                edges=int(edges),
+            )
+            for at, (tasks, edges) in enumerate(zip(drawn.part_tasks, np.diff(drawn.edge_first), strict=True))
+        )
+        return Told(drawn.lengths, parts, drawn.source, drawn.target, drawn.bytes)
+
+    def _work(self, place: int, cores: int, core_gflop: float) -> tuple[float, float, int]:
+        """Mean task length, all the work (both GFLOP) and the number of tasks of a job that are expected."""
+        program = self._scenario.applications[place]
+        if self._plain[place]:
+            tasks_per_core = program.loops[0].tasks_per_core or 1
+            return core_gflop / tasks_per_core, core_gflop * cores, cores * tasks_per_core
+        n = self._most_tasks.get((place, cores))
+        if n is None:  # a graph's file is read for it
+            n = self._most_tasks[place, cores] = program.n_tasks(cores)
+        total = _phases_gflop(program, cores, core_gflop, range(len(program.phases)))
+        return total / n, total, n
+
+    def _ahead(self, row: int, numbers: Array, base: Array, from_ns: int) -> Ahead:
+        """What changes after an instant, if a message holds so much: enough for twice the recorded run time, or for as
+        long again as the job has lasted."""
+        speeds = self._scenario.speeds
+        if speeds.steady:
+            return Ahead()
+        if len(numbers) > MAX_CHANGES:
+            raise InputError(
+                f"--speeds: a job of {len(numbers)} cores; a message holds {MAX_CHANGES} changes; use inline"
+            )
+        run_ns = int(self._scenario.workload.run_ns[self.origin(row)])
+        horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self.start_ns(row)), MAX_NS)
+        found = speeds.changes(numbers, base, from_ns, horizon_ns, MAX_CHANGES // len(numbers))
+        changes = tuple(Change(at_ns=at_ns, core=core, speed_gflops=gflops) for at_ns, core, gflops in found.changes)
+        # Where nobody is there, and nobody comes in all that time, nobody will: as als.varying has it.
+        if found.changes or self.speed(numbers, from_ns).any():
+            self._alone.pop(row, None)
+        elif found.complete_ns < horizon_ns:
+            self._alone[row] = self._alone.get(row, 0) + MAX_CHANGES // len(numbers)
+            if self._alone[row] >= MOST_ALONE:
+                return Ahead()
+        next_ns = np.empty(len(numbers), np.int64)
+        fill_next_ns(speeds.state, numbers, found.complete_ns, next_ns)
+        return Ahead(changes, None if next_ns.min() == NEVER else found.complete_ns + 1)
+
+    def speed(self, numbers: Array, now_ns: int) -> Array:
+        """GFLOP/s of cores at an instant."""
+        base: Array = self._core_speed[numbers]
+        speeds = self._scenario.speeds
+        return base if speeds.steady else base * speeds.factors(numbers, now_ns)
+
+    def _latency(self, numbers: Array, latency_ns: int) -> Array:
+        """Of each core's messages: none on the job's first host, where the master is."""
+        return np.where(self._core_host[numbers] == self._core_host[numbers[0]], 0, latency_ns)
+
+    def origin(self, row: int) -> int:
+        """The row of the workload that a row is an attempt at."""
+        return int(self._simulator.state.jobs[ORIGIN, row])
+
+    def start_ns(self, row: int) -> int:
+        """When a row's job has started."""
+        return int(self._simulator.state.jobs[START, row])
+
+    def job_number(self, row: int) -> int:
+        """The workload's number of a row's job."""
+        return int(self._scenario.workload.job_id[self.origin(row)])
+
+    def ended(self, row: int) -> Array:
+        """The global numbers of the cores of a job that has ended, once."""
+        return self._numbers.pop(row)
+
+    def _cores(self, row: int) -> Array:
+        """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""
+        held = [np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)]
+        return np.concatenate(held)[: self._scenario.workload.cores[self.origin(row)]]
+
+
+def _is_plain(program: Program) -> bool:
+    """Whether a recipe says it all: one loop of normal lengths, so many tasks a core."""
+    loop = program.phases[0]
+    once = len(program.phases) == program.steps == 1
+    return once and isinstance(loop, Loop) and not loop.lengths and loop.tasks is None
+
+
+def _phases_gflop(program: Program, cores: int, core_gflop: float, phases: Iterable[int]) -> float:
+    """The work of some of a job's phases in all of its steps, GFLOP."""
+    shares = program.shares
+    return sum(core_gflop * shares[at] * (1 if isinstance(program.phases[at], Serial) else cores) for at in phases)
+
+
+def _sure_phases(program: Program) -> list[int]:
+    """The phases whose tasks have no less work together than their share; the lengths of a file need not."""
+    return [at for at, phase in enumerate(program.phases) if _is_sure(phase)]
+
+
+def _is_sure(phase: Serial | Loop | Graph) -> bool:
+    if isinstance(phase, Serial):
+        return True
+    if isinstance(phase, Graph):
+        return phase.found_graph().scale
+    model = phase.found_lengths()
+    return model.mode != COUNT or model.next_length is LENGTHS["equal"].lengths(0.0).next_length
+
+
+def _is_by_rank(phase: Serial | Loop | Graph) -> bool:
+    return isinstance(phase, Graph) and phase.order == "rank"
+
+
+def _technique_names(program: Program) -> list[str | None]:
+    """What a worker can look each phase's technique up by; None for a serial part."""
+    return [None if isinstance(phase, Serial) else _technique_name(phase.technique) for phase in program.phases]
+
+
+def _technique_name(chosen: str | AnyScheduler) -> str:
+    name = chosen if isinstance(chosen, str) else scheduler_name(chosen)
+    if name is None:
+        assert not isinstance(chosen, str)
+        raise InputError(
+            f"als: {chosen.name} is an object of this process; for --coupling pool or process name it, "
+            "as FILE.py:NAME or by an entry point"
+        )
+    return absolute_name(name)

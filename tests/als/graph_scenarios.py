@@ -1,0 +1,275 @@
+"""Random graphs on networks, and the engine's records in the words of the slow reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from applications import NAMES, lengths
+from hypothesis import strategies as st
+from reference.application import AllLost, TasksLeft
+from reference.graph_records import edges_of, graph_ran
+from reference.graph_run import GraphRun, run_graph
+from reference.graph_ways import Plan
+from reference.sharing import Link, Network
+
+from als import graph_state as g
+from als.application import Application
+from als.graph_application import GraphPart
+from als.network import NetworkState, SharingModel, network_model, network_state
+from als.planners import PLANNERS, planner
+from als.planners.mapped import MAPPED
+from als.techniques import technique
+from traces.errors import InputError, PluginError
+
+#: Hosts of the machine.
+HOSTS = 4
+
+#: A byte per ns.
+GBPS = 8.0
+
+MODELS = ("none", "hockney", "cm02", "cm02:crosstraffic=no", "lv08", "lv08:crosstraffic=no")
+TOPOLOGIES = ("full", "shared", "star")
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A network by its names; latency in ns, memory in bytes/ns."""
+
+    model: str = "none"
+    topology: str = "full"
+    latency: float = 0.0
+    memory: float | None = None
+    bandwidth: float = 1.0  # bytes/ns
+
+    def state(self) -> NetworkState:
+        """As the engine takes it."""
+        return network_state(
+            network_model(self.model),
+            self.topology,
+            hosts=HOSTS,
+            bandwidth_gbps=GBPS * self.bandwidth,
+            latency_ns=self.latency,
+            memory_gbps=None if self.memory is None else GBPS * self.memory,
+        )
+
+    def route(self, a: int, b: int) -> list[Link]:
+        """The links of a route, one by one."""
+        bandwidth, latency = 1e9 * self.bandwidth, self.latency * 1e-9
+        if self.topology == "star":
+            return [(("up", a), bandwidth, latency / 2), (("down", b), bandwidth, latency / 2)]
+        key = (a, b) if self.topology == "full" else (min(a, b), max(a, b))
+        return [(key, bandwidth, latency)]
+
+    def reference(self) -> Network:
+        """As the reference takes it."""
+        model = network_model(self.model)
+        memory = None if self.memory is None else 1e9 * self.memory
+        if not isinstance(model, SharingModel):
+            return Network(self.model, self.route, memory=memory)
+        return Network(
+            "sharing",
+            self.route,
+            model.latency_factor,
+            model.bandwidth_factor,
+            model.weight_s,
+            model.gamma,
+            model.crosstraffic,
+            memory,
+        )
+
+
+@dataclass(frozen=True)
+class GraphScenario:
+    """A graph, its machine, and what happens to it; all instants count from the start.
+
+    ``scheduler`` is the name of a technique or a planner, or ``hosts`` or ``cores``, by which the tasks are then mapped.
+    """
+
+    lengths: list[float]
+    edges: list[tuple[int, int, float]]
+    speeds: list[float]
+    core_host: list[int]
+    scheduler: str = "ss"
+    mapped: tuple[int, ...] = ()
+    by_rank: bool = False
+    platform: Platform = Platform()
+    start: int = 0
+    overhead: int = 0
+    latency: list[int] | None = None
+    master: bool = False
+    changes: tuple[tuple[int, int, float], ...] = ()
+    stop: int | None = None
+    seed: int = 0
+
+    @property
+    def by_technique(self) -> bool:
+        """Whether cores ask."""
+        return self.scheduler not in PLANNERS and self.scheduler not in ("hosts", "cores")
+
+    def part(self) -> GraphPart:
+        """As an application takes it."""
+        if self.scheduler == "hosts":
+            return GraphPart(MAPPED, self.by_rank, host=np.array(self.mapped, np.int64))
+        if self.scheduler == "cores":
+            return GraphPart(MAPPED, self.by_rank, core=np.array(self.mapped, np.int64))
+        if self.scheduler in PLANNERS:
+            return GraphPart(planner(self.scheduler))
+        return GraphPart(technique(self.scheduler), self.by_rank)
+
+    def application(self, *, keep_tasks: bool = True) -> Application:
+        """The engine at the job's start."""
+        return Application(
+            self.lengths,
+            self.speeds,
+            phases=[self.part()],
+            start_ns=self.start,
+            overhead_ns=self.overhead,
+            latency_ns=self.latency,
+            master=self.master,
+            keep_tasks=keep_tasks,
+            seed=self.seed,
+            job=1,
+            edges=edges_of(self.edges),
+            core_host=self.core_host,
+            network=self.platform.state(),
+        )
+
+    def expected(self) -> GraphRun | str:
+        """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
+        tasks = self.application().state.graph.tasks
+        position, planned = tasks[g.POSITION].tolist(), tasks[g.PLAN].tolist()
+        by_plan = self.scheduler in PLANNERS or self.scheduler == "cores"
+        if self.scheduler == "cores":
+            planned = list(self.mapped)
+        if by_plan and min(planned) < 0:
+            planned = [self.speeds.index(0.0) if c < 0 else c for c in planned]  # there is nobody: all are lost
+        try:
+            return run_graph(
+                self.lengths,
+                sorted(self.edges),
+                self.speeds,
+                self.core_host,
+                self.platform.reference(),
+                technique=self.scheduler if self.by_technique else "",
+                plan=Plan(planned, position) if by_plan else None,
+                mapped=self.mapped if self.scheduler == "hosts" else None,
+                order=position,
+                overhead_ns=self.overhead,
+                latency_ns=self.latency or (),
+                master=self.master,
+                speed_changes=[(self.start + at, core, speed) for at, core, speed in self.changes],
+                start_ns=self.start,
+                stop_ns=None if self.stop is None else self.start + self.stop,
+                seed=self.seed,
+                job=1,
+            )
+        except TasksLeft:
+            return "tasks left"
+        except AllLost:
+            return "all lost"
+
+    def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> GraphRun | str:
+        """What the engine makes of it, suspended at the changes and the pauses."""
+        application = self.application(keep_tasks=keep_tasks)
+        try:
+            instants = {at for at, _, _ in self.changes} | set(pauses)
+            for now in sorted(at for at in instants if self.stop is None or at < self.stop):
+                application.advance(self.start + now)
+                for at, core, speed in self.changes:
+                    if at == now:
+                        application.set_speed(speed, core)
+            if self.stop is None:
+                assert application.advance()
+            else:
+                application.run_to_stop(self.start + self.stop)
+        except PluginError as error:
+            if "sent every core away" not in str(error):
+                raise
+            return "tasks left"
+        except InputError as error:
+            if "all cores are lost" not in str(error):
+                raise
+            return "all lost"
+        assert application.finished
+        run = graph_ran(application)
+        assert application.end_ns == run.end
+        if keep_tasks:
+            assert application.ran == sum(task is not None for task in run.tasks)
+        return run
+
+
+def without_chunk_numbers(run: GraphRun) -> GraphRun:
+    """The same where every task is a chunk: a core's are numbered as they begin, others in between."""
+    tasks = [task for task in run.tasks if task is not None]
+    assert len({task.chunk for task in tasks}) == len(tasks)
+    in_order = sorted(tasks, key=lambda task: (task.core, task.chunk))
+    assert all(one.start < other.start for one, other in pairwise(in_order) if one.core == other.core)
+    return replace(run, tasks=[None if task is None else replace(task, chunk=0) for task in run.tasks])
+
+
+@st.composite
+def platforms(draw: st.DrawFn) -> Platform:
+    """Any network; where a latency is a whole number, transfers and tasks end together."""
+    return Platform(
+        draw(st.sampled_from(MODELS)),
+        draw(st.sampled_from(TOPOLOGIES)),
+        draw(st.sampled_from((0.0, 1.0, 5.3))),
+        draw(st.sampled_from((None, None, 4.0))),
+    )
+
+
+@st.composite
+def some_edges(draw: st.DrawFn, n_tasks: int) -> list[tuple[int, int, float]]:
+    """Each from a lower to a higher task; a third are order only."""
+    pairs = st.tuples(st.integers(0, n_tasks - 1), st.integers(0, n_tasks - 1)).filter(lambda pair: pair[0] < pair[1])
+    found = draw(st.lists(pairs, max_size=3 * n_tasks, unique=True)) if n_tasks > 1 else []
+    # Hardly any instant is half way between two ns, where the last digit of a float would count.
+    size = st.just(0.0) | st.integers(1, 60).map(lambda k: k * 0.977) | st.sampled_from((1.0, 40.0))
+    return [(a, b, draw(size)) for a, b in sorted(found)]
+
+
+@st.composite
+def graph_scenarios(
+    draw: st.DrawFn,
+    *,
+    schedulers: st.SearchStrategy[str] = st.sampled_from((*NAMES, *PLANNERS, "hosts", "cores")),  # noqa: B008
+    lost: bool = True,
+    changing: bool = True,
+    max_tasks: int = 14,
+) -> GraphScenario:
+    """Up to six cores on up to four hosts; ``lost``: whether some may be late, lost and return."""
+    n_cores, n_tasks = draw(st.integers(1, 6)), draw(st.integers(1, max_tasks))
+    scheduler = draw(schedulers)
+    hosts = st.integers(0, HOSTS - 1)
+    core_host = draw(st.lists(hosts, min_size=n_cores, max_size=n_cores))
+    mapped: tuple[int, ...] = ()
+    if scheduler in ("hosts", "cores"):
+        places = st.sampled_from(sorted(set(core_host))) if scheduler == "hosts" else st.integers(0, n_cores - 1)
+        mapped = tuple(draw(st.lists(places, min_size=n_tasks, max_size=n_tasks)))
+    of_core = st.sampled_from((0.0, 0.5, 1.0, 2.0, 3.3)) if lost else st.sampled_from((0.5, 1.0, 2.0, 3.3))
+    cores, instants = st.integers(0, n_cores - 1), st.integers(0, 200)
+    changes = (
+        draw(st.lists(st.tuples(instants, cores, of_core), max_size=8)) if changing and draw(st.booleans()) else []
+    )
+    at_first = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost else st.sampled_from((1.0, 2.0, 0.5, 3.0))
+    by_rank = scheduler not in PLANNERS and draw(st.booleans())
+    return GraphScenario(
+        draw(st.lists(lengths, min_size=n_tasks, max_size=n_tasks)),
+        draw(some_edges(n_tasks)),
+        draw(st.lists(at_first, min_size=n_cores, max_size=n_cores)),
+        core_host,
+        scheduler,
+        mapped,
+        by_rank,
+        draw(platforms()),
+        draw(st.sampled_from((0, 17, 10**9))),
+        draw(st.sampled_from((0, 0, 1, 8))),
+        draw(st.none() | st.lists(st.sampled_from((0, 1, 5, 30)), min_size=n_cores, max_size=n_cores)),
+        draw(st.booleans()),
+        tuple(sorted(changes, key=lambda change: change[0])),
+        draw(st.none() | st.none() | instants) if changing else None,
+        draw(st.integers(0, 3)),
+    )

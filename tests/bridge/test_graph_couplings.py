@@ -1,0 +1,256 @@
+"""Task graphs in every coupling: one result, in every column of jobs, tasks and transfers."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import bridge
+from als.planners import PLANNERS
+from bls.platform import HostGroup, Network, Platform
+from bls.rules import Rules
+from bls.workload import Workload
+from bridge.application_level import ApplicationLevel
+from bridge.couplings import COUPLINGS
+from traces.nesting import check_ledger
+
+TOLD_PEER = shlex.join([sys.executable, str(Path(__file__).with_name("told_peer.py"))])
+LAYERED = '[[application]]\nname = "layered"\nmatch = { user = # }\ngraph = "layered:tasks=40,ccr=2"\nals = "gss"\n'
+BY_RANK = LAYERED + 'order = "rank"\n'
+CHOLESKY = '[[application]]\nname = "cholesky"\nmatch = { user = # }\ngraph = "cholesky:tiles=4,ccr=1"\nals = "heft"\n'
+FILE = """
+[[application]]
+name = "file"
+match = { user = # }
+graph = "file:{file}"
+als = "ss"
+
+[[application]]
+name = "file as it is"
+match = { user = # }
+graph = "file:{file},scale=no"
+als = "peft"
+"""
+MAP = """
+[[application]]
+name = "all"
+match = { user = # }
+steps = 2
+redraw = true
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
+    { kind = "loop", als = "awf", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.2 },
+    { kind = "graph", graph = "fork-join:ccr=3", als = "min-min", share = 0.2 },
+]
+
+[[application]]
+name = "same again"
+match = { user = # }
+steps = 3
+phases = [
+    { kind = "graph", graph = "lu:tiles=3,ccr=1", als = "rnd", share = 0.5 },
+    { kind = "loop", als = "max-min", tasks = 11, share = 0.2 },
+    { kind = "loop", als = "select:gss,af", tasks_per_core = 5, share = 0.3 },
+]
+
+[[application]]
+name = "loops only"
+match = { user = # }
+als = "fac"
+"""
+PLANS = "".join(
+    f'[[application]]\nname = "{name}"\nmatch = {{ user = # }}\ngraph = "layered:tasks=24"\nals = "{name}"\n'
+    for name in PLANNERS
+)
+#: What somebody can do who knows neither the run's random numbers nor which parts are a step.
+TOLD = """
+[[application]]
+name = "phases"
+match = { user = # }
+steps = 2
+redraw = true
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
+    { kind = "loop", als = "gss", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.2 },
+    { kind = "graph", graph = "fork-join:ccr=3", als = "min-min", share = 0.2 },
+]
+
+[[application]]
+name = "loops only"
+match = { user = # }
+als = "fac"
+
+[[application]]
+name = "planned loop"
+match = { user = # }
+als = "max-min"
+tasks = 11
+"""
+TRACE = "time_s,core,factor\n3,1,0\n5,1,1\n6,0,0\n7,0,1.5\n9,1,0\n12,1,0.5\n30,6,0\n33,6,1\n"
+CHANGING = ("square:period=7s,low=0.4,duty=0.6,cores=0-5", "noise:period=3s,sigma=0.3")
+GOING = ("trace:{trace}", "late:cores=3-4,at=6s", "lost:cores=7,at=20s")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What of graphs is tried; ``seen`` says whether the inline result is worth a comparison."""
+
+    applications: str = ""
+    als: str = "static"
+    overhead_ns: int = 0
+    level: dict[str, Any] = field(default_factory=dict)
+    rules: Rules = field(default_factory=Rules)
+    seen: Callable[[bridge.Result], object] = lambda result: (result.jobs.transfers > 0).any()
+    topology: str = "star"
+    jobs: int = 9
+
+    @property
+    def users(self) -> int:
+        """Whose jobs the map tells apart."""
+        return max(1, self.applications.count("user = #"))
+
+    def simulated(self, folder: Path, **options: Any) -> bridge.Result:
+        names = {"file": folder / "graph.graphml", "trace": folder / "trace.csv"}
+        nx.write_graphml(small_graph(), names["file"])
+        names["trace"].write_text(TRACE, encoding="utf-8")
+        given = {"network": "lv08"} | self.level
+        given["speeds"] = [spec.format_map(names) for spec in given.get("speeds", ())]
+        if self.applications:
+            numbers = count()
+            text = re.sub("user = #", lambda _: f"user = {next(numbers)}", self.applications)
+            given["applications"] = folder / "apps.toml"
+            given["applications"].write_text(text.replace("{file}", str(names["file"])), encoding="utf-8")
+        result = bridge.simulate(
+            self.workload(),
+            platform=Platform(
+                (HostGroup(3, 2, 4.0), HostGroup(1, 2, 6.0)),
+                network=Network(self.topology, bandwidth_gbps=2.0, latency_ns=50_000, memory_gbps=40.0),
+            ),
+            als=self.als,
+            variation=0.3,
+            tasks_per_core=3,
+            seed=7,
+            overhead_ns=self.overhead_ns,
+            rules=self.rules,
+            level=ApplicationLevel(**given),
+            **options,
+        )
+        check_ledger(result.ledger)
+        return result
+
+    def workload(self) -> Workload:
+        """Jobs of one to eight cores, of ten seconds or so; the estimates of some are too short."""
+        jobs = [
+            (number, 2 * number, 4 + 3 * (number % 4), (5, 3, 8, 1)[number % 4], 5 + number)
+            for number in range(self.jobs)
+        ]
+        return replace(Workload.from_jobs(jobs), user=np.arange(self.jobs) % self.users)
+
+
+def small_graph() -> nx.DiGraph:
+    """Eight tasks, the last without work, and data between most of them."""
+    graph = nx.DiGraph()
+    for number in range(8):
+        graph.add_node(f"t{number}", gflop=float((number * 3) % 7))
+    for source, target, n_bytes in ((0, 1, 1e8), (0, 2, 3e8), (1, 3, 0.0), (2, 4, 2e8), (3, 5, 5e7), (4, 5, 1e8)):
+        graph.add_edge(f"t{source}", f"t{target}", bytes=n_bytes)
+    graph.add_edge("t5", "t7", bytes=1e6)
+    return graph
+
+
+def killed(result: bridge.Result) -> bool:
+    return bool((result.jobs.state == "killed").any() and result.jobs.slr.isna().any())
+
+
+def measured(result: bridge.Result) -> bool:
+    return bool((result.jobs.critical_path_ns > 0).all())
+
+
+FEATURES = {
+    "layered": Feature(LAYERED),
+    "by rank, costs": Feature(BY_RANK, overhead_ns=10**7, level={"latency_ns": 10**7, "assignment": "master"}),
+    "cholesky by heft": Feature(CHOLESKY, topology="full", level={"network": "cm02:crosstraffic=no"}),
+    "planners": Feature(PLANS, level={"network": "hockney"}),
+    "a file": Feature(FILE),
+    "no network": Feature(
+        LAYERED + CHOLESKY, level={"network": "none"}, seen=lambda result: result.jobs.parallelism.min() > 1
+    ),
+    "a map": Feature(MAP, overhead_ns=1000, level={"latency_ns": 500}),
+    "heft on a loop": Feature(als="heft", level={"network": "none"}, seen=measured),
+    "heft on other loops": Feature(als="heft", level={"network": "none", "lengths": "gamma"}, seen=measured),
+    "speeds that change": Feature(LAYERED + CHOLESKY + MAP, level={"speeds": CHANGING, "latency_ns": 10**6}),
+    "cores that go": Feature(BY_RANK + CHOLESKY + MAP, level={"speeds": GOING, "latency_ns": 10**6}, jobs=12),
+    "killed": Feature(LAYERED + CHOLESKY + MAP, rules=Rules(kill_at_walltime=True), seen=killed, jobs=12),
+    "killed on cores that go": Feature(
+        BY_RANK + CHOLESKY,
+        overhead_ns=10**6,
+        level={"speeds": (*CHANGING, *GOING)},
+        rules=Rules(kill_at_walltime=True),
+        seen=killed,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_the_same_in_a_pool(name: str, tmp_path: Path) -> None:
+    feature = FEATURES[name]
+    inline = feature.simulated(tmp_path)
+    assert feature.seen(inline), "the feature is not met"
+    pool = feature.simulated(tmp_path, coupling="pool", workers=2)
+    assert_same(pool, inline)
+    if name == "speeds that change":  # they are told bit by bit; else there are up to four messages a job
+        assert pool.coupling["messages"] > 5 * feature.jobs
+
+
+def test_a_process_a_job(tmp_path: Path) -> None:
+    """Which is slow to start: everything at once, one job of each application."""
+    level = {"speeds": (*CHANGING, *GOING), "latency_ns": 10**6, "assignment": "master"}
+    feature = Feature(BY_RANK + CHOLESKY + FILE + MAP, level=level, overhead_ns=10**6)
+    inline = feature.simulated(tmp_path)
+    assert_same(feature.simulated(tmp_path, coupling="process", workers=2), inline)
+
+
+@pytest.mark.parametrize("killed_in_time", [False, True])
+def test_a_simulator_that_is_told_tasks_and_edges(killed_in_time: bool, tmp_path: Path) -> None:
+    level: dict[str, Any] = {"latency_ns": 10**6, "assignment": "master"}
+    feature = Feature(BY_RANK + CHOLESKY + FILE + TOLD, level=level, overhead_ns=10**6, jobs=14)
+    if killed_in_time:
+        level |= {"speeds": (*CHANGING, *GOING)}
+        feature = replace(feature, rules=Rules(kill_at_walltime=True), seen=killed)
+    inline = feature.simulated(tmp_path)
+    assert feature.seen(inline), "the feature is not met"
+    assert_same(feature.simulated(tmp_path, coupling="pool", workers=1, als_command=TOLD_PEER), inline)
+
+
+def test_without_records_the_jobs_are_the_same(tmp_path: Path) -> None:
+    feature = FEATURES["layered"]
+    result = feature.simulated(tmp_path, coupling="pool", workers=1, keep_tasks=False)
+    assert result.ledger.transfers is None
+    assert result.jobs.equals(feature.simulated(tmp_path).jobs)
+
+
+def test_each_coupling_is_tried() -> None:
+    assert set(COUPLINGS) == {"inline", "pool", "process"}, "name the new one above"
+
+
+def assert_same(result: bridge.Result, expected: bridge.Result) -> None:
+    kept = expected.ledger.transfers is not None
+    assert (result.ledger.transfers is not None) == kept
+    for table in ("jobs", "tasks", *(["transfers"] if kept else [])):
+        found, wanted = getattr(result, table), getattr(expected, table)
+        assert list(found.columns) == list(wanted.columns)
+        for name in wanted:
+            assert found[name].equals(wanted[name]), f"{table}: {name}"
+    assert result.coupling["retries"] == 0

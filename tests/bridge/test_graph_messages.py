@@ -1,0 +1,331 @@
+"""Graphs in the protocol: what may be said of edges, transfers and measurements, and what a network is told by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conversation import (
+    JOB,
+    SERIAL,
+    Pair,
+    changed,
+    edges,
+    graph,
+    lengths,
+    loop,
+    measurement,
+    network,
+    outcome,
+    recipe,
+    records,
+    start,
+    transfers,
+)
+from test_protocol_page import example_messages
+
+from als.application import Application
+from als.graph_application import Edges as EngineEdges
+from als.graph_application import GraphPart
+from als.graph_metrics import copy_transfers, graph_metrics, measure_graph
+from als.network import MODELS, network_state
+from als.schedulers import scheduler
+from bridge.columns import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.messages import (
+    MAX_EDGES,
+    Edges,
+    Lengths,
+    Message,
+    Outcome,
+    Records,
+    Start,
+    Transfers,
+    decode,
+    encode,
+    sender_of,
+)
+from bridge.network_fields import network_of, state_of
+from bridge.session import JobState, LocalProtocolError, ProtocolError
+from bridge.told_tasks import Told, check_told
+from traces.errors import InputError
+
+HOSTS = pack_int32([0, 2])
+TOLD = [graph(), lengths(), edges()]
+RAN = [*TOLD, records()]
+
+BAD: dict[str, tuple[list[Message], Message, str]] = {
+    "start: hosts alone": ([], start(core_host=HOSTS), "one without the other"),
+    "start: network alone": ([], start(network=network()), "one without the other; allowed: both, or neither"),
+    "start: a host of too few": ([], graph(core_host=pack_int32([0])), "core_host has 4 bytes; 2 cores need 8"),
+    "start: host below 0": ([], graph(core_host=pack_int32([0, -1])), "core_host goes from -1 to 0; allowed: 0 to 2"),
+    "start: no such host": ([], graph(core_host=pack_int32([0, 3])), "core_host goes from 0 to 3"),
+    "start: edges without a network": ([], start(parts=(loop(3, edges=1),)), "part 0 has 1 edges .* no network"),
+    "start: rank without a network": ([], start(parts=(loop(3, order="rank"),)), "order rank, but there is no network"),
+    "start: serial with edges": (
+        [],
+        graph(parts=(changed(SERIAL, edges=1), loop(2))),
+        "part 0 is serial and has 1 tasks, 1 edges and order index",
+    ),
+    "start: serial by rank": (
+        [],
+        graph(parts=(changed(SERIAL, order="rank"), loop(2))),
+        "part 0 is serial and has 1 tasks, 0 edges and order rank; allowed: 1 task, no edges and index",
+    ),
+    "start: too many edges": (
+        [],
+        graph(parts=(loop(1, edges=MAX_EDGES), loop(2, edges=1))),
+        f"parts have {MAX_EDGES + 1} edges; allowed: up to {MAX_EDGES}",
+    ),
+    "lengths: below 0": ([graph()], changed(lengths(), length_gflop=pack_float64([1, 0, -1])), "not at least 0"),
+    "edges: gap": ([graph(), lengths()], edges(first=1, count=1), "begin at edge 1; expected: 0"),
+    "edges: again": ([graph(), lengths(), edges(0, 1)], edges(0, 1), "begin at edge 0; expected: 1"),
+    "edges: too many": ([graph(), lengths()], edges(count=3), "up to edge 2; the job has 2 edges"),
+    "edges: ragged": ([graph(), lengths()], edges(source=bytes(9)), "source has 9 bytes; allowed: a multiple of 4"),
+    "edges: unequal": ([graph(), lengths()], edges(target=bytes(4)), "target has 4 bytes; 2 edges need 8"),
+    "edges: unequal 8": ([graph(), lengths()], edges(bytes=bytes(8)), "bytes has 8 bytes; 2 edges need 16"),
+    "edges: below 0": ([graph(), lengths()], edges(bytes=pack_float64([1, -1])), "bytes has a value that is not at"),
+    "edges: NaN": ([graph(), lengths()], edges(bytes=pack_float64([1, "nan"])), "bytes has a value that is not at"),
+    "edges: to nowhere": (
+        [graph(), lengths()],
+        edges(target=pack_int32([1, 3])),
+        "edge 1 goes from 0 to 3; allowed: between two tasks of part 0, 0 to 2",
+    ),
+    "edges: from nowhere": ([graph(), lengths()], edges(source=pack_int32([-1, 0])), "edge 0 goes from -1 to 1"),
+    "edges: into the next part": (
+        [graph(parts=(loop(2, edges=1), SERIAL)), lengths()],
+        edges(count=1, target=pack_int32([2])),
+        "edge 0 goes from 0 to 2; allowed: .* part 0, 0 to 1",
+    ),
+    "edges: to itself": ([graph(), lengths()], edges(target=pack_int32([0, 2])), "edge 0 goes from 0 to 0"),
+    "edges: unsorted": ([graph(), lengths()], edges(target=pack_int32([2, 1])), "edge 1 .* source and target, asc"),
+    "edges: twice": ([graph(), lengths()], edges(target=pack_int32([1, 1])), "edge 1 goes from 0 to 1; .* asc"),
+    "edges: unsorted across messages": (
+        [graph(), lengths(), edges(0, 1)],
+        edges(1, 1, target=pack_int32([1])),
+        "edge 1 goes from 0 to 1; .* ascending",
+    ),
+    "transfers: no network": (
+        [graph(network=network(kind="none")), lengths(), edges(), records()],
+        transfers(),
+        "transfers, but there is no network",
+    ),
+    "transfers: no graph": ([start(records=True), lengths(), records()], transfers(), "but there is no network"),
+    "transfers: gap": (RAN, transfers(first=1), "begin at transfer 1; expected: 0"),
+    "transfers: too many": (RAN, transfers(count=3, target=pack_int32([1, 2, 0])), "at most 2 transfers"),
+    "transfers: ragged": (RAN, transfers(source=bytes(6)), "source has 6 bytes"),
+    "transfers: unequal": (RAN, transfers(sent_ns=bytes(16)), "sent_ns has 16 bytes; 1 transfers need 8"),
+    "transfers: nothing": (RAN, transfers(bytes=pack_float64([0.0])), "bytes has a value that is not positive"),
+    "transfers: endless bytes": (RAN, transfers(bytes=pack_float64(["inf"])), "bytes has a value"),
+    "transfers: no such task": (
+        RAN,
+        transfers(target=pack_int32([3])),
+        "transfer 0 has source 0, target 3, .* allowed: two tasks, 0 to 2",
+    ),
+    "transfers: no source": (RAN, transfers(source=pack_int32([-1])), "transfer 0 has source -1"),
+    "transfers: to itself": (RAN, transfers(target=pack_int32([0])), "transfer 0 has source 0, target 0"),
+    "transfers: before the start": (RAN, transfers(sent_ns=pack_int64([99])), "sent_ns 99, .* 100 <= sent_ns"),
+    "transfers: never sent": (RAN, transfers(sent_ns=pack_int64([-1])), "sent_ns -1"),
+    "transfers: arrives first": (RAN, transfers(arrived_ns=pack_int64([149])), "arrived_ns 149; .* <= arrived_ns"),
+    "transfers: unsorted": (RAN, transfers(count=2, target=pack_int32([2, 1])), "transfer 1 .* ascending"),
+    "transfers: twice": ([*RAN, transfers()], transfers(1, target=pack_int32([1])), "transfer 1 .* ascending"),
+    "outcome: transfers missing": (RAN, outcome(transfers=1), "transfers is 1, but 0 were recorded"),
+    "outcome: transfers unsaid": ([*RAN, transfers()], outcome(), "transfers is 0, but 1 were recorded"),
+    "outcome: transfer later": (
+        [*RAN, transfers(arrived_ns=pack_int64([301]))],
+        outcome(transfers=1),
+        "the transfers go to 301 ns; allowed: up to end_ns, 300",
+    ),
+    "outcome: measured without a graph": (
+        [start(), lengths()],
+        outcome(graph=measurement()),
+        "graph is given, but no part",
+    ),
+    "outcome: no work": ([start(), lengths()], outcome(length_gflop=0.0), "length_gflop is 0; allowed: above 0"),
+    "outcome: no spread": ([start(), lengths()], outcome(length_cov=None), "length_cov is nil, and length_gflop 3.0"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_what_breaks_a_rule_is_neither_sent_nor_accepted(case: str) -> None:
+    before, message, words = BAD[case]
+    pair = Pair()
+    pair.say(*before)
+    role = sender_of(message)
+    with pytest.raises(LocalProtocolError, match=f"cannot be sent: job 7: .*{words}"):
+        pair.ends[role].send(message)
+    pair.ends[role].validate()
+    receiver = pair.forge(message)
+    with pytest.raises(ProtocolError, match=words) as caught:
+        receiver.next_event()
+    assert (caught.value.blame, caught.value.job) == (role, JOB)
+    receiver.validate()
+
+
+def test_edges_and_transfers_in_several_slices() -> None:
+    pair = Pair()
+    pair.say(graph(), lengths(0, 2), lengths(2, 1))
+    assert pair.bridge.job_state(JOB) is JobState.LINKING
+    pair.say(edges(0, 1), edges(1, 1), records(0, 1), records(1, 2), transfers(0, 1), transfers(1, 1))
+    pair.say(outcome(transfers=2, graph=measurement()))
+    assert [line.after.name for line in pair.bridge.story(JOB)][-3:] == ["SENDING", "SENDING", "ABSENT"]
+
+
+def test_edges_of_several_parts_begin_anew_in_each() -> None:
+    pair = Pair()
+    pair.say(graph(parts=(loop(2, edges=1), loop(2, edges=1), SERIAL), tasks=5))
+    pair.say(Lengths(job=JOB, first=0, length_gflop=pack_float64([1.0] * 5)))
+    pair.say(edges(target=pack_int32([1, 1])))
+    assert pair.application.job_state(JOB) is JobState.RUNNING
+
+
+def test_a_graph_without_edges_is_told_none() -> None:
+    pair = Pair()
+    pair.say(graph(parts=(loop(3, order="rank"),)), lengths())
+    assert pair.bridge.job_state(JOB) is JobState.RUNNING
+
+
+def test_tasks_of_graphs_may_have_no_work() -> None:
+    nothing = pack_float64([0.0] * 3)
+    pair = Pair()
+    pair.say(graph(), changed(lengths(), length_gflop=nothing), edges(), records(length_gflop=nothing))
+    pair.say(outcome(length_gflop=0.0, length_cov=None, graph=measurement(critical_path_ns=0.0, parallelism=None)))
+
+
+def test_of_a_recipe_the_bridge_does_not_know_how_many_edges_there_are() -> None:
+    pair = Pair("recipe")
+    pair.say(start("recipe", core_host=HOSTS, network=network(), recipe=recipe(program="{}"), records=True))
+    pair.say(records(), transfers(), transfers(1), outcome(transfers=2, graph=measurement()))
+
+
+# What was told is held to
+
+EDGES = Told(
+    np.ones(6),
+    (loop(2, edges=1), loop(1), loop(3, edges=2)),
+    np.array([0, 0, 1]),
+    np.array([1, 2, 2]),
+    np.array([5.0, 0.0, 7.0]),
+)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "n_bytes", "same"),
+    [
+        ([(0, 1), (4, 5)], [5.0, 7.0], True),
+        ([(3, 5)], [0.0], True),
+        ([(0, 1)], [5.5], False),
+        ([(0, 2)], [5.0], False),
+        ([(1, 2)], [7.0], False),  # of the last part, but counted within it
+        ([(5, 4)], [7.0], False),
+        ([(3, 4)], [0.0], False),
+    ],
+)
+def test_transfers_are_along_the_edges_that_were_told(
+    pairs: list[tuple[int, int]], n_bytes: list[float], same: bool
+) -> None:
+    instants = pack_int64([200] * len(pairs))
+    source, target = (pack_int32(column) for column in zip(*pairs, strict=True))
+    message = transfers(
+        source=source, target=target, bytes=pack_float64(n_bytes), sent_ns=instants, arrived_ns=instants
+    )
+    check_told(None, message)
+    if same:
+        check_told(EDGES, message)
+        return
+    with pytest.raises(ProtocolError, match="job 7: transfers along other edges, or of other bytes") as caught:
+        check_told(EDGES, message)
+    assert (caught.value.blame, caught.value.job) == ("application", JOB)
+
+
+def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.told_tasks.LENGTHS_PER_FRAME", 4)
+    monkeypatch.setattr("bridge.told_tasks.EDGES_PER_FRAME", 2)
+    pair, sent = Pair(), list(EDGES.messages(JOB))
+    pair.say(graph(tasks=6, parts=EDGES.parts), *sent)
+    assert [(type(message), message.first) for message in sent] == [(Lengths, 0), (Lengths, 4), (Edges, 0), (Edges, 2)]
+    assert pair.application.job_state(JOB) is JobState.RUNNING
+    assert (EDGES.total_gflop, EDGES.cov) == (6.0, 0.0)
+
+
+# Networks
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("memory_gbps", [None, 3.7])
+@pytest.mark.parametrize("topology", ["full", "shared", "star", "fat-tree:down=4x4,up=1x2,cables=1x1"])
+def test_a_network_is_rebuilt_bit_for_bit(model: str, topology: str, memory_gbps: float | None) -> None:
+    state = network_state(
+        MODELS[model], topology, hosts=16, bandwidth_gbps=0.1, latency_ns=1234.5, memory_gbps=memory_gbps
+    )
+    told = graph(network=network_of(state, topology))
+    heard = decode(encode(told), sender_of(told))
+    assert isinstance(heard, Start)
+    assert heard.network is not None
+    rebuilt = state_of(heard.network)
+    for ours, theirs in zip(state, rebuilt, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"topology": "ring"}, {"topology": "fat-tree:down=4x4,up=1x2,cables=1x1", "hosts": 17}]
+)
+def test_a_network_that_cannot_be(fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        state_of(network(**fields))
+
+
+def test_the_graph_of_the_example_is_what_the_engine_makes_of_it() -> None:
+    told = {type(message): message for message in example_messages() if getattr(message, "job", None) == 8}
+    begun, tasks, between = told[Start], told[Lengths], told[Edges]
+    assert isinstance(begun, Start)
+    assert isinstance(tasks, Lengths)
+    assert isinstance(between, Edges)
+    assert begun.parts is not None
+    assert begun.network is not None
+    assert begun.core_host is not None
+    (part,) = begun.parts
+    application = Application(
+        unpack_float64(tasks.length_gflop),
+        unpack_float64(begun.core_speed_gflops),
+        start_ns=begun.start_ns,
+        phases=[GraphPart(scheduler(str(part.technique)), by_rank=part.order == "rank")],
+        edges=EngineEdges(
+            np.array([0, part.edges]),
+            unpack_int32(between.source),
+            unpack_int32(between.target),
+            unpack_float64(between.bytes),
+        ),
+        core_host=unpack_int32(begun.core_host),
+        network=state_of(begun.network),
+    )
+    assert application.advance()
+    state, said, rows, sent = application.state, told[Outcome], told[Records], told[Transfers]
+    assert isinstance(said, Outcome)
+    assert isinstance(rows, Records)
+    assert isinstance(sent, Transfers)
+    for name in ("start_ns", "end_ns"):
+        assert unpack_int64(getattr(rows, name)).tolist() == getattr(state, name).tolist()
+    assert unpack_int32(rows.core).tolist() == state.core.tolist()
+    assert unpack_int32(rows.chunk).tolist() == state.chunk.tolist()
+    assert unpack_int64(said.finish_ns).tolist() == state.finish_ns.tolist()
+    assert unpack_int64(said.busy_ns).tolist() == state.busy_ns.tolist()
+    values = np.empty(7)
+    measure_graph(values, state, begun.start_ns, application.end_ns, np.ones(2), False)
+    assert said.graph is not None
+    assert {name: getattr(said.graph, name) for name in said.graph.__struct_fields__} == graph_metrics(values)
+    columns = np.empty(2, np.int32), np.empty(2, np.int32), np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64)
+    assert copy_transfers(state, 0, *columns) == said.transfers == 1
+    source, target, n_bytes, sent_ns, arrived_ns = (column[0] for column in columns)
+    assert (
+        transfers(
+            job=8,
+            source=pack_int32([source]),
+            target=pack_int32([target]),
+            bytes=pack_float64([n_bytes]),
+            sent_ns=pack_int64([sent_ns]),
+            arrived_ns=pack_int64([arrived_ns]),
+        )
+        == sent
+    )

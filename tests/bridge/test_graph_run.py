@@ -1,0 +1,276 @@
+"""One graph alone: small graphs by hand, what is kept of them, and that without edges it is the plain loop."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import traces
+from als.graph_metrics import GRAPH_METRICS
+from als.graphs import graph_model
+from als.graphs.draw import drawn_graph
+from als.graphs.task_graph import TaskGraph
+from als.metrics import LOOP_METRICS
+from als.planners import PLANNERS
+from als.planners.mapped import MAPPED
+from als.techniques import TECHNIQUES
+from bridge import graph_run
+from bridge.graph_options import GraphOptions
+from bridge.graph_run import GraphResult, check_memory, critical_path, simulate_graph
+from bridge.graph_source import GraphSource
+from bridge.loop_options import LoopOptions
+from bridge.loop_run import simulate_loop
+from traces.errors import InputError
+from traces.tables import TASK_COLUMNS, TRANSFER_COLUMNS
+
+SECOND = 10**9
+
+#: 1 GB/s, and 500 ns a link.
+GIGABYTE: dict[str, Any] = {"bandwidth_gbps": 8.0}
+
+
+def graph(
+    gflop: list[float], edges: list[tuple[int, int, float]], host: list[int] | None = None, names: tuple[str, ...] = ()
+) -> TaskGraph:
+    source, target, n_bytes = (np.array([edge[k] for edge in edges]) for k in range(3))
+    hosts = None if host is None else np.array(host)
+    return TaskGraph(
+        np.array(gflop), source.astype(np.int64), target.astype(np.int64), n_bytes.astype(float), names, hosts
+    )
+
+
+#: a sends 1 GB to b and to c, b 0.5 GB to d; d only waits for c. Two hosts.
+RING = graph([2, 1, 1, 1], [(0, 1, 1e9), (0, 2, 1e9), (1, 3, 5e8), (2, 3, 0)], [0, 1, 1, 0], ("a", "b", "c", "d"))
+
+
+def options(als: Any, cores: int = 2, **further: Any) -> GraphOptions:
+    return GraphOptions(als, (1.0,) * cores, **further)
+
+
+def rows(result: GraphResult) -> list[tuple[int, int, int]]:
+    columns = (result.tasks[name] for name in ("core", "start_ns", "end_ns"))
+    return list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
+
+
+def test_a_planned_pair_of_branches() -> None:
+    pair = graph([1, 2, 2], [(0, 1, 1e9), (0, 2, 1e9)])
+    result = simulate_graph(pair, options("heft", hosts=2, network="hockney", **GIGABYTE))
+    # One branch stays; the other one's data take 1 s and 500 ns.
+    moved = 2 * SECOND + 500
+    assert rows(result) == [(0, 0, SECOND), (0, SECOND, 3 * SECOND), (1, moved, moved + 2 * SECOND)]
+    assert result.makespan_ns == moved + 2 * SECOND
+    assert result.transfers is not None
+    assert {name: column.tolist() for name, column in result.transfers.items()} == {
+        "job_id": [0],
+        "source": [0],
+        "target": [2],
+        "source_core": [0],
+        "target_core": [1],
+        "bytes": [1e9],
+        "sent_ns": [SECOND],
+        "arrived_ns": [moved],
+    }
+    found = result.metrics
+    assert list(found) == [name for name, _ in (*LOOP_METRICS, *GRAPH_METRICS)]
+    assert found["critical_path_ns"] == 3 * SECOND
+    assert found["slr"] == pytest.approx((moved / SECOND + 2) / 3)
+    assert found["speedup"] == pytest.approx(5 / (moved / SECOND + 2))
+    assert found["parallelism"] == pytest.approx(5 / 3)
+    assert (found["transfers"], found["transfer_bytes"], found["transfer_wait_ns"]) == (1, 1e9, SECOND + 500)
+    assert found["efficiency"] == pytest.approx(found["speedup"] / 2)
+    assert tuple(result.tasks) == (*TASK_COLUMNS, "name")
+    assert tuple(result.transfers) == TRANSFER_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("network", "begins_ns"),
+    # Each flow alone has the link's 1 GB/s; two that share it have half.
+    [("none", 2 * SECOND), ("hockney", 3 * SECOND + 500), ("cm02", 4 * SECOND + 500)],
+)
+def test_mapped_to_hosts(network: str, begins_ns: int) -> None:
+    result = simulate_graph(RING, options("mapped", 4, hosts=2, network=network, **GIGABYTE))
+    back = 0 if network == "none" else SECOND // 2 + 500
+    last = begins_ns + SECOND + back
+    assert rows(result) == [
+        (0, 0, 2 * SECOND),
+        (2, begins_ns, begins_ns + SECOND),
+        (3, begins_ns, begins_ns + SECOND),
+        (0, last, last + SECOND),
+    ]
+    if network == "none":
+        assert result.transfers is None
+        assert result.metrics["transfers"] == 0
+    else:
+        assert result.transfers is not None
+        # The edge without bytes is none.
+        assert result.transfers["target"].tolist() == [1, 2, 3]
+        assert result.transfers["arrived_ns"].tolist() == [begins_ns, begins_ns, last]
+
+
+def test_within_a_host_data_are_there_at_once_or_come_from_memory() -> None:
+    pair = graph([1, 2, 2], [(0, 1, 1e9), (0, 2, 1e9)])
+    free = simulate_graph(pair, options("ss", network="hockney"))
+    assert free.transfers is not None
+    assert free.transfers["sent_ns"].tolist() == free.transfers["arrived_ns"].tolist() == [SECOND]
+    assert free.metrics["transfers"] == 0  # between hosts
+    slow = simulate_graph(pair, options("ss", network="hockney", memory_gbps=16.0))
+    assert slow.transfers is not None
+    assert slow.transfers["arrived_ns"].tolist() == [SECOND + SECOND // 2]
+
+
+@pytest.mark.parametrize("als", ["static", "ss", "gss", "fac", "awf-c", "static-steal", "af"])
+def test_without_edges_it_is_the_plain_loop(als: str) -> None:
+    work = np.random.default_rng(5).uniform(0.1, 2.0, 60)
+    cost: dict[str, Any] = {"overhead_ns": 10**7, "latency_ns": 10**6, "hosts": 2, "assignment": "master", "seed": 3}
+    alone = simulate_graph(graph(work.tolist(), []), GraphOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
+    loop = simulate_loop(work, LoopOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
+    for name in TASK_COLUMNS:
+        assert np.asarray(alone.tasks[name]).tolist() == loop.tasks[name].tolist(), name
+    assert alone.makespan_ns == loop.makespan_ns
+    np.testing.assert_array_equal(alone.loop_values, loop.values)
+
+
+@pytest.mark.parametrize("als", [*PLANNERS, "ss", "gss", "fac2", "awf-b"])
+def test_nothing_is_computed_before_its_time(als: str) -> None:
+    setting = options(als, 6, hosts=3, network="lv08", topology="star")
+    drawn = GraphSource("layered:tasks=80,ccr=0.5", variation=0.5).read(setting)
+    result = simulate_graph(drawn, setting)
+    traces.check_ledger(result.ledger)
+    begin, end = np.asarray(result.tasks["start_ns"]), np.asarray(result.tasks["end_ns"])
+    assert (begin[drawn.target] >= end[drawn.source]).all()
+    sent = result.transfers
+    assert sent is not None
+    assert (sent["arrived_ns"] <= begin[sent["target"]]).all()
+    assert (sent["sent_ns"] >= end[sent["source"]]).all()
+    assert result.metrics["slr"] >= 1.0
+    assert result.makespan_ns == end.max()
+    again = simulate_graph(drawn, setting)
+    assert rows(again) == rows(result)
+
+
+def test_a_drawn_graph_is_a_graph() -> None:
+    drawn = drawn_graph(graph_model("chain:tasks=5,ccr=0"), 0, 0, 0, 2, 10.0, 1.0)
+    result = simulate_graph(drawn, options("heft"))
+    assert result.makespan_ns == 10 * SECOND
+    assert result.tasks["name"] == ["0", "1", "2", "3", "4"]
+
+
+def test_tasks_without_work_take_a_nanosecond() -> None:
+    result = simulate_graph(graph([0, 0], [(0, 1, 0)]), options("ss"))
+    assert rows(result) == [(0, 0, 1), (0, 1, 2)]
+    assert math.isnan(result.metrics["slr"])
+    assert math.isnan(result.metrics["length_cov"])
+
+
+def test_the_order_of_waiting() -> None:
+    # Task 2 begins the longest way.
+    fork = graph([1, 1, 1, 5], [(2, 3, 0)])
+    assert [core for core, _, _ in rows(simulate_graph(fork, options("ss", 1)))] == [0] * 4
+    by_index, by_rank = (simulate_graph(fork, options("ss", 2, order=order)) for order in ("index", "rank"))
+    assert rows(by_index)[2] == (0, SECOND, 2 * SECOND)
+    assert rows(by_rank)[2] == (0, 0, SECOND)
+    assert (by_index.makespan_ns, by_rank.makespan_ns) == (7 * SECOND, 6 * SECOND)
+
+
+def test_the_critical_path() -> None:
+    assert critical_path(RING).tolist() == [0, 1, 3]  # through c it is as long
+    assert critical_path(graph([1, 3, 1, 2.5], [(0, 2, 1e12), (0, 3, 0)])).tolist() == [0, 3]
+    assert critical_path(graph([1, 9, 1], [(0, 2, 0)])).tolist() == [1]
+
+
+def test_cores_that_are_lost_or_late() -> None:
+    two = graph([4, 2, 2], [(0, 2, 0), (1, 2, 0)])
+    lost = simulate_graph(two, options("heft", speeds=("lost:cores=1,at=1s",)))
+    # Task 1 was on core 1, and is done again when core 0 has nothing of its own.
+    assert rows(lost) == [(0, 0, 4 * SECOND), (0, 4 * SECOND, 6 * SECOND), (0, 6 * SECOND, 8 * SECOND)]
+    late = simulate_graph(two, options("ss", speeds=("late:cores=1,at=1s",)))
+    assert rows(late)[1] == (1, SECOND, 3 * SECOND)
+    with pytest.raises(InputError, match="all cores are lost, with 3 tasks left"):
+        simulate_graph(two, options("ss", speeds=("lost:cores=0-1,at=1s",)))
+
+
+def test_the_ledger_is_a_job_of_its_own() -> None:
+    result = simulate_graph(RING, options(MAPPED, 3, hosts=2, network="cm02"))
+    ledger = result.ledger
+    traces.check_ledger(ledger)
+    assert ledger.machine.host_names == ("host 0", "host 1")
+    assert ledger.machine.first_core.tolist() == [0, 2, 3]
+    assert (ledger.jobs.tasks.tolist(), ledger.jobs.chunks.tolist()) == ([4], [4])
+    assert ledger.transfers is not None
+    assert ledger.transfers.source.tolist() == [0, 0, 1]
+    assert simulate_graph(RING, options("ss")).ledger.transfers is None
+    assert np.asarray(result.tasks["core"]).flags.writeable  # the ledger's columns are copies
+
+
+def test_mapped_needs_hosts_that_are_there() -> None:
+    with pytest.raises(InputError, match=r"--als mapped: task '0' has no host"):
+        simulate_graph(graph([1, 1], []), options("mapped"))
+    with pytest.raises(InputError, match=r"--als mapped: task 'b' is for host 1; allowed with --hosts 1: 0 to 0"):
+        simulate_graph(RING, options("mapped"))
+
+
+def test_a_graph_larger_than_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_run, "free_memory_bytes", lambda: 1000)
+    with pytest.raises(InputError, match=r"^graph: about 4 tasks and 4 edges need 0.0 GiB with ss, and 0.0 are free$"):
+        simulate_graph(RING, options("ss"))
+    monkeypatch.setattr(graph_run, "free_memory_bytes", lambda: 10**9)
+    check_memory("g", 10**6, 10**6, options("ss"))
+    with pytest.raises(InputError, match="with peft"):  # which has a table of tasks and speeds
+        check_memory("g", 10**6, 10**6, GraphOptions("peft", tuple(range(1, 200))))
+    with pytest.raises(InputError, match=r"layered: about 90000000 tasks"):
+        GraphSource("layered:tasks=90000000").read(options("ss"))
+    check_memory("g", 10**6, 10**6, options("ss", 4, hosts=4, network="cm02"))
+    tree = "fat-tree:down=2x2x2x2x2x2x2x2,up=1x1x1x1x1x1x1x1,cables=1x1x1x1x1x1x1x1"
+    deep = options("ss", 4, hosts=4, network="cm02", topology=tree)
+    with pytest.raises(InputError, match="with ss"):  # ways of up to sixteen links
+        check_memory("g", 10**6, 10**6, deep)
+    monkeypatch.setattr(graph_run, "free_memory_bytes", lambda: None)
+    check_memory("g", 10**9, 10**9, options("ss"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"als": "heft", "order": "rank"}, "--order: not with heft"),
+        ({"als": "heft", "overhead_ns": 1}, "--overhead: not with heft"),
+        ({"als": "mapped", "latency_ns": 1}, "--latency: not with mapped"),
+        ({"als": "peft", "assignment": "master"}, "--assignment: not with peft"),
+        ({"als": "select:gss,fac"}, "--als: select:gss,fac looks ahead"),
+        ({"als": 3}, "als: 3; allowed: a name"),
+        ({"als": "ss", "hosts": 3}, "--hosts: 3 is out of range; allowed: 1 to 2"),
+        ({"als": "ss", "topology": "fat-tree:down=1", "hosts": 2}, "--topology: fat-tree: 2 hosts do not fit"),
+        ({"als": "ss", "topology": "rign"}, "--topology: unknown topology 'rign'"),
+        ({"als": "ss", "bandwidth_gbps": 0.0}, "--bandwidth: 0.0 is out of range"),
+        ({"als": "ss", "memory_gbps": math.nan}, "--memory-bandwidth: nan is out of range"),
+        ({"als": "ss", "link_latency_ns": -1.0}, "--link-latency: -1.0 is out of range"),
+        ({"als": "ss", "order": "ranks"}, "--order: unknown order 'ranks'; known: rank, index"),
+    ],
+)
+def test_options_that_cannot_be(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        GraphOptions(core_speed_gflops=(1.0, 1.0), **given)
+    assert str(caught.value).startswith(said)
+
+
+def test_schedulers_as_objects() -> None:
+    assert options(TECHNIQUES["ss"]).names()["als"] == "ss"
+    assert options("ss").names()["order"] == "index"
+    assert options("heft").names()["order"] is None
+    assert options(PLANNERS["heft"]).scheduler is PLANNERS["heft"]
+    assert options("mapped", order="rank").part(RING.host).by_rank
+
+
+def test_a_generators_work_has_the_mean_that_was_asked_for() -> None:
+    setting = options("ss", 4, bandwidth_gbps=8.0)
+    drawn = GraphSource("cholesky", tasks=30, mean_gflop=2.0).read(setting)
+    assert drawn.n_tasks == 35  # of five tiles
+    assert drawn.gflop.mean() == pytest.approx(2.0, rel=1e-12)
+    assert drawn.bytes.mean() == pytest.approx(2.0 * 1e9)  # ccr 1: as long as a task on a core of 1 GFLOP/s
+    even = GraphSource("chain:tasks=7").read(setting)
+    assert even.gflop.tolist() == [1.0] * 7
+    varied = GraphSource("chain", tasks=500, variation=0.5).read(setting)
+    assert varied.gflop.std() == pytest.approx(0.5, abs=0.05)
+    assert GraphSource("chain").read(setting).n_tasks == 4  # one a core

@@ -1,0 +1,109 @@
+"""An application simulator that asks for lengths and knows graphs: our engine, given only what it is told of the tasks."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from als.application import Application
+from als.graph_application import Edges as EngineEdges
+from als.graph_application import GraphPart
+from als.network.state import NO_NETWORK
+from als.planners import Planner
+from als.schedulers import AnyScheduler
+from bridge.application_peer import ApplicationPeer, _Job
+from bridge.columns import unpack_float64, unpack_int32, unpack_int64
+from bridge.framing import READ_AT_MOST
+from bridge.messages import Edges, Hello, Lengths, Message, Part, Quit, Refused, Role, Start, Welcome
+from bridge.network_fields import state_of
+from bridge.session import NEED_DATA, Session
+
+
+class ToldPeer(ApplicationPeer):
+    """Waits for the lengths and edges of a job, and then simulates these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[int, list[Start | Lengths | Edges]] = {}
+
+    def answers(self, order: Message) -> Iterator[Message]:
+        if not isinstance(order, Start | Lengths | Edges):
+            yield from super().answers(order)
+            return
+        said = self._said.setdefault(order.job, [])
+        said.append(order)
+        start = said[0]
+        assert isinstance(start, Start)
+        parts = start.parts or ()
+        tasks = sum(len(message.length_gflop) for message in said if isinstance(message, Lengths)) // 8
+        edges = sum(len(message.bytes) for message in said if isinstance(message, Edges)) // 8
+        if (tasks, edges) == (start.tasks, sum(part.edges for part in parts)):
+            yield from super()._answers(start)
+
+    def _begun(self, start: Start) -> _Job:
+        said = self._said.pop(start.job)
+        lengths = [unpack_float64(message.length_gflop) for message in said if isinstance(message, Lengths)]
+        edges = [message for message in said if isinstance(message, Edges)]
+        n = start.tasks or 0
+        parts = start.parts or (Part(tasks=n, technique=start.technique, order="index", edges=0),)
+        phases = [self._phase(part) for part in parts]
+        told = EngineEdges(
+            np.cumsum([0, *(part.edges for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(unpack_int32(message.source) for message in edges)]),
+            np.concatenate([np.zeros(0, np.int32), *(unpack_int32(message.target) for message in edges)]),
+            np.concatenate([np.zeros(0), *(unpack_float64(message.bytes) for message in edges)]),
+        )
+        has_graph = any(isinstance(phase, GraphPart | Planner) for phase in phases)
+        application = Application(
+            np.concatenate(lengths),
+            unpack_float64(start.core_speed_gflops),
+            start_ns=start.start_ns,
+            overhead_ns=start.overhead_ns,
+            latency_ns=None if start.latency_ns is None else unpack_int64(start.latency_ns),
+            master=start.master,
+            keep_tasks=start.records,
+            phases=phases,
+            part_tasks=[part.tasks for part in parts],
+            edges=told if has_graph else None,
+            core_host=None if start.core_host is None else unpack_int32(start.core_host),
+            network=NO_NETWORK if start.network is None else state_of(start.network),
+        )
+        job = self._jobs[start.job] = _Job(start, application)
+        return job
+
+    def _phase(self, part: Part) -> AnyScheduler | GraphPart | None:
+        if part.technique is None:
+            return None
+        found = self._scheduler(part.technique)
+        if part.edges or part.order == "rank":
+            return GraphPart(found, by_rank=part.order == "rank")
+        return found
+
+
+def main() -> None:
+    """One connection, as PROTOCOL.md has it."""
+    kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
+    assert kind == "unix"
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(place)
+    token, worker = os.environ["TWOLEVEL_TOKEN"], os.environ["TWOLEVEL_WORKER"]
+    session, peer = Session(Role.APPLICATION), ToldPeer()
+    hello = Hello(version=4, token=token, worker=worker, name="told", tasks="lengths", conserves_work=True)
+    connection.sendall(session.send(hello))
+    while data := connection.recv(READ_AT_MOST):
+        session.receive_data(data)
+        while (event := session.next_event()) is not NEED_DATA:
+            if isinstance(event, Quit | Refused):
+                sys.exit(getattr(event, "reason", 0))
+            assert isinstance(event, Message)
+            if not isinstance(event, Welcome):
+                for answer in peer.answers(event):
+                    connection.sendall(session.send(answer))
+
+
+if __name__ == "__main__":
+    main()

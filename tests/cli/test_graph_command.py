@@ -1,0 +1,189 @@
+"""``twolevel graph``: what is written of one graph, and wrong command lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from command_line import everything_in, twolevel
+from pages import ROOT, blocks, section, table
+
+from als.graph_metrics import GRAPH_METRICS
+from als.metrics import LOOP_METRICS
+from bridge import own_cores
+from bridge.graph_options import GraphOptions
+from bridge.graph_source import GraphSource
+from traces.errors import InputError
+from traces.tables import TASK_COLUMNS, TRANSFER_COLUMNS
+
+SECOND = 10**9
+PAGE = ROOT / "docs" / "graphs.md"
+
+#: a sends 1 GB to b and to c, b 0.5 GB to d; d only waits for c.
+RING = blocks(PAGE, "dot")[0]
+
+ON_TWO_HOSTS = ("--hosts", 2, "--cores", 4, "--core-speed", 1)
+LINKED = ("--network", "hockney", "--bandwidth", 8)
+
+DAX = (
+    '<adag xmlns="http://pegasus.isi.edu/schema/DAX" version="2.1"><job id="a" name="x" runtime="2"/>'
+    '<job id="b" name="x" runtime="1"/><child ref="b"><parent ref="a"/></child></adag>'
+)
+
+
+@pytest.fixture
+def ring(here: Path) -> Path:
+    """The graph of the page, in the current folder."""
+    (here / "ring.dot").write_text(RING)
+    return here / "ring.dot"
+
+
+def test_a_mapped_graph_by_hand_and_what_is_written(ring: Path) -> None:
+    words = ("graph", "ring.dot", *ON_TWO_HOSTS, "--als", "mapped", *LINKED)
+    found = twolevel(*words, "--out", "a/b", "--trace")
+    assert (found.code, found.err) == (0, "results: a/b\n"), found.err
+    assert re.search(r"^makespan +5.5 s \(5500001000 ns\)$", found.out, re.MULTILINE)
+    assert re.search(r"^scheduler, seed +mapped, 0$", found.out, re.MULTILINE)
+    files = set(everything_in(Path("a/b")))
+    plain = {"run.json", "tasks.parquet", "transfers.parquet", "graph.png", "schedule.png"}
+    assert plain | {"trace/traces.otf2"} <= files
+    tasks, sent = pd.read_parquet("a/b/tasks.parquet"), pd.read_parquet("a/b/transfers.parquet")
+    assert tuple(tasks.columns) == (*TASK_COLUMNS, "name")
+    assert tasks.name.tolist() == ["a", "b", "c", "d"]
+    assert tasks.core.tolist() == [0, 2, 3, 0]
+    moved = 3 * SECOND + 500
+    assert tasks.start_ns.tolist() == [0, moved, moved, moved + SECOND + SECOND // 2 + 500]
+    assert tuple(sent.columns) == TRANSFER_COLUMNS
+    assert sent.arrived_ns.tolist() == [moved, moved, moved + SECOND + SECOND // 2 + 500]
+    record = json.loads(Path("a/b/run.json").read_text())
+    assert (record["tasks"], record["edges"], record["chunks"]) == (4, 4, 4)
+    assert record["makespan_ns"] == 5_500_001_000
+    assert (record["length_gflop"], record["bytes"]) == (5.0, 2.5e9)
+    assert record["critical_path"] == ["a", "b", "d"]
+    assert list(record["metrics"]) == [name for name, _ in (*LOOP_METRICS, *GRAPH_METRICS)]
+    assert record["arguments"]["core_speed_gflops"] == 1.0
+    assert record["arguments"]["graph"] == "ring.dot"
+    assert record["arguments"]["topology"] == "full"
+    keys = [name for row in table(section(PAGE, "run.json")) for name in re.findall(r"`(\w+)`", row[0])]
+    assert keys == [*record]
+    columns = pq.read_schema("a/b/transfers.parquet")
+    rows = table(section(ROOT / "docs" / "results.md", "transfers.parquet"))
+    assert [row[0] for row in rows] == [f"`{name}`" for name in columns.names]
+    assert [row[1] for row in rows] == [str(column.type) for column in columns]
+
+    assert twolevel(*words, "--out", "c").code == 0
+    assert set(everything_in(Path("c"))) == plain
+    for name in plain - {"run.json"}:
+        assert Path("a/b", name).read_bytes() == Path("c", name).read_bytes(), name
+    refused = twolevel(*words, "--out", "c")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--force" in refused.err
+    assert twolevel("gantt", "c", "-o", "g.png").code == 0
+
+
+def test_without_a_network_there_are_no_transfers(ring: Path) -> None:
+    found = twolevel("graph", "ring.dot", *ON_TWO_HOSTS, "--als", "gss", "--order", "rank", "--out", "r")
+    assert found.code == 0, found.err
+    assert set(everything_in(Path("r"))) == {"run.json", "tasks.parquet", "graph.png", "schedule.png"}
+    assert "transfers" not in found.out
+    assert "gss, order rank, 0" in found.out
+    again = twolevel("graph", "ring.dot", "--cores", 1, "--core-speed", 1, "--als", "ss", "--out", "r", "--force")
+    assert re.search(r"^makespan +5 s", again.out, re.MULTILINE)
+
+
+def test_the_examples_output_is_the_pages(here: Path) -> None:
+    (command,) = [line for line in blocks(PAGE, "bash")[0].splitlines() if line]
+    found = twolevel(*command.split()[1:])
+    assert found.code == 0, found.err
+    assert found.out in blocks(PAGE, "")
+
+
+def test_a_files_run_times(here: Path) -> None:
+    Path("w.dax").write_text(DAX)
+    options = GraphOptions("heft", (46.875,))
+    assert GraphSource("w.dax").read(options).gflop.tolist() == [2 * 46.875, 46.875]
+    assert GraphSource("w.dax", core_gflops=3.0).read(options).gflop.tolist() == [6.0, 3.0]
+    assert GraphSource("w.dax", format="dax").names()["core_gflops"] == 46.875
+
+
+def test_a_file_may_be_called_like_a_generator(here: Path) -> None:
+    Path("chain").write_text(RING)
+    assert GraphSource("./chain").read(GraphOptions("ss", (1.0,))).names == ("a", "b", "c", "d")
+    assert GraphSource("chain").read(GraphOptions("ss", (1.0,))).names == ()
+
+
+def test_a_generator_of_ones_own(here: Path) -> None:
+    (block,) = [text for text in blocks(ROOT / "docs" / "graph-generators.md", "python") if "# mine.py" in text]
+    Path("mine.py").write_text(block)
+    found = GraphSource("mine.py:MINE:ratio=3", tasks=6).read(GraphOptions("ss", (1.0,)))
+    assert found.n_tasks == 6
+    assert np.unique(found.gflop).tolist() == pytest.approx([0.5, 1.5])
+
+
+OUT = ("--cores", 4, "--out", "r")
+
+WRONG = [
+    ([], "Missing argument 'GRAPH'"),
+    (["ring.dot", "--out", "r"], "--cores: missing"),
+    (["ring.dot", "--cores", 2], "--out: missing"),
+    (["ring.dot", "--cores", 0, "--out", "r"], "--cores: 0 is out of range"),
+    (["ring.dot", "--cores", 3, "--core-speed", "1,2", "--out", "r"], "--core-speed: 2 speeds"),
+    (["ring.dot", *OUT, "--hosts", 5], "--hosts: 5 is out of range; allowed: 1 to 4"),
+    (["ring.dot", *OUT, "--als", "hefd"], "known: heft, peft"),
+    (["ring.dot", *OUT, "--als", "mapped"], "task 'b' is for host 1; allowed with --hosts 1: 0 to 0"),
+    (["chain", *OUT, "--als", "mapped"], "--als mapped: task '0' has no host"),
+    (["ring.dot", *OUT, "--als", "select:gss,fac"], "looks ahead"),
+    (["ring.dot", *OUT, "--order", "index"], "--order: not with heft"),
+    (["ring.dot", *OUT, "--overhead", 5], "--overhead: not with heft"),
+    (["ring.dot", *OUT, "--topology", "star"], "--topology: not with --network none"),
+    (["ring.dot", *OUT, "--bandwidth", 5], "--bandwidth: not with --network none"),
+    (["ring.dot", *OUT, "--link-latency", 5], "--link-latency: not with --network none"),
+    (["ring.dot", *OUT, "--memory-bandwidth", 5], "--memory-bandwidth: not with --network none"),
+    (["ring.dot", *OUT, "--network", "lv09"], "--network: unknown network model 'lv09'; known: lv08"),
+    (["ring.dot", *OUT, "--network", "lv08", "--topology", "sta"], "--topology: unknown topology 'sta'; known: star"),
+    (["ring.dot", *OUT, "--network", "cm02", "--bandwidth", 0], "--bandwidth: 0.0 is out of range"),
+    (["ring.dot", *OUT, "--tasks", 5], "--tasks: not with a file"),
+    (["ring.dot", *OUT, "--mean", 5], "--mean: not with a file"),
+    (["ring.dot", *OUT, "--variation", 0.5], "--variation: not with a file"),
+    (["ring.dot", *OUT, "--core-gflops", 5], "--core-gflops: not with ring.dot"),
+    (["ring.dot", *OUT, "--format", "dax"], "ring.dot: looks like DOT, not like Pegasus DAX"),
+    (["chain", *OUT, "--format", "dot"], "--format: not with a generator"),
+    (["chain", *OUT, "--core-gflops", 5], "--core-gflops: not with a generator"),
+    (["cholesky:tiles=3", *OUT, "--tasks", 5], "--tasks: not with cholesky:tiles=3"),
+    (["chain:cov=0.1", *OUT, "--variation", 0.5], "--variation: not with chain:cov=0.1"),
+    (["chain", *OUT, "--tasks", 0], "--tasks: 0 is out of range"),
+    (["chain", *OUT, "--mean", "nan"], "--mean: nan is out of range"),
+    (["cholesky:tile=8", *OUT], "GRAPH: unknown parameter of graph cholesky 'tile'; known: tiles"),
+    (["colesky:tiles=8", *OUT], "GRAPH: no file 'colesky:tiles=8', and unknown generator 'colesky'; known: cholesky"),
+    (["none.dot", *OUT], "none.dot: no such file"),
+    (["file:ring.dot", *OUT], "by its path alone, without file:"),
+    (["my.py", *OUT], "FILE.py:NAME"),
+    ([".", *OUT], ".: is a directory"),
+    (["cycle.dot", *OUT], "cycle.dot: the tasks a -> b -> a wait for each other"),
+    (["ring.dot", *OUT, "--speeds", "lost:cores=0-3,at=1ms"], "all cores are lost"),
+    (["ring.dot", "--cores", 4, "--out", "ring.dot"], "--out: ring.dot exists"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=[" ".join(map(str, words)) for words, _ in WRONG])
+def test_wrong_command_lines(ring: Path, words: list[object], said: str) -> None:
+    Path("cycle.dot").write_text('digraph { a [size="1e9"]; b [size="1e9"]; a -> b; b -> a }')
+    before = everything_in(Path())
+    found = twolevel("graph", *words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("twolevel: ")
+    assert found.err.count("\n") == 1
+    assert said in found.err
+    assert everything_in(Path()) == before
+
+
+def test_speeds_of_cores_by_host() -> None:
+    assert own_cores.first_core(7, 3).tolist() == [0, 3, 5, 7]
+    assert own_cores.latencies_ns(7, 3, 9).tolist() == [0, 0, 0, 9, 9, 9, 9]
+    with pytest.raises(InputError, match="--core-speed"):
+        own_cores.check_speeds((1.0, 0.0))

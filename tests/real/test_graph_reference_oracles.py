@@ -1,0 +1,258 @@
+"""The references of graphs and of shared links against SimGrid's answers.
+
+SimGrid rounds nothing. Where links are shared, what was rounded early grows: a transfer that ends a nanosecond later takes from
+several others, and these from one another. So the schedules are compared in femtoseconds, and closely; and again as they
+are in nanoseconds, where each task and transfer on the way to an instant may have been rounded.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reference.graph_run import GraphRun, run_graph
+from reference.graph_ways import Plan
+from reference.sharing import Flow, Link, Network, transfer_times
+
+#: What SimGrid calls its loopback, bytes per second.
+LOOPBACK = 1e10
+
+#: Latency factor, bandwidth factor, weight S, cross-traffic. L07 is that of SimDag.
+MODELS = {
+    "LV08": (13.01, 0.97, 20537.0, True),
+    "LV08nocross": (13.01, 0.97, 20537.0, False),
+    "LV08full": (13.01, 0.97, 20537.0, True),
+    "CM02": (1.0, 1.0, 0.0, True),
+    "CM02raw": (1.0, 1.0, 0.0, False),
+    "CM02rawfull": (1.0, 1.0, 0.0, False),
+    "L07": (1.0, 1.0, 0.0, False),
+}
+KINDS = ("duplex", "shared", "star")
+
+#: Femtoseconds in a nanosecond.
+FINE = 10**6
+
+
+def usable(kind: str, model: str) -> bool:
+    """On a star, only what the full solver found: the other gives a link more than it has."""
+    return kind != "star" or model.endswith("full")
+
+
+PAIRS = [(kind, model) for kind in KINDS for model in MODELS if usable(kind, model)]
+
+
+def network(kind: str, constants: tuple[float, float, float, bool], bandwidth: float, latency: float) -> Network:
+    """The platform by its name, and the constants of a model."""
+
+    def route(a: int, b: int) -> list[Link]:
+        if kind == "duplex":
+            return [((a, b), bandwidth, latency)]
+        if kind == "shared":
+            return [((min(a, b), max(a, b)), bandwidth, latency)]
+        return [(("up", a), bandwidth, latency / 2), (("down", b), bandwidth, latency / 2)]
+
+    latency_factor, bandwidth_factor, weight_s, crosstraffic = constants
+    return Network(
+        "sharing",
+        route,
+        latency_factor,
+        bandwidth_factor,
+        weight_s,
+        crosstraffic=crosstraffic,
+        memory=LOOPBACK,
+    )
+
+
+# Flows.
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_flows_are_simgrids(shared: Path, model: str) -> None:
+    cases = json.loads((shared / "oracles" / "simgrid" / "net" / "flows.json").read_text(encoding="utf-8"))
+    assert len(cases) == 54
+    assert set(MODELS) == {name for case in cases for name in case["end"]}
+    compared = 0
+    for case in cases:
+        simdag_pays_no_latency = model == "L07" and case["case"] == "zero"
+        if not usable(case["kind"], model) or simdag_pays_no_latency:
+            continue
+        flows = [Flow(int(a), int(b), bytes_, round(start * 1e9)) for a, b, bytes_, start in case["flows"]]
+        arrived = transfer_times(flows, network(case["kind"], MODELS[model], case["bw"], case["lat"]))
+        for ours, theirs in zip(arrived, case["end"][model], strict=True):
+            assert abs(ours - theirs * 1e9) <= 1, case
+        compared += 1
+    assert compared >= 34
+
+
+# Graphs on hosts.
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A graph, its machine, and what SimGrid found."""
+
+    tasks: list[dict[str, Any]]
+    edges: list[tuple[int, int, float]]
+    hosts: int
+    cores: int
+    speed: float
+    bandwidth: float
+    latency: float
+    results: dict[str, dict[str, Any]]
+
+    @property
+    def core(self) -> list[int]:
+        """Of each task."""
+        return [task["host"] * self.cores + task["core"] for task in self.tasks]
+
+
+@cache  # some models are one
+def run(graph: Case, kind: str, constants: tuple[float, float, float, bool], fine: int = 1) -> GraphRun:
+    """Each core's tasks one after another by number, in units of 1/``fine`` ns."""
+    p = graph.hosts * graph.cores
+    net = network(kind, constants, graph.bandwidth / fine, graph.latency * fine)
+    return run_graph(
+        [task["gflop"] for task in graph.tasks],
+        graph.edges,
+        [graph.speed / fine] * p,
+        [c // graph.cores for c in range(p)],
+        replace(net, memory=None),  # what is within a host costs nothing here
+        plan=Plan(graph.core, range(len(graph.tasks))),
+    )
+
+
+@cache
+def case(shared: Path, name: str) -> Case:
+    path = shared / "oracles" / "simgrid" / "dag" / f"{name}.json.gz"
+    found = json.loads(gzip.decompress(path.read_bytes()))
+    assert set(found["results"]) == {f"{kind}/{model}" for kind in KINDS for model in MODELS}
+    return Case(
+        found["tasks"],
+        [(a, b, bytes_) for a, b, bytes_ in found["edges"]],
+        found["hosts"],
+        found["cores_per_host"],
+        found["core_gflops"],
+        found["bandwidth_Bps"],
+        found["latency_s"],
+        found["results"],
+    )
+
+
+def apart(graph: Case, ours: GraphRun, theirs: dict[str, Any], fine: int = 1) -> tuple[list[float], dict[int, float]]:
+    """How far each task and each transfer is from SimGrid's, ns."""
+    by_task = []
+    for row, start, end in zip(ours.tasks, theirs["task_start"], theirs["task_end"], strict=True):
+        assert row is not None
+        by_task.append(max(abs(row.start / fine - start * 1e9), abs(row.end / fine - end * 1e9)))
+    by_edge = {
+        e: max(abs(ours.sent[e] / fine - sent * 1e9), abs(ours.arrived[e] / fine - arrived * 1e9))
+        for e, sent, arrived in theirs["comms"]
+    }
+    # What has bytes and crosses hosts is sent, and nothing else.
+    host = [task["host"] for task in graph.tasks]
+    crossing = {e for e, (a, b, bytes_) in enumerate(graph.edges) if host[a] != host[b] and bytes_}
+    assert set(by_edge) == crossing
+    for e, (a, b, bytes_) in enumerate(graph.edges):
+        if e not in crossing:
+            assert ours.sent[e] == ours.arrived[e]
+            assert (ours.sent[e] == -1) == (bytes_ == 0 or graph.core[a] == graph.core[b])
+    return by_task, by_edge
+
+
+@pytest.mark.parametrize(("kind", "model"), PAIRS)
+@pytest.mark.parametrize("name", ["d0", "d1", "d2", "d4", "d6"])
+def test_graphs_are_simgrids_but_for_rounding(shared: Path, name: str, kind: str, model: str) -> None:
+    graph = case(shared, name)
+    theirs = graph.results[f"{kind}/{model}"]
+    ours = run(graph, kind, MODELS[model], FINE)
+    by_task, by_edge = apart(graph, ours, theirs, FINE)
+    assert max([*by_task, *by_edge.values()]) < 0.1
+    assert abs(ours.end / FINE - theirs["makespan"] * 1e9) < 0.1
+
+
+@pytest.mark.parametrize(("kind", "model"), PAIRS)
+@pytest.mark.parametrize("name", ["d0", "d1", "d2", "d4"])
+def test_rounding_costs_a_nanosecond_a_task_and_a_transfer(shared: Path, name: str, kind: str, model: str) -> None:
+    graph = case(shared, name)
+    theirs = graph.results[f"{kind}/{model}"]
+    by_task, by_edge = apart(graph, run(graph, kind, MODELS[model]), theirs)
+    task_depth, edge_depth = depths(graph, theirs, kind)
+    for k, off in enumerate(by_task):
+        assert off <= task_depth[k]
+    for e, off in by_edge.items():
+        assert off <= edge_depth[e]
+
+
+def depths(graph: Case, theirs: dict[str, Any], kind: str) -> tuple[dict[int, int], dict[int, int]]:
+    """Of each task and each transfer, how many of them at most lie on a way to its end.
+
+    A way leads through producers, through transfers, through what the core has computed before, and through transfers that
+    a transfer met on a link.
+    """
+    host = [task["host"] for task in graph.tasks]
+    times = {e: (sent, arrived) for e, sent, arrived in theirs["comms"]}
+    links: dict[int, set[Any]] = {}
+    for e in times:
+        a, b, _ = graph.edges[e]
+        net = network(kind, MODELS["CM02"], 1.0, 1.0)
+        links[e] = {key for x, y in ((a, b), (b, a)) for key, _, _ in net.route(host[x], host[y])}
+    of_task: dict[int, int] = {}
+    of_edge: dict[int, int] = {}
+    of_core: dict[int, int] = {}
+    into: dict[int, list[int]] = {k: [] for k in range(len(graph.tasks))}
+    for e, (_, b, _) in enumerate(graph.edges):
+        into[b].append(e)
+    ends = [(end, 0, k) for k, end in enumerate(theirs["task_end"])]
+    ends += [(arrived, 1, e) for e, (_, arrived) in times.items()]
+    for end, is_edge, at in sorted(ends):
+        if is_edge:
+            met = [o for o in times if links[o] & links[at] and times[o][0] < end and times[o][1] > times[at][0]]
+            before = [of_task[graph.edges[o][0]] for o in met] + [of_edge[o] for o in met if o in of_edge]
+            of_edge[at] = 1 + max(before)
+        else:
+            before = [of_edge[e] if e in times else of_task[graph.edges[e][0]] for e in into[at]]
+            core = graph.core[at]
+            of_task[at] = of_core[core] = 1 + max([*before, of_core.get(core, 0)])
+    return of_task, of_edge
+
+
+# List scheduling.
+
+
+@pytest.mark.parametrize("how", ["ss", "mapped"])
+def test_a_list_of_ten_thousand_tasks_is_simgrids(shared: Path, how: str) -> None:
+    folder = shared / "oracles" / "simgrid" / "dag"
+    lines = gzip.decompress((folder / "list10k.dag.gz").read_bytes()).decode().splitlines()
+    n, n_edges, _, p = (int(word) for word in lines[0].split()[:4])
+    gflop = [float(line.split()[0]) for line in lines[1 : 1 + n]]
+    edges = [(int(a), int(b), float(c)) for a, b, c in (line.split() for line in lines[1 + n : 1 + n + n_edges])]
+    assert (n, len(edges), p) == (10_000, 30_000, 64)
+    speeds = [float(lines[0].split()[4])] * p
+    if how == "ss":
+        ours = run_graph(gflop, edges, speeds, [0] * p, Network("none"), technique="ss")
+    else:
+        ours = run_graph(gflop, edges, speeds, [0] * p, Network("none"), mapped=[0] * n)
+    before = [0] * n  # how many tasks at most lie on a way to its end, itself among them
+    of_core = [0] * p
+    producers: list[list[int]] = [[] for _ in range(n)]
+    for a, b, _ in edges:
+        producers[b].append(a)
+    text = gzip.decompress((folder / "list10k.tasks.csv.gz").read_bytes()).decode()
+    rows = sorted(csv.DictReader(io.StringIO(text)), key=lambda row: float(row["start"]))
+    assert len(rows) == n
+    for row in rows:
+        k, core = int(row["task"]), int(row["core"])
+        before[k] = of_core[core] = 1 + max([of_core[core], *(before[a] for a in producers[k])])
+        ran = ours.tasks[k]
+        assert ran is not None
+        assert ran.core == core
+        assert abs(ran.start - float(row["start"]) * 1e9) <= before[k]
+        assert abs(ran.end - float(row["end"]) * 1e9) <= before[k]
+    assert abs(ours.end - 336.952802965333e9) <= max(before)

@@ -1,0 +1,119 @@
+"""Real and published workflows: what is read is what a few lines of Python count in the file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
+from als.graphs.readers import CORE_GFLOPS, read_graph
+from als.graphs.task_graph import TaskGraph
+
+#: Name → tasks, edges, seconds of all tasks, bytes of all edges.
+WORKFLOWS = {
+    "1000genome-chameleon-12ch-100k-001.json.gz": (312, 456, 18343.788, 171907188),
+    "CyberShake_30.xml.gz": (30, 52, 760.53, 7492680824),
+    "Montage_100.xml.gz": (100, 233, 1079.34, 1416456652),
+    "blast-chameleon-small-001.json.gz": (43, 120, 382.91272, 794),
+    "epigenomics-chameleon-hep-1seq-100k-001.json.gz": (41, 48, 539.307, 353323676),
+    "epigenomics-chameleon-ilmn-5seq-50k-001.json.gz": (1397, 1737, 20892.946, 7744904255),
+    "montage-chameleon-2mass-005d-001.json.gz": (58, 114, 221.726, 549181584),
+    "seismology-chameleon-900p-001.json.gz": (901, 900, 492.678, 5692896),
+}
+
+Counted = tuple[dict[str, float], dict[tuple[str, str], int]]
+
+
+def counted_json(text: bytes) -> Counted:
+    """Seconds of each task, and bytes of each edge."""
+    workflow = json.loads(text)["workflow"]
+    tasks = {task["id"]: task for task in workflow["specification"]["tasks"]}
+    size = {file["id"]: file["sizeInBytes"] for file in workflow["specification"]["files"]}
+    pairs = {(name, child) for name, task in tasks.items() for child in task["children"]}
+    assert pairs == {(parent, name) for name, task in tasks.items() for parent in task["parents"]}
+    return (
+        {task["id"]: task["runtimeInSeconds"] for task in workflow["execution"]["tasks"]},
+        {(a, b): sum(size[file] for file in {*tasks[a]["outputFiles"]} & {*tasks[b]["inputFiles"]}) for a, b in pairs},
+    )
+
+
+def counted_xml(text: bytes) -> Counted:
+    """The same of a DAX."""
+    root = ElementTree.fromstring(re.sub(rb' xmlns="[^"]*"', b"", text))
+    files = {
+        (job.attrib["id"], uses.attrib["link"], uses.attrib["file"]): int(uses.attrib["size"])
+        for job in root.iter("job")
+        for uses in job.iter("uses")
+    }
+    return (
+        {job.attrib["id"]: float(job.attrib["runtime"]) for job in root.iter("job")},
+        {
+            (parent.attrib["ref"], child.attrib["ref"]): sum(
+                size
+                for (job, link, file), size in files.items()
+                if job == parent.attrib["ref"] and link == "output" and (child.attrib["ref"], "input", file) in files
+            )
+            for child in root.iter("child")
+            for parent in child.iter("parent")
+        },
+    )
+
+
+def read(shared: Path, name: str) -> TaskGraph:
+    return read_graph(shared / "workflows" / name)
+
+
+def test_every_file_among_the_workflows_is_known(shared: Path) -> None:
+    assert {path.name for path in (shared / "workflows").iterdir()} == set(WORKFLOWS)
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_tasks_and_edges_are_those_of_the_file(shared: Path, name: str) -> None:
+    graph = read(shared, name)
+    text = gzip.decompress((shared / "workflows" / name).read_bytes())
+    seconds, edges = (counted_json if ".json" in name else counted_xml)(text)
+    assert set(graph.names) == set(seconds)
+    assert graph.gflop.tolist() == [seconds[task] * CORE_GFLOPS for task in graph.names]
+    found = zip(graph.source.tolist(), graph.target.tolist(), graph.bytes.tolist(), strict=True)
+    assert {(graph.label(a), graph.label(b)): data for a, b, data in found} == edges
+    assert graph.n_edges == len(edges)
+    assert graph.host is None
+    assert graph.name == name.split(".")[0]
+
+
+@pytest.mark.parametrize(("name", "expected"), WORKFLOWS.items())
+def test_how_large_the_workflows_are(shared: Path, name: str, expected: tuple[int, int, float, int]) -> None:
+    graph = read(shared, name)
+    assert (graph.n_tasks, graph.n_edges, graph.bytes.sum()) == (expected[0], expected[1], expected[3])
+    assert graph.gflop.sum() / CORE_GFLOPS == pytest.approx(expected[2])
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_ranks_of_the_workflows_are_their_longest_ways(shared: Path, name: str) -> None:
+    graph = read(shared, name)
+    n, e = graph.n_tasks, graph.n_edges
+    out_first, in_first, in_edge = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(e, np.int64)
+    order, missing, ranks = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    position, at = np.empty(n, np.int64), np.empty(n, np.int64)
+    index_edges(graph.source, graph.target, n, out_first, in_first, in_edge)
+    assert topological_order(out_first, graph.target, in_first, n, order, missing) == n
+    upward_ranks(graph.gflop, out_first, graph.target, graph.bytes, order, ranks, 1 / CORE_GFLOPS, 0.0, 1e-9)
+    by_rank(ranks, order, position, at, 0)
+    theirs = graph.to_networkx()
+    for a, _, data in theirs.edges(data=True):
+        data["seconds"] = theirs.nodes[a]["gflop"] / CORE_GFLOPS + data["bytes"] * 1e-9
+    # The way out of a task is paid by an edge into a last one.
+    theirs.add_weighted_edges_from(
+        [(task, ("end",), work / CORE_GFLOPS) for task, work in list(theirs.nodes(data="gflop"))], weight="seconds"
+    )
+    assert ranks.max() == pytest.approx(nx.dag_longest_path_length(theirs, weight="seconds"))
+    assert ranks[at[0]] == ranks.max()
+    place = {task: number for number, task in enumerate(at.tolist())}
+    assert all(place[a] < place[b] for a, b in zip(graph.source.tolist(), graph.target.tolist(), strict=True))

@@ -1,0 +1,41 @@
+"""What the engine takes and records of one graph, in the words of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from als import graph_state as g
+from als.application import Application
+from als.graph_application import Edges
+from reference.application import Ran
+from reference.graph_run import GraphRun
+
+
+def edges_of(edges: Sequence[tuple[int, int, float]]) -> Edges:
+    """The edges of one graph, as an application takes them."""
+    ordered = sorted(edges)
+    source, target = (np.array([edge[end] for edge in ordered], np.int64) for end in (0, 1))
+    return Edges(np.array([0, len(ordered)]), source, target, np.array([edge[2] for edge in ordered], np.float64))
+
+
+def graph_ran(application: Application) -> GraphRun:
+    """What the engine has recorded of an application of one graph."""
+    state = application.state
+    columns = (state.chunk, state.core, state.start_ns, state.end_ns)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    tasks = [None if row[2:] == (-1, -1) else Ran(*row) for row in rows]
+    sent, arrived = state.graph.sent_ns.tolist(), state.graph.arrived_ns.tolist()
+    for e, (a, b) in enumerate(zip(state.graph.source.tolist(), state.graph.target.tolist(), strict=True)):
+        if tasks and (one := tasks[a]) is not None and (other := tasks[b]) is not None and one.core == other.core:
+            sent[e] = arrived[e] = -1  # it was for the host
+    return GraphRun(
+        tasks,
+        sent,
+        arrived,
+        state.finish_ns.tolist(),
+        state.busy_ns.tolist(),
+        application.chunks,
+        int(state.graph.numbers[g.WAIT_NS]),
+    )

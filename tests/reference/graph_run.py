@@ -1,0 +1,427 @@
+"""One job's graph of tasks on its cores: every core, every task and every transfer looked at anew at every instant.
+
+At one instant: transfers go on up to it, and who lacked nothing else starts; tasks end; cores change; then, until nothing
+happens any more: answers reach their cores, transfers go on as far as the instant's rounding reaches, cores that have the
+data of their next task start it, requests are served by core. Who computes what is the business of
+``reference.graph_ways``: a loop technique asked in rounds, a plan, or hosts that tasks are bound to.
+
+Where the specification of the project leaves something open, this is what is done here:
+
+- Transfers to a core that is lost end without arriving, and leave no record; what was sent within a host goes on.
+- Where nobody computes and nothing is under way, while tasks are left and every core is there, somebody made a mistake.
+- What is sent at the stop is too late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from reference.application import AllLost, Ran, TasksLeft, duration_ns
+from reference.graph_ways import InRounds, Mapped, Plan, Planned, Way
+from reference.rules import Given
+from reference.sharing import Network, Transfers
+
+
+@dataclass
+class GraphRun:
+    """What became of a job.
+
+    Attributes
+    ----------
+    tasks : list of Ran or None
+        None for a task that never began.
+    sent, arrived : list of int
+        Of each edge; -1 if it never was, or had no need to be.
+    finish, busy : list of int
+        Of each core: when it last ended a task, or was stopped; how long it computed.
+    chunks : int
+    transfer_wait : int
+        Sum over the cores of the time in which they waited only for data.
+    """
+
+    tasks: list[Ran | None]
+    sent: list[int]
+    arrived: list[int]
+    finish: list[int]
+    busy: list[int]
+    chunks: int
+    transfer_wait: int
+
+    @property
+    def end(self) -> int:
+        """When the last core finished."""
+        return max(self.finish)
+
+
+@dataclass
+class Core:
+    """A core and what it does.
+
+    Attributes
+    ----------
+    task : int or None
+        That it computes: since ``since`` with ``left`` GFLOP left then, until ``ends`` if nothing changes.
+    free : int
+        Since when it has computed nothing.
+    hand : list of int
+        The tasks of its chunk that it has not begun.
+    request : int or None
+        When the request that has no answer yet arrives.
+    answer : int or None
+        When the chunk in hand reaches it, if it is still on its way.
+    """
+
+    number: int
+    host: int
+    latency: int
+    speed: float
+    free: int
+    finish: int
+    busy: int = 0
+    task: int | None = None
+    began: int = 0
+    since: int = 0
+    left: float = 0.0
+    ends: int = 0
+    hand: list[int] = field(default_factory=list)
+    chunk: int = -1
+    request: int | None = None
+    answer: int | None = None
+    looked_at: bool = False
+    refused: bool = False
+    home: bool = False
+    asked: int = 0
+    times: list[int] = field(default_factory=list)
+
+    @property
+    def there(self) -> bool:
+        return self.speed > 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it computes, or is about to."""
+        return self.task is not None or bool(self.hand)
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether its request has not arrived."""
+        return self.request is not None and not self.looked_at
+
+
+def run_graph(
+    gflop: Sequence[float],
+    edges: Sequence[tuple[int, int, float]],
+    speed: Sequence[float],
+    core_host: Sequence[int],
+    network: Network,
+    *,
+    technique: str = "",
+    plan: Plan | None = None,
+    mapped: Sequence[int] | None = None,
+    order: Sequence[int] | None = None,
+    overhead_ns: int = 0,
+    latency_ns: Sequence[int] = (),
+    master: bool = False,
+    speed_changes: Sequence[tuple[int, int, float]] = (),
+    start_ns: int = 0,
+    stop_ns: int | None = None,
+    seed: int = 0,
+    job: int = 0,
+) -> GraphRun:
+    """Simulate a job.
+
+    Parameters
+    ----------
+    edges : sequence of (int, int, float)
+        (producer, consumer, bytes); without bytes it is only an order.
+    technique, plan, mapped
+        One of them: a loop technique's name; cores and places; of each task its host.
+    order : sequence of int, optional
+        Of each task its position; none: its number.
+    speed_changes : sequence
+        (instant, core, GFLOP/s from then on), ascending instants; 0: the core is lost.
+
+    Raises
+    ------
+    TasksLeft
+    AllLost
+    """
+    way: Way
+    if plan is not None:
+        way = Planned(plan)
+    elif mapped is not None:
+        way = Mapped(mapped)
+    else:
+        way = InRounds(technique, Given(seed, job))
+    return Job(
+        list(gflop),
+        list(edges),
+        [
+            Core(c, core_host[c], latency_ns[c] if latency_ns else 0, speed[c], start_ns, start_ns)
+            for c in range(len(speed))
+        ],
+        Transfers(network, start_ns),
+        way,
+        list(range(len(gflop)) if order is None else order),
+        [change for change in speed_changes if stop_ns is None or change[0] < stop_ns],
+        overhead_ns,
+        master,
+        start_ns,
+    ).go(stop_ns)
+
+
+class Job:
+    """What is known of a job at an instant."""
+
+    def __init__(
+        self,
+        gflop: list[float],
+        edges: list[tuple[int, int, float]],
+        cores: list[Core],
+        transfers: Transfers,
+        way: Way,
+        position: list[int],
+        changes: list[tuple[int, int, float]],
+        overhead: int,
+        master: bool,
+        start: int,
+    ) -> None:
+        self.gflop, self.edges, self.cores, self.transfers, self.way = gflop, edges, cores, transfers, way
+        self.position, self.changes, self.overhead, self.master = position, changes, overhead, master
+        self.now = self.master_free = start
+        tasks = range(len(gflop))
+        self.into: list[list[int]] = [[] for _ in tasks]
+        self.out: list[list[int]] = [[] for _ in tasks]
+        for e, (a, b, _) in enumerate(edges):
+            self.out[a].append(e)
+            self.into[b].append(e)
+        self.producers_left = [len(self.into[k]) for k in tasks]
+        self.released: list[int | None] = [None for _ in tasks]
+        #: Of each task the edges whose data are not where it will be computed.
+        self.lacks: list[dict[int, None]] = [dict.fromkeys(self.into[k]) for k in tasks]
+        self.ran: list[Ran | None] = [None for _ in tasks]
+        self.ended = [False for _ in tasks]
+        self.sent = [-1 for _ in edges]
+        self.arrived = [-1 for _ in edges]
+        self.chunks = self.transfer_wait = 0
+        way.begin(self)
+
+    # Time.
+
+    def go(self, stop: int | None) -> GraphRun:
+        """Go from instant to instant, up to the stop."""
+        for k in range(len(self.gflop)):
+            if not self.into[k]:
+                self.release(k, self.now)
+        if stop is not None and self.now >= stop:
+            return self.result(stop)
+        self.instant(self.now)
+        while not all(self.ended):
+            events = [core.ends for core in self.cores if core.task is not None]
+            events += [core.answer for core in self.cores if core.answer is not None]
+            events += [core.request for core in self.cores if core.in_flight and core.request is not None]
+            due = (self.transfers.next_ns(), self.changes[0][0] if self.changes else None)
+            events += [at for at in due if at is not None]
+            quiet = len(events) == (1 if self.changes else 0)
+            if quiet and not all(core.there for core in self.cores) and self.way.call_back():
+                continue
+            if not events:
+                if all(core.there for core in self.cores):
+                    raise TasksLeft
+                if stop is None:
+                    raise AllLost
+                break
+            if stop is not None and min(events) >= stop:
+                break
+            self.instant(min(events))
+        return self.result(stop)
+
+    def instant(self, t: int) -> None:
+        """Everything that happens at an instant."""
+        self.now = t
+        lacking = [core for core in self.cores if core.task is None and t > self.transfers.base]
+        while (due := self.transfers.next()) is not None and due <= t - self.transfers.base:
+            self.arrivals(t)
+        self.transfers.clock = max(self.transfers.clock, t - self.transfers.base)
+        self.start_those(lacking, t)
+        ended = [core for core in self.cores if core.task is not None and core.ends == t]
+        for core in ended:
+            self.end(core, t)
+        for core in ended:
+            self.way.idle(core, t)
+        self.start_those(lacking, t)
+        while self.changes and self.changes[0][0] == t:
+            _, c, speed = self.changes.pop(0)
+            self.change(self.cores[c], speed, t)
+        quiet = False
+        while not quiet:
+            quiet = True
+            for core in self.cores:
+                if core.answer == t:
+                    core.answer, quiet = None, False
+                    core.free = t
+                    for k in core.hand:
+                        self.fetch(k, core, t)
+            while self.transfers.next_ns() is not None and self.transfers.next_ns() <= t:
+                quiet &= not self.arrivals(t)
+            for core in self.cores:
+                if core.there and core.task is None and (k := self.way.next(core, t)) is not None:
+                    self.start(core, k, t)
+                    quiet = False
+            quiet &= not self.way.serve(t)
+
+    def arrivals(self, t: int) -> bool:
+        """Transfers go on to where something happens next; whether something arrives."""
+        arrived = self.transfers.step()
+        for e in arrived:
+            assert isinstance(e, int)
+            self.arrive(e, t)
+        return bool(arrived)
+
+    def start_those(self, lacking: list[Core], t: int) -> None:
+        """Cores that have waited only for data start, if they have them."""
+        for core in lacking:
+            free = core.there and core.task is None and self.way.waits_for_data
+            if free and (k := self.way.next(core, t)) is not None:
+                self.start(core, k, t)
+
+    # Tasks.
+
+    def release(self, k: int, t: int) -> None:
+        """The last producer of a task has ended."""
+        self.released[k] = t
+        self.way.release(k, t)
+
+    def start(self, core: Core, k: int, t: int) -> None:
+        """A core begins a task whose data it has."""
+        assert core.task is None
+        assert not self.lacks[k]
+        core.task, core.began, core.since, core.left = k, t, t, self.gflop[k]
+        core.ends = t + duration_ns(core.left, core.speed)
+
+    def end(self, core: Core, t: int) -> None:
+        """A core has computed a task."""
+        k = core.task
+        assert k is not None
+        self.leave(core, t)
+        core.times.append(t - core.began)
+        self.ended[k] = True
+        for e in self.out[k]:
+            b = self.edges[e][1]
+            self.producers_left[b] -= 1
+            self.way.produced(e, core, t)
+            if not self.producers_left[b]:
+                self.release(b, t)
+
+    def leave(self, core: Core, t: int) -> None:
+        """A core stops computing its task, be it done or not."""
+        assert core.task is not None
+        self.ran[core.task] = Ran(core.chunk, core.number, core.began, t)
+        core.busy += t - core.began
+        if core.began < t:  # or it has done nothing
+            core.finish = t
+        core.free = t
+        core.task = None
+
+    # Data.
+
+    def fetch(self, k: int, core: Core, t: int) -> None:
+        """A core needs the data of a task whose producers have all ended."""
+        for e in self.into[k]:
+            self.bring(e, core, t)
+
+    def bring(self, e: int, core: Core, t: int) -> None:
+        """The data of an edge, whose producer has ended, begin their way to a core."""
+        a, b, _ = self.edges[e]
+        row = self.ran[a]
+        assert row is not None
+        if row.core == core.number:
+            self.lacks[b].pop(e, None)
+        else:
+            self.send(e, core.host, t)
+
+    def send(self, e: int, host: int, t: int) -> None:
+        """The data of an edge, whose producer has ended, begin their way to a host."""
+        a, b, bytes_ = self.edges[e]
+        row = self.ran[a]
+        assert row is not None
+        if self.transfers.network.kind == "none" or bytes_ == 0:
+            self.lacks[b].pop(e, None)
+        else:
+            self.sent[e], self.arrived[e] = t, -1
+            if self.transfers.begin(e, self.cores[row.core].host, host, bytes_, t):
+                self.arrive(e, t)
+
+    def arrive(self, e: int, t: int) -> None:
+        """The data of an edge are there."""
+        self.arrived[e] = t
+        self.lacks[self.edges[e][1]].pop(e)
+
+    def forget(self, k: int) -> None:
+        """The data of a task are not where it will be computed now."""
+        for e in self.into[k]:
+            if e in self.transfers.moving:
+                self.transfers.drop(e)
+            self.sent[e] = self.arrived[e] = -1
+        self.lacks[k] = dict.fromkeys(self.into[k])
+
+    def waited(self, core: Core, k: int | None, t: int) -> None:
+        """Up to an instant, a core had this task to compute next."""
+        if k is not None and (released := self.released[k]) is not None:
+            self.transfer_wait += t - max(core.free, released)
+
+    # Cores.
+
+    def change(self, core: Core, speed: float, t: int) -> None:
+        """A core has another speed, is lost, or comes."""
+        was, core.speed = core.speed, speed
+        if was > 0 and speed == 0:
+            self.way.lose(core, t)
+        elif was == 0 and speed > 0:
+            core.free = t
+            self.way.come(core, t)
+        elif core.task is not None:
+            # What is left goes on at the new speed, and is never nothing.
+            nano = Fraction(1, 10**9) if isinstance(was, Fraction) else 1e-9
+            core.left = max(core.left - (t - core.since) * nano * was, type(core.left)(1e-300))
+            core.since = t
+            core.ends = t + duration_ns(core.left, speed)
+
+    def take_back(self, core: Core, t: int) -> list[int]:
+        """The tasks that a core that is lost has not ended."""
+        rest = list(core.hand)
+        if core.answer is None and core.task is None:
+            self.waited(core, rest[0] if rest else None, t)
+        if core.task is not None:
+            k = core.task
+            self.leave(core, t)
+            self.ran[k] = None
+            rest.insert(0, k)
+        core.hand, core.request, core.answer, core.times = [], None, None, []
+        return rest
+
+    # The end.
+
+    def result(self, stop: int | None) -> GraphRun:
+        """What became of it; what lies beyond the stop is cut."""
+        cut = [core for core in self.cores if core.under_way or core.in_flight]
+        for core in self.cores:
+            if core.task is None:
+                if core.there and core.answer is None and stop is not None:
+                    self.waited(core, self.way.in_hand(core), stop)
+            else:
+                k, done = core.task, core.ends == stop
+                assert stop is not None
+                self.leave(core, stop)
+                self.ended[k] = done
+        if stop is not None and not all(self.ended):
+            for core in cut or self.cores:
+                core.finish = stop
+        for e, (a, b, _) in enumerate(self.edges):
+            one, other = self.ran[a], self.ran[b]
+            if one is not None and other is not None and one.core == other.core:
+                self.sent[e] = self.arrived[e] = -1
+        finish, busy = ([getattr(core, name) for core in self.cores] for name in ("finish", "busy"))
+        return GraphRun(self.ran, self.sent, self.arrived, finish, busy, self.chunks, self.transfer_wait)
