@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from als.graph_metrics import GRAPH_METRICS, graph_distribution
 from als.lengths import check_variation
 from bls.platform import Platform
 from bls.workload import Workload
@@ -28,9 +29,9 @@ from traces.compiled import Array
 from traces.errors import InputError, PeerError, shown
 from traces.tables import write_jobs
 
-__all__ = ["Cell", "Grid", "batch_label", "makespan_table", "run_grid"]
+__all__ = ["GRAPH_MEANS", "METRICS", "Cell", "Grid", "batch_label", "makespan_table", "run_grid"]
 
-#: Metrics that the table of a grid holds, in order, after bls, als and variation.
+#: Metrics that the table of a grid holds, in order, after bls, backfill, als and variation.
 METRICS = (
     "makespan_ns",
     "mean_wait_ns",
@@ -47,6 +48,8 @@ METRICS = (
     "mean_cov",
 )
 
+#: What it holds behind them where a job of some cell may have a graph: means over the jobs that have the metric.
+GRAPH_MEANS = tuple(f"mean_{name}" for name, _ in GRAPH_METRICS)
 
 #: The file of a plug-in, alone or among the candidates of a selection.
 _PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")
@@ -119,13 +122,24 @@ def _run_cell(
     if target is not None:
         target.mkdir(parents=True)
         write_jobs(result.ledger, target / "jobs.parquet", result.further_columns)
-    row = {
+    row: Cell = {
         "bls": options.bls,
         "backfill": options.rules.backfill,
         "als": options.als,
         "variation": options.variation,
     }
-    return row | {name: result.main_metrics[name] for name in METRICS}
+    row |= {name: result.main_metrics[name] for name in METRICS}
+    graphs = result.application_notes.graphs
+    if graphs is not None:
+        row |= {f"mean_{name}": found["mean"] for name, found in graph_distribution(graphs.T).items()}
+    return row
+
+
+def _even(rows: list[Cell]) -> list[Cell]:
+    # All with the same columns: beside cells with graphs one of recorded run times has none.
+    if any(name in row for row in rows for name in GRAPH_MEANS):
+        return [row | {name: row.get(name) for name in GRAPH_MEANS} for row in rows]
+    return rows
 
 
 def batch_label(bls: str, backfill: str) -> str:
@@ -203,7 +217,8 @@ def run_grid(
     Returns
     -------
     list of dict
-        A row a cell, in the grid's order, whatever the order in which they ended.
+        A row a cell, in the grid's order, whatever the order in which they ended: its place on the axes, :data:`METRICS`,
+        and, if a job of some cell may have a graph, :data:`GRAPH_MEANS`. None where a cell has no such metric.
 
     Raises
     ------
@@ -225,7 +240,7 @@ def run_grid(
         for options, target in zip(cells, targets, strict=True):
             rows.append(_run_cell(workload, platform, known_jobs, options, target))
             watch(len(rows), -1)
-        return rows
+        return _even(rows)
     # The first cell runs here: it fills the kernel cache that the workers then load from.
     rows.append(_run_cell(workload, platform, known_jobs, cells[0], targets[0]))
     watch(1, -1)
@@ -253,7 +268,7 @@ def run_grid(
             if isinstance(error, BrokenProcessPool):
                 raise PeerError("a process that ran cells of the grid was killed; nothing was written") from None
             raise
-    return rows + [future.result() for future in futures]
+    return _even(rows + [future.result() for future in futures])
 
 
 def makespan_table(rows: Sequence[Cell], grid: Grid) -> str:

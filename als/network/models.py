@@ -79,11 +79,11 @@ class SharingModel(NetworkModel):
     latency_factor : float
         What the latency of a route is multiplied by, 0 to 1e6.
     bandwidth_factor : float
-        How much of a flow's share of its links carries its bytes, above 0 to 1e6.
+        How much of a flow's share of its links carries its bytes, 1e-6 to 1e6.
     weight_s : float
         Bytes, 0 to 1e18; a flow's share is the smaller, the larger its route's latency + the sum of weight_s / bandwidth.
     gamma : float
-        Bytes under way at most, above 0 to 1e18: a flow's share is at most gamma / (2 latency).
+        Bytes under way at most, 1 to 1e18: a flow's share is at most gamma / (2 latency).
     """
 
     kind: NetworkKind = NetworkKind.SHARING

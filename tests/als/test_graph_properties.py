@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from applications import NAMES, Scenario, scenarios
-from graph_scenarios import HOSTS, GraphScenario, Platform, graph_scenarios, platforms
+from graph_scenarios import HOSTS, MODELS, TOPOLOGIES, GraphScenario, Platform, graph_scenarios, platforms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.graph_records import graph_ran
@@ -97,19 +97,33 @@ def test_no_sooner_than_the_critical_path_and_all_cores_allow(scenario: GraphSce
 
 # The network.
 
+SHARING = [name for name in MODELS if name.startswith(("cm02", "lv08"))]
 
-def check_links(state: f.FlowState) -> None:
-    """No link carries more than it can."""
+
+def check_links(state: f.FlowState, bandwidth_factor: float) -> int:
+    """No link carries more than it can, and each transfer is as fast as it may be or has a link that is full; by the rates
+    at which bytes move, of which each takes 1/factor of its links. Returns how many share links.
+    """
     numbers = state.numbers
     load = [0.0] * int(numbers[f.LINKS])
+    uses: dict[int, tuple[float, list[int]]] = {}
     for slot in range(int(numbers[f.USED])):
         if state.flow[f.PHASE, slot] != f.SHARING:
             continue
         first = slot * int(numbers[f.STRIDE])
-        for entry in range(first, first + int(state.flow[f.ENTRIES, slot])):
-            load[state.entry_link[entry]] += float(state.entry_weight[entry] * state.amount[f.SHARE, slot])
+        x = float(state.amount[f.RATE, slot]) * 1e9 / bandwidth_factor
+        entries = range(first, first + int(state.flow[f.ENTRIES, slot]))
+        uses[slot] = x, [int(state.entry_link[entry]) for entry in entries]
+        for entry in entries:
+            load[state.entry_link[entry]] += float(state.entry_weight[entry]) * x
     for link, amount in enumerate(load):
         assert amount <= state.room[f.CAPACITY, link] * (1 + 1e-9)
+    for slot, (x, links) in uses.items():
+        bound = float(state.amount[f.BOUND, slot])
+        assert x <= bound * (1 + 1e-9)
+        full = any(load[link] >= state.room[f.CAPACITY, link] * (1 - 1e-9) for link in links)
+        assert full or x >= bound * (1 - 1e-9)
+    return len(uses)
 
 
 @settings(max_examples=60)
@@ -121,10 +135,54 @@ def test_no_link_carries_more_than_it_can(scenario: GraphScenario, instants: lis
         if application.finished:
             return
         if application.state.graph.numbers[g.DATA]:
-            check_links(application.state.graph.flows)
+            check_links(application.state.graph.flows, scenario.platform.reference().bandwidth_factor)
         for at, core, speed in scenario.changes:
             if at == instant:
                 application.set_speed(speed, core)
+
+
+@st.composite
+def busy_networks(draw: st.DrawFn) -> GraphScenario:
+    """Two layers of tasks on four hosts, with much to send from one to the other at nearly one time."""
+    above, below = draw(st.integers(2, 6)), draw(st.integers(2, 6))
+    pairs = st.sets(
+        st.tuples(st.integers(0, above - 1), st.integers(above, above + below - 1)), min_size=4, max_size=16
+    )
+    edges = [(a, b, draw(st.sampled_from((80.0, 200.0, 900.0)))) for a, b in sorted(draw(pairs))]
+    return GraphScenario(
+        [1e-8 * draw(st.integers(1, 4)) for _ in range(above + below)],
+        edges,
+        [1.0] * 8,
+        [core % HOSTS for core in range(8)],
+        "cores",
+        mapped=tuple(draw(st.integers(0, 7)) for _ in range(above + below)),
+        platform=Platform(
+            draw(st.sampled_from(SHARING)), draw(st.sampled_from(TOPOLOGIES)), latency=draw(st.sampled_from((0.0, 2.0)))
+        ),
+    )
+
+
+@settings(max_examples=60)
+@given(scenario=busy_networks())
+def test_rates_are_what_busy_links_allow(scenario: GraphScenario) -> None:
+    application = scenario.application()
+    for instant in range(15, 1000, 35):
+        if application.advance(instant):
+            break
+        check_links(application.state.graph.flows, scenario.platform.reference().bandwidth_factor)
+
+
+@pytest.mark.parametrize(("model", "rate"), [("cm02", 0.5), ("lv08", 0.485), ("lv08:bandwidth_factor=0.5", 0.25)])
+def test_two_on_one_link_have_half_of_it_each(model: str, rate: float) -> None:
+    """Task 0 sends to two cores of another host, over a link of a byte per ns."""
+    edges = [(0, 1, 1000.0), (0, 2, 1000.0)]
+    platform = Platform(model)
+    scenario = GraphScenario([1e-8] * 3, edges, [1.0] * 3, [0, 1, 1], "cores", mapped=(0, 1, 2), platform=platform)
+    application = scenario.application()
+    application.advance(50)
+    flows = application.state.graph.flows
+    assert check_links(flows, platform.reference().bandwidth_factor) == 2
+    assert flows.amount[f.RATE, :2].tolist() == pytest.approx([rate, rate])
 
 
 @settings(max_examples=60)

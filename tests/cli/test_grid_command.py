@@ -13,8 +13,9 @@ import pytest
 from command_line import everything_in, twolevel
 
 import bridge
+from als.graph_metrics import GRAPH_METRICS
 from bls import Platform, Workload
-from bridge.grid import METRICS
+from bridge.grid import GRAPH_MEANS, METRICS
 from traces.errors import InputError
 
 GRID = ("grid", "sample", "--select", "first:40", "--tasks-per-core", 4)
@@ -42,6 +43,59 @@ def test_a_cell_is_a_run(here: Path) -> None:
     metrics = json.loads((here / "r/run.json").read_text())["metrics"]
     assert [row[name] for name in METRICS] == [metrics[name] for name in METRICS]
     assert json.loads((here / "g/grid.json").read_text())["cells"][0]["makespan_ns"] == metrics["makespan_ns"]
+
+
+#: Wide jobs are graphs, by the technique or the planner of the cell; others are loops, and no planner plans them.
+GRAPHS = """
+[default]
+als = "static"
+
+[[application]]
+name = "wide"
+match = { cores = "2-512" }
+graph = "layered:tasks=24,ccr=0.5"
+"""
+
+GRAPH_GRID = (*GRID, "--bls", "fcfs", "--variation", "0.2", "--applications", "graphs.toml", "--network", "lv08")
+
+
+def test_cells_with_graphs_are_runs(here: Path) -> None:
+    (here / "graphs.toml").write_text(GRAPHS)
+    als = ("heft", "ss", "min-min")
+    shown = [twolevel(*GRAPH_GRID, "--als", ",".join(als), "--workers", n, "--out", f"g{n}") for n in (1, 2)]
+    assert [ran.code for ran in shown] == [0, 0], shown
+    assert (here / "g1/grid.parquet").read_bytes() == (here / "g2/grid.parquet").read_bytes()
+    table = pd.read_parquet(here / "g1/grid.parquet").set_index("als")
+    assert tuple(table.columns) == ("bls", "backfill", "variation", *METRICS, *GRAPH_MEANS)
+    cells = json.loads((here / "g1/grid.json").read_text())["cells"]
+    for name, cell in zip(als, cells, strict=True):
+        words = [*GRAPH_GRID[1:], "--als", name]
+        assert twolevel("run", *words, "--no-trace", "--out", name).code == 0
+        of_cell = here / "g1/cells" / f"fcfs-{name}-0.2" / "jobs.parquet"
+        assert of_cell.read_bytes() == (here / name / "jobs.parquet").read_bytes()
+        jobs, metrics = pd.read_parquet(of_cell), json.loads((here / name / "run.json").read_text())["metrics"]
+        row = table.loc[name]
+        assert [row[metric] for metric in METRICS] == [metrics[metric] for metric in METRICS]
+        is_graph = jobs.critical_path_ns.notna()
+        assert is_graph.tolist() == (jobs.cores > 1).tolist()
+        assert 0 < is_graph.sum() < len(jobs)
+        for metric, _ in GRAPH_METRICS:
+            assert row[f"mean_{metric}"] == cell[f"mean_{metric}"] == metrics["graphs"][metric]["mean"]
+            assert row[f"mean_{metric}"] == pytest.approx(jobs[metric][is_graph].mean(), rel=1e-12)
+    # The same graphs in every cell, on other cores.
+    assert table.mean_critical_path_ns.nunique() == table.mean_parallelism.nunique() == 1
+    assert table.mean_slr.nunique() == table.mean_transfer_bytes.nunique() == 3
+    assert (table.mean_transfers > 0).all()
+
+
+def test_beside_graphs_recorded_run_times_have_none(here: Path) -> None:
+    (here / "graphs.toml").write_text(GRAPHS)
+    assert twolevel(*GRAPH_GRID, "--als", "recorded,heft", "--out", "g").code == 0
+    table = pd.read_parquet(here / "g/grid.parquet").set_index("als")
+    assert table.loc["recorded", list(GRAPH_MEANS)].isna().all()
+    assert table.loc["heft", list(GRAPH_MEANS)].notna().all()
+    recorded, _ = json.loads((here / "g/grid.json").read_text())["cells"]
+    assert [recorded[name] for name in GRAPH_MEANS] == [None] * len(GRAPH_MEANS)
 
 
 def test_without_an_application_level_there_is_no_imbalance(here: Path) -> None:

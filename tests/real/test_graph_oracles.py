@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from reference.graph_records import edges_of, graph_ran
 from reference.graph_run import GraphRun
-from test_graph_reference_oracles import FINE, LOOPBACK, MODELS, PAIRS, Case, apart, case, depths, usable
+from test_graph_reference_oracles import FINE, LOOPBACK, MODELS, PAIRS, ROUNDED, Case, apart, case, depths, usable
 
 from als.application import Application
 from als.graph_application import GraphPart
@@ -107,15 +107,7 @@ def test_graphs_are_simgrids_but_for_rounding(shared: Path, name: str, kind: str
     assert abs(ours.end / FINE - theirs["makespan"] * 1e9) < 0.1
 
 
-#: Sharing passes a rounding on to all who share, and back: here alone it grows, to 368 ns for a transfer with 175 tasks and
-#: transfers on its way. In femtoseconds (above) this case agrees as all the others do.
-AMPLIFIED = ("d6", "shared", "LV08nocross")
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "model"),
-    [(name, *pair) for name in ("d0", "d1", "d2", "d4", "d6") for pair in PAIRS if (name, *pair) != AMPLIFIED],
-)
+@pytest.mark.parametrize(("name", "kind", "model"), ROUNDED)
 def test_rounding_costs_a_nanosecond_a_task_and_a_transfer(shared: Path, name: str, kind: str, model: str) -> None:
     graph = case(shared, name)
     theirs = graph.results[f"{kind}/{model}"]

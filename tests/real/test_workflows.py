@@ -1,4 +1,4 @@
-"""Real and published workflows: what is read is what a few lines of Python count in the file."""
+"""Real and published workflows: what is read is what a few lines of Python count in the file, and they run and are traced."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ import pytest
 from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
 from als.graphs.readers import CORE_GFLOPS, read_graph
 from als.graphs.task_graph import TaskGraph
+from bridge.graph_options import GraphOptions
+from bridge.graph_run import simulate_graph
+from traces.compiled import Array
+from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2_library import reading
+from traces.nesting import check_ledger, check_nesting
 
 #: Name → tasks, edges, seconds of all tasks, bytes of all edges.
 WORKFLOWS = {
@@ -117,3 +123,75 @@ def test_ranks_of_the_workflows_are_their_longest_ways(shared: Path, name: str) 
     assert ranks[at[0]] == ranks.max()
     place = {task: number for number, task in enumerate(at.tolist())}
     assert all(place[a] < place[b] for a, b in zip(graph.source.tolist(), graph.target.tolist(), strict=True))
+
+
+#: On four hosts of four cores of the default platform, where a task takes as long as it did.
+HOSTS, CORES = 4, 16
+
+
+def on_hosts(als: str, order: str = "index") -> GraphOptions:
+    return GraphOptions(als, (CORE_GFLOPS,) * CORES, hosts=HOSTS, order=order, network="lv08")
+
+
+def longest_way_s(graph: TaskGraph) -> float:
+    """Seconds of the longest path, without data."""
+    end = dict.fromkeys(range(graph.n_tasks), 0.0)
+    theirs = graph.to_networkx()
+    number = {graph.label(task): task for task in range(graph.n_tasks)}
+    for name in nx.topological_sort(theirs):
+        before = max((end[number[producer]] for producer in theirs.predecessors(name)), default=0.0)
+        end[number[name]] = before + float(graph.gflop[number[name]]) / CORE_GFLOPS
+    return max(end.values())
+
+
+@pytest.mark.parametrize(("als", "order"), [("heft", "index"), ("ss", "rank")])
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_the_workflows_run_and_are_traced(shared: Path, tmp_path: Path, name: str, als: str, order: str) -> None:
+    graph = read(shared, name)
+    result = simulate_graph(graph, on_hosts(als, order))
+    ledger = result.ledger
+    check_ledger(ledger)  # and of transfers, that they lie between their producer and their consumer
+    begin, end, core = (np.asarray(result.tasks[column]) for column in ("start_ns", "end_ns", "core"))
+    assert (begin >= 0).all()
+    assert (begin[graph.target] >= end[graph.source]).all()
+    # Every task takes as long as it did; a nanosecond at least.
+    seconds = graph.gflop / CORE_GFLOPS
+    assert (np.abs((end - begin) - np.maximum(seconds * 1e9, 1.0)) <= 1).all()
+    assert result.makespan_ns == end.max()
+    critical_ns = longest_way_s(graph) * 1e9
+    assert result.metrics["critical_path_ns"] == pytest.approx(critical_ns)
+    assert result.makespan_ns >= critical_ns - graph.n_tasks
+    # What has bytes and is needed on another core is sent there, once.
+    sent = result.transfers
+    assert sent is not None
+    moved = (core[graph.source] != core[graph.target]) & (graph.bytes > 0)
+    assert moved.any()
+    for column, expected in (("source", graph.source), ("target", graph.target), ("bytes", graph.bytes)):
+        assert sent[column].tolist() == expected[moved].tolist()
+    # Between hosts no link is faster than 50 Gbit/s, and its latency is 500 ns.
+    crosses = sent["source_core"] // (CORES // HOSTS) != sent["target_core"] // (CORES // HOSTS)
+    assert result.metrics["transfers"] == crosses.sum()
+    took = sent["arrived_ns"] - sent["sent_ns"]
+    assert (took[crosses] >= sent["bytes"][crosses] / 6.25 + 500 - 1).all()
+    assert (took[~crosses] == 0).all()
+    check_trace(write_otf2(ledger, tmp_path), graph.n_tasks, sent)
+
+
+def check_trace(path: Path, n_tasks: int, sent: dict[str, Array]) -> None:
+    """Every task is there, and every transfer as a message."""
+    pairs = check_nesting(path)  # and that each message that is sent is received
+    entered = 0
+    messages: dict[str, list[tuple[int, int, int, int]]] = {"MpiSend": [], "MpiRecv": []}
+    with reading(path) as trace:
+        core_of = {location: core for core, location in enumerate(trace.definitions.locations)}
+        for location, event in trace.events:
+            kind, here = type(event).__name__, core_of[location]
+            if kind == "Enter":
+                entered += event.region.name == "job 0"
+            elif kind in messages:
+                ends = (here, event.receiver) if kind == "MpiSend" else (event.sender, here)
+                messages[kind].append((*ends, event.time, event.msg_length))
+    assert entered == n_tasks <= pairs
+    for kind, instant in (("MpiSend", "sent_ns"), ("MpiRecv", "arrived_ns")):
+        columns = (sent["source_core"], sent["target_core"], sent[instant], np.rint(sent["bytes"]))
+        assert sorted(messages[kind]) == sorted(zip(*(column.astype(int).tolist() for column in columns), strict=True))
