@@ -43,9 +43,12 @@ def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         raise InputError(f"{where}: {shown(name)}; allowed: {plain}, which has no parameters")
     if plain == MAPPED.name:
         return MAPPED
-    if plain in PLANNERS or any(entry.name == plain for entry in entry_points(group="twolevel.planners")):
+    if plain in TECHNIQUES:
+        return technique(name, where=where)
+    in_file = ".py:" in plain
+    if plain in PLANNERS or (not in_file and any(one.name == plain for one in entry_points(group="twolevel.planners"))):
         return planner(name, where)
-    if ".py:" in plain and not name.startswith("select:"):
+    if in_file and not name.startswith("select:"):
         found: Any = resolve("application-level scheduler", plain, {}, "twolevel.planners", object, where)
         if isinstance(found, Planner):
             return planner(name, where)

@@ -47,6 +47,7 @@ class Orders:
         self._programs = scenario.programs
         self._techniques = [_technique_names(program) for program in scenario.applications]
         self._sure_phases = [_sure_phases(program) for program in scenario.applications]
+        self._has_graph = [program.has_graph for program in scenario.applications]
         self._plain = [_is_plain(program) for program in scenario.applications]
         self._texts = [
             "" if plain else program.to_json()
@@ -99,8 +100,8 @@ class Orders:
             overhead_ns=options.overhead_ns,
             latency_ns=pack_int64(self._latency(numbers, latency)) if latency else None,
             master=options.level.master,
-            core_host=pack_int32(self._core_host[numbers]) if program.has_graph else None,
-            network=self._network if program.has_graph else None,
+            core_host=pack_int32(self._core_host[numbers]) if self._has_graph[place] else None,
+            network=self._network if self._has_graph[place] else None,
             records=self._records,
             recipe=recipe,
             tasks=None,
