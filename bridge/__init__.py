@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from bridge.application_level import ApplicationLevel
     from bridge.application_map import ApplicationMap, load_application_map
     from bridge.couplings import PeerOptions
+    from bridge.graph_options import GraphOptions
+    from bridge.graph_run import GraphResult, simulate_graph
     from bridge.grid import Grid, run_grid
     from bridge.result import Result
     from bridge.scenario import Options, Scenario
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ApplicationLevel",
     "ApplicationMap",
+    "GraphOptions",
+    "GraphResult",
     "Grid",
     "Options",
     "PeerOptions",
@@ -29,11 +33,14 @@ __all__ = [
     "run",
     "run_grid",
     "simulate",
+    "simulate_graph",
 ]
 
 _HOMES = {
     "ApplicationLevel": "bridge.application_level",
     "ApplicationMap": "bridge.application_map",
+    "GraphOptions": "bridge.graph_options",
+    "GraphResult": "bridge.graph_run",
     "Grid": "bridge.grid",
     "Options": "bridge.scenario",
     "PeerOptions": "bridge.couplings",
@@ -43,6 +50,7 @@ _HOMES = {
     "run": "bridge.simulation",
     "run_grid": "bridge.grid",
     "simulate": "bridge.simulation",
+    "simulate_graph": "bridge.graph_run",
 }
 
 

@@ -101,12 +101,17 @@ def _lines(result: GraphResult) -> ScheduleTransfers | None:
     return ScheduleTransfers(*(result.transfers[name] for name in ScheduleTransfers._fields))
 
 
+def _ratio(value: float) -> str:
+    return "none" if math.isnan(value) else f"{value:.4f}"
+
+
 def summary(result: GraphResult) -> str:
     """The figures that a person looks at first, a line each."""
     found, options, graph = result.metrics, result.options, result.graph
     ordered = f", order {options.order}" if isinstance(options.scheduler, Technique) else ""
     hosts = "1 host" if options.hosts == 1 else f"{options.hosts} hosts"
-    critical = found["critical_path_ns"]
+    critical, speed = found["critical_path_ns"], options.core_speed_gflops
+    most = min(found["parallelism"], sum(speed) / max(speed))  # by the graph, and by the cores
     rows = {
         "scheduler, seed": f"{options.names()['als']}{ordered}, {options.seed}",
         "tasks, edges": f"{graph.n_tasks}, {graph.n_edges}",
@@ -114,9 +119,9 @@ def summary(result: GraphResult) -> str:
         "network": f"{options.network}, {options.topology}" if options.has_network else options.network,
         "chunks": str(result.n_chunks),
         "makespan": f"{format_ns(result.makespan_ns)} ({result.makespan_ns} ns)",
-        "critical path": "unknown" if math.isnan(critical) else format_ns(round(critical)),
-        "schedule length ratio": f"{found['slr']:.4f}",
-        "speed-up": f"{found['speedup']:.4f} of at most {found['parallelism']:.4f}",
+        "critical path": "none" if math.isnan(critical) else format_ns(round(critical)),
+        "schedule length ratio": _ratio(found["slr"]),
+        "speed-up": f"{_ratio(found['speedup'])} of at most {_ratio(most)}",
         "efficiency": f"{found['efficiency']:.4f}",
         "transfers between hosts": f"{int(found['transfers'])} of {found['transfer_bytes']:.4g} bytes in all",
         "waiting for data": f"{format_ns(int(found['transfer_wait_ns']))} of all cores",

@@ -169,9 +169,10 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
     3000000000
     """
     whole = graph if isinstance(graph, TaskGraph) else TaskGraph(*graph)
+    where = whole.name or "graph"
     if isinstance(options.scheduler, Mapped):
-        _check_hosts(whole, options.hosts)
-    check_memory(whole.name or "graph", whole.n_tasks, whole.n_edges, options)
+        _check_hosts(where, whole, options.hosts)
+    check_memory(where, whole.n_tasks, whole.n_edges, options)
     base = np.array(options.core_speed_gflops, np.float64)
     at_start = base * options.changing.factors(np.arange(len(base)), 0)
     try:
@@ -191,8 +192,10 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
         return _result(whole, options, application, at_start)
     except MemoryError:
         raise InputError(
-            f"{whole.name or 'graph'}: {whole.n_tasks} tasks and {whole.n_edges} edges are more than the memory holds"
+            f"{where}: {whole.n_tasks} tasks and {whole.n_edges} edges are more than the memory holds"
         ) from None
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def critical_path(graph: TaskGraph) -> Array:
@@ -213,18 +216,18 @@ def critical_path(graph: TaskGraph) -> Array:
     return np.array(path, np.int64)
 
 
-def _check_hosts(graph: TaskGraph, hosts: int) -> None:
+def _check_hosts(where: str, graph: TaskGraph, hosts: int) -> None:
     if graph.host is None:
         raise InputError(
-            f"--als mapped: task {shown(graph.label(0))} has no host, as no task has; allowed: a graph that says where its "
-            "tasks are to run"
+            f"{where}: --als mapped: task {shown(graph.label(0))} has no host, as no task has; allowed: a graph that says "
+            "where its tasks are to run"
         )
     outside = np.flatnonzero(graph.host >= hosts)
     if len(outside):
         task = int(outside[0])
         raise InputError(
-            f"--als mapped: task {shown(graph.label(task))} is for host {graph.host[task]}; allowed with --hosts {hosts}: "
-            f"0 to {hosts - 1}"
+            f"{where}: --als mapped: task {shown(graph.label(task))} is for host {graph.host[task]}; allowed with "
+            f"--hosts {hosts}: 0 to {hosts - 1}"
         )
 
 

@@ -10,14 +10,18 @@ any of them is a fresh cache.
 
 from __future__ import annotations
 
+import builtins
 import ctypes
+import dis
 import functools
 import hashlib
 import os
 import shutil
+import sys
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, TypeVar, cast
 
 import numba
@@ -158,7 +162,7 @@ def compiled(
         numba.config.CACHE_DIR = str(_CACHE_DIRECTORY)
         try:
             result: F = numba.njit(
-                cache=_CACHED,
+                cache=_CACHED and _can_be_kept(function),
                 nogil=True,
                 error_model="numpy",
                 _nrt=not (borrows or inner or merged),
@@ -175,6 +179,35 @@ def compiled(
             numba.config.CACHE_DIR = before
 
     return decorate
+
+
+def _can_be_kept(function: Callable[..., Any]) -> bool:
+    # Machine code has the values of the globals in it that the function reads, and what it calls. Ours are as the source that
+    # names the cache; those in a user's file may come from anywhere, as from another file, and be others in the next run.
+    if _is_from(_PACKAGES, function.__module__):
+        return True
+    if function.__code__.co_freevars:
+        return False
+    read = {one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"}
+    return all(_is_constant(function, name) for name in read)
+
+
+def _is_constant(function: Callable[..., Any], name: str) -> bool:
+    if name not in function.__globals__:
+        return hasattr(builtins, name)
+    value = function.__globals__[name]
+    known = ("math", "numpy", *_PACKAGES)
+    if isinstance(value, ModuleType):
+        return _is_from(known, value.__name__)
+    if callable(value):
+        return _is_from(known, getattr(value, "__module__", None))
+    # A number that is called as one of ours, and is it, as the columns of a state.
+    ours = (module for home, module in tuple(sys.modules.items()) if _is_from(_PACKAGES, home))
+    return any(vars(module).get(name) is value for module in ours)
+
+
+def _is_from(packages: Sequence[str], module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] in packages
 
 
 def _take_numbers_as_numbers(dispatcher: Any) -> None:

@@ -184,7 +184,7 @@ def test_layered_graphs_are_those_of_the_reference(
     n: int, depth: int, regularity: float, jump: int, density: float, degree: float, seed: int, job: int
 ) -> None:
     edge = f"degree={degree}" if degree else f"density={density}"
-    graph = drawn(f"layered:tasks={n},depth={depth},regularity={regularity},jump={jump},{edge}", 7, 7, seed, job)
+    graph = drawn(f"layered:depth={depth},regularity={regularity},jump={jump},{edge}", n, 7, seed, job)
     stream = drawing.words(seed, job, GRAPHS)
     assert len(graph.gflop) == n
     assert edges(graph) == layered(n, min(depth, n), regularity, jump, density, degree, stream)
@@ -260,6 +260,8 @@ def test_other_jobs_have_other_random_graphs_and_the_same_regular_ones() -> None
         ("layered:density=1.1", "graph layered: density: 1.1 is out of range; allowed: 0 to 1"),
         ("layered:width=3,depth=4", "graph layered: width 3.0 and depth 4; allowed: one of the two"),
         ("layered:density=1,degree=2", "graph layered: density 1.0 and degree 2.0; allowed: one of the two"),
+        ("layered:tasks=10,width=11", "graph layered: width 11.0; allowed: 1 to tasks, 10"),
+        ("layered:tasks=10,depth=11", "graph layered: depth 11; allowed: 1 to tasks, 10"),
         ("layered:width=0.5", "graph layered: width: 0.5 is out of range; allowed: 1 to"),
         ("layered:degree=0", "graph layered: degree: 0.0 is out of range; allowed: 1 to"),
         ("layered:tasks=100000000,degree=9", r"graph layered: \d+ edges in one job; allowed: up to 400000000"),

@@ -47,6 +47,9 @@ def models(draw: st.DrawFn, name: str) -> GraphModel:
     for one, other in (("width", "depth"), ("density", "degree")):
         if name == "layered" and one in given_ones:
             given_ones.pop(other, None)
+    if name == "layered" and (tasks := given_ones.get("tasks")):
+        for part in {"width", "depth"} & set(given_ones):
+            given_ones[part] = min(given_ones[part], tasks)
     made: GraphModel = replace(generator, **given_ones).graph(draw(st.sampled_from((0.0, 0.5))))
     return made
 

@@ -155,7 +155,7 @@ class Layered(Weights):
     width : float or None
         Tasks of a layer in the mean, at least 1; None: the square root of the number of tasks. Not beside ``depth``.
     depth : int or None
-        How many layers, at least 1; of n tasks no more than n.
+        How many layers, at least 1; of n tasks no more than n, and so of ``tasks``.
     density : float or None
         Probability of an edge from each task of the layers before, 0 to 1, beyond the one that there always is. Not beside
         ``degree``.
@@ -194,6 +194,9 @@ class Layered(Weights):
             object.__setattr__(self, "degree", real(f"{where}: degree", self.degree, 1.0, MAX_TASKS_PER_JOB))
         object.__setattr__(self, "jump", whole(f"{where}: jump", self.jump, 1, MAX_TASKS_PER_JOB))
         object.__setattr__(self, "regularity", real(f"{where}: regularity", self.regularity, 0.0, 1.0))
+        for part in ("width", "depth"):
+            if self.tasks and (getattr(self, part) or 0) > self.tasks:
+                raise InputError(f"{where}: {part} {getattr(self, part)}; allowed: 1 to tasks, {self.tasks}")
         if self.tasks:
             check_size(where, *self.size(0, 1))
 
