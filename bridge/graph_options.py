@@ -192,10 +192,15 @@ class GraphOptions:
         """How many bytes a link carries while the slowest core computes a GFLOP."""
         return self.bandwidth_gbps * BYTES_PER_GBIT / min(self.core_speed_gflops)
 
-    def part(self, host: Array | None) -> GraphPart:
-        """The graph as the application has it; ``host`` of each task matters where it is mapped."""
-        mapped = isinstance(self.scheduler, Mapped)
-        return GraphPart(self.scheduler, by_rank=self.order == "rank", host=host if mapped else None)
+    def part(self, host: Array | None, core: Array | None = None) -> GraphPart:
+        """The graph as the application has it; ``host`` and ``core`` of each task, as of ``TaskGraph``, matter where it
+        is mapped."""
+        by_rank = self.order == "rank"
+        if not isinstance(self.scheduler, Mapped):
+            return GraphPart(self.scheduler, by_rank=by_rank)
+        if host is None or core is None:
+            return GraphPart(self.scheduler, by_rank=by_rank, host=host)
+        return GraphPart(self.scheduler, by_rank=by_rank, core=self.first_core[host] + core)
 
     def names(self) -> dict[str, Any]:
         """The options as a record has them; equal speeds of cores as one number."""

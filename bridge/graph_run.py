@@ -151,7 +151,7 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
     Parameters
     ----------
     graph : TaskGraph or DrawnGraph
-        Tasks and edges; its host of each task matters only where it is mapped.
+        Tasks and edges; its host and core of each task matter only where it is mapped.
     options : GraphOptions
 
     Raises
@@ -171,7 +171,7 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
     whole = graph if isinstance(graph, TaskGraph) else TaskGraph(*graph)
     where = whole.name or "graph"
     if isinstance(options.scheduler, Mapped):
-        _check_hosts(where, whole, options.hosts)
+        _check_places(where, whole, options)
     check_memory(where, whole.n_tasks, whole.n_edges, options)
     base = np.array(options.core_speed_gflops, np.float64)
     at_start = base * options.changing.factors(np.arange(len(base)), 0)
@@ -179,7 +179,7 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
         application = Application(
             whole.gflop,
             at_start,
-            phases=[options.part(whole.host)],
+            phases=[options.part(whole.host, whole.core)],
             overhead_ns=options.overhead_ns,
             latency_ns=options.latencies_ns,
             master=options.assignment == "master",
@@ -216,7 +216,8 @@ def critical_path(graph: TaskGraph) -> Array:
     return np.array(path, np.int64)
 
 
-def _check_hosts(where: str, graph: TaskGraph, hosts: int) -> None:
+def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
+    hosts = options.hosts
     if graph.host is None:
         raise InputError(
             f"{where}: --als mapped: task {shown(graph.label(0))} has no host, as no task has; allowed: a graph that says "
@@ -228,6 +229,17 @@ def _check_hosts(where: str, graph: TaskGraph, hosts: int) -> None:
         raise InputError(
             f"{where}: --als mapped: task {shown(graph.label(task))} is for host {graph.host[task]}; allowed with "
             f"--hosts {hosts}: 0 to {hosts - 1}"
+        )
+    if graph.core is None:
+        return
+    cores = np.diff(options.first_core)
+    outside = np.flatnonzero(graph.core >= cores[graph.host])
+    if len(outside):
+        task = int(outside[0])
+        host = int(graph.host[task])
+        raise InputError(
+            f"{where}: --als mapped: task {shown(graph.label(task))} is for core {graph.core[task]} of host {host}; allowed "
+            f"there: 0 to {cores[host] - 1}"
         )
 
 

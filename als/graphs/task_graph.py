@@ -51,6 +51,8 @@ class TaskGraph:
         "0", "1", ….
     host : int64 array (N,) or None
         On which host each task is to run, >= 0, if somebody said so.
+    core : int64 array (N,) or None
+        On which core of that host, >= 0, if somebody said that, too.
     name : str
         Of the graph, for tables.
 
@@ -72,6 +74,7 @@ class TaskGraph:
     names: tuple[str, ...] = ()
     host: Array | None = None
     name: str = ""
+    core: Array | None = None
     where: InitVar[str] = "graph"
 
     def __post_init__(self, where: str) -> None:
@@ -85,16 +88,10 @@ class TaskGraph:
         object.__setattr__(self, "names", _checked_names(where, self.names, n_tasks))
         self._check_amounts(where, "work", "gflop", gflop)
         self._set_edges(where, n_tasks)
-        if self.host is not None:
-            host = _column(f"{where}: host", self.host, np.int64)
-            if len(host) != n_tasks:
-                raise InputError(f"{where}: {len(host)} hosts for {n_tasks} tasks; allowed: one a task, or none")
-            if (bad := np.flatnonzero((host < 0) | (host > _LARGEST_HOST))).size:
-                task = int(bad[0])
-                raise InputError(
-                    f"{where}: task {shown(self.label(task))}: host {host[task]}; allowed: 0 to {_LARGEST_HOST}"
-                )
-            object.__setattr__(self, "host", host)
+        for what in ("host", "core"):
+            self._set_places(where, what, n_tasks)
+        if self.core is not None and self.host is None:
+            raise InputError(f"{where}: cores, and no hosts; allowed: a core of a host, or a host alone")
         object.__setattr__(self, "gflop", gflop)
         self._check_order(where)
 
@@ -111,6 +108,19 @@ class TaskGraph:
     def label(self, task: int) -> str:
         """What a task is called."""
         return self.names[task] if self.names else str(task)
+
+    def _set_places(self, where: str, what: str, n_tasks: int) -> None:
+        if getattr(self, what) is None:
+            return
+        place = _column(f"{where}: {what}", getattr(self, what), np.int64)
+        if len(place) != n_tasks:
+            raise InputError(f"{where}: {len(place)} {what}s for {n_tasks} tasks; allowed: one a task, or none")
+        if (bad := np.flatnonzero((place < 0) | (place > _LARGEST_HOST))).size:
+            task = int(bad[0])
+            raise InputError(
+                f"{where}: task {shown(self.label(task))}: {what} {place[task]}; allowed: 0 to {_LARGEST_HOST}"
+            )
+        object.__setattr__(self, what, place)
 
     def _set_edges(self, where: str, n_tasks: int) -> None:
         columns = {name: _column(f"{where}: {name}", getattr(self, name), np.int64) for name in ("source", "target")}
@@ -200,8 +210,8 @@ class TaskGraph:
         Parameters
         ----------
         graph : networkx.DiGraph
-            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and perhaps ``host``, which all have or none; an
-            edge that has no ``bytes`` has 0. A node is called what ``str`` makes of it.
+            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and perhaps ``host``, or ``host`` and ``core``,
+            which all have or none; an edge that has no ``bytes`` has 0. A node is called what ``str`` makes of it.
         where : str
             What errors begin with.
         name : str
@@ -235,20 +245,22 @@ class TaskGraph:
             np.array([number[b] for _, b, _ in edges], np.int64),
             np.array(data, np.float64),
             tuple(map(str, graph)),
-            _hosts(graph, where),
+            _places(graph, where, "host"),
             name or str(graph.name),
+            _places(graph, where, "core"),
             where,
         )
 
     def to_networkx(self) -> nx.DiGraph:
-        """The graph as networkx's: nodes called by their labels with ``gflop`` and perhaps ``host``, edges with ``bytes``."""
+        """The graph as networkx's: nodes called by their labels with ``gflop``, and ``host`` and ``core`` where they have them,
+        edges with ``bytes``."""
         import networkx as nx
 
         graph = nx.DiGraph(name=self.name) if self.name else nx.DiGraph()
-        hosts = None if self.host is None else self.host.tolist()
-        for task, gflop in enumerate(self.gflop.tolist()):
-            attributes = {"gflop": gflop} if hosts is None else {"gflop": gflop, "host": hosts[task]}
-            graph.add_node(self.label(task), **attributes)
+        given = {"gflop": self.gflop, "host": self.host, "core": self.core}
+        columns = {name: column.tolist() for name, column in given.items() if column is not None}
+        for task in range(self.n_tasks):
+            graph.add_node(self.label(task), **{name: column[task] for name, column in columns.items()})
         for source, target, data in zip(self.source.tolist(), self.target.tolist(), self.bytes.tolist(), strict=True):
             graph.add_edge(self.label(source), self.label(target), bytes=data)
         return graph
@@ -316,14 +328,14 @@ def _work(where: str, attributes: dict[str, Any]) -> float:
     raise InputError(f"{where}: has no flops; allowed: flops (FLOP) or gflop (GFLOP) at every task")
 
 
-def _hosts(graph: nx.DiGraph, where: str) -> Array | None:
-    given = dict(graph.nodes(data="host"))
-    without = [node for node, host in given.items() if host is None]
+def _places(graph: nx.DiGraph, where: str, what: str) -> Array | None:
+    given = dict(graph.nodes(data=what))
+    without = [node for node, place in given.items() if place is None]
     if len(without) == len(given):
         return None
     if without:
-        raise InputError(f"{where}: task {shown(str(without[0]))}: has no host, as others do; allowed: all or none")
+        raise InputError(f"{where}: task {shown(str(without[0]))}: has no {what}, as others do; allowed: all or none")
     return np.array(
-        [whole(f"{where}: task {shown(str(node))}: host", host, 0, _LARGEST_HOST) for node, host in given.items()],
+        [whole(f"{where}: task {shown(str(node))}: {what}", place, 0, _LARGEST_HOST) for node, place in given.items()],
         np.int64,
     )

@@ -349,6 +349,9 @@ def test_edges_of_graphml_may_stand_before_their_nodes(tmp_path: Path) -> None:
         (in_dot("a -> b [size=1, bytes=1]"), "edge 'a' -> 'b': has bytes and size"),
         (in_dot("a [host=1]"), "task 'b' has no host, as task 'a' has"),
         (in_dot("b [host=1]"), "task 'a' has no host, as task 'b' has"),
+        (in_dot("a [host=1] b [host=1 core=0]"), "task 'a' has no core, as task 'b' has; allowed: all or none"),
+        (in_dot("a [host=1 core=-1] b [host=1 core=0]"), "task 'a': core: '-1'; allowed: a whole number from 0"),
+        (in_dot("a [core=1] b [core=0]"), "cores, and no hosts; allowed: a core of a host, or a host alone"),
         (in_dot('a [host="1.5"] b [host=0]'), "task 'a': host: '1.5'; allowed: a whole number"),
         ("digraph { a -> b;\nb [size=1];\na [size=big] }", "line 3: task 'a': size: 'big' is not a number"),
         ("digraph { a [size=big] }", "task 'a': size: 'big' is not a number"),
@@ -404,6 +407,19 @@ def test_hosts_of_dot(tmp_path: Path) -> None:
     graph = read(tmp_path, "digraph { a [size=1 host=2]; b [size=1 host=0] }")
     assert graph.host is not None
     assert graph.host.tolist() == [2, 0]
+    assert graph.core is None
+
+
+def test_cores_of_dot_and_graphml(tmp_path: Path) -> None:
+    graph = read(tmp_path, "digraph { a [size=1 host=2 core=0]; b [size=1 host=0, core=7] }")
+    assert graph.core is not None
+    assert graph.core.tolist() == [0, 7]
+    path = tmp_path / "cores.graphml"
+    nx.write_graphml(graph.to_networkx(), path)
+    again = read_graph(path)
+    assert again.core is not None
+    assert again.host is not None
+    assert (again.host.tolist(), again.core.tolist()) == ([2, 0], [0, 7])
 
 
 def test_a_number_in_a_string_is_no_pattern_of_python(tmp_path: Path) -> None:

@@ -105,6 +105,9 @@ def test_a_graph_does_not_change_with_what_it_was_made_of() -> None:
         (([1, 1], [], [], []), {"names": ("a", "\ud800")}, "control characters"),
         (([1, 1], [], [], []), {"host": np.array([0])}, "1 hosts for 2 tasks"),
         (([1, 1], [], [], []), {"host": np.array([0, -1])}, "task '1': host -1"),
+        (([1, 1], [], [], []), {"host": np.zeros(2, int), "core": np.array([0, -1])}, "task '1': core -1"),
+        (([1, 1], [], [], []), {"host": np.zeros(2, int), "core": np.array([0])}, "1 cores for 2 tasks"),
+        (([1, 1], [], [], []), {"core": np.zeros(2, int)}, "cores, and no hosts"),
         (([1, 1], [], [], []), {"host": np.array([0.0, 1.0])}, "host: "),
         (([[1, 1]], [], [], []), {}, "graph: gflop: "),
     ],
@@ -255,6 +258,12 @@ def test_from_networkx() -> None:
     assert graph.host.tolist() == [3, 0]
     assert graph.name == "mine"
     assert graph.to_networkx().nodes["a"] == {"gflop": 2.0, "host": 3}
+    for node, core in zip(theirs, (0, 5), strict=True):
+        theirs.nodes[node]["core"] = core
+    pinned = TaskGraph.from_networkx(theirs)
+    assert pinned.core is not None
+    assert pinned.core.tolist() == [0, 5]
+    assert pinned.to_networkx().nodes["a"] == {"gflop": 2.0, "host": 3, "core": 0}
     assert graph.to_networkx().graph == {"name": "mine"}
 
 

@@ -212,6 +212,18 @@ def test_mapped_needs_hosts_that_are_there() -> None:
         simulate_graph(RING, options("mapped"))
 
 
+def test_mapped_to_cores_each_computes_its_own_in_order() -> None:
+    """Of two hosts of two cores, the second core of the second has three tasks, though the first has none."""
+    pinned = TaskGraph([1, 2, 1, 1], [], [], [], (), [1, 1, 1, 0], "", [1, 1, 1, 0])
+    found = simulate_graph(pinned, options("mapped", 4, hosts=2))
+    assert rows(found) == [(3, 0, SECOND), (3, SECOND, 3 * SECOND), (3, 3 * SECOND, 4 * SECOND), (0, 0, SECOND)]
+    by_rank = simulate_graph(pinned, options("mapped", 4, hosts=2, order="rank"))
+    assert rows(by_rank)[1] == (3, 0, 2 * SECOND)
+    with pytest.raises(InputError, match=r"mapped: task '0' is for core 1 of host 1; allowed there: 0 to 0"):
+        simulate_graph(pinned, options("mapped", 3, hosts=2))
+    assert len({core for core, _, _ in rows(simulate_graph(pinned, options("ss", 4, hosts=2)))}) == 4
+
+
 def test_a_graph_larger_than_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph_run, "free_memory_bytes", lambda: 1000)
     with pytest.raises(InputError, match=r"^graph: about 4 tasks and 4 edges need 0.0 GiB with ss, and 0.0 are free$"):

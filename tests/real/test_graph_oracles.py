@@ -21,10 +21,12 @@ from test_graph_reference_oracles import FINE, LOOPBACK, MODELS, PAIRS, ROUNDED,
 
 from als.application import Application
 from als.graph_application import GraphPart
+from als.graphs.readers import read_graph
 from als.network import NetworkState, SharingModel, network_state
 from als.network.simulate import transfer_times
 from als.planners.mapped import MAPPED
 from als.techniques import technique
+from bridge import GraphOptions, simulate_graph
 
 TOPOLOGIES = {"duplex": "full", "shared": "shared", "star": "star"}
 
@@ -117,6 +119,32 @@ def test_rounding_costs_a_nanosecond_a_task_and_a_transfer(shared: Path, name: s
         assert off <= task_depth[k]
     for e, off in by_edge.items():
         assert off <= edge_depth[e]
+
+
+@pytest.mark.parametrize("name", ["d0", "d1", "d2", "d4", "d6"])
+@pytest.mark.parametrize(
+    ("kind", "network", "theirs"), [("full", "lv08", "duplex/LV08"), ("star", "lv08", "star/LV08full")]
+)
+def test_a_file_that_says_where_is_run_as_simgrid_runs_it(
+    shared: Path, tmp_path: Path, name: str, kind: str, network: str, theirs: str
+) -> None:
+    graph = case(shared, name)
+    lines = [f'{k} [gflop="{t["gflop"]!r}", host={t["host"]}, core={t["core"]}];' for k, t in enumerate(graph.tasks)]
+    lines += [f'{a} -> {b} [bytes="{n_bytes!r}"];' for a, b, n_bytes in graph.edges]
+    (tmp_path / "mapped.dot").write_text("digraph {\n" + "\n".join(lines) + "\n}", encoding="utf-8")
+    options = GraphOptions(
+        "mapped",
+        (graph.speed,) * (graph.hosts * graph.cores),
+        graph.hosts,
+        network=network,
+        topology=kind,
+        bandwidth_gbps=graph.bandwidth * 8e-9,
+        link_latency_ns=graph.latency * 1e9,
+    )
+    found, expected = simulate_graph(read_graph(tmp_path / "mapped.dot"), options), graph.results[theirs]
+    depth, _ = depths(graph, expected, "star" if kind == "star" else "duplex")
+    for k, end in enumerate(expected["task_end"]):
+        assert abs(int(found.tasks["end_ns"][k]) - end * 1e9) <= depth[k]
 
 
 @pytest.mark.parametrize("how", ["ss", "hosts"])

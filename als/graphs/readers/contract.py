@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -49,7 +50,7 @@ class GraphRows:
         self.source = source
         self._number: dict[str, int] = {}
         self._gflop = array("d")
-        self._host = array("q")
+        self._places = {"host": array("q"), "core": array("q")}
         self._producer, self._consumer, self._bytes = array("q"), array("q"), array("d")
 
     @property
@@ -69,7 +70,9 @@ class GraphRows:
     def __contains__(self, name: str) -> bool:
         return name in self._number
 
-    def add_task(self, name: object, gflop: float, place: str, host: int | None = None) -> None:
+    def add_task(
+        self, name: object, gflop: float, place: str, host: int | None = None, core: int | None = None
+    ) -> None:
         """A task.
 
         Parameters
@@ -80,8 +83,8 @@ class GraphRows:
             Its work, from :meth:`amount`.
         place : str
             Where it is in the file.
-        host : int, optional
-            Where it is to run, from :meth:`host`; all tasks have one, or none.
+        host, core : int, optional
+            Where it is to run, from :meth:`place`; all tasks have one, or none.
 
         Raises
         ------
@@ -93,15 +96,17 @@ class GraphRows:
             raise self.error(place, f"a second task {shown(known)}; allowed: different names")
         if self.n_tasks == MAX_TASKS_PER_JOB:
             raise self.error(place, f"more than {MAX_TASKS_PER_JOB} tasks; allowed: up to {MAX_TASKS_PER_JOB}")
-        if self.n_tasks and (host is None) is not (self._host[0] < 0):
-            first = next(iter(self._number))
-            with_host, without = (first, known) if host is None else (known, first)
-            raise self.error(
-                place, f"task {shown(without)} has no host, as task {shown(with_host)} has; allowed: all or none"
-            )
+        for what, number in (("host", host), ("core", core)):
+            column = self._places[what]
+            if self.n_tasks and (number is None) is not (column[0] < 0):
+                first = next(iter(self._number))
+                having, without = (first, known) if number is None else (known, first)
+                raise self.error(
+                    place, f"task {shown(without)} has no {what}, as task {shown(having)} has; allowed: all or none"
+                )
+            column.append(-1 if number is None else number)
         self._number[known] = self.n_tasks
         self._gflop.append(gflop)
-        self._host.append(-1 if host is None else host)
 
     def add_edge(self, producer: str, consumer: str, bytes_: float, place: str) -> None:
         """An edge between two tasks that there are, from :meth:`amount`.
@@ -148,17 +153,20 @@ class GraphRows:
             raise self.error(place, f"{what}: {shown(value)} is out of range; allowed: finite, at least 0")
         return number
 
-    def host(self, place: str, value: str) -> int:
-        """A host's number from its text.
+    def place(self, place: str, what: str, attributes: Mapping[str, str]) -> int | None:
+        """The number of the ``host`` or the ``core`` on which a task is to run, from its text; None if nobody says so.
 
         Raises
         ------
         InputError
-            If it is none.
+            If it is no number.
         """
+        if what not in attributes:
+            return None
+        value = attributes[what]
         text = value.strip()
         if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER and int(text) <= _LARGEST_HOST):
-            raise self.error(place, f"host: {shown(value)}; allowed: a whole number from 0 to {_LARGEST_HOST}")
+            raise self.error(place, f"{what}: {shown(value)}; allowed: a whole number from 0 to {_LARGEST_HOST}")
         return int(text)
 
     def graph(self, name: str) -> TaskGraph:
@@ -169,15 +177,18 @@ class GraphRows:
         InputError
             As :class:`~als.graphs.task_graph.TaskGraph`.
         """
-        with_hosts = self.n_tasks > 0 and self._host[0] >= 0
+        host, core = (
+            np.array(column, np.int64) if column and column[0] >= 0 else None for column in self._places.values()
+        )
         return TaskGraph(
             np.array(self._gflop, np.float64),
             np.array(self._producer, np.int64),
             np.array(self._consumer, np.int64),
             np.array(self._bytes, np.float64),
             tuple(self._number),
-            np.array(self._host, np.int64) if with_hosts else None,
+            host,
             name,
+            core,
             self.source,
         )
 

@@ -23,7 +23,7 @@ _MADE_BY_SIMGRID = ("root", "end")
 _ONLY_ORDER = re.compile(r"-1(?:\.0*)?")
 
 _WORK_NAMES = ("flops", "gflop", "size")
-_KEPT = (*_WORK_NAMES, "bytes", "host")
+_KEPT = (*_WORK_NAMES, "bytes", "host", "core")
 
 
 def read_dot(data: bytes, rows: GraphRows, core_gflops: float) -> None:
@@ -42,8 +42,8 @@ def read_dot(data: bytes, rows: GraphRows, core_gflops: float) -> None:
             place += " (named by an edge only)"
             if name in _MADE_BY_SIMGRID and not attributes.keys() & set(_WORK_NAMES):
                 attributes["size"] = "0"
-        host = rows.host(place, attributes["host"]) if "host" in attributes else None
-        rows.add_task(name, task_gflop(rows, place, attributes), place, host)
+        host, core = (rows.place(place, what, attributes) for what in ("host", "core"))
+        rows.add_task(name, task_gflop(rows, place, attributes), place, host, core)
     for edges in graph.edges:
         line, attributes = edges.line, edges.attributes
         if _ONLY_ORDER.fullmatch(attributes.get("size", "")):

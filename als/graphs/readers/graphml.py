@@ -112,10 +112,9 @@ class _GraphML:
 
     def _end_item(self, tag: str, attributes: dict[str, str], place: str) -> None:
         if tag == "node":
-            host = self._rows.host(f"{place}: {self._called()}", attributes["host"]) if "host" in attributes else None
-            self._rows.add_task(
-                self._ends[0], task_gflop(self._rows, f"{place}: {self._called()}", attributes), place, host
-            )
+            called = f"{place}: {self._called()}"
+            host, core = (self._rows.place(called, what, attributes) for what in ("host", "core"))
+            self._rows.add_task(self._ends[0], task_gflop(self._rows, called, attributes), place, host, core)
         else:
             data = edge_bytes(self._rows, f"{place}: {self._called()}", attributes)
             self._edges.append((*self._ends, data, place))
