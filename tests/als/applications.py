@@ -15,6 +15,37 @@ from traces.errors import InputError, PluginError
 KNOWN = ("static", "ss", "gss", "fac")
 
 
+def driven(
+    application: Application,
+    start: int,
+    changes: Sequence[tuple[int, int, float]],
+    stop: int | None,
+    pauses: Sequence[int] = (),
+) -> str:
+    """Run it to its end, or to its stop, suspended at the changes (after the start, core, speed) and the pauses; "" or why it
+    had none."""
+    try:
+        instants = {at for at, _, _ in changes} | set(pauses)
+        for now in sorted(at for at in instants if stop is None or at < stop):
+            application.advance(start + now)
+            for at, core, speed in changes:
+                if at == now:
+                    application.set_speed(speed, core)
+        if stop is None:
+            assert application.advance()
+        else:
+            application.run_to_stop(start + stop)
+    except PluginError as error:
+        if "sent every core away" not in str(error):
+            raise
+        return "tasks left"
+    except InputError as error:
+        if "all cores are lost" not in str(error):
+            raise
+        return "all lost"
+    return ""
+
+
 @dataclass(frozen=True)
 class Case:
     """An application; lengths and speeds are such that tasks take from one to some hundred nanoseconds."""
@@ -145,25 +176,8 @@ class Scenario:
     def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> Run | str:
         """What the engine makes of it, suspended at the changes and the pauses."""
         application = self.application(keep_tasks=keep_tasks)
-        try:
-            instants = {at for at, _, _ in self.changes} | set(pauses)
-            for now in sorted(at for at in instants if self.stop is None or at < self.stop):
-                application.advance(self.start + now)
-                for at, core, speed in self.changes:
-                    if at == now:
-                        application.set_speed(speed, core)
-            if self.stop is None:
-                assert application.advance()
-            else:
-                application.run_to_stop(self.start + self.stop)
-        except PluginError as error:
-            if "sent every core away" not in str(error):
-                raise
-            return "tasks left"
-        except InputError as error:
-            if "all cores are lost" not in str(error):
-                raise
-            return "all lost"
+        if ended := driven(application, self.start, self.changes, self.stop, pauses):
+            return ended
         assert application.finished
         found = ran(application)
         assert application.end_ns == found.end

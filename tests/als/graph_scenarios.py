@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from applications import NAMES, lengths
+from applications import NAMES, driven, lengths
 from hypothesis import strategies as st
 from reference.application import AllLost, TasksLeft
 from reference.graph_records import edges_of, graph_ran
@@ -22,7 +22,6 @@ from als.network import NetworkState, SharingModel, network_model, network_state
 from als.planners import PLANNERS, planner
 from als.planners.mapped import MAPPED
 from als.techniques import technique
-from traces.errors import InputError, PluginError
 
 #: Hosts of the machine.
 HOSTS = 4
@@ -174,25 +173,8 @@ class GraphScenario:
     def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> GraphRun | str:
         """What the engine makes of it, suspended at the changes and the pauses."""
         application = self.application(keep_tasks=keep_tasks)
-        try:
-            instants = {at for at, _, _ in self.changes} | set(pauses)
-            for now in sorted(at for at in instants if self.stop is None or at < self.stop):
-                application.advance(self.start + now)
-                for at, core, speed in self.changes:
-                    if at == now:
-                        application.set_speed(speed, core)
-            if self.stop is None:
-                assert application.advance()
-            else:
-                application.run_to_stop(self.start + self.stop)
-        except PluginError as error:
-            if "sent every core away" not in str(error):
-                raise
-            return "tasks left"
-        except InputError as error:
-            if "all cores are lost" not in str(error):
-                raise
-            return "all lost"
+        if ended := driven(application, self.start, self.changes, self.stop, pauses):
+            return ended
         assert application.finished
         run = graph_ran(application)
         assert application.end_ns == run.end

@@ -6,9 +6,6 @@ with one for each task and each transfer on the way to an instant.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import json
 from functools import cache
 from pathlib import Path
@@ -17,7 +14,19 @@ import numpy as np
 import pytest
 from reference.graph_records import edges_of, graph_ran
 from reference.graph_run import GraphRun
-from test_graph_reference_oracles import FINE, LOOPBACK, MODELS, PAIRS, ROUNDED, Case, apart, case, depths, usable
+from test_graph_reference_oracles import (
+    FINE,
+    LOOPBACK,
+    MODELS,
+    PAIRS,
+    ROUNDED,
+    Case,
+    apart,
+    case,
+    depths,
+    list_case,
+    usable,
+)
 
 from als.application import Application
 from als.graph_application import GraphPart
@@ -149,29 +158,9 @@ def test_a_file_that_says_where_is_run_as_simgrid_runs_it(
 
 @pytest.mark.parametrize("how", ["ss", "hosts"])
 def test_a_list_of_ten_thousand_tasks_is_simgrids(shared: Path, how: str) -> None:
-    folder = shared / "oracles" / "simgrid" / "dag"
-    lines = gzip.decompress((folder / "list10k.dag.gz").read_bytes()).decode().splitlines()
-    n, n_edges, _, p = (int(word) for word in lines[0].split()[:4])
-    gflop = [float(line.split()[0]) for line in lines[1 : 1 + n]]
-    edges = [(int(a), int(b), float(c)) for a, b, c in (line.split() for line in lines[1 + n : 1 + n + n_edges])]
-    part = GraphPart(technique("ss")) if how == "ss" else GraphPart(MAPPED, host=np.zeros(n, np.int64))
-    application = Application(gflop, [float(lines[0].split()[4])] * p, phases=[part], edges=edges_of(edges))
+    found = list_case(shared)
+    hosts = np.zeros(len(found.gflop), np.int64)
+    part = GraphPart(technique("ss")) if how == "ss" else GraphPart(MAPPED, host=hosts)
+    application = Application(found.gflop, found.speeds, phases=[part], edges=edges_of(found.edges))
     assert application.advance()
-    ours = graph_ran(application)
-    before = [0] * n  # how many tasks at most lie on a way to its end, itself among them
-    of_core = [0] * p
-    producers: list[list[int]] = [[] for _ in range(n)]
-    for a, b, _ in edges:
-        producers[b].append(a)
-    text = gzip.decompress((folder / "list10k.tasks.csv.gz").read_bytes()).decode()
-    rows = sorted(csv.DictReader(io.StringIO(text)), key=lambda row: float(row["start"]))
-    assert len(rows) == n
-    for row in rows:
-        k, core = int(row["task"]), int(row["core"])
-        before[k] = of_core[core] = 1 + max([of_core[core], *(before[a] for a in producers[k])])
-        ran = ours.tasks[k]
-        assert ran is not None
-        assert ran.core == core
-        assert abs(ran.start - float(row["start"]) * 1e9) <= before[k]
-        assert abs(ran.end - float(row["end"]) * 1e9) <= before[k]
-    assert abs(ours.end - 336.952802965333e9) <= max(before)
+    found.check(graph_ran(application))
