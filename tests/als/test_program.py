@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from als.program import MAX_PHASES, Graph, Loop, Program, Serial
-from als.program_table import Programs
+from als.program_table import Programs, drawn_program
 from als.program_text import program_of
 from als.tasks import MAX_TASKS_PER_JOB
 from als.techniques import TECHNIQUES, Technique, technique_kernel
@@ -482,3 +482,16 @@ def test_a_graphs_file_is_read_once(tmp_path: Path) -> None:
     assert [phase.n_tasks(cores) for cores in (1, 2, 3)] == [2, 2, 2]
     assert phase.found_graph(variation=0.5) is phase.found_graph()
     assert Graph("ss", f"file:{path}").n_tasks(1) == 3
+
+
+def test_a_graph_of_more_edges_than_its_model_makes_room_for(tmp_path: Path) -> None:
+    """A generator may promise too few edges, even none."""
+    (tmp_path / "promises.py").write_text(
+        "from als.graphs import GENERATORS, GraphModel\n"
+        "chain = GENERATORS['chain'].graph(0.0)\n"
+        "NONE = GraphModel('promises', chain.make, chain.params, lambda tasks, cores: (tasks or cores, 0))\n",
+        encoding="utf-8",
+    )
+    programs = Programs((Program((Graph("ss", f"{tmp_path}/promises.py:NONE", tasks=40),)),), 0.0)
+    drawn = drawn_program(programs, 0, 1, 1, 4, 100.0, 1.0)
+    assert (len(drawn.lengths), drawn.source.tolist(), drawn.target.tolist()) == (40, [*range(39)], [*range(1, 40)])

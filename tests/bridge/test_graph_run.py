@@ -19,6 +19,7 @@ from als.planners.mapped import MAPPED
 from als.techniques import TECHNIQUES
 from bridge import graph_run
 from bridge.graph_options import GraphOptions
+from bridge.graph_record import summary
 from bridge.graph_run import GraphResult, check_memory, critical_path, simulate_graph
 from bridge.graph_source import GraphSource
 from bridge.loop_options import LoopOptions
@@ -286,3 +287,11 @@ def test_a_generators_work_has_the_mean_that_was_asked_for() -> None:
     varied = GraphSource("chain", tasks=500, variation=0.5).read(setting)
     assert varied.gflop.std() == pytest.approx(0.5, abs=0.05)
     assert GraphSource("chain").read(setting).n_tasks == 4  # one a core
+
+
+def test_no_speed_up_is_beyond_what_the_cores_can_do() -> None:
+    """Three tasks alone could employ three cores; two, of which one is half as quick, do 1.5 times the work of the quicker."""
+    text = summary(simulate_graph(graph([1, 1, 1], []), GraphOptions("ss", (1.0, 0.5))))
+    assert "of at most 1.5000" in text
+    text = summary(simulate_graph(graph([1, 1], [(0, 1, 0)]), options("ss", 2)))
+    assert "of at most 1.0000" in text

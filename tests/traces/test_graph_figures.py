@@ -104,6 +104,8 @@ def test_of_equal_transfers_some_from_everywhere_are_drawn(monkeypatch: pytest.M
     sent = np.sort([one[0][0] for one in lines.get_segments()])
     assert len(sent) == lines_drawn
     assert np.diff(sent).max() < 3 * np.diff(sent).mean()
+    assert sent[0] < 0.05 * sent[-1]
+    assert sent[-1] > 0.95 * axes.get_xlim()[1]
 
 
 def test_names_stand_where_they_fit() -> None:
