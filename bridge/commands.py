@@ -9,11 +9,14 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_bundles import bundled
-from bridge.cli_options import TECHNIQUES_HELP, ForceOption, OutOption, WorkersOption, WorkloadArgument
+from bridge.cli_options import ForceOption, OutOption, WorkloadArgument
+from bridge.compare_commands import compare_command
+from bridge.figure_commands import figures_command
 from bridge.graph_commands import graph_command
 from bridge.loop_commands import loop_command
-from bridge.scenario_options import ScenarioOptions
+from bridge.scenario_options import CouplingOptions, LevelOptions, ScenarioOptions
 from bridge.standard_error import say, say_compiling
+from bridge.study_commands import grid_command, repeat_command, study_command
 from bridge.workload_commands import workload_app
 
 __all__ = ["app"]
@@ -80,21 +83,9 @@ def run_command(
     *,
     workload: WorkloadArgument,
     out: OutOption,
-    bls: Annotated[
-        str, typer.Option(help="Batch policy by name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME.")
-    ] = "fcfs",
-    als: Annotated[str, typer.Option(help=f"Application technique: {TECHNIQUES_HELP}; or recorded: none.")] = "static",
-    variation: Annotated[float, typer.Option(help="Task variation factor: σ over µ of task lengths.")] = 0.0,
+    levels: LevelOptions,
     shared: ScenarioOptions,
-    coupling: Annotated[str, typer.Option(help="How applications are run: inline, pool or process.")] = "inline",
-    workers: WorkersOption = None,
-    als_command: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="An application simulator of your own (bridge/PROTOCOL.md).")
-    ] = None,
-    als_timeout: Annotated[
-        float, typer.Option(metavar="S", help="A process silent for so long is killed, its job run again.")
-    ] = 300.0,
-    socket: Annotated[str, typer.Option(help="Between bridge and processes: unix, or tcp on the loopback.")] = "unix",
+    how: CouplingOptions,
     observe: Annotated[
         list[str] | None, typer.Option(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
     ] = None,
@@ -113,8 +104,6 @@ def run_command(
     force: ForceOption = False,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
-    from bridge.couplings import PeerOptions
-    from bridge.couplings import coupling as known_coupling
     from bridge.progress import Broadcast
     from bridge.results_directory import fresh_directory
     from bridge.run_record import write_run
@@ -123,10 +112,9 @@ def run_command(
     from traces.errors import InputError
 
     target = _target(out, force)
-    options = shared.options(bls, als, variation, keep_decisions=decisions)
-    known_coupling(coupling)
-    peers = PeerOptions(workers, als_timeout, als_command, socket)
-    if tasks and als == RECORDED:
+    options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=decisions)
+    peers = how.peers()
+    if tasks and levels.als == RECORDED:
         raise InputError("--tasks: with --als recorded there are no tasks")
     machine = shared.machine()
     say_compiling()
@@ -135,15 +123,13 @@ def run_command(
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tasks or trace
-        result = run(scenario, coupling_name=coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch)
+        result = run(
+            scenario, coupling_name=how.coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch
+        )
         arguments = {
             **shared.source(workload),
             "observe": list(observe or ()),
-            "coupling": coupling,
-            "workers": workers,
-            "als_command": als_command,
-            "als_timeout_s": als_timeout,
-            "socket": socket,
+            **how.names(),
             "fair_start": fair_start,
             "tasks_table": tasks,
             "trace": trace,
@@ -168,69 +154,23 @@ def watch_command(
     raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
 
 
-@app.command(
+app.command(
     "grid",
     short_help="Simulate every combination of both levels.",
-    epilog="Example: twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --out study",
-)
-@bundled
-def grid_command(
-    *,
-    workload: WorkloadArgument,
-    out: OutOption,
-    bls: Annotated[str, typer.Option(help="Batch policies, separated by commas.")] = "fcfs,edf,sjf",
-    als: Annotated[
-        str, typer.Option(help=f"Application techniques, separated by commas: {TECHNIQUES_HELP}; recorded.")
-    ] = "static,ss,gss,fac",
-    variation: Annotated[
-        str | None,
-        typer.Option(
-            help="Task variation factors, separated by commas; by default only 0 for task lengths that take none.",
-            show_default="0,0.1,0.15,0.2,0.25",
-        ),
-    ] = None,
-    shared: ScenarioOptions,
-    workers: WorkersOption = None,
-    force: ForceOption = False,
-) -> None:
-    """Run every combination of policies, techniques and variations; write their table and figures."""
-    from als.lengths import takes_variation
-    from als.techniques import split_techniques
-    from bls.policies import split_names
-    from bridge.grid import Grid, makespan_table, run_grid
-    from bridge.progress import Progress
-    from bridge.results_directory import fresh_directory
-    from bridge.run_record import write_grid
-    from traces.errors import InputError, shown
+    epilog="Example: twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
+)(grid_command)
 
-    target = _target(out, force)
-    if variation is None:
-        varied = shared.applications is not None or takes_variation(shared.lengths or "")
-        variation = "0,0.1,0.15,0.2,0.25" if varied else "0"
-    try:
-        variations = tuple(float(text) for text in _words(variation))
-    except ValueError:
-        raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
-    depths = _words(shared.backfill)
-    options = shared.options("fcfs", "static", 0.0, depths)
-    grid = Grid(tuple(split_names(bls)), tuple(split_techniques(als)), variations, options, depths)
-    machine = shared.machine()
-    say_compiling()
-    jobs, known_jobs = shared.jobs(workload, machine)
-    with fresh_directory(target, force) as folder, Progress(len(grid), "cells") as watch:
-        rows = run_grid(
-            jobs, machine, grid, workers=workers, folder=folder / "cells", watch=watch, known_jobs=known_jobs
-        )
-        write_grid(rows, grid, jobs, machine, folder, shared.source(workload))
-    _say_jobs(jobs)
-    say(f"makespan of {len(jobs)} jobs on {machine.n_cores} cores, seed {shared.seed}")
-    print(makespan_table(rows, grid))
-    say(f"results: {target / 'grid.parquet'}; figures: {target / 'makespan.png'}, {target / 'ratio.png'}")
+app.command(
+    "study",
+    short_help="Run the study of a file.",
+    epilog="Example: twolevel study study.toml --out results --workers 2",
+)(study_command)
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
+app.command(
+    "repeat",
+    short_help="Run a study again and compare.",
+    epilog="Example: twolevel repeat results",
+)(repeat_command)
 
 app.command(
     "loop",
@@ -243,6 +183,12 @@ app.command(
     short_help="Simulate one task graph.",
     epilog="Example: twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
 )(graph_command)
+
+app.command(
+    "compare",
+    short_help="Compare two runs, job by job.",
+    epilog="Example: twolevel compare static gss --job 320",
+)(compare_command)
 
 
 @app.command(
@@ -273,6 +219,13 @@ def gantt_command(
     from bridge.gantt import draw_results
 
     print(draw_results(Path(results), Path(output), jobs, cores, title))
+
+
+app.command(
+    "figures",
+    short_help="Draw the figures of a run or a study.",
+    epilog="Example: twolevel figures results --only utilisation --only heat --format svg",
+)(figures_command)
 
 
 @app.command("doctor", short_help="Look at the installation.", epilog="Example: twolevel doctor")

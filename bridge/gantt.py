@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from bridge.results_directory import read_record
+from traces.compiled import Array
 from traces.errors import InputError
-from traces.figures.gantt import draw_gantt, select_bars
+from traces.figures.gantt import core_gantt_figure
 from traces.intervals import parse_intervals
 from traces.tables import read_tasks
 
-__all__ = ["draw_results"]
+__all__ = ["draw_results", "hosts"]
 
 
 def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None, title: str) -> Path:
@@ -34,24 +35,29 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     InputError
         If the folder is no such result, or nothing is left to draw.
     """
-    from traces.figures.canvas import figure_format
+    from traces.figures.canvas import figure_format, save
 
     figure_format(output)  # before millions of tasks are read
     job_intervals = None if jobs is None else parse_intervals(jobs, "--jobs")
     core_intervals = None if cores is None else parse_intervals(cores, "--cores")
-    first_core, host_names = _hosts(folder)
+    first_core, host_names = hosts(folder)
     if not (folder / "tasks.parquet").is_file():
         raise InputError(f"{folder} has no tasks.parquet; simulate again with --tasks to keep a row a task")
     tasks = read_tasks(folder / "tasks.parquet")
-    columns = [tasks[name].to_numpy() for name in ("job_id", "core", "start_ns", "end_ns")]
-    bars = select_bars(*columns, jobs=job_intervals, cores=core_intervals)
-    return draw_gantt(
-        *bars, first_core=first_core, host_names=host_names, path=output, title=title, cores=core_intervals
+    figure = core_gantt_figure(
+        tasks, first_core=first_core, host_names=host_names, jobs=job_intervals, cores=core_intervals, title=title
     )
+    return save(figure, output)
 
 
-def _hosts(folder: Path) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[str]]:
-    # First core of each host, and one beyond the last; and the hosts' names.
+def hosts(folder: Path) -> tuple[Array, list[str]]:
+    """First core of each host, and one beyond the last, and the hosts' names, of a result's run.json.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it does not say.
+    """
     record = read_record(folder)
     try:
         machine = record["machine"]

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from bridge.live_file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Process
 from bridge.live_sampler import Sampler
 from bridge.live_state import Look
-from traces.time import format_ns
+from traces.time import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from bls.simulator import BatchSimulator
     from bridge.live_screen import LiveScreen
     from bridge.scenario import Scenario
 
-__all__ = ["Broadcast", "Progress"]
+__all__ = ["Broadcast", "Progress", "StudyProgress"]
 
 _log = logging.getLogger("twolevel.live")
 
@@ -31,6 +31,9 @@ QUIET_S = 1.0
 
 #: The bar is drawn again after so long, s.
 _REDRAW_S = 0.1
+
+#: Where nobody looks at a terminal, a study writes a line after so long, s.
+_LINE_S = 30.0
 
 #: The state is sampled, and shown to others, after so long at the soonest, s.
 _EVERY_S = 0.2
@@ -109,6 +112,74 @@ class Progress:
         self._bar = bar
 
     def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            with contextlib.suppress(OSError):
+                self._bar.stop()
+
+
+class StudyProgress:
+    """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a line
+    elsewhere.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where it goes; default stderr.
+    clock : callable
+        Seconds that only grow.
+    """
+
+    def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._terminal = self._stream.isatty()
+        self._total = self._kept = 0
+        self._began = self._shown_s = clock()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def begin(self, total: int, kept: int) -> None:
+        """There are so many cells with seeds, and so many are finished already."""
+        self._total, self._kept = total, kept
+        self._began = self._shown_s = self._clock()
+
+    def __call__(self, done: int, failed: int) -> None:
+        """So many more have been done, and so many of these have failed."""
+        now_s = self._clock()
+        elapsed_s = now_s - self._began
+        if elapsed_s < QUIET_S or now_s < self._shown_s + (_REDRAW_S if self._terminal else _LINE_S):
+            return
+        self._shown_s = now_s
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            self._show(self.text(done, failed, elapsed_s), self._kept + done)
+
+    def text(self, done: int, failed: int, elapsed_s: float) -> str:
+        """As ``812 of 1,200 cells, 1 failed, 22 s left``."""
+        left_s = (self._total - self._kept - done) * elapsed_s / done
+        lost = f", {failed:,} failed" if failed else ""
+        return f"{self._kept + done:,} of {self._total:,} cells{lost}, {format_ns(round(left_s) * NS_PER_S)} left"
+
+    def _show(self, text: str, ended: int) -> None:
+        if not self._terminal:
+            print(text, file=self._stream, flush=True)
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            console = Console(stderr=True) if self._stream is sys.stderr else Console(file=self._stream)
+            self._bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console, transient=True)
+            self._task = self._bar.add_task("", total=self._total, state="")
+            self._bar.start()
+        self._bar.update(self._task, completed=ended, state=text, refresh=True)
+
+    def __enter__(self) -> StudyProgress:
         return self
 
     def __exit__(

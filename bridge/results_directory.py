@@ -18,7 +18,7 @@ from traces.errors import InputError, shown
 __all__ = ["check_target", "fresh_directory", "read_record", "write_record"]
 
 #: The files that mark a folder as one of ours: only such a one is ever replaced.
-RECORDS = ("run.json", "grid.json")
+RECORDS = ("run.json", "study.json", "comparison.json")
 
 
 def check_target(target: Path, force: bool) -> None:
@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a run.json or grid.json."""
+    """Write a run.json, grid.json or comparison.json."""
     path.write_text(json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 

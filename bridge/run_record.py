@@ -1,22 +1,19 @@
-"""What a result folder holds: run.json and the tables of a run, grid.json and the table and figures of a grid."""
+"""What the result folder of a run holds: run.json, the tables, the trace."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bls.platform import Platform
 from bls.workload import Workload
 from bridge.doctor import versions
-from bridge.grid import Cell, Grid, batch_label
 from bridge.node_table import node_columns
 from bridge.result import Result
 from bridge.results_directory import write_record
 from traces.tables import write_frame, write_jobs, write_rows, write_tasks, write_transfers
 
-__all__ = ["write_grid", "write_run"]
+__all__ = ["write_run"]
 
 
 def _workload_record(workload: Workload) -> dict[str, Any]:
@@ -67,43 +64,3 @@ def write_run(
         "coupling": dict(result.coupling),
     }
     write_record(folder / "run.json", record)
-
-
-def _filled(column: list[Any]) -> list[Any]:
-    return [math.nan if value is None else value for value in column]
-
-
-def write_grid(
-    rows: Sequence[Cell],
-    grid: Grid,
-    workload: Workload,
-    platform: Platform,
-    folder: Path,
-    arguments: Mapping[str, Any],
-) -> None:
-    """Write grid.json, grid.parquet, makespan.png and ratio.png."""
-    from traces.figures.makespans import draw_makespan_ratios, draw_makespans
-
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    # What a cell does not have (imbalance without tasks) is NaN in the table, so that a column has one type.
-    write_rows({name: _filled(column) for name, column in columns.items()}, folder / "grid.parquet")
-    axes = (
-        [batch_label(str(bls), depth) for bls, depth in zip(columns["bls"], columns["backfill"], strict=True)],
-        [str(v) for v in columns["als"]],
-        columns["variation"],
-        columns["makespan_ns"],
-    )
-    draw_makespans(*axes, path=folder / "makespan.png")
-    draw_makespan_ratios(*axes, path=folder / "ratio.png")
-    options = grid.options.names() | {"bls": list(grid.bls), "als": list(grid.als), "variation": list(grid.variation)}
-    options |= {"backfill": list(grid.backfill)}
-    record = {
-        "arguments": dict(arguments) | options,
-        "seed": grid.options.seed,
-        "versions": versions(),
-        "platform": platform.as_dict(),
-        "workload": _workload_record(workload),
-        "rejects": dict(workload.rejects),
-        "cells": list(rows),
-    }
-    write_record(folder / "grid.json", record)

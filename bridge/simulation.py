@@ -26,6 +26,7 @@ from bls.workloads import read_workload
 from bridge.application_level import ApplicationLevel
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
+from bridge.known_outcomes import lasting_as_in, outcomes_of
 from bridge.messages import MAX_CORES
 from bridge.result import ApplicationNotes, BatchNotes, Result
 from bridge.scenario import Options, Scenario, load_workload, platform_of
@@ -59,11 +60,10 @@ def _check_memory(scenario: Scenario) -> None:
         )
 
 
-def _run_recorded(scenario: Scenario, simulator: BatchSimulator, watch: Watch) -> Applications:
+def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
     pace = Pace()
     while simulator.advance(pace.ends()) != engine.DONE:
         watch(simulator.ended, simulator.now_ns)
-    return nothing_done(scenario, simulator)
 
 
 def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
@@ -105,9 +105,11 @@ def _application_notes(scenario: Scenario, origin: Array, applications: Applicat
     )
 
 
-def _simulator(scenario: Scenario, observers: Sequence[Observer] = ()) -> BatchSimulator:
+def _simulator(
+    scenario: Scenario, observers: Sequence[Observer] = (), lasting: Workload | None = None
+) -> BatchSimulator:
     return BatchSimulator(
-        scenario.workload,
+        scenario.workload if lasting is None else lasting,
         scenario.platform,
         scenario.policy,
         scenario.allocator,
@@ -116,7 +118,7 @@ def _simulator(scenario: Scenario, observers: Sequence[Observer] = ()) -> BatchS
         observers=observers,
         seed=scenario.options.seed,
         slack=scenario.options.slack,
-        recorded=scenario.technique is None,
+        recorded=scenario.technique is None or lasting is not None,
         requested=scenario.requested,
     )
 
@@ -144,6 +146,7 @@ def run(
     fair_start: bool = False,
     peers: PeerOptions | None = None,
     watch: Watch = _unwatched,
+    like: Result | None = None,
 ) -> Result:
     """Run a scenario.
 
@@ -161,6 +164,9 @@ def run(
         How application processes are run.
     watch : Watch
         Told of the progress; and shown the run, if it is a ``bridge.couplings.RunWatch``.
+    like : Result, optional
+        Of a scenario that differs in its policy, rules and allocator only, where all applications are the same as in this one
+        (``bridge.known_outcomes``): they are not simulated again. Records of tasks are not kept then.
 
     Returns
     -------
@@ -179,7 +185,7 @@ def run(
         raise InputError("--als-command: with --als recorded no application is simulated")
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
-    if keep_tasks and scenario.technique is not None:
+    if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
     if coupling_name != "inline" and (widest := int(scenario.workload.cores.max())) > MAX_CORES:
         raise InputError(
@@ -187,11 +193,16 @@ def run(
             "use --coupling inline"
         )
     began = time.perf_counter()
-    simulator = _simulator(scenario, scenario.observers)
+    lasting = None if like is None else lasting_as_in(scenario.workload, like)
+    simulator = _simulator(scenario, scenario.observers, lasting)
     if isinstance(watch, RunWatch):
         watch.begin(scenario, simulator, coupling_name)
-    if scenario.technique is None:
-        applications = _run_recorded(scenario, simulator, watch)
+    if like is not None:
+        _run_batch_level(simulator, watch)
+        applications = outcomes_of(like)
+    elif scenario.technique is None:
+        _run_batch_level(simulator, watch)
+        applications = nothing_done(scenario, simulator)
     else:
         applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, peers=peers)
     if isinstance(watch, RunWatch):

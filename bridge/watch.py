@@ -78,7 +78,7 @@ def find_run(target: Path) -> Found | None:
     for folder in reversed(_partial_folders(target)):
         live = read_live(folder)
         if live is None:
-            continue  # a grid, or a run of which the end is near
+            continue  # a run of which the end is near
         if not live.process.is_gone():
             return Found(UNDER_WAY, folder, live)
         if died is None:
@@ -222,8 +222,8 @@ def _again(found: Found, target: Path, before: tuple[int, int] | None) -> Found:
 
 
 def _nothing(target: Path) -> str:
-    if (target / "grid.json").is_file():
-        return "is the result of a grid; only runs can be watched"
+    if (target / "study.json").is_file():
+        return "is the result of a study; only runs can be watched"
     if _partial_folders(target):
         return "what is being made there, or was left there, shows nothing of itself; allowed: a twolevel run"
     if target.is_dir():

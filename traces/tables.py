@@ -5,9 +5,9 @@ The columns, their order, types and units are the published schema (docs/results
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,13 +25,16 @@ __all__ = [
     "PLANNED",
     "TASK_COLUMNS",
     "TRANSFER_COLUMNS",
+    "ColumnKind",
     "jobs_frame",
     "read_jobs",
+    "read_rows",
     "read_tasks",
     "read_transfers",
     "rows_frame",
     "tasks_frame",
     "transfers_frame",
+    "write_blocks",
     "write_frame",
     "write_jobs",
     "write_rows",
@@ -67,6 +70,9 @@ PLANNED = "planned_ns"
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
 
 TRANSFER_COLUMNS = ("job_id", "source", "target", "source_core", "target_core", "bytes", "sent_ns", "arrived_ns")
+
+#: What the values of a column are; of a seed that is beyond int64, a number without a sign.
+ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
 
 #: Rows of one Parquet row group: what a reader of tasks.parquet has to hold at once.
 _ROW_GROUP = 1 << 20
@@ -229,6 +235,38 @@ def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     _write(columns, path)
 
 
+def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Write rows as Parquet, block after block, so that no more than one is held; what a row does not have is null.
+
+    Parameters
+    ----------
+    kinds : mapping of str to {"whole", "seed", "real", "text", "truth"}
+        The columns and their types: int64, uint64, double, string, bool.
+    blocks : iterable of sequence of mapping
+        Rows by name.
+    path : Path
+        The file, which takes its name when it is whole.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"whole": pa.int64(), "seed": pa.uint64(), "real": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
+    schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+            for rows in blocks:
+                columns = [
+                    pa.array([row.get(name) for row in rows], types[kind], from_pandas=True)
+                    for name, kind in kinds.items()
+                ]
+                writer.write_table(pa.table(columns, schema=schema))
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame as Parquet, its columns with the types that it gives them."""
     frame.to_parquet(path, index=False, compression="zstd")
@@ -270,6 +308,17 @@ def read_transfers(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, TRANSFER_COLUMNS)
+
+
+def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Read any table back that has at least these columns.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it has not.
+    """
+    return _read(path, columns)
 
 
 def read_jobs(path: Path) -> pd.DataFrame:

@@ -154,14 +154,14 @@ def test_a_grid_of_techniques_with_commas_in_their_names(here: Path) -> None:
     names = ["ss", "fsc:h=1e-6,sigma=0.2", "select:(gss,mine.py:Mine)", "mine.py:Mine", "wf"]
     words = ("--bls", "fcfs", "--als", ",".join(names), "--variation", "0.25", "--tasks-per-core", 4)
     ran = run(*words, "--lengths", "gamma", "--workers", 1, "--out", "g", command="grid")
-    assert [line.split(" × ")[1].split()[0] for line in ran.out.splitlines()[1:]] == names
-    table = pd.read_parquet("g/grid.parquet")
+    assert [line.split(" × ")[1].split()[0] for line in ran.out.splitlines()[2:]] == names
+    table = pd.read_parquet("g/results.parquet")
     assert table["als"].tolist() == names
     assert table.makespan_ns[0] == table.makespan_ns[3]
     assert set(os.listdir("g/cells")) == {
         f"fcfs-{name}-0.25" for name in ("ss", "fsc:h=1e-6,sigma=0.2", "select:(gss,Mine)", "Mine", "wf")
     }
-    assert json.loads(Path("g/grid.json").read_text())["arguments"]["lengths"] == "gamma"
+    assert 'lengths = "gamma"' in json.loads(Path("g/study.json").read_text())["study"]
     assert "chosen" not in table.columns
     assert "chosen" in pd.read_parquet("g/cells/fcfs-select:(gss,Mine)-0.25/jobs.parquet").columns
 
@@ -172,9 +172,9 @@ def test_every_technique_is_a_row_of_the_figures(here: Path) -> None:
     words = ("--bls", "fcfs", "--als", ",".join(TECHNIQUES), "--variation", "0,0.25", "--tasks-per-core", 3)
     words = (*words, "--applications", "few.toml", "--select", "first:8", "--workers", 1, "--out", "g")
     ran = run(*words, command="grid")
-    assert len(ran.out.splitlines()) == 1 + len(TECHNIQUES)
-    table = pd.read_parquet("g/grid.parquet")
-    (axes,) = makespans_figure(table.bls, table["als"], table.variation, table.makespan_ns).axes
+    assert len(ran.out.splitlines()) == 2 + len(TECHNIQUES)
+    table = pd.read_parquet("g/results.parquet")
+    (axes,) = makespans_figure(table).axes
     assert [text.get_text() for text in axes.get_yticklabels()] == list(TECHNIQUES)
     jobs = pd.read_parquet("g/cells/fcfs-fac-0/jobs.parquet")
     few = jobs[jobs.application == "few"]

@@ -368,7 +368,7 @@ def test_a_study_of_backfilling(files: Path) -> None:
     words = "--bls fcfs,expr:w/t,multifactor:age=1,size=2,mine.py:Widest --als recorded --variation 0 --workers 1"
     shown = ran(f"{words} --backfill none,easy,conservative --conservative rebuild", "grid")
     assert shown.code == 0, shown.err
-    table = pd.read_parquet(files / "out/grid.parquet")
+    table = pd.read_parquet(files / "out/results.parquet")
     assert table.columns[:4].tolist() == ["bls", "backfill", "als", "variation"]
     assert len(table) == 12
     assert table.backfill.tolist() == ["none", "easy", "conservative"] * 4

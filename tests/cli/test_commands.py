@@ -25,7 +25,10 @@ from bridge.cli import _show_warnings
 from bridge.cli_bundles import bundled
 from bridge.scenario_options import ScenarioOptions
 
-COMMANDS = ("run", "watch", "grid", "loop", "graph", "workload info", "platform", "gantt", "doctor")
+COMMANDS = (
+    *("run", "watch", "grid", "study", "repeat", "compare", "loop", "graph", "workload info"),
+    *("platform", "gantt", "figures", "doctor"),
+)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "workload"])
@@ -103,10 +106,10 @@ def test_data_on_stdout_words_on_stderr_and_the_seed_always(here: Path) -> None:
     assert ran.err == "workload: 30 jobs selected; 320 lines, no rejects\nresults: r\n"
     ran = twolevel("grid", "sample", "--select", "first:30", "--seed", 41, "--workers", 1, "--out", "g")
     assert ran.code == 0
-    assert len(ran.out.splitlines()) == 13  # a head and twelve combinations
-    assert ran.out.splitlines()[1].startswith("fcfs × static")
+    assert len(ran.out.splitlines()) == 14  # two heads and twelve combinations
+    assert ran.out.splitlines()[2].startswith("fcfs × static")
     assert "seed 41" in ran.err
-    assert "g/grid.parquet" in ran.err
+    assert "g/results.parquet" in ran.err
 
 
 def test_rejects_are_said(here: Path) -> None:

@@ -15,8 +15,12 @@ from command_line import everything_in, twolevel
 import bridge
 from als.graph_metrics import GRAPH_METRICS
 from bls import Platform, Workload
-from bridge.grid import GRAPH_MEANS, METRICS
 from traces.errors import InputError
+
+#: Some metrics, of both levels.
+METRICS = ("makespan_ns", "mean_wait_ns", "max_bounded_slowdown", "utilisation", "tasks", "chunks", "mean_imbalance")
+
+GRAPH_MEANS = tuple(f"mean_{name}" for name, _ in GRAPH_METRICS)
 
 GRID = ("grid", "sample", "--select", "first:40", "--tasks-per-core", 4)
 
@@ -26,12 +30,34 @@ def test_two_workers_write_what_one_writes(here: Path) -> None:
     shown = [twolevel(*words, "--workers", n, "--out", f"g{n}") for n in (1, 2)]
     assert [ran.code for ran in shown] == [0, 0], shown
     assert shown[0].out == shown[1].out
+    timed = ("costs.parquet", "journal.jsonl", "run.json", "study.json", "cost.png", "cost.svg")
     for name in everything_in(here / "g1"):
-        if (here / "g1" / name).is_file():
+        if (here / "g1" / name).is_file() and Path(name).name not in timed:
             assert (here / "g1" / name).read_bytes() == (here / "g2" / name).read_bytes(), name
     cells = {f"{b}-{a}-{v}" for b, a, v in product(("fcfs", "sjf"), ("static", "fac"), ("0", "0.25"))}
-    assert set(os.listdir(here / "g1")) == {"cells", "grid.json", "grid.parquet", "makespan.png", "ratio.png"}
+    written = {"cells", "costs.parquet", "figures", "journal.jsonl", "results.parquet", "study.json"}
+    assert set(os.listdir(here / "g1")) == written
     assert set(os.listdir(here / "g1" / "cells")) == cells
+    figures = {f"{name}.{form}" for name in ("makespan", "variation", "imbalance") for form in ("png", "svg")}
+    assert set(os.listdir(here / "g1" / "figures")) == figures
+    assert "1 seed: too few for an interval" in shown[0].err
+    assert "×  " not in shown[0].out.partition("\n")[2].replace(" × ", "")  # no ratio without its interval
+
+
+def test_seeds_give_intervals(here: Path) -> None:
+    words = (*GRID, "--bls", "fcfs", "--als", "static,ss", "--variation", "0,0.25", "--seeds", "2-6", "--workers", 1)
+    ran = twolevel(*words, "--out", "g")
+    assert ran.code == 0, ran.err
+    table = pd.read_parquet(here / "g/results.parquet")
+    assert table["seed"].tolist() == [2, 3, 4, 5, 6] * 4
+    assert os.path.exists(here / "g/figures/ratio.svg")
+    assert os.path.exists(here / "g/comparisons.parquet")
+    assert "and the ratio to it, means of 5 seeds; 95 % intervals" in ran.out
+    of = {key: group["makespan_ns"].mean() for key, group in table.groupby(["als", "variation"])}
+    line = next(line for line in ran.out.splitlines() if line.startswith("fcfs × static"))
+    assert f"{of['static', 0.25] / of['static', 0.0]:.3f}" in line
+    assert line.endswith("]×")
+    assert (here / "g/cells/fcfs-ss-0.25/seed-4/jobs.parquet").exists()
 
 
 def test_a_cell_is_a_run(here: Path) -> None:
@@ -39,10 +65,9 @@ def test_a_cell_is_a_run(here: Path) -> None:
     words = ("--bls", "edf", "--als", "gss", "--variation", "0.2", "--seed", 5, "--no-trace")
     assert twolevel("run", *GRID[1:], *words, "--out", "r").code == 0
     assert (here / "g/cells/edf-gss-0.2/jobs.parquet").read_bytes() == (here / "r/jobs.parquet").read_bytes()
-    row = pd.read_parquet(here / "g/grid.parquet").iloc[0]
+    row = pd.read_parquet(here / "g/results.parquet").iloc[0]
     metrics = json.loads((here / "r/run.json").read_text())["metrics"]
     assert [row[name] for name in METRICS] == [metrics[name] for name in METRICS]
-    assert json.loads((here / "g/grid.json").read_text())["cells"][0]["makespan_ns"] == metrics["makespan_ns"]
 
 
 #: Wide jobs are graphs, by the technique or the planner of the cell; others are loops, and no planner plans them.
@@ -64,11 +89,9 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
     als = ("heft", "ss", "min-min")
     shown = [twolevel(*GRAPH_GRID, "--als", ",".join(als), "--workers", n, "--out", f"g{n}") for n in (1, 2)]
     assert [ran.code for ran in shown] == [0, 0], shown
-    assert (here / "g1/grid.parquet").read_bytes() == (here / "g2/grid.parquet").read_bytes()
-    table = pd.read_parquet(here / "g1/grid.parquet").set_index("als")
-    assert tuple(table.columns) == ("bls", "backfill", "variation", *METRICS, *GRAPH_MEANS)
-    cells = json.loads((here / "g1/grid.json").read_text())["cells"]
-    for name, cell in zip(als, cells, strict=True):
+    assert (here / "g1/results.parquet").read_bytes() == (here / "g2/results.parquet").read_bytes()
+    table = pd.read_parquet(here / "g1/results.parquet").set_index("als")
+    for name in als:
         words = [*GRAPH_GRID[1:], "--als", name]
         assert twolevel("run", *words, "--no-trace", "--out", name).code == 0
         of_cell = here / "g1/cells" / f"fcfs-{name}-0.2" / "jobs.parquet"
@@ -80,7 +103,7 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
         assert is_graph.tolist() == (jobs.cores > 1).tolist()
         assert 0 < is_graph.sum() < len(jobs)
         for metric, _ in GRAPH_METRICS:
-            assert row[f"mean_{metric}"] == cell[f"mean_{metric}"] == metrics["graphs"][metric]["mean"]
+            assert row[f"mean_{metric}"] == metrics["graphs"][metric]["mean"]
             assert row[f"mean_{metric}"] == pytest.approx(jobs[metric][is_graph].mean(), rel=1e-12)
     # The same graphs in every cell, on other cores.
     assert table.mean_critical_path_ns.nunique() == table.mean_parallelism.nunique() == 1
@@ -91,19 +114,16 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
 def test_beside_graphs_recorded_run_times_have_none(here: Path) -> None:
     (here / "graphs.toml").write_text(GRAPHS)
     assert twolevel(*GRAPH_GRID, "--als", "recorded,heft", "--out", "g").code == 0
-    table = pd.read_parquet(here / "g/grid.parquet").set_index("als")
+    table = pd.read_parquet(here / "g/results.parquet").set_index("als")
     assert table.loc["recorded", list(GRAPH_MEANS)].isna().all()
     assert table.loc["heft", list(GRAPH_MEANS)].notna().all()
-    recorded, _ = json.loads((here / "g/grid.json").read_text())["cells"]
-    assert [recorded[name] for name in GRAPH_MEANS] == [None] * len(GRAPH_MEANS)
 
 
 def test_without_an_application_level_there_is_no_imbalance(here: Path) -> None:
     assert twolevel(*GRID, "--bls", "fcfs", "--als", "recorded,ss", "--variation", "0.1", "--out", "g").code == 0
-    table = pd.read_parquet(here / "g/grid.parquet").set_index("als")
+    table = pd.read_parquet(here / "g/results.parquet").set_index("als")
     assert math.isnan(table.mean_imbalance["recorded"])
     assert table.mean_imbalance["ss"] > 0
-    assert json.loads((here / "g/grid.json").read_text())["cells"][0]["mean_imbalance"] is None
 
 
 def test_variations_that_are_nearly_equal_have_cells_of_their_own(here: Path) -> None:
@@ -118,8 +138,7 @@ from bls.policies.fcfs import Fcfs
 class Then:
     name = "then"
     def keys(self, jobs):
-        if multiprocessing.parent_process() is not None:  # not in the first cell, which is run by the command itself
-            {what}
+        {what}
         return jobs.submit_ns
 class Twin(Fcfs): pass
 """
@@ -129,31 +148,35 @@ def test_plug_ins_are_cells_too(here: Path) -> None:
     (here / "mine.py").write_text(PLUG_INS.format(what="pass"))
     words = (*GRID, "--bls", "fcfs,mine.py:Then", "--als", "ss", "--variation", "0")
     assert twolevel(*words, "--workers", 2, "--out", "g").code == 0
-    table = pd.read_parquet(here / "g/grid.parquet").set_index("bls")
+    table = pd.read_parquet(here / "g/results.parquet").set_index("bls")
     assert table.makespan_ns["fcfs"] == table.makespan_ns["mine.py:Then"]
     assert set(os.listdir(here / "g/cells")) == {"fcfs-ss-0", "Then-ss-0"}
 
 
 @pytest.mark.parametrize(
-    ("what", "code", "said"),
+    ("what", "code", "said", "finished"),
     [
-        ("os.kill(os.getpid(), signal.SIGKILL)", 1, "was killed"),
-        ("return [float('nan')] * len(jobs.job_id)", 1, "batch policy then: keys() gave NaN"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 1, "was killed by SIGKILL, twice", 3),
+        ("return [float('nan')] * len(jobs.job_id)", 1, "batch policy then: keys() gave NaN", 3),
         (
             "os.kill(os.getppid(), signal.SIGINT); signal.alarm(60); signal.pause()",
             130,
-            "interrupted; nothing was written",
+            "interrupted; what is finished",
+            0,
         ),
     ],
     ids=["killed", "fault", "interrupted"],
 )
-def test_a_worker_that_fails_leaves_nothing(here: Path, what: str, code: int, said: str) -> None:
+def test_a_worker_that_fails_loses_nothing_else(here: Path, what: str, code: int, said: str, finished: int) -> None:
     (here / "mine.py").write_text(PLUG_INS.format(what=what))
-    words = (*GRID, "--bls", "mine.py:Then", "--als", "ss,gss,fac", "--variation", "0")
+    words = (*GRID, "--bls", "mine.py:Then,sjf", "--als", "ss,gss,fac", "--variation", "0")
     ran = twolevel(*words, "--workers", 2, "--out", "g")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1), ran
+    assert ran.code == code, ran
     assert said in ran.err
-    assert [name for name in os.listdir(here) if name not in ("mine.py", "__pycache__")] == []
+    assert not list(here.rglob("*.partial-*"))
+    if finished:
+        table = pd.read_parquet(here / "g/results.parquet")
+        assert (table["error"] == "").sum() == finished
 
 
 def test_two_plug_ins_of_one_name_are_refused(here: Path) -> None:
@@ -164,23 +187,37 @@ def test_two_plug_ins_of_one_name_are_refused(here: Path) -> None:
     assert (ran.code, "same name" in ran.err) == (2, True)
 
 
-def test_a_grid_from_python_writes_nothing() -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_grid_from_python_writes_nothing(here: Path, workers: int) -> None:
     workload = Workload.from_jobs([(1, 0, 60, 2, 60), (2, 1, 30, 1, 60), (3, 2, 5, 2, 9)])
-    grid = bridge.Grid(("fcfs", "sjf"), ("ss",), (0.0, 0.1), bridge.Options(seed=9))
+    grid = bridge.Grid(("fcfs", "sjf"), ("ss",), (0.0, 0.1), bridge.Options(), seeds=(9, 4))
     seen: list[tuple[int, int]] = []
     rows = bridge.run_grid(
-        workload, Platform(), grid, workers=1, watch=lambda done, now_ns: seen.append((done, now_ns))
+        workload, Platform(), grid, workers=workers, watch=lambda done, now_ns: seen.append((done, now_ns))
     )
-    assert [(row["bls"], row["variation"]) for row in rows] == list(product(grid.bls, grid.variation))
-    assert seen == [(n, -1) for n in (1, 2, 3, 4)]
+    assert len(grid) == 8
+    assert [(row["bls"], row["variation"], row["seed"]) for row in rows] == list(
+        product(grid.bls, grid.variation, grid.seeds)
+    )
+    assert seen == [(n, -1) for n in range(1, 9)]
+    for row in rows:
+        options = {name: row[name] for name in ("bls", "als", "variation", "seed")}
+        assert row["makespan_ns"] == bridge.simulate(workload, **options).metrics["makespan_ns"]
+    assert os.listdir(here) == []
+
+
+def test_a_grid_from_python_says_which_cell_fails() -> None:
+    workload = Workload.from_jobs([(1, 0, 60, 2, 60)])
     with pytest.raises(InputError, match="empty"):
         bridge.Grid((), ("ss",), (0.0,), bridge.Options())
+    with pytest.raises(InputError, match="unknown batch policy"):
+        bridge.run_grid(workload, Platform(), bridge.Grid(("fcfs", "nobody"), ("ss",), (0.0,), bridge.Options()))
 
 
 def test_lengths_that_take_no_variation_are_not_varied(here: Path) -> None:
     ran = twolevel("grid", "sample", "--select", "first:5", "--als", "ss", "--lengths", "exponential", "--out", "out")
     assert ran.code == 0, ran.err
-    assert set(pd.read_parquet("out/grid.parquet")["variation"]) == {0.0}
+    assert set(pd.read_parquet("out/results.parquet")["variation"]) == {0.0}
 
 
 def test_recorded_run_times_beside_techniques_heed_no_costs(here: Path) -> None:
@@ -189,6 +226,7 @@ def test_recorded_run_times_beside_techniques_heed_no_costs(here: Path) -> None:
     for out, als, given in (("alone", "recorded", ()), ("both", "recorded,ss", costly)):
         ran = twolevel(*words, "--als", als, *given, "--out", out)
         assert ran.code == 0, ran.err
-    alone, both = (pd.read_parquet(f"{out}/grid.parquet").set_index("als") for out in ("alone", "both"))
-    assert both.loc["recorded"].equals(alone.loc["recorded"])
+    alone, both = (pd.read_parquet(f"{out}/results.parquet").set_index("als") for out in ("alone", "both"))
+    metrics = alone.columns[list(alone.columns).index("error") :]
+    assert both.loc["recorded", metrics].equals(alone.loc["recorded", metrics])
     assert both.loc["ss", "makespan_ns"] > both.loc["recorded", "makespan_ns"]

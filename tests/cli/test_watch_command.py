@@ -205,8 +205,8 @@ def test_where_there_is_no_run(here: Path) -> None:
     assert fault("r") == fault("no/where/r") == none
     (here / "r").mkdir()
     assert fault("r") == "is not a result of twolevel run, and no run that makes one there is under way"
-    (here / "r" / "grid.json").write_text("{}")
-    assert fault("r") == "is the result of a grid; only runs can be watched"
+    (here / "r" / "study.json").write_text("{}")
+    assert fault("r") == "is the result of a study; only runs can be watched"
     with fresh_directory(here / "g", False):
         assert fault("g").startswith("what is being made there, or was left there, shows nothing of itself")
     (here / ".h.partial-1").mkdir()

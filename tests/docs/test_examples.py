@@ -81,6 +81,7 @@ def test_every_page_with_examples_is_known() -> None:
         "applications",
         "batch",
         "cli",
+        "compare",
         "core-speeds",
         "couplings",
         "graphs",
@@ -133,7 +134,9 @@ def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
     assert watched.observations["now_ns"].tolist()[:1] == [0]
 
 
-@pytest.mark.parametrize("command", ["run", "grid", "loop", "graph", "workload info", "platform", "gantt", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["run", "grid", "loop", "graph", "workload info", "platform", "gantt", "compare", "doctor"]
+)
 def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     text = " ".join(twolevel(*command.split(), "--help").out.split())
     example = re.search(r"Example: (twolevel .*)$", text)
@@ -141,6 +144,9 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     assert example[1].startswith(f"twolevel {command}")
     if command == "gantt":
         perform("twolevel run sample --variation 0.25 --tasks --no-trace --out results")
+    if command == "compare":
+        for als in ("static", "gss"):
+            perform(f"twolevel run sample --als {als} --variation 0.25 --no-trace --out {als}")
     perform(example[1])
 
 

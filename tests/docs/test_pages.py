@@ -39,6 +39,7 @@ COMMANDS = (
     *(f"workload {name}" for name in WORKLOAD_COMMANDS),
     "platform",
     "gantt",
+    "compare",
     "doctor",
 )
 

@@ -1,134 +1,193 @@
-"""The figures of a grid of runs."""
+"""Bars of makespans, and the combinations of a study that all its figures draw."""
 
 from __future__ import annotations
 
-from itertools import product
+import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from study_frames import H, plain, results, within
 
 from traces.errors import InputError
-from traces.figures.makespans import (
-    draw_makespan_ratios,
-    draw_makespans,
-    makespan_ratio_figure,
-    makespans_figure,
-)
+from traces.figures.canvas import save
+from traces.figures.combinations import FEW, STYLES, Combinations, batch_label
+from traces.figures.makespans import above_lowest, makespans_figure
+from traces.statistics import mean_interval
 
-H = 3600 * 10**9
-GRID = list(product(["fcfs", "sjf"], ["static", "ss", "gss"], [0.25, 0.0, 0.1]))
-BLS, ALS, VARIATION = (list(column) for column in zip(*GRID, strict=True))
+MANY = ["static", "fsc:h=1e-6,sigma=0.2", "select:(gss,fac,awf-b)", *(f"tss:first={k}" for k in range(9))]
 
 
-def makespan(bls: str, als: str, variation: float) -> int:
-    base = {"fcfs": 30, "sjf": 24}[bls] + {"static": 2, "ss": 0, "gss": 1}[als]
-    return round(base * (1 + variation) * H)
+def test_combinations_of_results() -> None:
+    cells = Combinations.of(results(plain), "makespan_ns")
+    assert cells.batches == ("fcfs", "sjf+easy")
+    assert cells.techniques == ("static", "ss", "gss")
+    assert cells.variations == (0.0, 0.1, 0.25)
+    assert cells.seeds == (0, 1, 2, 3, 4, 5)
+    assert cells.values.shape == (2, 3, 3, 6)
+    assert cells.values[1, 2, 0].tolist() == [round(plain("sjf", "gss", 0.0, seed) * H) for seed in range(6)]
+    assert cells.means()[:, :, 0].tolist() == [[32 * H, 30 * H, 31 * H], [26 * H, 24 * H, 25 * H]]
+    assert cells.how.label == "makespan [h]"
+    found = cells.estimate(0, 1, 2)
+    mean, low, high = cells.estimates()
+    assert (mean[0, 1, 2], low[0, 1, 2], high[0, 1, 2]) == (found.mean, found.low, found.high)
+    assert cells.paired((0, 1, 0), (0, 0, 0)).difference == 2 * H
+    assert cells.seeds_text() == "means of 6 seeds; 95 % intervals"
 
 
-MAKESPAN = [makespan(*cell) for cell in GRID]
+def test_what_did_not_finish_is_left_out() -> None:
+    frame = results(plain)
+    failed = (frame.als == "gss") & (frame.seed < 2)
+    frame["makespan_ns"] = frame.makespan_ns.astype("Int64")
+    frame.loc[failed, "error"] = "killed: out of memory"
+    frame.loc[failed, "makespan_ns"] = pd.NA
+    cells = Combinations.of(frame, "makespan_ns")
+    assert np.isnan(cells.values[:, 2, :, :2]).all()
+    assert cells.estimate(0, 2, 0).n == 4
+    assert cells.means()[0, 2, 0] == pytest.approx(31.2 * H)
+    assert cells.seeds_text() == "means of 4 to 6 seeds; 95 % intervals where there are 5 or more"
 
 
-def test_bars_are_the_makespans_at_the_smallest_variation() -> None:
-    axes = makespans_figure(BLS, ALS, VARIATION, MAKESPAN).axes[0]
-    assert [[bar.get_height() for bar in group] for group in axes.containers] == [
-        [32, 26],
-        [30, 24],
-        [31, 25],
+def test_one_workload_and_four_options_are_drawn() -> None:
+    frame = pd.concat([results(plain, workload="a"), results(plain, workload="b")])
+    with pytest.raises(InputError, match="workload: 2 to draw in one figure; allowed: one of a, b"):
+        makespans_figure(frame)
+    assert makespans_figure(frame, workload="b").axes
+    with pytest.raises(InputError, match=r"unknown workload 'c'; known: "):
+        makespans_figure(frame, workload="c")
+    frame = results(plain)
+    frame.insert(6, "tasks_per_core", 4)
+    assert makespans_figure(frame).axes
+    with pytest.raises(
+        InputError, match="tasks_per_core: 2 values to draw in one figure; allowed: rows of one of 4, 8"
+    ):
+        makespans_figure(pd.concat([frame, frame.assign(tasks_per_core=8)]))
+    with pytest.raises(InputError, match="twice"):
+        makespans_figure(pd.concat([frame, frame]))
+    with pytest.raises(InputError, match="no makespan_ns to draw"):
+        makespans_figure(frame.head(0))
+    with pytest.raises(InputError, match="no makespan_ns to draw"):
+        makespans_figure(frame.assign(error="killed"))
+    with pytest.raises(InputError, match="no column 'als'"):
+        makespans_figure(frame.drop(columns="als"))
+    with pytest.raises(InputError, match=r"unknown variation 0\.3; known: "):
+        makespans_figure(frame, variation=0.3)
+
+
+def test_styles_are_told_apart_without_colour() -> None:
+    assert len(STYLES) == FEW
+    for told in ("colour", "hatch", "marker", "dash"):
+        assert len({getattr(one, told) for one in STYLES}) == FEW
+    assert batch_label("sjf", "none") == "sjf"
+    assert batch_label("sjf", "easy") == "sjf+easy"
+
+
+def test_bars_are_the_means_and_whiskers_the_intervals() -> None:
+    frame = results(plain)
+    axes = makespans_figure(frame, title="T").axes[0]
+    bars = [group for group in axes.containers if hasattr(group, "patches")]
+    assert [[bar.get_height() for bar in group] for group in bars] == [
+        pytest.approx([32, 26]),
+        pytest.approx([30, 24]),
+        pytest.approx([31, 25]),
     ]
-    assert [group.get_label() for group in axes.containers] == ["static", "ss", "gss"]
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["fcfs", "sjf"]
+    assert [group.get_label() for group in bars] == ["static", "ss", "gss"]
+    assert len({bar.get_hatch() for group in bars for bar in group}) == 3
+    expected = mean_interval([plain("fcfs", "static", 0.0, seed) for seed in range(6)])
+    whisker = axes.collections[0].get_segments()[0]
+    assert whisker[:, 1].tolist() == pytest.approx([expected.low, expected.high])
+    assert whisker[0, 0] == pytest.approx(bars[0][0].get_x() + bars[0][0].get_width() / 2)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["fcfs", "sjf+easy"]
     assert axes.get_ylim()[0] == 0
     assert axes.get_ylabel() == "makespan [h]"
-    said = {text.get_text() for text in axes.texts}
-    assert {"24\nbest", "30\n+25.0 %"} <= said
+    assert axes.figure.get_supxlabel() == "variation Υ = 0; means of 6 seeds; 95 % intervals"
 
 
-def test_lines_are_the_ratios() -> None:
-    figure = makespan_ratio_figure(BLS, ALS, VARIATION, MAKESPAN)
-    assert [axes.get_title() for axes in figure.axes] == ["fcfs", "sjf"]
-    for axes in figure.axes:
-        lines = axes.get_lines()[1:]  # the first is at 1
-        assert len(lines) == 3
-        for line in lines:
-            np.testing.assert_allclose(line.get_xydata(), [[0, 1], [0.1, 1.1], [0.25, 1.25]])
-    assert "axis does not start at zero" in figure.axes[0].get_ylabel()
+def test_a_difference_stands_with_its_interval() -> None:
+    said = {text.get_text() for text in makespans_figure(results(plain)).axes[0].texts}
+    assert "24.00\nlowest" in said
+    (worst,) = [text for text in said if text.startswith("32.00")]
+    # (32 + s) / (24 + s) − 1 over the seeds' s.
+    assert worst.startswith("32.00\n+33")
+    assert worst.split("\n")[2].startswith("[3")
+    cells = Combinations.of(results(plain), "makespan_ns")
+    found = cells.paired((1, 1, 0), (0, 0, 0))
+    low = float(above_lowest(cells, 0)[0][0].split("[")[1].split(",")[0])
+    assert low == pytest.approx(100 * (found.ratio_low - 1), abs=0.1)
 
 
-def test_repeated_runs_are_averaged_and_missing_ones_left_out() -> None:
-    axes = makespans_figure(["a", "a", "b"], ["x", "x", "y"], [0.1, 0.1, 0.1], [10 * H, 20 * H, 12 * H]).axes[0]
-    assert [[bar.get_height() for bar in group] for group in axes.containers] == [[15, 0], [0, 12]]
-    assert {text.get_text() for text in axes.texts} == {"15\n+25.0 %", "12\nbest"}
+def test_there_is_no_difference_without_an_interval() -> None:
+    for seeds, corner in ((range(4), "4 seeds"), (range(1), "1 seed")):
+        figure = makespans_figure(results(plain, seeds=seeds))
+        axes = figure.axes[0]
+        said = [text.get_text() for text in axes.texts]
+        assert not any("%" in text or "lowest" in text for text in said)
+        assert all(len(group.get_segments()) == 0 for group in axes.collections)
+        assert (
+            figure.get_supxlabel()
+            == f"variation Υ = 0; {corner}: too few for an interval (5), so no difference is shown"
+        )
+    # In a study where one combination lacks seeds, only that one has none.
+    frame = results(plain)
+    frame = frame[(frame.als != "gss") | (frame.bls != "fcfs") | (frame.seed < 3)]
+    said = [text.get_text() for text in makespans_figure(frame).axes[0].texts]
+    assert sum("%" not in text and "lowest" not in text for text in said) == 1
 
 
-@pytest.mark.parametrize("draw", [draw_makespans, draw_makespan_ratios])
-def test_files(draw: object, tmp_path: Path) -> None:
-    for name in ("m.png", "m.svg", "m.pdf"):
-        path = draw(BLS, ALS, VARIATION, MAKESPAN, path=tmp_path / name, title="T")  # type: ignore[operator]
-        assert path.stat().st_size > 1000
-    with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
-        draw(BLS, ALS, VARIATION, MAKESPAN, path=tmp_path / "m.txt")  # type: ignore[operator]
-    with pytest.raises(InputError, match="no makespan to draw"):
-        draw([], [], [], [], path=tmp_path / "n.png")  # type: ignore[operator]
+def test_what_is_equal_in_every_seed_is_equally_low() -> None:
+    over = above_lowest(Combinations.of(results(lambda bls, als, v, s: 30 + (als == "ss")), "makespan_ns"), 0)
+    assert over == [["lowest", "+3.33 % [3.33, 3.33]", "lowest"]] * 2
 
 
-MANY = ["static", "fsc:h=1e-6,sigma=0.2", "select:(gss,fac,awf-b)", *(f"tss:first={k}" for k in range(27))]
-
-
-def many(policies: list[str]) -> tuple[list[str], list[str], list[float], list[int]]:
-    """Thirty techniques, the k-th of which needs k hours more, and grows by k thousandths with variation."""
-    grid = list(product(policies, range(len(MANY)), [0.0, 0.1]))
-    hours = [(100 + policies.index(policy) + k) * (1 + k / 1000 * (v > 0)) for policy, k, v in grid]
-    columns = list(zip(*grid, strict=True))
-    return list(columns[0]), [MANY[k] for k in columns[1]], list(columns[2]), [round(one * H) for one in hours]
+def test_another_variation_and_another_metric() -> None:
+    frame = results(plain)
+    axes = makespans_figure(frame, variation=0.25).axes[0]
+    assert axes.containers[0].patches[0].get_height() == pytest.approx(40)
+    axes = makespans_figure(frame, metric="utilisation").axes[0]
+    assert axes.get_ylabel() == "utilisation [fraction]"
 
 
 def test_many_techniques_are_rows_with_their_names() -> None:
-    figure = makespans_figure(*many(["fcfs", "sjf"]))
-    assert [axes.get_title() for axes in figure.axes] == ["fcfs", "sjf"]
+    frame = results(lambda bls, als, v, s: 100 + MANY.index(als) + 20 * (bls == "sjf") + s / 10, techniques=MANY)
+    figure = makespans_figure(frame)
+    assert [axes.get_title() for axes in figure.axes] == ["fcfs", "sjf+easy"]
     for place, axes in enumerate(figure.axes):
-        assert [text.get_text() for text in axes.get_yticklabels()] == (MANY if place == 0 else [])
-        (bars,) = axes.containers
-        assert [bar.get_width() for bar in bars] == pytest.approx([(100 + place + k) / 24 for k in range(30)])
+        names = [text.get_text() for text in axes.get_yticklabels()]
+        assert names == (MANY if place == 0 else [])
+        bars = next(group for group in axes.containers if hasattr(group, "patches"))
+        widths = [(100.25 + 20 * place + k) / 24 for k in range(12)]
+        assert [bar.get_width() for bar in bars] == pytest.approx(widths)
+        assert len(axes.collections[0].get_segments()) == 12
         assert axes.get_xlim()[0] == 0
         assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first one is at the top
-    left, right = ([text.get_text() for text in axes.texts] for axes in figure.axes)
-    assert left[:2] == ["4.167  best", "4.208  +1.0 %"]
-    assert right[0] == "4.208  +1.0 %"
-    assert figure.get_supxlabel() == "makespan [d]"
+        for text in axes.texts:
+            assert text.get_text().endswith("]") or text.get_text() == "4.177  lowest"
+    assert figure.get_supxlabel().startswith("makespan [d]\n")
+    few = makespans_figure(frame[frame.seed < 3])
+    assert not any("%" in text.get_text() for axes in few.axes for text in axes.texts)
 
 
-def test_ratios_of_many_techniques_are_cells_with_numbers() -> None:
-    figure = makespan_ratio_figure(*many(["a", "b", "c", "d", "e", "f"]))
-    shown = [axes for axes in figure.axes if axes.get_visible()]
-    assert [axes.get_title() for axes in shown] == ["a", "b", "c", "d", "e", "f"]
-    for axes in shown:
-        np.testing.assert_allclose(axes.images[0].get_array(), [[1, 1 + k / 1000] for k in range(30)])
-        assert [text.get_text() for text in axes.texts][-2:] == ["1.000", "1.029"]
-    assert "1.000 (pale) to 1.029 (dark)" in figure.get_suptitle()
-
-
-def test_a_cell_without_a_makespan_says_nothing() -> None:
-    bls, als, variation, ns = many(["fcfs"])
-    ns[2:4] = [0, 0]
-    bars = makespans_figure(bls, als, variation, ns).axes[0]
-    cells = makespan_ratio_figure(bls, als, variation, ns).axes[0]
-    assert (len(bars.texts), len(cells.texts)) == (29, 58)
-
-
-def test_no_name_of_a_technique_is_cut() -> None:
-    for figure in (makespans_figure(*many(["a", "b", "c", "d", "e"])), makespan_ratio_figure(*many(["fcfs"]))):
+def test_nothing_is_cut(tmp_path: Path) -> None:
+    frame = results(lambda bls, als, v, s: 100 + MANY.index(als) + s / 10, techniques=MANY)
+    eight = frame[frame.als.isin(MANY[:8])]
+    for figure in (makespans_figure(frame), makespans_figure(eight), makespans_figure(results(plain), title="T")):
         figure.draw_without_rendering()
-        for text in figure.axes[0].get_yticklabels():
+        assert within(figure)
+        for text in [text for axes in figure.axes for text in axes.texts]:
             assert text.get_window_extent().x0 >= 0
-    # Eight long names are a legend of several lines, within the figure.
-    eight = [f"fsc:h=1e-{k},sigma=0.{k}" for k in range(8)]
-    for figure in (
-        makespans_figure(["fcfs"] * 8, eight, [0.0] * 8, [H] * 8),
-        makespan_ratio_figure(["fcfs"] * 8, eight, [0.0] * 8, [H] * 8),
-    ):
-        figure.draw_without_rendering()
-        box = figure.legends[0].get_window_extent()
-        assert box.x0 >= 0
-        assert box.x1 <= figure.bbox.x1
-        assert figure.axes[0].get_window_extent().height > 250
+            assert text.get_window_extent().x1 <= figure.bbox.x1
+        texts = [text.get_window_extent() for text in figure.axes[0].texts]
+        for at, one in enumerate(texts):
+            assert not any(one.overlaps(other) for other in texts[at + 1 :])
+    for name in ("m.png", "m.svg", "m.pdf"):
+        first = save(makespans_figure(results(plain)), tmp_path / "first" / name).read_bytes()
+        assert first == save(makespans_figure(results(plain)), tmp_path / "second" / name).read_bytes()
+
+
+def test_means_of_nothing_are_no_bars() -> None:
+    frame = results(plain)
+    cells = Combinations.of(frame[(frame.als != "gss") | (frame.bls != "fcfs")], "makespan_ns")
+    assert math.isnan(cells.means()[0, 2, 0])
+    axes = makespans_figure(frame[(frame.als != "gss") | (frame.bls != "fcfs")]).axes[0]
+    assert len([text for text in axes.texts if text.get_text()]) == 5

@@ -15,12 +15,25 @@ import numpy as np
 from traces.compiled import Array
 from traces.errors import InputError
 from traces.figures.coverage import painted
-from traces.time import format_ns
+from traces.figures.frames import arrays
+from traces.figures.gantt_blocks import edge_blocks, job_blocks, name_blocks
+from traces.figures.host_marks import mark_hosts
+from traces.figures.time_axis import time_axis
 
 if TYPE_CHECKING:
-    from traces.figures.canvas import Axes, Figure
+    import pandas as pd
 
-__all__ = ["draw_gantt", "gantt_figure", "select_bars"]
+    from traces.figures.canvas import Figure
+
+__all__ = [
+    "Intervals",
+    "chosen_cores",
+    "core_gantt_figure",
+    "draw_gantt",
+    "gantt_figure",
+    "select_bars",
+    "within",
+]
 
 #: Half-open intervals of numbers, as ``traces.intervals.parse_intervals`` gives them.
 Intervals = Sequence[tuple[int, int]]
@@ -31,24 +44,36 @@ LEGEND_JOBS = 15
 #: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
 SINGLE_BARS = 50_000
 
-_UNITS = (
-    (86_400 * 10**9, "d"),
-    (3600 * 10**9, "h"),
-    (60 * 10**9, "min"),
-    (10**9, "s"),
-    (10**6, "ms"),
-    (10**3, "µs"),
-)
+# Rows of so many points are drawn apart; a bar of so many has a white end.
+_MARGIN_PT, _END_PT = 4.3, 2.2
+
 _WIDTH_IN = 10.0
 _COLUMNS = 2000
 _MAX_ROWS = 2000
 
 
-def _within(numbers: Array, intervals: Intervals) -> Array:
+def within(numbers: Array, intervals: Intervals) -> Array:
+    """Which numbers are in one of some half-open intervals: bool, of the same shape."""
     found = np.zeros(len(numbers), bool)
     for lo, hi in intervals:
         found |= (numbers >= lo) & (numbers < hi)
     return found
+
+
+def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
+    """The numbers of the machine's cores that are in these intervals, ascending: the rows of a figure.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    n_cores = int(first_core[-1])
+    every = np.arange(n_cores)
+    rows: Array = every if cores is None else every[within(every, cores)]
+    if len(rows) == 0:
+        raise InputError(f"no core to draw: the machine has cores 0 to {n_cores - 1}")
+    return rows
 
 
 def select_bars(
@@ -65,7 +90,7 @@ def select_bars(
     Parameters
     ----------
     job_id, core, start_ns, end_ns : ndarray, shape (n,)
-        A bar each; what never ran (its core is -1) is none.
+        A bar each; what never ran (its core or its start is -1) is none.
     jobs, cores : sequence of (int, int), optional
         Half-open intervals of job numbers and of global core numbers; None is all.
 
@@ -74,11 +99,11 @@ def select_bars(
     tuple of four ndarray
         The four columns, of the chosen bars.
     """
-    chosen = np.asarray(core >= 0)
+    chosen = np.asarray((core >= 0) & (start_ns >= 0))
     if jobs is not None:
-        chosen &= _within(job_id, jobs)
+        chosen &= within(job_id, jobs)
     if cores is not None:
-        chosen &= _within(core, cores)
+        chosen &= within(core, cores)
     return job_id[chosen], core[chosen], start_ns[chosen], end_ns[chosen]
 
 
@@ -134,6 +159,36 @@ def draw_gantt(
     return save(figure, path)
 
 
+def core_gantt_figure(
+    tasks: pd.DataFrame,
+    *,
+    first_core: Array,
+    host_names: Sequence[str],
+    jobs: Intervals | None = None,
+    cores: Intervals | None = None,
+    title: str = "",
+) -> Figure:
+    """The chart of :func:`gantt_figure`, of a table of tasks.
+
+    Parameters
+    ----------
+    tasks : DataFrame
+        A row a task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
+    first_core, host_names, title
+        As in :func:`draw_gantt`.
+    jobs, cores : sequence of (int, int), optional
+        Half-open intervals of the job numbers and the global core numbers to show; None is all.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there is nothing to show.
+    """
+    columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
+    bars = select_bars(*columns, jobs=jobs, cores=cores)
+    return gantt_figure(*bars, first_core=first_core, host_names=host_names, title=title, cores=cores)
+
+
 def gantt_figure(
     job_id: Array,
     core: Array,
@@ -150,43 +205,37 @@ def gantt_figure(
     The first collection of its axes are the bars: one polygon each, in the order given, from (start, row) to
     (end, row + 1) less a margin, where rows count the cores shown. With more than :data:`SINGLE_BARS` the
     first image is what they cover.
+
+    White lines part the jobs, and each job's number stands on its largest block of cores, where it fits: so jobs can be told
+    apart without their colours, too.
     """
     from traces.figures import canvas
+    from traces.figures.panels import short
 
-    n_cores = int(first_core[-1])
-    all_cores = np.arange(n_cores)
-    rows = all_cores if cores is None else all_cores[_within(all_cores, cores)]
-    if len(rows) == 0:
-        raise InputError(f"no core to draw: the machine has cores 0 to {n_cores - 1}")
+    rows = chosen_cores(first_core, cores)
     job_id, core, start_ns, end_ns = select_bars(
-        job_id, core, start_ns, end_ns, cores=cores if cores is not None else [(0, n_cores)]
+        job_id, core, start_ns, end_ns, cores=cores if cores is not None else [(0, int(first_core[-1]))]
     )
     if len(job_id) == 0:
         raise InputError("nothing to draw: no such job ran on these cores")
     row = np.searchsorted(rows, core)
     colour, legend = _colours(job_id, start_ns)
-    first_ns, last_ns = int(start_ns.min()), int(end_ns.max())
-    if 4 * first_ns < last_ns:
-        first_ns = 0  # what is so near the beginning is drawn from it
-    span_ns = max(last_ns - first_ns, 1)
-    unit_ns, unit = next(((ns, name) for ns, name in _UNITS if span_ns >= 3 * ns), (1, "ns"))
-    # A window late in a long run is told from its own beginning: nobody reads ticks such as 412.0183 h.
-    origin_ns = first_ns if first_ns >= 5 * span_ns else 0
-    left, right = (first_ns - origin_ns) / unit_ns, (first_ns - origin_ns + span_ns) / unit_ns
+    axis = time_axis(int(start_ns.min()), int(end_ns.max()))
+    left, right = axis.limits
 
     height_in = min(max(1.7 + 0.13 * len(rows), 2.6), 7.0)
     with canvas.styled():
         figure = canvas.new_figure(_WIDTH_IN, height_in)
         axes = figure.add_subplot()
         palette = np.array([canvas.rgb(one) for one in canvas.PALETTE])
+        width_pt, height_pt = 72 * (_WIDTH_IN - 1.0), 72 * (height_in - 1.2)  # about, of the axes
         if len(job_id) > SINGLE_BARS:
-            begin, stop = (start_ns - first_ns) / span_ns, (end_ns - first_ns) / span_ns
+            begin, stop = (start_ns - axis.first_ns) / axis.span_ns, (end_ns - axis.first_ns) / axis.span_ns
             picture = painted(row, begin, stop, colour, palette, len(rows), _COLUMNS, _MAX_ROWS)
             axes.imshow(picture, extent=(left, right, len(rows), 0), aspect="auto")
         else:
-            x0, x1 = (start_ns - origin_ns) / unit_ns, (end_ns - origin_ns) / unit_ns
-            row_px = (height_in - 1.2) * canvas.DPI / len(rows)
-            margin = 0.06 if row_px >= 12 else 0.0
+            x0, x1 = axis.at(start_ns), axis.at(end_ns)
+            margin = 0.06 if height_pt / len(rows) >= _MARGIN_PT else 0.0
             y0, y1 = row + margin, row + 1.0 - margin
             corners = np.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2)
             bars = canvas.PolyCollection(
@@ -194,12 +243,16 @@ def gantt_figure(
             )
             axes.add_collection(bars, autolim=False)
             # A white line ends each bar that is wide enough to remain visible beside it.
-            wide = (x1 - x0) / (right - left) * (_WIDTH_IN - 1.0) * canvas.DPI >= 6
+            wide = (x1 - x0) / (right - left) * width_pt >= _END_PT
             axes.vlines(x1[wide], y0[wide], y1[wide], colors="white", linewidths=0.4, rasterized=len(job_id) > 5000)
         axes.set_xlim(left, right)
         axes.set_ylim(len(rows), 0)
-        axes.set_xlabel(f"time since {_origin_name(origin_ns)} [{unit}]")
-        _mark_hosts(axes, rows, first_core, host_names)
+        axes.set_xlabel(axis.label)
+        point = (axis.span_ns / width_pt, len(rows) / height_pt)
+        blocks = job_blocks(job_id, row, start_ns, end_ns, colour)
+        edge_blocks(axes, blocks, axis, point)
+        name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, first_core[1:-1]))
+        mark_hosts(axes, rows, first_core, host_names)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         n_jobs = len(np.unique(job_id))
@@ -217,13 +270,9 @@ def gantt_figure(
             )
         else:
             counted += "; colours recur"
-        axes.set_title(title, loc="left", weight="bold")
+        axes.set_title(short(title, 64), loc="left", weight="bold")
         axes.set_title(counted, loc="right", color=canvas.GREY, fontsize=7.5)
     return figure
-
-
-def _origin_name(origin_ns: int) -> str:
-    return "the start of the workload" if origin_ns == 0 else f"{format_ns(origin_ns)} of the workload"
 
 
 def _colours(job_id: Array, start_ns: Array) -> tuple[Array, list[tuple[int, int]]]:
@@ -238,37 +287,3 @@ def _colours(job_id: Array, start_ns: Array) -> tuple[Array, list[tuple[int, int
     rank[np.lexsort((numbers, begun))] = np.arange(len(numbers)) % LEGEND_JOBS
     legend = list(zip(numbers.tolist(), rank.tolist(), strict=True)) if len(numbers) <= LEGEND_JOBS else []
     return rank[index], legend
-
-
-def _mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[str]) -> None:
-    """Lines between hosts, their names beside them, and numbers of some cores."""
-    from traces.figures.canvas import GREY, INK
-
-    host = np.searchsorted(first_core, rows, side="right") - 1
-    edges = np.flatnonzero(np.diff(host)) + 1
-    bounds = np.concatenate([[0], edges, [len(rows)]])
-    if len(edges) <= 64:
-        axes.hlines(edges, 0, 1, transform=axes.get_yaxis_transform(), colors=INK, linewidths=0.7)
-    gaps = np.flatnonzero((np.diff(rows) > 1) & (np.diff(host) == 0)) + 1
-    axes.hlines(gaps, 0, 1, transform=axes.get_yaxis_transform(), colors=GREY, linewidths=0.5, linestyles="dotted")
-
-    step = 1
-    while len(rows) > 26 * step:
-        step *= 2
-    ticks = np.flatnonzero((rows - first_core[host]) % step == 0)
-    axes.set_yticks(ticks + 0.5, labels=[str(number) for number in rows[ticks].tolist()], fontsize=7)
-    axes.tick_params(axis="y", length=2)
-    axes.set_ylabel("core")
-    every = -(-(len(bounds) - 1) // 32)
-    for k in range(0, len(bounds) - 1, every):
-        axes.text(
-            1.008,
-            (bounds[k] + bounds[k + 1]) / 2,
-            host_names[int(host[bounds[k]])],
-            transform=axes.get_yaxis_transform(),
-            rotation=0 if len(bounds) > 9 else -90,
-            va="center",
-            ha="left",
-            fontsize=8,
-            color=INK,
-        )

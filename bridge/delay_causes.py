@@ -1,0 +1,252 @@
+"""Why a job started when it did, told from the table of jobs of a run: which job's end it waited for.
+
+The rules stand in docs/compare.md. All of it is arrays: rows are those of jobs that started.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.intervals import parse_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
+
+#: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
+CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass")
+
+#: Those that name a compared job, at whose end the job started: the links of a chain.
+LINKS = ("dependency", "retry", "release")
+
+_CODE = {name: code for code, name in enumerate(CAUSES)}
+
+
+@dataclass(frozen=True, eq=False)
+class StartedJobs:
+    """The rows of a run's table of jobs that started, in its order: arrays of shape (n,), instants in ns.
+
+    Attributes
+    ----------
+    job_id, attempt, cores, submit_ns, eligible_ns, start_ns, end_ns : ndarray of int64
+        As in the table.
+    allocation : ndarray of str
+        As in the table.
+    requeued : ndarray of bool
+        Whether another attempt follows.
+    """
+
+    job_id: Array
+    attempt: Array
+    cores: Array
+    submit_ns: Array
+    eligible_ns: Array
+    start_ns: Array
+    end_ns: Array
+    allocation: Array
+    requeued: Array
+
+    @classmethod
+    def of(cls, jobs: pd.DataFrame) -> StartedJobs:
+        """The started rows of a table of jobs."""
+        started = jobs[jobs["start_ns"].to_numpy() >= 0]
+        names = ("job_id", "attempt", "cores", "submit_ns", "eligible_ns", "start_ns", "end_ns")
+        return cls(
+            **{name: started[name].to_numpy(np.int64) for name in names},
+            allocation=started["allocation"].to_numpy(object),
+            requeued=started["state"].to_numpy(object) == "requeued",
+        )
+
+    def __len__(self) -> int:
+        return len(self.job_id)
+
+
+@dataclass(frozen=True, eq=False)
+class Causes:
+    """Why each compared job started when it did in one run: arrays of int64, shape (m,).
+
+    Attributes
+    ----------
+    kind : ndarray
+        Number of the cause among :data:`CAUSES`.
+    link : ndarray
+        Number of the compared job at whose end it started, −1 where there is none.
+    job_id, attempt : ndarray
+        The job at whose end it started, also if only this run has it; −1 where there is none.
+    """
+
+    kind: Array
+    link: Array
+    job_id: Array
+    attempt: Array
+
+
+def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> Causes:
+    """Why each compared job started in the run ``late`` at its instant and not before.
+
+    Parameters
+    ----------
+    late : StartedJobs
+        The run that is explained.
+    early : StartedJobs
+        The run that it is compared with.
+    late_row, early_row : ndarray of int64, shape (m,)
+        Rows of the compared jobs there and here.
+    """
+    number = np.full(len(late), -1)
+    number[late_row] = np.arange(len(late_row))
+    lateness = np.zeros(len(late), np.int64)
+    lateness[late_row] = late.end_ns[late_row] - early.end_ns[early_row]
+    at_once = late.start_ns == late.eligible_ns
+    found = _released_by(late, ~at_once, _ranks(late, lateness, number < 0))
+    kind = np.full(len(late), _CODE["pass"])
+    kind[found >= 0] = _CODE["release"]
+    kind[at_once] = np.where(late.eligible_ns == late.submit_ns, _CODE["submit"], _CODE["eligible"])[at_once]
+    depends, on = _preceding(late, early, late_row, early_row)
+    kind[depends], found[depends] = _CODE["dependency"], on
+    again, before = _attempts_before(late)
+    kind[again], found[again] = _CODE["retry"], before
+    # What only this run has is named, and ends the chain: how much later it ended cannot be said.
+    kind[(found >= 0) & (number[found] < 0)] = _CODE["unmatched"]
+    found, kind = found[late_row], kind[late_row]
+    named = found >= 0
+    return Causes(
+        kind,
+        np.where(named, number[found], -1),
+        np.where(named, late.job_id[found], -1),
+        np.where(named, late.attempt[found], -1),
+    )
+
+
+def _ranks(late: StartedJobs, lateness: Array, unmatched: Array) -> Array:
+    """Of several jobs that ended at once the one of least rank is named: compared, most delayed, of smallest number."""
+    order = np.lexsort((late.attempt, late.job_id, -lateness, unmatched))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank
+
+
+def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
+    """The row at whose end each row that waited started, −1 where nobody ended then; of those without a length nobody is it.
+
+    So a cause always started before, and no chain comes back to where it has been.
+    """
+    found = np.full(len(late), -1)
+    enders = np.flatnonzero(late.end_ns > late.start_ns)
+    enders = enders[np.lexsort((rank[enders], late.end_ns[enders]))]
+    instants = late.end_ns[enders]
+    rows = np.flatnonzero(waited)
+    first = np.searchsorted(instants, late.start_ns[rows], "left")
+    stop = np.searchsorted(instants, late.start_ns[rows], "right")
+    some = stop > first
+    rows, first, stop = rows[some], first[some], stop[some]
+    found[rows] = enders[first]
+    tied = stop > first + 1
+    if tied.any():
+        groups, group = np.unique(first[tied], return_inverse=True)
+        sizes = np.searchsorted(instants, instants[groups], "right") - groups
+        there = enders[_ranges(groups, sizes)]
+        best = _least_overlapping(
+            late.allocation, rows[tied], group, there, np.repeat(np.arange(len(groups)), sizes), rank
+        )
+        found[rows[tied]] = np.where(best >= 0, best, found[rows[tied]])
+    return found
+
+
+def _ranges(first: Array, size: Array) -> Array:
+    """The numbers first, first + 1, … of every range, ``size`` of each, one range behind the other."""
+    before = np.cumsum(size) - size
+    numbers: Array = np.arange(int(size.sum())) + np.repeat(first - before, size)
+    return numbers
+
+
+def _least_overlapping(
+    allocation: Array, rows: Array, group: Array, others: Array, others_group: Array, rank: Array
+) -> Array:
+    """Of each row the one of least rank among ``others`` of its group that held a core which it took, or −1."""
+    owner, lo, hi = _core_intervals(allocation, rows)
+    holder, held_lo, held_hi = _core_intervals(allocation, others)
+    # Groups stand one behind the other on the axis of cores, so that one search is within one group.
+    width = int(max(hi.max(initial=0), held_hi.max(initial=0)))
+    lo, hi = lo + group[owner] * width, hi + group[owner] * width
+    held_lo, held_hi = held_lo + others_group[holder] * width, held_hi + others_group[holder] * width
+    order = np.argsort(held_lo, kind="stable")
+    holder, held_lo, held_hi = holder[order], held_lo[order], held_hi[order]
+    begin = np.searchsorted(np.maximum.accumulate(held_hi), lo, "right")
+    size = np.maximum(np.searchsorted(held_lo, hi, "left") - begin, 0)
+    pair, at = np.repeat(np.arange(len(lo)), size), _ranges(begin, size)
+    shared = held_hi[at] > lo[pair]
+    least = np.full(len(rows), len(rank))
+    np.minimum.at(least, owner[pair[shared]], rank[others[holder[at[shared]]]])
+    by_rank = np.append(np.argsort(rank), -1)
+    found: Array = by_rank[least]
+    return found
+
+
+def _core_intervals(allocation: Array, rows: Array) -> tuple[Array, Array, Array]:
+    """The place in ``rows``, first core, and one behind the last, of every interval of cores of these rows."""
+    known: dict[str, list[tuple[int, int]]] = {}
+    places: list[int] = []
+    bounds: list[tuple[int, int]] = []
+    for place, text in enumerate(allocation[rows].tolist()):
+        if text not in known:
+            known[text] = parse_intervals(text, "allocation")
+        places += [place] * len(known[text])
+        bounds += known[text]
+    lo, hi = np.array(bounds, np.int64).reshape(-1, 2).T
+    return np.array(places, np.int64), lo, hi
+
+
+def _attempts_before(late: StartedJobs) -> tuple[Array, Array]:
+    """Rows that started in the instant of the cut of the attempt before; and that attempt's rows."""
+    order = np.lexsort((late.attempt, late.job_id))
+    before, row = order[:-1], order[1:]
+    same = (late.job_id[before] == late.job_id[row]) & (late.attempt[before] + 1 == late.attempt[row])
+    same &= late.end_ns[before] == late.start_ns[row]
+    return row[same], before[same]
+
+
+def _preceding(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> tuple[Array, Array]:
+    """Rows that started as they became eligible at the end of the job before them; and that job's rows.
+
+    The table does not say which job that is. It is known where one job, and only one, ended in both runs so that the row's
+    instants follow: eligible = max(submit, its end). (With a think time there is none.)
+    """
+    eligible, eligible_early = late.eligible_ns[late_row], early.eligible_ns[early_row]
+    submit = late.submit_ns[late_row]
+    asking = (late.start_ns[late_row] == eligible) & (eligible > submit)
+    asking &= ~np.isin(eligible, _ends_of_others(late, early, late_row, early_row))
+    could = np.flatnonzero(~late.requeued[late_row] & ~early.requeued[early_row])
+    row = np.flatnonzero(asking)
+    if not len(row) or not len(could):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    # A job's two ends as one number, so that those that could be it are next to each other.
+    ends, at = np.unique(late.end_ns[late_row[could]], return_inverse=True)
+    ends_early, at_early = np.unique(early.end_ns[early_row[could]], return_inverse=True)
+    both = at * (len(ends_early) + 1) + at_early
+    order = np.argsort(both, kind="stable")
+    could, both = could[order], both[order]
+    # In the run compared with it ended at the row's instant, too, or where that is the submit, at any until then.
+    since = np.searchsorted(ends_early, eligible_early[row], "left")
+    since[eligible_early[row] <= submit[row]] = 0
+    until = np.searchsorted(ends_early, eligible_early[row], "right")
+    place = np.searchsorted(ends, eligible[row], "left")
+    there = ends[np.minimum(place, len(ends) - 1)] == eligible[row]
+    first, stop = (np.searchsorted(both, place * (len(ends_early) + 1) + bound, "left") for bound in (since, until))
+    there &= stop == first + 1
+    row, found = late_row[row[there]], late_row[could[first[there]]]
+    long = late.end_ns[found] > late.start_ns[found]
+    return row[long], found[long]
+
+
+def _ends_of_others(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> Array:
+    """Instants at which a job left for good in ``late`` of which it is not known when it left in ``early``."""
+    known = np.zeros(len(late), bool)
+    known[late_row] = ~early.requeued[early_row]
+    instants: Array = late.end_ns[~late.requeued & ~known]
+    return instants

@@ -1,0 +1,79 @@
+"""What of a study is compared: paired over its seeds, as its file says, or every option that varies with its first value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridge.studies.run_options import column_name
+from bridge.studies.study import Comparison, Study, option_column
+from bridge.studies.study_file import COMPARED
+from traces.errors import InputError
+from traces.statistics import MIN_SEEDS, paired_comparisons
+from traces.tables import write_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COMPARISONS", "compare_study", "metric_names", "why_no_comparison"]
+
+COMPARISONS = "comparisons.parquet"
+
+#: Of more cells only what the file names is compared: every pair takes a millisecond.
+_MOST_CELLS = 5000
+
+
+def metric_names(results: pd.DataFrame) -> list[str]:
+    """The metrics of a study's results, in the order of their columns."""
+    names = [str(name) for name in results.columns]
+    return names[names.index("error") + 1 :]
+
+
+def why_no_comparison(study: Study) -> str:
+    """Why nothing is compared, one line; empty if something is."""
+    if len(study.seeds) < MIN_SEEDS:
+        n = len(study.seeds)
+        return f"{n} seed{'s' * (n > 1)}: too few for an interval ({MIN_SEEDS}), so no difference is shown"
+    if not study.comparisons and not study.varied:
+        return "nothing varies, so nothing is compared"
+    if not study.comparisons and len(study.cells) > _MOST_CELLS:
+        return f"{len(study.cells):,} cells: only what [[compare]] names is compared"
+    return ""
+
+
+def _all_of(study: Study, results: pd.DataFrame) -> list[Comparison]:
+    if study.comparisons:
+        return list(study.comparisons)
+    metrics = tuple(name for name in COMPARED if name in results.columns)
+    metrics = metrics or tuple(metric_names(results)[:3])
+    first = study.cells[0]
+    return [Comparison(name, first.value(name), metrics) for name in study.varied]
+
+
+def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.DataFrame]:
+    """Compare, and write comparisons.parquet; a table for each comparison, none where there is nothing to compare.
+
+    Raises
+    ------
+    InputError
+        If the file names a metric that there is not.
+    """
+    import pandas as pd
+
+    target = folder / COMPARISONS
+    target.unlink(missing_ok=True)
+    if why_no_comparison(study):
+        return []
+    found = []
+    for one in _all_of(study, results):
+        base = option_column([cell for cell in study.cells if cell.value(one.option) == one.base][:1], one.option)[0]
+        try:
+            found.append(paired_comparisons(results, column_name(one.option), base, one.metrics))
+        except InputError:
+            if study.comparisons:
+                raise
+            continue  # an option that goes with the workload has nothing to be compared with
+    if found:
+        everything = pd.concat([frame.astype({"base": str, "value": str}) for frame in found], ignore_index=True)
+        write_frame(everything, target)
+    return found

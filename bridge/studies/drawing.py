@@ -1,0 +1,187 @@
+"""The figures of a study's folder: a registry of what can be drawn of its tables, and the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from traces.statistics import MIN_SEEDS
+
+from bridge.studies.comparing import COMPARISONS
+from bridge.studies.results import COSTS, RESULTS
+from bridge.studies.study import Study
+from bridge.studies.study_record import read_study_record
+from bridge.studies.subsets import subsets
+from traces.errors import InputError, one_of
+from traces.tables import read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.canvas import Figure
+
+__all__ = ["STUDY_FIGURES", "draw_study_figures", "read_results"]
+
+#: Of more parts than that of a study only figures that are asked for are drawn.
+_MOST_PARTS = 12
+
+
+def _makespans(frame: pd.DataFrame, title: str) -> Figure:
+    from traces.figures.makespans import makespans_figure
+
+    return makespans_figure(frame, title=title)
+
+
+def _variation(frame: pd.DataFrame, title: str) -> Figure:
+    from traces.figures.variation import variation_figure
+
+    return variation_figure(frame, title=title)
+
+
+def _ratio(frame: pd.DataFrame, title: str) -> Figure:
+    from traces.figures.ratio import ratio_figure
+
+    return ratio_figure(frame, title=title)
+
+
+def _imbalance(frame: pd.DataFrame, title: str) -> Figure:
+    from traces.figures.imbalance import imbalance_figure
+
+    return imbalance_figure(frame, title=title)
+
+
+def _cost(frame: pd.DataFrame, title: str) -> Figure:
+    from traces.figures.cost import cost_figure
+
+    return cost_figure(frame, title=title)
+
+
+def _comparison(frame: pd.DataFrame, title: str) -> Figure:
+    from traces.figures.comparison import comparison_figure
+
+    return comparison_figure(frame, title=title)
+
+
+#: The figures of a study by name, as the functions draw them; the first four are drawn of every part of the results.
+STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
+    "makespan": _makespans,
+    "variation": _variation,
+    "ratio": _ratio,
+    "imbalance": _imbalance,
+    "cost": _cost,
+    "comparison": _comparison,
+}
+
+_OF_PARTS = ("makespan", "variation", "ratio", "imbalance")
+
+
+def read_results(folder: Path) -> pd.DataFrame:
+    """The results of a finished study.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    if not (folder / RESULTS).is_file():
+        raise InputError(f"{folder} has no {RESULTS}: the study is not finished; the command that began it goes on")
+    return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
+
+
+def _missing(name: str, frame: pd.DataFrame) -> str:
+    # What a figure needs, and some results do not have.
+    if name in ("makespan", "variation", "ratio") and not _has(frame, "makespan_ns"):
+        return "no makespan_ns"
+    if name == "imbalance" and not _has(frame, "mean_imbalance"):
+        return "no mean_imbalance"
+    if name in ("variation", "ratio") and frame["variation"].nunique() < 2:
+        return "one variation only"
+    if name == "ratio" and frame["seed"].nunique() < MIN_SEEDS:
+        return f"fewer than {MIN_SEEDS} seeds, and so no interval"
+    return ""
+
+
+def _has(frame: pd.DataFrame, metric: str) -> bool:
+    return metric in frame.columns and bool(frame[metric].notna().any())
+
+
+def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.DataFrame]]:
+    # What a figure is drawn of: what the file's name says, what its title says, and the rows.
+    if name in _OF_PARTS:
+        return [(part.name, part.words, part.frame) for part in subsets(study, read_results(folder))]
+    if name == "cost":
+        costs = read_rows(folder / COSTS, ("jobs", "wall_s"))
+        if costs["jobs"].nunique() < 2:
+            return []
+        return [("", "", costs.assign(group=_groups(costs)))]
+    if not (folder / COMPARISONS).is_file():
+        return []
+    found = read_rows(folder / COMPARISONS, ("option", "metric"))
+    several = found["workload"].nunique() > 1
+    parts = []
+    for key, rows in found.groupby(["option", "workload"] if several else ["option"], sort=False):
+        words = [f"{key[0]} compared", *(str(one) for one in key[1:])]
+        parts.append(("-".join(map(str, key)), ", ".join(words), rows))
+    return parts
+
+
+def _groups(costs: pd.DataFrame) -> pd.Series[str]:
+    names = costs["bls"].astype(str) + " × " + costs["als"].astype(str)
+    return names if costs["workload"].nunique() == 1 else costs["workload"].astype(str) + ": " + names
+
+
+def draw_study_figures(
+    folder: Path,
+    names: Sequence[str] = (),
+    target: Path | None = None,
+    formats: Sequence[str] = ("svg", "png"),
+    study: Study | None = None,
+) -> list[Path]:
+    """Draw the figures of a study.
+
+    Parameters
+    ----------
+    folder : Path
+        The study's.
+    names : sequence of str
+        Of :data:`STUDY_FIGURES`; none is all that its results allow.
+    target : Path, optional
+        Where the files go; default ``figures`` in the folder.
+    formats : sequence of str
+        Suffixes of the files of each.
+    study : Study, optional
+        The study, where it has been read.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or what is asked for cannot be drawn of the results.
+    """
+    from traces.figures.canvas import save
+
+    study = study or read_study_record(folder).study()
+    target = target or folder / "figures"
+    drawn = []
+    for name in names or STUDY_FIGURES:
+        if name not in STUDY_FIGURES:
+            raise one_of("figure", name, STUDY_FIGURES)
+        parts = _parts(study, folder, name)
+        if names and not parts:
+            raise InputError(f"{name}: {folder} has nothing to draw it of")
+        if not names and len(parts) > _MOST_PARTS:
+            continue
+        for part, words, frame in parts:
+            missing = _missing(name, frame)
+            if missing and names:
+                raise InputError(f"{name}: cannot be drawn of {folder}: {missing}")
+            if not missing:
+                figure = STUDY_FIGURES[name](frame, words)
+                stem = f"{name}-{part}" if part else name
+                drawn += [save(figure, target / f"{stem}.{form}") for form in formats]
+    return drawn

@@ -1,0 +1,217 @@
+"""The journal of a study: what is finished, a line each, appended as it comes and never rewritten.
+
+A line is JSON. The first says which form the file has and which program wrote it; a line ``columns`` says which metrics the
+rows behind it have, in order; every other line is a cell and seed that is finished, or that failed. A line that was cut, by a
+kill or a full disk, is the last one, and what it should have said is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from bridge.studies.unit import NO_ROOM, NoRoomError
+from traces.errors import InputError, shown
+
+__all__ = ["FORMAT", "JOURNAL", "Entry", "Journal"]
+
+#: The file's name within the folder of a study.
+JOURNAL = "journal.jsonl"
+
+#: Number of the form that this module reads and writes.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What became of a cell and seed.
+
+    Attributes
+    ----------
+    key : str
+        Of the cell and its inputs.
+    seed : int
+    metrics : dict or None
+        By name; None if it failed.
+    error : str
+        Why it failed; empty if it did not.
+    wall_s, simulation_s : float
+        What it took, with reading and writing; and the simulation alone.
+    worker : str
+        Who did it.
+    """
+
+    key: str
+    seed: int
+    metrics: dict[str, Any] | None
+    error: str
+    wall_s: float
+    simulation_s: float
+    worker: str
+
+
+class _Line(msgspec.Struct, omit_defaults=True):
+    # Short names, as there may be millions of them.
+    k: str = ""
+    s: int = 0
+    c: int = -1
+    r: list[Any] = []
+    e: str = ""
+    w: float = 0.0
+    t: float = 0.0
+    by: str = ""
+    columns: list[str] | None = None
+    format: int = 0
+    twolevel: str = ""
+
+
+class Journal:
+    """The journal of one folder, open for appending by one process at a time.
+
+    ``with Journal(folder) as journal``: what stands in it is read, once; ``journal.add(entry)`` appends.
+
+    Raises
+    ------
+    InputError
+        If another process has it open, or it is of another form or another version of this program.
+    NoRoomError
+        From :meth:`add`, if the disk is full.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / JOURNAL
+        self._file: FileIO | None = None
+        self._columns: list[tuple[str, ...]] = []
+        self._end = 0
+        #: Where the line of each finished (key, seed) begins; and of those that failed, each the last time.
+        self.finished: dict[tuple[str, int], int] = {}
+        self.failed: dict[tuple[str, int], int] = {}
+
+    def __enter__(self) -> Journal:
+        try:
+            self._file = open(self._path, "a+b", buffering=0)  # closed by __exit__
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise InputError(f"{self._path.parent}: another twolevel is at work on this study") from None
+        try:
+            self._read()
+            if self._end == 0:
+                self._append(_Line(format=FORMAT, twolevel=version("twolevel")))
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._file is not None
+        with contextlib.suppress(OSError):
+            os.fsync(self._file.fileno())
+        self._file.close()
+
+    def _read(self) -> None:
+        assert self._file is not None
+        with open(self._path, "rb") as lines:
+            self._read_lines(lines)
+        self._file.truncate(self._end)  # of a line that was cut as it was written
+
+    def _read_lines(self, lines: Iterable[bytes]) -> None:
+        decode = msgspec.json.Decoder(_Line).decode
+        at = 0
+        for number, text in enumerate(lines, 1):
+            if not text.endswith(b"\n"):
+                break
+            try:
+                line = decode(text)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                raise InputError(
+                    f"{self._path}, line {number}: {shown(text[:40])} is no line of a journal; "
+                    "move the file away to begin anew, or mend it: nothing was changed"
+                ) from None
+            if at == 0:
+                self._check(line)
+            elif line.columns is not None:
+                self._columns.append(tuple(line.columns))
+            elif line.e:
+                self.failed[line.k, line.s] = at
+            else:
+                self.finished[line.k, line.s] = at
+                self.failed.pop((line.k, line.s), None)
+            at += len(text)
+        self._end = at
+
+    def _check(self, line: _Line) -> None:
+        ours = version("twolevel")
+        if line.format != FORMAT:
+            raise InputError(
+                f"{self._path}: is a journal of form {line.format}; this twolevel reads form {FORMAT}: "
+                "use the version that wrote it, or another --out"
+            )
+        if line.twolevel != ours:
+            raise InputError(
+                f"{self._path}: was written by twolevel {line.twolevel}; this is {ours}, whose results may differ: "
+                "go on with that version, or begin anew with another --out"
+            )
+
+    def _append(self, line: _Line) -> int:
+        assert self._file is not None
+        text = msgspec.json.encode(line) + b"\n"
+        at = self._end
+        try:
+            left = memoryview(text)
+            while left:
+                left = left[self._file.write(left) or 0 :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(at)
+            if error.errno in NO_ROOM:
+                raise NoRoomError(f"{self._path}: {error.strerror}; what is finished is kept") from None
+            raise
+        self._end = at + len(text)
+        return at
+
+    def add(self, entry: Entry) -> None:
+        """Append what became of a cell and seed; on return it outlives this process."""
+        line = _Line(k=entry.key, s=entry.seed, e=entry.error, w=entry.wall_s, t=entry.simulation_s, by=entry.worker)
+        if entry.metrics is not None:
+            names = tuple(entry.metrics)
+            if names not in self._columns:
+                self._append(_Line(columns=list(names)))
+                self._columns.append(names)
+            line.c, line.r = self._columns.index(names), list(entry.metrics.values())
+        at = self._append(line)
+        key = (entry.key, entry.seed)
+        if entry.error:
+            self.failed[key] = at
+        else:
+            self.finished[key] = at
+            self.failed.pop(key, None)
+
+    def entries(self, keys: Iterator[tuple[str, int]]) -> Iterator[Entry | None]:
+        """What became of each of some cells and seeds; None of those that nobody has got to."""
+        decode = msgspec.json.Decoder(_Line).decode
+        with open(self._path, "rb") as file:
+            for key in keys:
+                at = self.finished.get(key, self.failed.get(key, -1))
+                if at < 0:
+                    yield None
+                    continue
+                file.seek(at)
+                line = decode(file.readline())
+                metrics = None if line.e else dict(zip(self._columns[line.c], line.r, strict=True))
+                yield Entry(line.k, line.s, metrics, line.e, line.w, line.t, line.by)

@@ -1,0 +1,214 @@
+"""Executors on this machine: in this process, or in several of our own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from typing import Any
+
+from bridge.process_names import die_with_parent, how_ended
+from bridge.studies.executor import Outcome, Prepared, Unit
+from bridge.studies.unit import LikeRuns, do_unit
+from traces.compiled import cache_directory, jit_enabled
+
+__all__ = ["Here", "Workers"]
+
+#: A worker has up to so many groups of units at hand, so that it need not wait for the next.
+_AT_HAND = 2
+
+#: A group is cut behind so many units, so that all workers have something to do at the end, and little is done twice.
+_MOST_TOGETHER = 16
+
+#: A unit whose process died is tried again; whose process died so often, is given up.
+_MOST_DEATHS = 2
+
+
+class Here:
+    """One after another, in this process."""
+
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+        """See ``bridge.studies.executor.Executor``."""
+        like_runs = LikeRuns()
+        for unit in units:
+            yield do_unit(unit, prepared[unit.prepared], like_runs, f"process {os.getpid()}")
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    # Processes that are started in here never hear an interrupt at the terminal: what becomes of them is for us to say.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(pipe: Connection, parent: int) -> None:
+    # What a worker does: it is sent what units need, and units, and answers each.
+    die_with_parent(parent)
+    # A thread reads, so that nobody who sends to it waits for a unit to end.
+    messages: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_read, args=(pipe, messages), daemon=True).start()
+    prepared: dict[int, Prepared] = {}
+    like_runs = LikeRuns()
+    name = f"process {os.getpid()}"
+    while (message := messages.get()) is not None:
+        if isinstance(message, dict):
+            prepared |= message
+            continue
+        for unit in message:
+            pipe.send(do_unit(unit, prepared[unit.prepared], like_runs, name))
+
+
+def _read(pipe: Connection, messages: SimpleQueue[Any]) -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            messages.put(pipe.recv())
+    messages.put(None)
+
+
+class _Worker:
+    """A process, and what it was given to do."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
+        with _deaf_children():
+            self.process.start()
+        theirs.close()
+        self.groups: deque[deque[Unit]] = deque()
+        self._has: set[int] = set()
+
+    def give(self, group: list[Unit], prepared: Mapping[int, Prepared]) -> None:
+        """Send units, and before them what they need, if it was not sent yet."""
+        needed = {unit.prepared for unit in group} - self._has
+        self.groups.append(deque(group))
+        if needed:
+            self.pipe.send({place: prepared[place] for place in sorted(needed)})
+            self._has |= needed
+        self.pipe.send(group)
+
+    def took(self, outcome: Outcome) -> None:
+        """It has answered the first of its units."""
+        unit = self.groups[0].popleft()
+        assert unit.place == outcome.place
+        if not self.groups[0]:
+            self.groups.popleft()
+
+    def kill(self) -> None:
+        """At once."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+class Workers:
+    """Several processes, each with groups of units that have their applications in common.
+
+    A process that dies takes nobody else's units with it: what it had is done by others, and only a unit under which a process
+    died twice is given up.
+
+    Parameters
+    ----------
+    n : int
+        How many, from 1.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+        """See ``bridge.studies.executor.Executor``."""
+        groups = _groups(units)
+        again: deque[list[Unit]] = deque()
+        deaths: dict[int, int] = {}
+        workers: list[_Worker] = []
+        # Kernels that are not in the cache yet are compiled by the first worker, and read by the others.
+        begin_with = self._n if not jit_enabled() or cache_directory().exists() else 1
+        try:
+            while True:
+                _deal(workers, groups, again, prepared, begin_with)
+                busy = [worker for worker in workers if worker.groups]
+                if not busy:
+                    return
+                ready = wait([worker.pipe for worker in busy])
+                for worker in busy:
+                    if worker.pipe not in ready:
+                        continue
+                    outcome = _answer(worker)
+                    if outcome is None:
+                        workers.remove(worker)
+                        outcome = _died(worker, again, deaths)
+                    if outcome is not None:
+                        begin_with = self._n
+                        yield outcome
+        finally:
+            for worker in workers:
+                worker.kill()
+
+
+def _groups(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    for _, alike in groupby(units, key=lambda unit: (unit.prepared, unit.group)):
+        group: list[Unit] = []
+        for unit in alike:
+            group.append(unit)
+            if len(group) == _MOST_TOGETHER:
+                yield group
+                group = []
+        if group:
+            yield group
+
+
+def _deal(
+    workers: list[_Worker],
+    groups: Iterator[list[Unit]],
+    again: deque[list[Unit]],
+    prepared: Mapping[int, Prepared],
+    most: int,
+) -> None:
+    # Round by round, so that each has a group before one has two.
+    for at_hand in range(_AT_HAND):
+        for place in range(most):
+            if place < len(workers) and len(workers[place].groups) > at_hand:
+                continue
+            group: Any = again.popleft() if again else next(groups, None)
+            if group is None:
+                return
+            if place >= len(workers):
+                workers.append(_Worker())
+            worker = workers[min(place, len(workers) - 1)]
+            with suppress(BrokenPipeError, ConnectionResetError):  # it has died: that is seen as its answers are read
+                worker.give(group, prepared)
+
+
+def _answer(worker: _Worker) -> Outcome | None:
+    try:
+        outcome: Outcome = worker.pipe.recv()
+    except (EOFError, ConnectionResetError):
+        return None
+    worker.took(outcome)
+    return outcome
+
+
+def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> Outcome | None:
+    # The first unit that it has not answered is the one at which it died; it is tried alone.
+    worker.process.join()
+    left = [list(group) for group in worker.groups]
+    worker.pipe.close()
+    suspect = left[0].pop(0)
+    again.extend(group for group in left if group)
+    deaths[suspect.place] = deaths.get(suspect.place, 0) + 1
+    if deaths[suspect.place] < _MOST_DEATHS:
+        again.appendleft([suspect])
+        return None
+    ended = how_ended(worker.process.exitcode or 0)
+    return Outcome(suspect.place, None, error=f"the process that ran it {ended}, twice", code=1)

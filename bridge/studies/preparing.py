@@ -1,0 +1,264 @@
+"""From a study to units that can be run: files found and summed, workloads read and selected, options checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from bls.workload import Workload
+from bls.workloads import read_workload, sample_path
+from bridge.scenario import Scenario, load_workload
+from bridge.studies.executor import Prepared, Unit
+from bridge.studies.named_files import FileSums, find_file, located, names_in
+from bridge.studies.run_options import Drawn, Value, changed, drawn
+from bridge.studies.study import Cell, Study, WorkloadSource
+from traces.errors import InputError, TwolevelError
+
+__all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "prepare"]
+
+#: The options of the batch level that no application can notice.
+_BATCH_ONLY = ("bls", "backfill", "conservative", "allocator", "slack")
+
+#: So many cells are all checked before anything is simulated; of more, those in which a value is seen for the first time.
+_ALL_CHECKED = 1000
+
+_WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "socket")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of a study.
+
+    Attributes
+    ----------
+    logs : mapping of str to Path
+        Of each workload, by its name.
+    files : mapping of str to (Path, str)
+        Every file, the logs among them, by the name that it was given: where it is, and its SHA-256.
+    keys : tuple of str
+        Of each cell: equal for cells that give equal results, whatever their files are called or where they are.
+    """
+
+    logs: Mapping[str, Path]
+    files: Mapping[str, tuple[Path, str]]
+    keys: tuple[str, ...]
+
+
+def find_inputs(study: Study) -> Inputs:
+    """Find every file that a study names, and what is in it.
+
+    Raises
+    ------
+    InputError
+        If a workload's file is not there, or a file cannot be read.
+    """
+    sums = FileSums()
+    logs = {one.name: _log(one, study.folders) for one in study.workloads}
+    files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
+    keys = []
+    by_text: dict[str, dict[str, tuple[Path, str]]] = {}
+    for cell in study.cells:
+        named: dict[str, tuple[Path, str]] = {}
+        for text in cell.texts():
+            if text not in by_text:
+                by_text[text] = sums.all_of([text], study.folders)
+            named |= by_text[text]
+        files |= named
+        given = {name: value for name, value in changed(cell.given).items() if name not in _WITHOUT_EFFECT}
+        content = [
+            sorted(given.items()),
+            files[cell.workload.file][1],
+            sorted((name, one[1]) for name, one in named.items()),
+        ]
+        keys.append(sha256(json.dumps(content).encode()).hexdigest()[:20])
+    return Inputs(logs, files, tuple(keys))
+
+
+def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
+    """The files that whoever runs a cell reads, with their sums: not the workloads, platforms and maps, which are read here and
+    sent."""
+    here = set(inputs.logs.values())
+    for cell in study.cells:
+        for option in ("platform", "applications"):
+            value = cell.value(option)
+            if isinstance(value, str):
+                here |= set(names_in(value, study.folders).values())
+    return {path: sum_ for path, sum_ in inputs.files.values() if path not in here}
+
+
+def _log(source: WorkloadSource, folders: Sequence[Path]) -> Path:
+    if source.file == "sample":
+        return Path(sample_path())
+    found = find_file(source.file, folders)
+    if found is None:
+        places = ", ".join(map(str, folders))
+        raise InputError(
+            f"workload {source.name}: there is no file {source.file} in {places}; say with --data in which folder it is, or "
+            "download a log of the archive with twolevel workload fetch"
+        )
+    return found
+
+
+def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
+    """The options of a cell, with files where they are."""
+    given: dict[str, Value] = {}
+    for name, value in cell.given.items():
+        if isinstance(value, str):
+            given[name] = located(value, study.folders)
+        elif isinstance(value, tuple):
+            given[name] = tuple(located(one, study.folders) for one in value)
+        else:
+            given[name] = value
+    return drawn(
+        given,
+        seed,
+        beside_techniques=study.simulates_applications,
+        depths=study.depths,
+        keep_decisions="decisions" in study.keep,
+    )
+
+
+class Preparation:
+    """Makes units of cells and seeds.
+
+    Parameters
+    ----------
+    study : Study
+    inputs : Inputs
+    folder : Path
+        Of the study; below it is kept what is to be kept.
+    """
+
+    def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
+        self._study, self._inputs = study, inputs
+        self._cells_folder = folder / "cells" if study.keep else None
+        self._places: dict[tuple[object, ...], int] = {}
+        self._drawn: dict[int, Drawn] = {}
+        self._log: tuple[tuple[Path, bool], Workload] | None = None
+        #: What units need, by its place.
+        self.prepared: dict[int, Prepared] = {}
+
+    def folder_of(self, cell: int, seed: int) -> Path | None:
+        """Where what is kept of a cell and seed goes."""
+        if self._cells_folder is None:
+            return None
+        folder = self._cells_folder / self._study.names[cell]
+        return folder / f"seed-{seed}" if len(self._study.seeds) > 1 else folder
+
+    def _options(self, cell: int) -> Drawn:
+        if cell not in self._drawn:
+            try:
+                self._drawn[cell] = options_of(self._study, self._study.cells[cell], self._study.seeds[0])
+            except TwolevelError as error:
+                raise type(error)(f"{error}{self._said(cell)}") from None
+        return self._drawn[cell]
+
+    def _said(self, cell: int) -> str:
+        return f" (cell {cell}: {self._study.names[cell]})" if len(self._study.cells) > 1 else ""
+
+    def _place(self, cell: int) -> int:
+        # Of what a cell needs; made when it is needed for the first time.
+        source, chosen = self._study.cells[cell].workload, self._options(cell)
+        shared = chosen.shared
+        key = (source.name, shared.platform, shared.select, shared.oversize, shared.preset, shared.cancelled)
+        if key not in self._places:
+            try:
+                machine = shared.machine()
+                log = self._read(self._inputs.logs[source.name], shared.cancelled)
+                jobs = load_workload(
+                    log, machine, selection=shared.select, oversize=shared.oversize, preset=shared.preset
+                )
+            except TwolevelError as error:
+                raise type(error)(f"workload {source.name}: {error}") from None
+            self._places[key] = len(self.prepared)
+            self.prepared[len(self.prepared)] = Prepared(jobs, machine, log.job_id)
+        return self._places[key]
+
+    def _read(self, path: Path, cancelled: bool) -> Workload:
+        # The latest log is held: several selections of one are made of it.
+        if self._log is None or self._log[0] != (path, cancelled):
+            self._log = ((path, cancelled), read_workload(path, cancelled=cancelled))
+        return self._log[1]
+
+    def check(self, cells: Sequence[int]) -> None:
+        """See that cells can be run, before anything is simulated.
+
+        Raises
+        ------
+        TwolevelError
+            If one cannot be; the message names it.
+        """
+        seen: set[tuple[object, ...]] = set()
+        for number, cell in enumerate(cells):
+            one = self._study.cells[cell]
+            new = {(one.workload.name, name, value) for name, value in one.given.items()} - seen
+            if number >= _ALL_CHECKED and not new:
+                continue
+            seen |= new
+            ready = self.prepared[self._place(cell)]
+            try:
+                Scenario.of(ready.workload, ready.platform, self._options(cell).options, known_jobs=ready.known_jobs)
+            except TwolevelError as error:
+                raise type(error)(f"{error}{self._said(cell)}") from None
+
+    def units(self, places: Sequence[int]) -> Iterator[Unit]:
+        """The units of some places (cell × number of seeds + place of the seed), those that have their applications in
+        common one behind the other."""
+        seeds = self._study.seeds
+        groups: dict[tuple[int, str], list[int]] = {}
+        for place in places:
+            cell, seed = divmod(place, len(seeds))
+            groups.setdefault((seed, self._group(cell)), []).append(place)
+        for (seed, group), members in groups.items():
+            for place in members:
+                yield self._unit(place, place // len(seeds), seeds[seed], f"{group} {seeds[seed]}")
+
+    def _group(self, cell: int) -> str:
+        one = self._study.cells[cell]
+        given = [(name, value) for name, value in one.given.items() if name not in _BATCH_ONLY]
+        return repr((one.workload.name, sorted(given)))
+
+    def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
+        study, chosen = self._study, self._options(cell)
+        file = study.cells[cell].workload.file
+        record = {
+            **chosen.shared.source(file),
+            "observe": [],
+            "coupling": chosen.coupling,
+            "workers": chosen.peers.workers,
+            "als_command": chosen.peers.command,
+            "als_timeout_s": chosen.peers.timeout_s,
+            "socket": chosen.peers.socket,
+            "fair_start": chosen.fair_start,
+            "tasks_table": "tasks" in study.keep,
+            "trace": "trace" in study.keep,
+        }
+        return Unit(
+            place,
+            self._place(cell),
+            replace(chosen.options, seed=seed),
+            chosen.coupling,
+            chosen.peers,
+            chosen.fair_start,
+            study.metrics,
+            study.keep,
+            self.folder_of(cell, seed),
+            record if study.keep else None,
+            group,
+        )
+
+
+def prepare(study: Study, inputs: Inputs, folder: Path, cells: Sequence[int]) -> Preparation:
+    """Read what some cells need and check them.
+
+    Raises
+    ------
+    TwolevelError
+        If one cannot be run.
+    """
+    preparation = Preparation(study, inputs, folder)
+    preparation.check(cells)
+    return preparation

@@ -1,0 +1,130 @@
+"""Running a study again, and comparing every number of its results."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from bridge.studies.executor import Executor, Needs
+from bridge.studies.preparing import find_inputs
+from bridge.studies.results import RESULTS
+from bridge.studies.run_study import Watch, run_study
+from bridge.studies.study import Study
+from bridge.studies.study_record import StudyRecord, read_study_record
+from traces.errors import InputError
+from traces.tables import read_rows
+
+__all__ = ["Repetition", "repeat_study"]
+
+#: So many differences are told.
+_TOLD = 10
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What came of a repetition.
+
+    Attributes
+    ----------
+    rows, columns : int
+        How much was compared.
+    differences : tuple of str
+        A line each; empty if the results are the same to the last bit.
+    """
+
+    rows: int
+    columns: int
+    differences: tuple[str, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+    def text(self) -> str:
+        """What a person is told."""
+        size = f"{self.rows:,} rows, {self.columns} columns"
+        if self.equal:
+            return f"the same: {size}"
+        more = len(self.differences) - _TOLD
+        further = [f"and {more:,} more"] if more > 0 else []
+        return "\n".join([f"different: {size}", *self.differences[:_TOLD], *further])
+
+
+def repeat_study(
+    folder: Path,
+    target: Path | None,
+    executor: Callable[[Study], Callable[[Needs], Executor]],
+    *,
+    data: tuple[Path, ...] = (),
+    watch: Watch | None = None,
+) -> Repetition:
+    """Run the study of a folder again and compare.
+
+    Parameters
+    ----------
+    folder : Path
+        The results of a study.
+    target : Path or None
+        Where the repetition is kept; None: it is not.
+    executor : callable
+        Given the study, gives who runs it.
+    data : tuple of Path
+        Further folders in which its files are looked for.
+    watch : Watch, optional
+        Told of the progress.
+
+    Raises
+    ------
+    InputError
+        If the folder is no finished study, or one of its files is missing or has changed.
+    """
+    record = read_study_record(folder)
+    before = _results(folder)
+    study = record.study(data)
+    _check_inputs(record, study)
+    with contextlib.ExitStack() as stack:
+        if target is None:
+            target = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="twolevel-repeat-"))) / "study"
+        elif target.exists():
+            raise InputError(f"--out: {target} exists; choose another folder")
+        run_study(study, target, executor(study), watch=watch)
+        after = _results(target)
+    return Repetition(len(before), len(before.columns), tuple(_differences(before, after)))
+
+
+def _results(folder: Path) -> pd.DataFrame:
+    path = folder / RESULTS
+    if not path.is_file():
+        raise InputError(f"{folder} has no {RESULTS}: the study was not finished; twolevel study goes on with it")
+    return read_rows(path, ("cell", "workload", "seed", "error"))
+
+
+def _check_inputs(record: StudyRecord, study: Study) -> None:
+    with contextlib.chdir(study.folders[0]):
+        found = find_inputs(study).files
+    for name, known in record.files.items():
+        if name not in found:
+            raise InputError(f"{name}: is not in {', '.join(map(str, study.folders))}; say with --data where it is")
+        path, now = found[name]
+        if now != known:
+            raise InputError(f"{path}: is not the file that the study was run with (SHA-256 {known})")
+
+
+def _differences(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
+    for name in before.columns.symmetric_difference(after.columns):
+        yield f"column {name}: only {'before' if name in before.columns else 'after'}"
+    if len(before) != len(after):
+        yield f"rows: {len(before)} before, {len(after)} after"
+        return
+    for name in before.columns.intersection(after.columns, sort=False):
+        one, other = before[name], after[name]
+        unequal = (one != other) & ~(one.isna() & other.isna())
+        for row in unequal[unequal].index:
+            place = f"cell {before['cell'][row]}, seed {before['seed'][row]}"
+            yield f"{place}: {name} {one[row]} before, {other[row]} after"

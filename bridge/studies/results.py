@@ -1,0 +1,112 @@
+"""The tables of a study: results.parquet, a row a cell and seed with every metric; costs.parquet, what each took.
+
+They are made from the journal, in the study's order: the same study gives the same bytes whoever ran it, in how many pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from bridge.studies.journal import Entry, Journal
+from bridge.studies.run_options import column_name
+from bridge.studies.study import Study, option_column
+from traces.errors import InputError
+from traces.tables import ColumnKind, write_blocks
+
+__all__ = ["COSTS", "RESULTS", "write_tables"]
+
+RESULTS, COSTS = "results.parquet", "costs.parquet"
+
+#: So many rows are held at once.
+_BLOCK = 20_000
+
+
+def _keys(keys: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[str, int]]:
+    for key in keys:
+        for seed in seeds:
+            yield key, seed
+
+
+def _blocks(entries: Iterator[Entry | None]) -> Iterator[list[Entry | None]]:
+    while block := list(islice(entries, _BLOCK)):
+        yield block
+
+
+def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Path) -> int:
+    """Write both tables of a finished study; each is renamed from another name at its end.
+
+    Parameters
+    ----------
+    study : Study
+    keys : sequence of str
+        Of each cell, in the journal.
+    journal : Journal
+    folder : Path
+
+    Returns
+    -------
+    int
+        How many rows failed.
+
+    Raises
+    ------
+    NoRoomError
+        If the disk is full.
+    """
+    kinds: dict[str, ColumnKind] = {}
+    failed = 0
+    for entry in journal.entries(_keys(keys, study.seeds)):
+        if entry is None:
+            raise InputError(f"{folder}: not all cells have been run")
+        failed += entry.metrics is None
+        for name, value in (entry.metrics or {}).items():
+            # A metric is whole if it is in all rows; without a value in any it is a number as well.
+            if isinstance(value, float):
+                kinds[name] = "real"
+            elif kinds.get(name) != "real":
+                kinds[name] = "whole" if value is not None else kinds.get(name, "unknown")
+    kinds = {name: "real" if kind == "unknown" else kind for name, kind in kinds.items()}
+    if study.metrics is not None:
+        kinds = {name: kinds.get(name, "real") for name in study.metrics}
+    options = {column_name(name): option_column(study.cells, name) for name in study.columns}
+    heads: dict[str, ColumnKind] = {"cell": "whole", "workload": "text"}
+    heads |= {name: _kind(column) for name, column in options.items()}
+    heads |= {"seed": "seed" if max(study.seeds) >= 2**63 else "whole", "error": "text"}
+
+    def placed(row: int) -> dict[str, Any]:
+        cell, seed = divmod(row, len(study.seeds))
+        place = {"cell": cell, "workload": study.cells[cell].workload.name}
+        return place | {name: column[cell] for name, column in options.items()} | {"seed": study.seeds[seed]}
+
+    def results(row: int, entry: Entry) -> dict[str, Any]:
+        return placed(row) | {"error": entry.error} | (entry.metrics or {})
+
+    def costs(row: int, entry: Entry) -> dict[str, Any]:
+        took = {"jobs": (entry.metrics or {}).get("jobs"), "wall_s": entry.wall_s}
+        return placed(row) | took | {"simulation_s": entry.simulation_s, "worker": entry.worker}
+
+    write_blocks({**heads, **kinds}, _rows(study, keys, journal, results), folder / RESULTS)
+    costs_kinds: dict[str, ColumnKind] = {"jobs": "whole", "wall_s": "real", "simulation_s": "real", "worker": "text"}
+    del heads["error"]
+    write_blocks({**heads, **costs_kinds}, _rows(study, keys, journal, costs), folder / COSTS)
+    return failed
+
+
+def _rows(
+    study: Study, keys: Sequence[str], journal: Journal, row_of: Callable[[int, Entry], dict[str, Any]]
+) -> Iterator[list[dict[str, Any]]]:
+    row = 0
+    for block in _blocks(journal.entries(_keys(keys, study.seeds))):
+        yield [row_of(row + k, entry) for k, entry in enumerate(block) if entry is not None]
+        row += len(block)
+
+
+def _kind(column: Sequence[object]) -> ColumnKind:
+    if all(isinstance(value, bool) for value in column):
+        return "truth"
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in column):
+        return "whole"
+    return "real" if all(isinstance(value, int | float) for value in column) else "text"

@@ -1,0 +1,240 @@
+"""Running a study: what is not finished is done, what is finished is kept, and the tables are made of both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bridge.results_directory import check_target
+from bridge.studies.executor import Executor, Needs, Outcome
+from bridge.studies.journal import JOURNAL, Entry, Journal
+from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere, prepare
+from bridge.studies.results import write_tables
+from bridge.studies.study import Study
+from bridge.studies.study_record import RECORD, read_study_record, write_study_record
+from bridge.studies.unit import NO_ROOM, NoRoomError, remove_partial
+from traces.errors import InputError
+
+__all__ = ["Report", "Watch", "run_study"]
+
+#: Room on the disk that a cell and seed takes, bytes: its line in the journal, and its row.
+_ROW_BYTES = 4000
+
+#: So many failures are told; the others are in the table.
+_TOLD = 5
+
+
+class Watch(Protocol):
+    """Told how a study goes on."""
+
+    def begin(self, total: int, kept: int) -> None:
+        """There are so many cells with seeds, and so many are finished already."""
+        ...
+
+    def __call__(self, done: int, failed: int) -> None:
+        """So many more have been done, and so many of these have failed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a study went.
+
+    Attributes
+    ----------
+    total, kept : int
+        Cells with seeds; and how many of them were finished before.
+    failed : int
+        How many failed.
+    errors : tuple of str
+        Of the first that failed, with their names.
+    """
+
+    total: int
+    kept: int
+    failed: int
+    errors: tuple[str, ...]
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    executor: Callable[[Needs], Executor],
+    *,
+    force: bool = False,
+    watch: Watch | None = None,
+    prepared: Callable[[Preparation], None] = lambda preparation: None,
+) -> Report:
+    """Do what is left of a study, and write its tables.
+
+    Parameters
+    ----------
+    study : Study
+    folder : Path
+        Where its results are, or go. A cell and seed that is finished there is not run again; one that failed is.
+    executor : callable
+        Given what is to be done, who does it.
+    force : bool
+        Whether to begin anew.
+    watch : Watch, optional
+        Told of the progress.
+    prepared : callable
+        Told what was read, before anything is simulated.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        If the folder is another study's, or a cell cannot be run.
+    NoRoomError
+        If the disk is full. What is finished is kept.
+    """
+    folder = folder.absolute()
+    # What a study's files name is relative to its folder, also in the processes that are started.
+    with contextlib.chdir(study.folders[0]):
+        inputs = find_inputs(study)
+        _open(folder, force)
+        with Journal(folder) as journal:
+            _check_same(study, inputs, journal, folder)
+            places = _pending(study, inputs, journal, Preparation(study, inputs, folder))
+            total = len(study)
+            report = Report(total, total - len(places), 0, ())
+            if places:
+                cells = list(dict.fromkeys(place // len(study.seeds) for place in places))
+                preparation = prepare(study, inputs, folder, cells)
+                prepared(preparation)
+                _check_room(folder, len(places) * _ROW_BYTES)
+                write_study_record(study, inputs, folder)
+                if watch is not None:
+                    watch.begin(total, report.kept)
+                needs = Needs(len(places), needed_elsewhere(study, inputs), folder if study.keep else None)
+                errors = _do(study, inputs, journal, folder, places, executor(needs), preparation, watch)
+                report = Report(total, report.kept, len(errors), tuple(errors[:_TOLD]))
+            else:
+                write_study_record(study, inputs, folder)
+            try:
+                write_tables(study, inputs.keys, journal, folder)
+            except OSError as error:
+                if error.errno in NO_ROOM:
+                    raise _no_room(folder, error.strerror or "") from None
+                raise
+    return report
+
+
+def _open(folder: Path, force: bool) -> None:
+    ours = (folder / JOURNAL).is_file()
+    if ours and not force:
+        return
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    check_target(folder, force)
+    if folder.exists():
+        shutil.rmtree(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out: {folder} cannot be made: {error.strerror}") from None
+
+
+def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) -> None:
+    # A study may have grown, but is not to be mixed up with another one.
+    if not journal.finished and not journal.failed:
+        return
+    keys = set(inputs.keys)
+    if any(key in keys for key, _ in journal.finished) or any(key in keys for key, _ in journal.failed):
+        return
+    why = "its cells are others"
+    if (folder / RECORD).is_file():
+        record = read_study_record(folder)
+        sums = {name: one[1] for name, one in inputs.files.items()}
+        changed = [name for name, known in record.files.items() if name in sums and sums[name] != known]
+        if changed:
+            why = f"since then {', '.join(changed)} has changed"
+        why = f"it holds the study {record.name}, and {why}"
+    raise InputError(f"{folder}: none of its finished cells is one of this study: {why}; choose another --out")
+
+
+def _pending(study: Study, inputs: Inputs, journal: Journal, where: Preparation) -> list[int]:
+    n = len(study.seeds)
+    places = []
+    for cell, key in enumerate(inputs.keys):
+        for at, seed in enumerate(study.seeds):
+            done = (key, seed) in journal.finished
+            if done and study.keep:
+                kept = where.folder_of(cell, seed)
+                done = kept is not None and (kept / "run.json").is_file()
+            if not done:
+                places.append(cell * n + at)
+    return places
+
+
+def _check_room(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise NoRoomError(
+            f"{folder}: the rest of the study needs about {needed / 2**30:.2f} GiB and {free / 2**30:.2f} are free; "
+            "what is finished is kept"
+        )
+
+
+def _no_room(folder: Path, why: str) -> NoRoomError:
+    return NoRoomError(f"{folder}: {why}; what is finished is kept, and the same command goes on once there is room")
+
+
+def _do(
+    study: Study,
+    inputs: Inputs,
+    journal: Journal,
+    folder: Path,
+    places: Sequence[int],
+    executor: Executor,
+    preparation: Preparation,
+    watch: Watch | None,
+) -> list[str]:
+    n = len(study.seeds)
+    errors: list[str] = []
+    outcomes = executor.outcomes(preparation.units(places), preparation.prepared)
+    try:
+        for done, outcome in enumerate(outcomes, 1):
+            cell, seed = outcome.place // n, study.seeds[outcome.place % n]
+            if outcome.no_room:
+                raise _no_room(folder, outcome.error)
+            journal.add(_entry(outcome, inputs.keys[cell], seed))
+            if outcome.error:
+                errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {outcome.error}")
+            if done == 1 and study.keep:
+                kept = preparation.folder_of(cell, seed)
+                _check_room(folder, (len(places) - 1) * (_ROW_BYTES + (_size(kept) if kept is not None else 0)))
+            if watch is not None:
+                watch(done, len(errors))
+    finally:
+        close = getattr(outcomes, "close", None)
+        if close is not None:
+            close()
+        if study.keep:
+            remove_partial(folder / "cells")
+    return errors
+
+
+def _size(folder: Path) -> int:
+    return sum(os.stat(path).st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _entry(outcome: Outcome, key: str, seed: int) -> Entry:
+    return Entry(
+        key,
+        seed,
+        outcome.metrics,
+        outcome.error,
+        round(outcome.wall_s, 6),
+        round(outcome.simulation_s, 6),
+        outcome.worker,
+    )

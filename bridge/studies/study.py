@@ -1,0 +1,322 @@
+"""A study: which cells, for which seeds, and what is kept of them. A cell is a workload and the options of a run."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from urllib.parse import quote
+
+from bridge.scenario import RECORDED
+from bridge.studies.run_options import Value, changed, known_options
+from traces.errors import InputError, one_of, shown
+from traces.figures.combinations import batch_label
+from traces.ranges import whole
+
+__all__ = [
+    "ALWAYS",
+    "KEEP",
+    "Cell",
+    "Comparison",
+    "Study",
+    "WorkloadSource",
+    "every_combination",
+    "option_column",
+    "seeds_of",
+    "short_word",
+]
+
+#: What may be kept of a cell and seed beside its metrics, as ``run`` writes it.
+KEEP = ("jobs", "tasks", "nodes", "decisions", "trace")
+
+#: Options that every table of results has a column of, in front of the others.
+ALWAYS = ("bls", "backfill", "als", "variation")
+
+#: Options that cannot change a result.
+_WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "socket")
+
+#: The file of a plug-in, alone or among the candidates of a selection.
+_PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")
+
+#: Longest name of a policy in the name of a folder, and of a folder.
+_LONGEST_WORD, _LONGEST_NAME = 80, 160
+
+_MOST_SEEDS, _MOST_CELLS = 100_000, 10_000_000
+
+
+@dataclass(frozen=True)
+class WorkloadSource:
+    """A workload of a study.
+
+    Attributes
+    ----------
+    name : str
+        What the results call it.
+    file : str
+        A log's name, as given, or ``sample``.
+    """
+
+    name: str
+    file: str
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A workload and the options that are given for it.
+
+    Attributes
+    ----------
+    workload : WorkloadSource
+    given : mapping of str to Value
+        By the name of the option; what is missing has its default.
+    """
+
+    workload: WorkloadSource
+    given: Mapping[str, Value]
+
+    def value(self, option: str) -> Value:
+        """The value of an option."""
+        return self.given.get(option, known_options()[option].default)
+
+    @cached_property
+    def same(self) -> str:
+        """A text that two cells have in common if they are the same: whatever stands in it is what is not by default."""
+        effects = {name: value for name, value in changed(self.given).items() if name not in _WITHOUT_EFFECT}
+        return json.dumps([self.workload.name, sorted(effects.items())], ensure_ascii=False)
+
+    def texts(self) -> Iterator[str]:
+        """Every text among its options, in which a file may be named."""
+        for value in self.given.values():
+            if isinstance(value, str):
+                yield value
+            elif isinstance(value, tuple):
+                yield from value
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An option whose values are compared with one of them.
+
+    Attributes
+    ----------
+    option : str
+    base : Value
+        The value that the others are compared with.
+    metrics : tuple of str
+    """
+
+    option: str
+    base: Value
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is to be run, and kept.
+
+    Attributes
+    ----------
+    name, description : str
+    cells : tuple of Cell
+        No two are the same.
+    seeds : tuple of int
+        Each cell is run for each of them; a job has the same tasks in all cells of one seed (common random numbers).
+    metrics : tuple of str or None
+        Which metrics the results have; None is all.
+    keep : tuple of str
+        Of :data:`KEEP`: what else is written of each cell and seed.
+    comparisons : tuple of Comparison
+        What is compared; empty: every option that varies, with its first value.
+    folders : tuple of Path
+        Where files are looked for, in this order.
+    cluster : mapping
+        Settings of clusters, by kind.
+    text : str
+        The study as a file says it (``study_file``): what is needed to repeat it.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to run, or two cells would write the same place.
+    """
+
+    name: str
+    description: str
+    cells: tuple[Cell, ...]
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...] | None
+    keep: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    folders: tuple[Path, ...]
+    cluster: Mapping[str, Mapping[str, object]]
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.cells:
+            raise InputError("the study has no cell")
+        if len(self) > _MOST_CELLS:
+            raise InputError(f"the study has {len(self)} cells with seeds; allowed: up to {_MOST_CELLS}")
+        for word in self.keep:
+            if word not in KEEP:
+                raise one_of("thing to keep", word, KEEP, "[study] keep")
+        files: dict[str, str] = {}
+        for cell in self.cells:
+            if files.setdefault(cell.workload.name, cell.workload.file) != cell.workload.file:
+                raise InputError(f"[[workload]]: two have the name {shown(cell.workload.name)}; name them differently")
+        seen: dict[str, int] = {}
+        for place, cell in enumerate(self.cells):
+            other = seen.setdefault(cell.same, place)
+            if other != place:
+                raise InputError(
+                    f"cells {other} and {place} are the same, and would write the same place: {self._said(cell)}; "
+                    "leave one of them out"
+                )
+        for one in self.comparisons:
+            values = {cell.value(one.option) for cell in self.cells}
+            if one.base not in values:
+                raise InputError(
+                    f"[[compare]] base: {shown(one.base)}: no cell has {one.option} so; allowed: "
+                    + ", ".join(sorted(map(str, values)))
+                )
+        if self.keep:
+            self._check_names()
+
+    def _check_names(self) -> None:
+        seen: dict[str, int] = {}
+        for place, name in enumerate(self.names):
+            other = seen.setdefault(name.lower(), place)  # some file systems do not tell capitals
+            if other != place:
+                raise InputError(
+                    f"cells {other} and {place} would have the same name {shown(name)} and write the same place; "
+                    "name their plug-ins differently"
+                )
+
+    def __len__(self) -> int:
+        """Cells times seeds: how many runs there are."""
+        return len(self.cells) * len(self.seeds)
+
+    def _said(self, cell: Cell) -> str:
+        return ", ".join([cell.workload.name, *(f"{name} {_text(value)}" for name, value in cell.given.items())])
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The options that the results have a column of: the usual ones, and all that some cell is given."""
+        given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in _WITHOUT_EFFECT)
+        return (*ALWAYS, *(name for name in given if name not in ALWAYS))
+
+    @cached_property
+    def varied(self) -> tuple[str, ...]:
+        """The options that are not the same in all cells."""
+        return tuple(name for name in self.columns if len({cell.value(name) for cell in self.cells}) > 1)
+
+    @cached_property
+    def workloads(self) -> tuple[WorkloadSource, ...]:
+        """Each once, in order."""
+        return tuple({cell.workload.name: cell.workload for cell in self.cells}.values())
+
+    @cached_property
+    def depths(self) -> tuple[str, ...]:
+        """All kinds of backfilling."""
+        return tuple(dict.fromkeys(str(cell.value("backfill")) for cell in self.cells))
+
+    @cached_property
+    def simulates_applications(self) -> bool:
+        """Whether some cell simulates applications."""
+        return any(cell.value("als") != RECORDED for cell in self.cells)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each cell's folder is called: ``sjf+easy-gss-0.25``, in front the workload where there are several, behind
+        what else varies."""
+        further = [name for name in self.varied if name not in ALWAYS and name not in self._of_workloads]
+        return [self._cell_name(cell, further) for cell in self.cells]
+
+    @cached_property
+    def _of_workloads(self) -> set[str]:
+        # Options that follow from the workload, and so need not be said beside its name.
+        values: dict[tuple[str, str], set[Value]] = {}
+        for cell in self.cells:
+            for name in self.varied:
+                values.setdefault((name, cell.workload.name), set()).add(cell.value(name))
+        several = {name for (name, _), found in values.items() if len(found) > 1}
+        return set(self.varied) - several
+
+    def _cell_name(self, cell: Cell, further: Sequence[str]) -> str:
+        batch = batch_label(short_word(str(cell.value("bls"))), str(cell.value("backfill")))
+        words = [batch, short_word(str(cell.value("als"))), _number(float(cell.value("variation") or 0.0))]  # type: ignore[arg-type]
+        if len(self.workloads) > 1:
+            words.insert(0, short_word(cell.workload.name))
+        words += [f"{name}={short_word(_text(cell.value(name)))}" for name in further]
+        return _short("-".join(words), _LONGEST_NAME)
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, tuple):
+        return ";".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _number(value) if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _number(value: float) -> str:
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def short_word(name: str) -> str:
+    """A name as part of the name of a file; a plug-in ``FILE.py:NAME`` is known by its NAME."""
+    return _short(quote(_PLUG_IN_FILE.sub("", name), safe=" +-=,:()*;"), _LONGEST_WORD)
+
+
+def _short(word: str, most: int) -> str:
+    return word if len(word) <= most else f"{word[: most - 9]}…{sha256(word.encode()).hexdigest()[:8]}"
+
+
+def every_combination(axes: Mapping[str, Sequence[Value]], fixed: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """Every combination of the values of some options, the first slowest, beside others that are the same in all."""
+    for values in product(*axes.values()):
+        yield {**fixed, **dict(zip(axes, values, strict=True))}
+
+
+def seeds_of(given: object, where: str) -> tuple[int, ...]:
+    """The seeds that a user names: how many, from 0 on; a list of them; or as ``0-4 9``.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, there is none, or one is there twice.
+    """
+    from traces.intervals import parse_intervals
+
+    if isinstance(given, int) and not isinstance(given, bool):
+        return tuple(range(whole(where, given, 1, _MOST_SEEDS)))
+    if isinstance(given, str):
+        intervals = parse_intervals(given.replace(",", " "), where)
+        if sum(hi - lo for lo, hi in intervals) > _MOST_SEEDS:
+            raise InputError(f"{where}: {shown(given)}: too many; allowed: up to {_MOST_SEEDS}")
+        given = [seed for lo, hi in intervals for seed in range(lo, hi)]
+    if not isinstance(given, list | tuple) or not given:
+        raise InputError(f"{where}: {shown(given)}; allowed: how many, a list of seeds, or as '0-4 9'")
+    seeds = tuple(whole(where, seed, 0, 2**64 - 1) for seed in given)
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"{where}: a seed is there twice; allowed: each once")
+    if len(seeds) > _MOST_SEEDS:
+        raise InputError(f"{where}: {len(seeds)} of them; allowed: up to {_MOST_SEEDS}")
+    return seeds
+
+
+def option_column(cells: Sequence[Cell], option: str) -> list[object]:
+    """The values of an option as a column: numbers as numbers, lists as texts, nothing as an empty text."""
+    values = [cell.value(option) for cell in cells]
+    if all(
+        isinstance(value, bool | int | float) and not (isinstance(value, float) and math.isnan(value))
+        for value in values
+    ):
+        return list(values)
+    return [_text(value) for value in values]

@@ -1,0 +1,106 @@
+"""What a study's folder says of itself: study.json, which study it is, and with which inputs and versions it was run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bridge.doctor import versions
+from bridge.results_directory import write_record
+from bridge.studies.journal import FORMAT
+from bridge.studies.preparing import Inputs
+from bridge.studies.study import Study
+from bridge.studies.study_file import parse_study
+from traces.errors import InputError, shown
+
+__all__ = ["RECORD", "StudyRecord", "read_study_record", "write_study_record"]
+
+RECORD = "study.json"
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """What study.json says.
+
+    Attributes
+    ----------
+    name : str
+    text : str
+        The study, as its file has it.
+    folders : tuple of Path
+        Where its files were looked for.
+    files : mapping of str to str
+        SHA-256 of each, by the name that the study gives it.
+    """
+
+    name: str
+    text: str
+    folders: tuple[Path, ...]
+    files: Mapping[str, str]
+
+    def study(self, data: tuple[Path, ...] = ()) -> Study:
+        """The study again; its files may be in further folders.
+
+        Raises
+        ------
+        InputError
+            If the folder in which it was run is not there, and no other is given.
+        """
+        folders = [folder for folder in (*self.folders, *data) if folder.is_dir()]
+        if not folders:
+            raise InputError(f"there is no folder {self.folders[0]} any more; say with --data where its files are")
+        return parse_study(self.text, folders, self.name)
+
+
+def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
+    """Write study.json, whole or not at all."""
+    record = {
+        "format": FORMAT,
+        "twolevel": version("twolevel"),
+        "name": study.name,
+        "description": study.description,
+        "study": study.text,
+        "folders": [str(one) for one in study.folders],
+        "seeds": list(study.seeds),
+        "cells": len(study.cells),
+        "options": list(study.columns),
+        "varied": list(study.varied),
+        "keep": list(study.keep),
+        "metrics": "all" if study.metrics is None else list(study.metrics),
+        "inputs": {name: {"path": str(path), "sha256": sum_} for name, (path, sum_) in sorted(inputs.files.items())},
+        "versions": versions(),
+    }
+    partial = folder / f".{RECORD}.partial"
+    write_record(partial, record)
+    os.replace(partial, folder / RECORD)
+
+
+def read_study_record(folder: Path) -> StudyRecord:
+    """Read study.json.
+
+    Raises
+    ------
+    InputError
+        If the folder has none, or it is of another form.
+    """
+    path = folder / RECORD
+    try:
+        record: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        missing = f"it has no {RECORD}" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} is not a result of twolevel study: {missing}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    found = record.get("format") if isinstance(record, dict) else None
+    if found != FORMAT:
+        raise InputError(f"{path}: is of form {shown(found)}; this twolevel reads form {FORMAT}")
+    try:
+        files = {str(name): str(one["sha256"]) for name, one in record["inputs"].items()}
+        return StudyRecord(str(record["name"]), str(record["study"]), tuple(map(Path, record["folders"])), files)
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(f"{path}: is not a record of twolevel study") from None

@@ -1,0 +1,50 @@
+"""The parts of a study's results that stand in one table or figure: one workload, and one value of each further option."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bridge.studies.run_options import column_name
+from bridge.studies.study import ALWAYS, Study, short_word
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Subset", "subsets"]
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """A part of a study's results.
+
+    Attributes
+    ----------
+    words : str
+        What tells it from the others, as ``W1, allocator best-fit``; empty if there is one only.
+    name : str
+        The same in the name of a file: ``W1-allocator=best-fit``.
+    frame : DataFrame
+    """
+
+    words: str
+    name: str
+    frame: pd.DataFrame
+
+
+def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
+    """The parts, in the order of the results."""
+    several = len(study.workloads) > 1
+    further = [name for name in study.varied if name not in ALWAYS]
+    columns = {column_name(name): name for name in further}
+    for key, frame in results.groupby(["workload", *columns], sort=False, dropna=False):
+        values = dict(zip(columns, key[1:], strict=True))
+        # What follows from the workload is not said.
+        theirs = results[results["workload"] == key[0]]
+        told = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}
+        words = [str(key[0])] * several + [f"{name} {value}" for name, value in told.items()]
+        names = [short_word(str(key[0]))] * several + [
+            f"{name}={short_word(str(value))}" for name, value in told.items()
+        ]
+        yield Subset(", ".join(words), "-".join(names), frame)

@@ -1,0 +1,171 @@
+"""What is done for a cell and seed: one run, its metrics, and what is kept of it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import math
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bridge.known_outcomes import all_completed, same_anywhere
+from bridge.result import Result
+from bridge.results_directory import fresh_directory
+from bridge.run_record import write_run
+from bridge.scenario import Scenario
+from bridge.simulation import run
+from bridge.studies.executor import Outcome, Prepared, Unit
+from traces.errors import TwolevelError, one_of
+
+__all__ = ["NO_ROOM", "LikeRuns", "NoRoomError", "all_metrics", "do_unit", "host_name", "remove_partial"]
+
+#: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class NoRoomError(TwolevelError):
+    """The disk is full. What was finished before is kept."""
+
+
+class LikeRuns:
+    """The latest runs that others can take their applications from, by the group of their units.
+
+    Parameters
+    ----------
+    most : int
+        How many are held.
+    """
+
+    def __init__(self, most: int = 2) -> None:
+        self._most = most
+        self._held: OrderedDict[tuple[int, str], Result] = OrderedDict()
+
+    def of(self, unit: Unit) -> Result | None:
+        """A run that differs from a unit's in its batch level only."""
+        return self._held.get((unit.prepared, unit.group))
+
+    def hold(self, unit: Unit, result: Result) -> None:
+        """Hold the run of a unit, if the applications of others are as in it."""
+        if same_anywhere(result.scenario) and all_completed(result):
+            self._held[unit.prepared, unit.group] = result
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+
+
+def _flat(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in metrics.items():
+        if isinstance(value, list | tuple):  # a span of time
+            stem = name.removesuffix("_ns")
+            found |= {f"{stem}_begin_ns": _plain(value[0]), f"{stem}_end_ns": _plain(value[1])}
+            continue
+        if not isinstance(value, Mapping):
+            found[name] = _plain(value)
+            continue
+        for measure, statistics in value.items():  # the distribution of a measure of applications
+            for statistic, one in statistics.items():
+                found.setdefault(f"{statistic}_{measure}", _plain(one))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    number = value.item() if hasattr(value, "item") else value
+    return None if isinstance(number, float) and math.isnan(number) else number
+
+
+def all_metrics(result: Result) -> dict[str, int | float | None]:
+    """Every metric of a run by a name of its own; None is what a run does not have.
+
+    Of what ``run.json`` has a distribution, each statistic stands by itself: ``p90_efficiency``.
+    """
+    return _flat(result.metrics)
+
+
+def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
+    if names is None:
+        return all_metrics(result)
+    quick = _flat(result.main_metrics)  # without a walk through time
+    if all(name in quick for name in names):
+        return {name: quick[name] for name in names}
+    found = all_metrics(result)
+    for name in names:
+        if name not in found:
+            raise one_of("metric", name, found, "[study] metrics")
+    return {name: found[name] for name in names}
+
+
+def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str, Any], float]:
+    scenario = Scenario.of(prepared.workload, prepared.platform, unit.options, known_jobs=prepared.known_jobs)
+    keep_tasks = "tasks" in unit.keep or "trace" in unit.keep
+    alone = keep_tasks or unit.fair_start or unit.coupling != "inline"
+    like = None if alone or not same_anywhere(scenario) else like_runs.of(unit)
+    result = run(
+        scenario,
+        coupling_name=unit.coupling,
+        keep_tasks=keep_tasks and scenario.technique is not None,
+        fair_start=unit.fair_start,
+        peers=unit.peers,
+        like=like,
+    )
+    if not alone and like is None:
+        like_runs.hold(unit, result)
+    metrics = _wanted(result, unit.metrics)
+    if unit.folder is not None:
+        with fresh_directory(unit.folder, force=True) as folder:
+            write_run(
+                result,
+                folder,
+                unit.record or {},
+                tasks="tasks" in unit.keep and scenario.technique is not None,
+                trace="trace" in unit.keep,
+                nodes="nodes" in unit.keep,
+            )
+    return metrics, float(result.coupling["simulation_s"])
+
+
+def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> Outcome:
+    """Run a unit; whatever goes wrong is an outcome, too, but for an interrupt."""
+    began = time.perf_counter()
+    error, code, no_room = "", 0, False
+    try:
+        metrics, simulation_s = _run(unit, prepared, like_runs)
+        return Outcome(
+            unit.place, metrics, wall_s=time.perf_counter() - began, simulation_s=simulation_s, worker=worker
+        )
+    except TwolevelError as fault:
+        error, code = str(fault), fault.exit_code
+    except MemoryError:
+        error, code = "there is not enough memory", 1
+    except Exception as fault:  # a plug-in may raise anything, and the other cells go on
+        error, code = f"{type(fault).__name__}: {fault}", 1
+        no_room = isinstance(fault, OSError) and fault.errno in NO_ROOM
+    return Outcome(
+        unit.place,
+        None,
+        error=" ".join(error.split()) or "failed without a word",
+        code=code,
+        no_room=no_room,
+        wall_s=time.perf_counter() - began,
+        worker=worker,
+    )
+
+
+def host_name() -> str:
+    """What this machine is called, for a record of who did what."""
+    with contextlib.suppress(OSError):
+        return socket.gethostname()
+    return ""
+
+
+def remove_partial(folder: Path) -> None:
+    """Remove what killed workers have left half written in a folder of cells."""
+    import shutil
+
+    if not folder.is_dir():
+        return
+    for entry in folder.rglob(".*.partial-*"):
+        shutil.rmtree(entry, ignore_errors=True)

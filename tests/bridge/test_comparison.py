@@ -1,0 +1,401 @@
+"""Two runs, job by job: planted delays, and a slow reference of every definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from run_tables import served, table
+
+from bridge.comparison import Comparison, Link, chain, compare_jobs, overtakers, ranked
+from bridge.delay_causes import LINKS
+from bridge.delay_chains import followers, sums_along
+from traces.errors import InputError
+
+
+def row_of(compared: Comparison, job: int, attempt: int = 0) -> int:
+    delays = compared.delays
+    return int(np.flatnonzero((delays["job_id"] == job) & (delays["attempt"] == attempt))[0])
+
+
+def column(compared: Comparison, name: str) -> dict[int, Any]:
+    return dict(zip(compared.delays["job_id"].tolist(), compared.delays[name].tolist(), strict=True))
+
+
+def terms(links: list[Link]) -> list[tuple[int, int, str, int, int, int, int]]:
+    return [
+        (
+            link.job_id,
+            link.start_delta_ns,
+            link.cause,
+            link.cause_job,
+            link.cause_run_delta_ns,
+            link.cause_start_delta_ns,
+            link.order_ns,
+        )
+        for link in links
+    ]
+
+
+def chained(job: int, start: int, end: int, **more: Any) -> dict[str, Any]:
+    return {"job": job, "submit": job - 1, "start": start, "end": end} | more
+
+
+A = table(chained(1, 0, 10), chained(2, 10, 20), chained(3, 20, 25))
+
+
+def test_a_chain_of_overruns() -> None:
+    b = table(chained(1, 0, 15), chained(2, 15, 28), chained(3, 28, 33))
+    compared = compare_jobs(A, b)
+    assert terms(chain(compared, row_of(compared, 3))) == [
+        (3, 8, "release", 2, 3, 5, 0),
+        (2, 5, "release", 1, 5, 0, 0),
+        (1, 0, "submit", -1, 0, 0, 0),
+    ]
+    assert column(compared, "chain_run_ns") == {1: 0, 2: 5, 3: 8}
+    assert column(compared, "chain_links") == {1: 0, 2: 1, 3: 2}
+    assert column(compared, "root_job") == {1: 1, 2: 1, 3: 1}
+    assert column(compared, "later_jobs") == {1: 2, 2: 1, 3: 0}
+    assert column(compared, "later_ns") == {1: 10.0, 2: 3.0, 3: 0.0}
+    assert column(compared, "earlier_jobs") == {1: 0, 2: 0, 3: 0}
+    assert ranked(compared, "later_ns", 5, later=True) == [0, 1]
+    assert compared.counts["later"] == 2
+    assert compared.counts["same"] == 1
+
+
+def test_a_job_that_started_earlier_is_explained_by_the_run_in_which_it_waited() -> None:
+    a = table(chained(1, 0, 10), chained(2, 10, 20), chained(3, 20, 25))
+    b = table(chained(1, 0, 1), chained(2, 1, 2), chained(3, 2, 7))  # in B nobody of them waits
+    compared = compare_jobs(a, b)
+    assert column(compared, "cause_b") == dict.fromkeys((1, 2, 3), "submit")
+    assert column(compared, "chain_of") == {1: "B", 2: "A", 3: "A"}
+    assert terms(chain(compared, 2)) == [
+        (3, -18, "release", 2, -9, -9, 0),
+        (2, -9, "release", 1, -9, 0, 0),
+        (1, 0, "submit", -1, 0, 0, 0),
+    ]
+    assert column(compared, "earlier_jobs") == {1: 2, 2: 1, 3: 0}
+    assert column(compared, "earlier_ns") == {1: -18.0, 2: -9.0, 3: 0.0}
+    assert column(compared, "later_jobs") == {1: 0, 2: 0, 3: 0}
+    assert ranked(compared, "start_delta_ns", 5, later=False) == [2, 1]
+    assert ranked(compared, "start_delta_ns", 5, later=True) == []
+
+
+def test_the_order_changed() -> None:
+    b = table(chained(1, 0, 10), chained(3, 10, 15), chained(2, 15, 25))
+    compared = compare_jobs(A, b)
+    second, third = row_of(compared, 2), row_of(compared, 3)
+    # In A job 3 ended 15 after job 2 started, so job 2 did not wait for it.
+    assert terms(chain(compared, second))[0] == (2, 5, "release", 3, 0, -10, 15)
+    assert terms(chain(compared, third))[0] == (3, -10, "release", 2, 0, 5, -15)
+    assert overtakers(compared, second, "B") == [third]
+    assert overtakers(compared, third, "A") == [second]
+    assert overtakers(compared, second, "A") == []
+    assert column(compared, "order_b_ns") == {1: 0, 2: 15, 3: -10}
+    assert column(compared, "order_a_ns") == {1: 0, 2: 5, 3: -15}
+
+
+def test_overtakers_are_those_that_started_while_it_waited_the_widest_first() -> None:
+    starts_a = {1: 0, 2: 50, 3: 60, 4: 70, 5: 80, 6: 40, 7: 50, 8: 46, 9: 45}
+    starts_b = {1: 100, 2: 90, 3: 10, 4: 9, 5: 100, 6: 50, 7: 101, 8: 99, 9: 99}
+    cores = {1: 4, 2: 1, 3: 2, 4: 2, 5: 2, 6: 9, 7: 9, 8: 1, 9: 1}
+    rows = [
+        table(
+            *(
+                {"job": job, "start": start, "end": start + 1, "submit": 10 if job == 1 else 0, "cores": cores[job]}
+                for job, start in starts.items()
+            )
+        )
+        for starts in (starts_a | {1: 45}, starts_b)
+    ]
+    compared = compare_jobs(*rows)
+    # 4 started before job 1 was submitted, 5 with it, 6 before it in A too, 7 after it, 9 with it in A.
+    assert [compared.delays["job_id"].iloc[row] for row in overtakers(compared, 0, "B")] == [3, 2, 8]
+
+
+def test_a_job_passed_by_backfilling_waits_for_nobody_in_its_own_run() -> None:
+    small = {"cores": 1, "allocation": "0"}
+    big = {"cores": 4, "allocation": "0-3"}
+    a = table(
+        {"job": 1, "start": 0, "end": 10, "cores": 3, "allocation": "1-3"},
+        {"job": 2, "start": 10, "end": 20, "submit": 1, **big},
+        {"job": 3, "start": 20, "end": 24, "submit": 2, **small},
+    )
+    b = table(
+        {"job": 1, "start": 0, "end": 10, "cores": 3, "allocation": "1-3"},
+        {"job": 2, "start": 12, "end": 22, "submit": 1, **big},
+        {"job": 3, "start": 2, "end": 12, "submit": 2, **small},  # in the hole, and overruns
+    )
+    compared = compare_jobs(a, b)
+    assert column(compared, "cause_b") == {1: "submit", 2: "release", 3: "submit"}
+    assert terms(chain(compared, 1)) == [(2, 2, "release", 3, 6, -18, 14), (3, -18, "submit", -1, 0, 0, 0)]
+    assert overtakers(compared, 1, "B") == [2]
+    assert column(compared, "later_jobs") == {1: 0, 2: 0, 3: 1}
+
+
+def test_among_jobs_that_end_at_once_is_named_whose_cores_it_took() -> None:
+    def runs(ends: dict[int, int], allocation: str, start: int) -> pd.DataFrame:
+        held = {1: "0-1 6", 2: "2-3", 3: "4-5"}
+        rows = [{"job": job, "start": 0, "end": end, "allocation": held[job], "cores": 2} for job, end in ends.items()]
+        return table(
+            *rows, {"job": 9, "submit": 1, "start": start, "end": start + 1, "allocation": allocation, "cores": 2}
+        )
+
+    a = runs({1: 5, 2: 8, 3: 7}, "0-1", 8)
+    # Ends in B are 10; the greatest Δend is job 1's, then 3's, then 2's.
+    for allocation, cause in [
+        ("6", 1),
+        ("2", 2),
+        ("4 7", 3),
+        ("2-4", 3),
+        ("3 5-6", 1),
+        ("7-8", 1),
+        ("", 1),
+    ]:
+        compared = compare_jobs(a, runs({1: 10, 2: 10, 3: 10}, allocation, 10))
+        assert column(compared, "cause_job_b")[9] == cause, allocation
+    same = runs({1: 5, 2: 5, 3: 5}, "2-5", 8), runs({1: 10, 2: 10, 3: 10}, "2-5", 10)
+    assert column(compare_jobs(*same), "cause_job_b")[9] == 2  # equal delays: the smaller number
+
+
+def test_a_compared_job_is_named_before_one_that_only_one_run_has() -> None:
+    a = table(chained(1, 0, 11), chained(2, 11, 12, submit=0))
+    b = table(chained(1, 0, 10, allocation="0"), chained(2, 10, 12, submit=0), chained(3, 0, 10, allocation="1"))
+    assert column(compare_jobs(a, b), "cause_job_b") == {1: -1, 2: 1}
+    b.loc[0, "allocation"] = "9"  # but whose cores it took comes first
+    assert column(compare_jobs(a, b), "cause_b") == {1: "submit", 2: "unmatched"}
+
+
+def test_nobody_waits_for_a_job_without_length() -> None:
+    # Jobs 3 and 4 end as they start, and job 2 starts then: nobody is the cause of himself, or of one before him.
+    rows = [chained(1, 0, 10), chained(3, 10, 10), chained(4, 10, 10), chained(2, 10, 20)]
+    late = [chained(1, 0, 12), chained(3, 12, 12), chained(4, 12, 12), chained(2, 12, 20)]
+    compared = compare_jobs(table(*rows), table(*late))
+    assert column(compared, "cause_job_b") == {1: -1, 3: 1, 4: 1, 2: 1}
+    alone = table(chained(3, 12, 12), chained(4, 12, 12), chained(2, 12, 20))
+    assert column(compare_jobs(alone, alone), "cause_b") == dict.fromkeys((3, 4, 2), "pass")
+
+
+def test_nobody_ended_as_it_started() -> None:
+    b = table(chained(1, 0, 10), chained(2, 13, 23), chained(3, 23, 28))
+    compared = compare_jobs(A, b)
+    assert terms(chain(compared, 2)) == [(3, 3, "release", 2, 0, 3, 0), (2, 3, "pass", -1, 0, 0, 0)]
+    assert column(compared, "root_start_delta_ns") == {1: 0, 2: 3, 3: 3}
+
+
+def preceded(end: int, start: int, **more: Any) -> pd.DataFrame:
+    return table(
+        {"job": 1, "start": 0, "end": end, "allocation": "0", "cores": 1},
+        {"job": 2, "submit": 3, "eligible": start, "start": start, "end": start + 4, "allocation": "1", "cores": 1},
+        {"job": 3, "start": 0, "end": more.get("other", 99), "allocation": "2", "cores": 1},
+    )
+
+
+def test_a_dependency_is_named_where_the_columns_tell_it() -> None:
+    compared = compare_jobs(preceded(5, 5), preceded(9, 9))
+    assert terms(chain(compared, 1)) == [(2, 4, "dependency", 1, 4, 0, 0), (1, 0, "submit", -1, 0, 0, 0)]
+    # In A the job before it had ended before it was submitted.
+    compared = compare_jobs(preceded(2, 3), preceded(9, 9))
+    assert terms(chain(compared, 1))[0] == (2, 6, "dependency", 1, 7, 0, -1)
+    # A think time after its end; two that could be it; one that ended elsewhere in A.
+    for a, b in [
+        (preceded(5, 6), preceded(9, 10)),
+        (preceded(5, 5, other=5), preceded(9, 9, other=9)),
+        (preceded(4, 5), preceded(9, 9)),
+    ]:
+        compared = compare_jobs(a, b)
+        delta = b["start_ns"][1] - a["start_ns"][1]
+        assert terms(chain(compared, 1)) == [(2, delta, "eligible", -1, 0, 0, 0)]
+    # It could be one that had no length, or one that only B has.
+    without_length = {"job": 4, "start": 9, "end": 9}
+    for in_a, in_b in [
+        ([{"job": 4, "start": 5, "end": 5}], [without_length]),
+        ([], [{"job": 4, "start": 0, "end": 9}]),
+        ([{"job": 4, "start": 0, "end": 2, "state": "requeued"}], [{"job": 4, "start": 0, "end": 9}]),
+    ]:
+        a, b = (
+            pd.concat([plain, *(table(row) for row in rows)])
+            for plain, rows in ((preceded(5, 5), in_a), (preceded(9, 9), in_b))
+        )
+        assert column(compare_jobs(a, b), "cause_b")[2] == "eligible"
+    # The only one that it could be had no length.
+    a, b = preceded(5, 5), preceded(9, 9)
+    b.loc[0, "start_ns"] = 9
+    assert column(compare_jobs(a, b), "cause_b")[2] == "eligible"
+    # One that is put back into the queue has not left.
+    for state in ("requeued", "completed"):
+        a, b = (
+            pd.concat([plain, table({"job": 4, "start": 0, "end": end, "state": how})])
+            for plain, end, how in ((preceded(5, 5), 5, state), (preceded(9, 9), 9, "requeued"))
+        )
+        assert column(compare_jobs(a, b), "cause_b")[2] == "dependency"
+    # The other one ended as it started in B alone.
+    compared = compare_jobs(preceded(5, 5, other=4), preceded(9, 9, other=9))
+    assert column(compared, "cause_job_b")[2] == 1
+
+
+def test_an_attempt_starts_at_the_cut_of_the_one_before() -> None:
+    a = table(
+        {"job": 1, "start": 0, "end": 5, "state": "requeued"},
+        {"job": 1, "attempt": 1, "eligible": 5, "start": 5, "end": 15},
+        {"job": 2, "start": 15, "end": 16},
+    )
+    b = table(
+        {"job": 1, "start": 0, "end": 7, "state": "requeued"},
+        {"job": 1, "attempt": 1, "eligible": 7, "start": 7, "end": 7, "state": "requeued"},
+        {"job": 1, "attempt": 2, "eligible": 7, "start": 7, "end": 18},
+        {"job": 2, "start": 18, "end": 19},
+    )
+    compared = compare_jobs(a, b)
+    assert compared.counts["compared"] == 3
+    assert compared.counts["only_b"] == 1
+    assert terms(chain(compared, row_of(compared, 1, 1))) == [
+        (1, 2, "retry", 1, 2, 0, 0),
+        (1, 0, "submit", -1, 0, 0, 0),
+    ]
+    # What job 2 waited for in B is an attempt that only B has.
+    assert terms(chain(compared, row_of(compared, 2))) == [(2, 3, "unmatched", 1, 0, 0, 0)]
+    assert column(compared, "cause_attempt_b")[2] == 2
+    assert column(compared, "cause_attempt_a")[2] == 1
+
+
+def test_what_is_not_compared_is_counted() -> None:
+    a = table(chained(1, 0, 10), chained(2, -1, -1), chained(3, 20, 25), chained(4, -1, -1), chained(5, 1, 2))
+    b = table(chained(6, 1, 2), chained(4, -1, -1), chained(3, -1, -1), chained(2, 4, 5), chained(1, 0, 10))
+    compared = compare_jobs(a, b)
+    assert compared.delays["job_id"].tolist() == [1]
+    assert compared.counts == {
+        "compared": 1,
+        "later": 0,
+        "earlier": 0,
+        "same": 1,
+        "only_a": 1,
+        "only_b": 1,
+        "started_only_a": 1,
+        "started_only_b": 1,
+        "never_started": 1,
+    }
+    nothing = compare_jobs(table(chained(1, -1, -1)), table(chained(1, 5, 6)))
+    assert len(nothing.delays) == 0
+    assert nothing.delays.columns.tolist() == compared.delays.columns.tolist()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (A, table(chained(1, 0, 10), chained(2, 10, 20, submit=2)), "job 2 was submitted at 1 ns in A, and 2 in B"),
+        (A, table(chained(3, 0, 10, cores=5), chained(2, 0, 10, cores=6)), "job 2 asks for 4 cores in A, and 6 in B"),
+        (A, table(chained(7, 0, 10)), "no job in common"),
+        (A, table(chained(1, 0, 10), chained(1, 0, 10)), "B: attempt 0 of job 1 is there twice"),
+        (A, table(chained(1, 0, 10), chained(2, 11, 10)), "B: job 2 ends before it starts"),
+        (A.drop(columns="eligible_ns"), A, "A: no column eligible_ns"),
+        (A, A.astype({"start_ns": float}), "B: column start_ns has values that are no whole numbers"),
+    ],
+)
+def test_what_cannot_be_compared(a: pd.DataFrame, b: pd.DataFrame, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        compare_jobs(a, b)
+    assert words in str(error.value)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[int | None]]:
+    n_cores = draw(st.integers(1, 5))
+    n = draw(st.integers(1, 12))
+    jobs = []
+    for job in range(n):
+        before = draw(st.none() | st.integers(0, job - 1)) if job and draw(st.booleans()) else None
+        jobs.append((draw(st.integers(0, 6)), draw(st.integers(1, n_cores)), before))
+    first = draw(st.lists(st.integers(0, n - 1), max_size=2))
+    lengths = st.lists(st.integers(0, 5), min_size=n, max_size=n)
+    a = served(jobs, draw(lengths), n_cores, greedy=draw(st.booleans()))
+    b = served(jobs, draw(lengths), n_cores, greedy=draw(st.booleans()), first=first)
+    lost = draw(st.lists(st.integers(0, n - 1), max_size=1)) if n > 1 else []
+    return a, b.drop(index=lost), [before for *_, before in jobs]
+
+
+def slow_release(late: pd.DataFrame, early: dict[int, Any], job: Any) -> int:
+    """By the definition, a job at a time: the job at whose end this one started, −1 if nobody ended then."""
+
+    def cores(text: str) -> set[int]:
+        return {core for part in text.split() for core in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)}
+
+    there = [k for k in late.itertuples() if k.end_ns == job.start_ns and k.start_ns < k.end_ns]
+    took = [k for k in there if cores(k.allocation) & cores(job.allocation)] or there
+    took.sort(
+        key=lambda k: (
+            k.job_id not in early,
+            -(k.end_ns - early[k.job_id].end_ns) if k.job_id in early else 0,
+            k.job_id,
+        )
+    )
+    return took[0].job_id if took else -1
+
+
+@settings(deadline=None, max_examples=150)
+@given(machines())
+def test_every_delay_is_the_sum_of_its_chain(drawn: tuple[pd.DataFrame, pd.DataFrame, list[int | None]]) -> None:
+    *runs, before = drawn
+    compared = compare_jobs(*runs)
+    delays = compared.delays
+    sums = delays["chain_run_ns"] + delays["chain_order_ns"] + delays["root_start_delta_ns"]
+    assert sums.tolist() == delays["start_delta_ns"].tolist()
+    assert (delays["start_delta_ns"] + delays["run_delta_ns"]).tolist() == delays["end_delta_ns"].tolist()
+    tables = [{row.job_id: row for row in run.itertuples()} for run in runs]
+    members: dict[int, set[int]] = {}
+    for row in range(len(delays)):
+        links = chain(compared, row)
+        members[row] = {link.row for link in links[1:]}
+        assert len(members[row]) == len(links) - 1 == delays["chain_links"][row]  # nobody twice
+        late = int(delays["chain_of"][row] == "B")
+        assert late == (delays["start_delta_ns"][row] >= 0)
+        for link, following in zip(links, [*links[1:], None], strict=True):
+            assert (link.cause in LINKS) == (following is not None)
+            if following is None:
+                assert link.start_delta_ns == delays["root_start_delta_ns"][row]
+                continue
+            assert following.job_id == link.cause_job
+            assert link.start_delta_ns == link.cause_run_delta_ns + link.cause_start_delta_ns + link.order_ns
+            assert tables[late][link.job_id].start_ns == tables[late][link.cause_job].end_ns
+    for late, (name, run, other) in enumerate((("a", runs[0], tables[1]), ("b", runs[1], tables[0]))):
+        for row, number in enumerate(delays["job_id"].tolist()):
+            job = tables[late][number]
+            cause, by = delays[f"cause_{name}"][row], delays[f"cause_job_{name}"][row]
+            if job.start_ns == job.eligible_ns:
+                assert cause in ("submit", "eligible", "dependency")
+                assert (cause == "submit") == (job.eligible_ns == job.submit_ns)
+                assert by == (before[number] if cause == "dependency" else -1)
+            else:
+                assert by == slow_release(run, other, job)
+                assert cause == ("pass" if by < 0 else "release" if by in other else "unmatched")
+    for name, sign in (("later", 1), ("earlier", -1)):
+        moved = (sign * delays["start_delta_ns"] > 0).tolist()
+        for row in range(len(delays)):
+            count = sum(row in members[other] for other in range(len(delays)) if moved[other])
+            assert delays[f"{name}_jobs"][row] == count
+            assert delays[f"{name}_ns"][row] == count * delays["run_delta_ns"][row]
+
+
+@given(st.lists(st.integers(-1, 10**9), max_size=40), st.lists(st.booleans(), min_size=40, max_size=40))
+def test_sums_along_any_forest(points: list[int], marks: list[bool]) -> None:
+    link = np.array([point % job if point >= 0 and job else -1 for job, point in enumerate(points)], np.int64)
+    counted = np.array(marks[: len(link)], bool)
+    own = np.arange(len(link)) ** 3
+    found = sums_along(link, np.stack([own, np.ones_like(own)]))
+    below = np.zeros(len(link), np.int64)
+    for job in range(len(link)):
+        at, total, links = job, 0, 0
+        while link[at] >= 0:
+            total, links, at = total + own[at], links + 1, link[at]
+            below[at] += counted[job]
+        assert (found.totals[0][job], found.totals[1][job], found.links[job], found.root[job]) == (
+            total,
+            links,
+            links,
+            at,
+        )
+    assert followers(link, counted).tolist() == below.tolist()

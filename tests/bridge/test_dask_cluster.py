@@ -1,0 +1,238 @@
+"""Studies on a real Dask cluster of this machine: the same results, workers that are killed, and what is said of unfit ones."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from studies import killing_policy, run_command, write_study
+
+from bridge.studies.dask_cluster import cluster_executor
+from bridge.studies.executor import Executor, Needs
+from bridge.studies.fitness import Terms, unfit
+from bridge.studies.local import Here
+from bridge.studies.results import RESULTS
+from bridge.studies.run_study import Report, run_study
+from bridge.studies.study_file import load_study
+from traces.errors import InputError, PeerError
+
+TOTAL = 24
+
+# Dask's own business: event loops and sockets that it leaves to the collector when workers are killed.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def here(needs: Needs) -> Executor:
+    return Here()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a scheduler with two stock worker processes, of one and of two threads, each under a nanny."""
+    from distributed import LocalCluster, Nanny
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with LocalCluster(
+            n_workers=1, processes=True, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as one:
+            one.sync(_add_worker, one, Nanny)
+            yield one.scheduler_address
+
+
+async def _add_worker(cluster: object, kind: object) -> None:
+    spec = {"cls": kind, "options": {"nthreads": 2, "silence_logs": 50}}
+    cluster.worker_spec["wide"] = spec  # type: ignore[attr-defined]
+    await cluster._correct_state()  # type: ignore[attr-defined]
+
+
+def on(address: str, path: Path, out: Path) -> Report:
+    study = load_study(path)
+    return run_study(study, out, cluster_executor(address, study, None))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    path = write_study(folder, killing_policy(folder, "pass"))
+    run_study(load_study(path), folder / "out", here)
+    return folder / "out" / RESULTS
+
+
+def test_it_is_as_run_here(cluster: str, whole: Path, tmp_path: Path) -> None:
+    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
+    assert on(cluster, path, tmp_path / "out") == Report(TOTAL, 0, 0, ())
+    assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
+    costs = pd.read_parquet(tmp_path / "out" / "costs.parquet")
+    assert costs["worker"].nunique() == 2
+
+
+def test_a_worker_that_is_killed_takes_nothing_with_it(cluster: str, whole: Path, tmp_path: Path) -> None:
+    path = write_study(
+        tmp_path, killing_policy(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", "'LocalC' not in NAME")
+    )
+    text = (tmp_path / "fatal.py").read_text().replace("class Fatal", "NAME = ''\nclass Fatal")
+    (tmp_path / "fatal.py").write_text(text)
+    assert on(cluster, path, tmp_path / "out") == Report(TOTAL, 0, 0, ())
+    assert (tmp_path / "done").exists()
+    assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
+
+
+def test_a_cell_that_kills_its_workers_fails_and_the_others_are_done(cluster: str, whole: Path, tmp_path: Path) -> None:
+    policy = killing_policy(tmp_path, "DONE.unlink(); os.kill(os.getpid(), signal.SIGKILL)", "len(jobs.job_id) != 20")
+    path = write_study(tmp_path, policy)
+    path.write_text(
+        path.read_text().replace('als = ["static", "gss"]', 'als = ["static"]').replace("seeds = 2", "seeds = 1")
+    )
+    report = on(cluster, path, tmp_path / "out")
+    assert (report.total, report.failed) == (8, 1)
+    assert "KilledWorker" in report.errors[0]
+    found = pd.read_parquet(tmp_path / "out" / RESULTS)
+    assert (found["error"] == "").sum() == 7
+
+
+def test_the_command_is_killed_and_goes_on_elsewhere(cluster: str, whole: Path, tmp_path: Path) -> None:
+    # From a worker of the cluster the command is found by the file that it has written.
+    (tmp_path / "pid.py").write_text("")
+    policy = killing_policy(
+        tmp_path, "os.kill(int(Path(__file__).with_name('pid').read_text()), signal.SIGKILL)", "True"
+    )
+    path = write_study(tmp_path, policy)
+    command = [
+        sys.executable,
+        "-m",
+        "bridge.cli",
+        "study",
+        path.name,
+        "--cluster",
+        cluster,
+        "--no-figures",
+        "--out",
+        "out",
+    ]
+    (tmp_path / "go.py").write_text(
+        "import os, sys; open('pid', 'w').write(str(os.getpid())); os.execv(sys.executable, sys.argv[1:])"
+    )
+    killed = subprocess.run(
+        [sys.executable, "go.py", *command], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    end = run_command("study", path.name, "--workers", 1, "--no-figures", "--out", "out", folder=tmp_path)
+    assert end.returncode == 0, end.stderr
+    assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
+
+
+def test_kept_cells_are_written_by_workers(cluster: str, tmp_path: Path) -> None:
+    path = write_study(tmp_path, "edf", 'keep = ["jobs"]')
+    assert on(cluster, path, tmp_path / "out").failed == 0
+    assert len(list((tmp_path / "out/cells").glob("*/*/jobs.parquet"))) == TOTAL
+    assert not list((tmp_path / "out").glob(".twolevel-*"))
+
+
+def test_what_a_worker_lacks_is_said_first(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import bridge.studies.dask_cluster as module
+
+    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
+    real = module.terms_of
+
+    def elsewhere(needs: Needs, token: str) -> Terms:
+        terms = real(needs, token)
+        files = {name.replace("fatal.py", "gone.py"): one for name, one in terms.files.items()}
+        return Terms(token, terms.twolevel, files, terms.folder)
+
+    monkeypatch.setattr(module, "terms_of", elsewhere)
+    with pytest.raises(InputError, match=r"worker tcp://.*gone\.py is missing there"):
+        on(cluster, path, tmp_path / "out")
+
+
+def test_terms() -> None:
+    from importlib.metadata import version
+
+    ours = version("twolevel")
+    this = str(Path(__file__))
+    assert unfit(Terms("t", ours, {}, None)) == ""
+    assert "it has twolevel" in unfit(Terms("t", "0.0", {}, None))
+    assert "is another file there" in unfit(Terms("t", ours, {this: "0" * 64}, None))
+    assert "is not the same folder there" in unfit(Terms("t", ours, {}, str(Path(this).parent)))
+
+
+def test_an_unfit_worker_that_joins_stops_it(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import bridge.studies.dask_cluster as module
+
+    monkeypatch.setattr(module.DaskCells, "_check", lambda *_: None)
+    monkeypatch.setattr(module, "terms_of", lambda needs, token: Terms(token, "0.0", {}, None))
+    with pytest.raises(PeerError, match=r"a worker that joined cannot run cells: it has twolevel"):
+        on(cluster, write_study(tmp_path), tmp_path / "out")
+
+
+def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    study = load_study(path)
+    with pytest.raises(InputError, match="unknown kind of cluster 'slrum'; known: slurm"):
+        cluster_executor("slrum", study, None)
+    with pytest.raises(InputError, match="the cluster at tcp://h:1 has its own workers"):
+        cluster_executor("tcp://h:1", study, 2)
+    for toml, said in (
+        ("", r"\[cluster\.slurm\] cores: missing"),
+        ("cores = 1", r"\[cluster\.slurm\] memory: missing"),
+        ("cores = 1\nmemory = '1GB'\nqueeu = 'x'", "unknown setting 'queeu'; known: queue"),
+        ("cores = 1\nmemory = '1GB'\njobs = 0", r"\[cluster\.slurm\] jobs"),
+    ):
+        path.write_text(path.read_text().partition("[cluster.slurm]")[0] + f"[cluster.slurm]\n{toml}\n")
+        with pytest.raises(InputError, match=said):
+            cluster_executor("slurm", load_study(path), None)
+
+
+def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    import bridge.studies.dask_cluster as module
+
+    monkeypatch.setattr(module, "_TIMEOUT_S", 1)
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(InputError, match="no Dask scheduler answers there"):
+            on(f"tcp://127.0.0.1:{taken.getsockname()[1]}", write_study(tmp_path), tmp_path / "out")
+
+
+#: Slurm's commands as far as dask_jobqueue needs them: a job is a process of this machine.
+SBATCH = """#!/bin/sh
+script=$(for one in "$@"; do last=$one; done; echo "$last")
+cp "$script" "{folder}/script"
+setsid sh "{folder}/script" >"{folder}/job.log" 2>&1 &
+echo $! >>"{folder}/pids"
+echo "Submitted batch job $!"
+"""
+
+
+def test_workers_as_jobs_of_slurm(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "sbatch").write_text(SBATCH.format(folder=tmp_path))
+    (tools / "scancel").write_text(f'#!/bin/sh\necho "$@" >>"{tmp_path}/cancelled"\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
+    settings = 'cores = 1\nmemory = "1GB"\nqueue = "short"\nwalltime = "00:10:00"\ninterface = "lo"\njobs = 1\n'
+    path.write_text(path.read_text() + f"[cluster.slurm]\n{settings}")
+    try:
+        end = run_command("study", path.name, "--cluster", "slurm", "--no-figures", "--out", "out", folder=tmp_path)
+    finally:
+        for pid in (tmp_path / "pids").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(int(pid), signal.SIGKILL)
+    assert end.returncode == 0, end.stderr + (tmp_path / "job.log").read_text()
+    assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
+    script = (tmp_path / "script").read_text()
+    assert "#SBATCH -p short" in script
+    assert "#SBATCH -t 00:10:00" in script
+    assert (tmp_path / "cancelled").exists()

@@ -1,0 +1,139 @@
+"""Runs that take their applications from another one are the runs that they would be by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bls import Platform, Workload, sample_path
+from bls.platform import HostGroup
+from bls.rules import Rules
+from bls.surroundings import Surroundings
+from bridge.application_level import ApplicationLevel
+from bridge.known_outcomes import all_completed, same_anywhere
+from bridge.result import Result
+from bridge.scenario import Options, Scenario, load_workload
+from bridge.simulation import run
+from bridge.studies.unit import all_metrics
+
+PLATFORM = Platform((HostGroup(count=2, cores=8, speed_gflops=16.0),))
+
+
+def same(found: Result, expected: Result) -> None:
+    """To the last bit, but for what no two runs have in common: the wall time of decisions."""
+    pd.testing.assert_frame_equal(found.jobs, expected.jobs, check_exact=True)
+    assert repr(all_metrics(found)) == repr(all_metrics(expected))
+
+
+def workloads() -> Iterator[Workload]:
+    yield load_workload(sample_path(), PLATFORM, selection="first:60", oversize="clamp")
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    als=st.sampled_from(("static", "ss", "gss", "fac", "rnd", "awf-c", "af", "select:gss,fac", "heft")),
+    variation=st.sampled_from((0.0, 0.4)),
+    overhead_ns=st.sampled_from((0, 10**8)),
+    assignment=st.sampled_from(("distributed", "master")),
+    first=st.sampled_from(("fcfs", "sjf")),
+    others=st.lists(
+        st.tuples(
+            st.sampled_from(("fcfs", "edf", "sjf", "wfp3", "expr:w/t")),
+            st.sampled_from(("none", "easy", "conservative", "3")),
+            st.sampled_from(("first-fit", "random", "worst-fit", "whole-host")),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+@settings(max_examples=25)
+def test_they_are_as_simulated_anew(
+    seed: int,
+    als: str,
+    variation: float,
+    overhead_ns: int,
+    assignment: str,
+    first: str,
+    others: list[tuple[str, str, str]],
+) -> None:
+    (workload,) = workloads()
+    program = "layered:tasks=12" if als == "heft" else None
+    level = ApplicationLevel(assignment=assignment, applications=_graphs(program))
+
+    def options(bls: str, backfill: str, allocator: str) -> Options:
+        rules = Rules(backfill=backfill)
+        return Options(
+            bls, als, variation, 3, seed, overhead_ns=overhead_ns, allocator=allocator, rules=rules, level=level
+        )
+
+    like = run(Scenario.of(workload, PLATFORM, options(first, "none", "first-fit")), keep_tasks=False)
+    assert same_anywhere(like.scenario)
+    assert all_completed(like)
+    for other in others:
+        scenario = Scenario.of(workload, PLATFORM, options(*other))
+        assert same_anywhere(scenario)
+        same(run(scenario, keep_tasks=False, like=like), run(scenario, keep_tasks=False))
+
+
+def _graphs(program: str | None):  # type: ignore[no-untyped-def]
+    if program is None:
+        return None
+    from bridge.application_map import parse_application_map
+
+    return parse_application_map(f'[[application]]\nname = "graph"\nmatch = {{}}\ngraph = "{program}"\n', "map.toml")
+
+
+NEVER = {
+    "recorded": (Options(als="recorded"), PLATFORM),
+    "killed": (Options(rules=Rules(kill_at_walltime=True)), PLATFORM),
+    "failures": (Options(around=Surroundings(failures="mtbf:1d,mttr:1h")), PLATFORM),
+    "speeds": (Options(level=ApplicationLevel(speeds=("square:period=10m,low=0.5",))), PLATFORM),
+    "latency": (Options(level=ApplicationLevel(latency_ns=5)), PLATFORM),
+    "estimates": (Options(rules=Rules(estimates="exact")), PLATFORM),
+    "reject": (Options("reject"), PLATFORM),
+    "unlike cores": (
+        Options(),
+        Platform((HostGroup(count=1, cores=8, speed_gflops=16.0), HostGroup(count=1, cores=8, speed_gflops=8.0))),
+    ),
+    "network": (
+        Options(als="heft", level=ApplicationLevel(applications=_graphs("layered:tasks=12,ccr=1"), network="lv08")),
+        PLATFORM,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_where_cores_or_instants_matter_nothing_is_taken_over(name: str) -> None:
+    (workload,) = workloads()
+    options, platform = NEVER[name]
+    assert same_anywhere(Scenario.of(workload, PLATFORM, Options()))
+    assert not same_anywhere(Scenario.of(workload, platform, options))
+
+
+@pytest.mark.parametrize("column", ["cancel_ns", "preset", "run_ns"])
+def test_jobs_that_may_not_run_to_their_ends_are_not_taken_over(column: str) -> None:
+    from dataclasses import replace
+
+    (workload,) = workloads()
+    if column == "cancel_ns":
+        changed = replace(workload, cancel_ns=workload.submit_ns.max() + 1 + 0 * workload.submit_ns)
+    elif column == "preset":
+        first = workload.submit_ns == workload.submit_ns[0]
+        changed = replace(workload, submit_ns=workload.submit_ns - workload.submit_ns[0], preset=first.astype("int64"))
+    else:
+        status, run_ns = workload.status.copy(), workload.run_ns.copy()
+        status[:] = 5
+        changed = replace(workload, status=status, cancel_ns=workload.submit_ns + 1, run_ns=run_ns)
+    assert not same_anywhere(Scenario.of(changed, PLATFORM, Options()))
+
+
+def test_a_run_in_which_a_job_did_not_end_is_not_taken_from() -> None:
+    (workload,) = workloads()
+    killed = run(
+        Scenario.of(workload, PLATFORM, Options(variation=0.5, rules=Rules(kill_at_walltime=True))), keep_tasks=False
+    )
+    assert not all_completed(killed)

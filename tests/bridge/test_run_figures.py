@@ -1,0 +1,180 @@
+"""The figures of a result folder: which are drawn, of what, into which files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_frames import jobs_of, tasks_of
+
+import bridge.figures as module
+from bridge.figures import RUN_FIGURES, draw_run_figures
+from traces.errors import InputError
+from traces.figures.canvas import Figure, new_figure
+
+JOBS = jobs_of(
+    [
+        {"submit": 0, "start": 0, "end": 4, "cores": 2, "allocation": "0-1", "imbalance": 0.2},
+        {"submit": 1, "start": 4, "end": 9, "cores": 3, "allocation": "0-2", "imbalance": 0.1},
+        {"submit": 2, "start": -1, "end": -1, "cores": 1},
+    ]
+)
+TASKS = tasks_of(
+    [
+        (1, 0, 0, 0, 0, 4, 4.0),
+        (1, 1, 1, 1, 0, 3, 3.0),
+        (2, 0, 0, 0, 4, 8, 4.0),
+        (2, 1, 1, 1, 4, 9, 5.0),
+        (2, 2, 2, 2, 4, 8, 4.0),
+    ]
+)
+RECORD: dict[str, Any] = {
+    "arguments": {"workload": "logs/some.swf", "bls": "sjf", "backfill": "easy", "als": "gss", "variation": 0.25},
+    "machine": {"host_names": ["host 0", "host 1"], "first_core": [0, 2, 4]},
+}
+OF_JOBS = ["utilisation", "waits", "imbalance", "held"]
+OF_TASKS = ["heat", "gantt", "chunks", "lengths"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(RECORD))
+    JOBS.to_parquet(folder / "jobs.parquet")
+    TASKS.to_parquet(folder / "tasks.parquet")
+    return folder
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, Any]]:
+    """What each kind of figure is asked to draw: its table and its view. Nothing is drawn."""
+    asked: dict[str, tuple[Any, Any]] = {}
+
+    def noting(name: str) -> Any:
+        def draw(frame: Any, view: Any) -> Figure:
+            asked[name] = (frame, view)
+            return new_figure(0.1, 0.1)
+
+        return draw
+
+    noted = {name: module.RunFigure(kind.needs, noting(name)) for name, kind in RUN_FIGURES.items()}
+    monkeypatch.setattr(module, "RUN_FIGURES", noted)
+    return asked
+
+
+def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
+    assert list(RUN_FIGURES) == OF_JOBS + OF_TASKS
+    target = tmp_path / "new" / "figures"
+    written = draw_run_figures(run, None, target)
+    assert written == [target / f"{name}.{form}" for name in OF_JOBS + OF_TASKS for form in ("svg", "png")]
+    assert all(path.read_bytes().startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml") for path in written)
+    assert sorted(target.iterdir()) == sorted(written)
+
+
+def test_equal_runs_give_equal_files(run: Path, tmp_path: Path) -> None:
+    first, second = (draw_run_figures(run, ["waits", "heat"], tmp_path / name) for name in "ab")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_named_figures_in_their_order_and_once(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
+    written = draw_run_figures(run, ["gantt", "waits", "gantt"], tmp_path, ("png", "png"))
+    assert written == [tmp_path / "gantt.png", tmp_path / "waits.png"]
+    assert list(drawn) == ["gantt", "waits"]
+
+
+def test_without_tasks_those_of_jobs_are_drawn(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
+    (run / "tasks.parquet").unlink()
+    draw_run_figures(run, None, tmp_path)
+    assert list(drawn) == OF_JOBS
+    with pytest.raises(InputError, match=r"run has no tasks.parquet, of which the figure heat is drawn; .* --tasks "):
+        draw_run_figures(run, ["waits", "heat"], tmp_path)
+
+
+def test_without_jobs_those_of_tasks_are_drawn(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
+    (run / "jobs.parquet").unlink()
+    draw_run_figures(run, None, tmp_path)
+    assert list(drawn) == OF_TASKS
+    with pytest.raises(InputError, match=r"run has no jobs.parquet, of which the figure held is drawn$"):
+        draw_run_figures(run, ["held"], tmp_path)
+    (run / "tasks.parquet").unlink()
+    with pytest.raises(InputError, match=r"has neither jobs\.parquet nor tasks\.parquet"):
+        draw_run_figures(run, None, tmp_path)
+
+
+def test_of_which_there_is_nothing_is_left_out_unless_it_is_named(run: Path, tmp_path: Path) -> None:
+    JOBS.assign(imbalance=np.nan).to_parquet(run / "jobs.parquet")
+    (run / "tasks.parquet").unlink()
+    written = draw_run_figures(run, None, tmp_path, ["png"])
+    assert [path.stem for path in written] == ["utilisation", "waits", "held"]
+    with pytest.raises(InputError, match="no job has an imbalance"):
+        draw_run_figures(run, ["waits", "imbalance"], tmp_path)
+    JOBS[2:].to_parquet(run / "jobs.parquet")
+    with pytest.raises(InputError, match="nothing to draw: no job started"):
+        draw_run_figures(run, None, tmp_path)
+
+
+def test_the_view_says_what_ran_on_which_machine(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
+    draw_run_figures(run, ["waits"], tmp_path)
+    view = drawn["waits"][1]
+    assert view.title == "some.swf: sjf+easy, gss, Υ = 0.25"
+    assert (view.first_core.tolist(), view.host_names) == ([0, 2, 4], ["host 0", "host 1"])
+    assert (view.jobs, view.cores) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "title"),
+    [
+        ({}, ""),
+        ({"als": "gss", "cores": 16, "variation": 0.0}, "gss"),
+        ({"workload": "sample", "bls": "fcfs", "backfill": "none", "als": None}, "sample: fcfs"),
+        (None, ""),
+    ],
+)
+def test_titles_of_other_records(run: Path, tmp_path: Path, drawn: dict[str, Any], arguments: Any, title: str) -> None:
+    (run / "run.json").write_text(json.dumps(RECORD | {"arguments": arguments}))
+    draw_run_figures(run, ["waits"], tmp_path)
+    assert drawn["waits"][1].title == title
+
+
+def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Figure] = {}
+
+    def save(figure: Figure, path: Path) -> Path:
+        seen[path.stem] = figure
+        return path
+
+    monkeypatch.setattr("traces.figures.canvas.save", save)
+    draw_run_figures(run, None, tmp_path, ["png"], jobs="2-7", cores="1-2")
+    assert len(seen) == 8
+    assert len(seen["gantt"].axes[0].collections[0].get_paths()) == 2
+    assert np.asarray(seen["heat"].axes[0].images[0].get_array()).shape[0] == 2
+    assert np.asarray(seen["held"].axes[0].images[0].get_array()).min() == 1  # from 4 s to 9 s, on both
+    assert seen["waits"].axes[0].get_title(loc="right").startswith("1 job; median 3 s")
+    assert seen["imbalance"].axes[0].get_title(loc="right") == "1 job, mean 0.100, largest 0.1"
+    assert seen["chunks"].axes[0].get_title(loc="left") == "job 2"
+    assert seen["lengths"].axes[0].get_title(loc="right") == "3 tasks of job 2"
+    # The machine's use is always of all jobs: 2 × 4 + 3 × 5 core seconds in 9 s of 4 cores.
+    assert seen["utilisation"].axes[0].get_title(loc="right") == f"mean {23 / 36:.3g} (dashed)"
+
+
+def test_what_cannot_be_drawn_is_said(run: Path, tmp_path: Path) -> None:
+    target = tmp_path / "figures"
+    for arguments, options, message in [
+        ((["heta"],), {}, r"^unknown figure of a run 'heta'; known: heat, "),
+        ((None,), {"formats": ["gif"]}, r"^unknown format 'gif'; known: "),
+        ((None,), {"jobs": "x"}, r"^--jobs: 'x' is not a number or a range"),
+        ((None,), {"jobs": "5-9"}, r"^--jobs: .*run has no such job$"),
+        ((None,), {"cores": "4-9"}, r"^no core to draw: the machine has cores 0 to 3$"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            draw_run_figures(run, *arguments, target, **options)  # type: ignore[arg-type]
+    (run / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="does not say which hosts the machine had"):
+        draw_run_figures(run, None, target)
+    with pytest.raises(InputError, match="is not a result of twolevel run: there is no such folder"):
+        draw_run_figures(run / "none", None, target)
+    assert not target.exists()

@@ -1,0 +1,283 @@
+"""A study's file: what it comes to, and what is said of one that is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bls import sample_path
+from bridge.scenario_options import ScenarioOptions
+from bridge.studies.grid_text import grid_text
+from bridge.studies.journal import JOURNAL, Entry, Journal
+from bridge.studies.named_files import FileSums, located, names_in
+from bridge.studies.preparing import find_inputs, options_of
+from bridge.studies.run_options import checked_value, column_name, known_options
+from bridge.studies.study import Study, seeds_of
+from bridge.studies.study_file import load_study, parse_study
+from bridge.studies.unit import all_metrics
+from traces.errors import InputError
+
+WORKLOAD = '[[workload]]\nfile = "sample"\n'
+
+
+def study(text: str) -> Study:
+    return parse_study(text, [Path.cwd()], "name")
+
+
+def test_cells_are_every_combination_in_order_and_then_the_single_ones() -> None:
+    found = study(
+        WORKLOAD
+        + '[[workload]]\nname = "half"\nfile = "sample"\nselect = "first:100"\n'
+        + "[run]\ntasks-per-core = 2\nvariation = 0.1\n"
+        + '[grid]\nals = ["ss", "gss"]\nbls = ["fcfs", "sjf"]\n'
+        + '[[cell]]\nals = "recorded"\nvariation = 0\n'
+    )
+    expected = [
+        (name, als, bls, variation)
+        for name in ("sample", "half")
+        for als, bls, variation in (
+            ("ss", "fcfs", 0.1),
+            ("ss", "sjf", 0.1),
+            ("gss", "fcfs", 0.1),
+            ("gss", "sjf", 0.1),
+            ("recorded", "fcfs", 0.0),
+        )
+    ]
+    told = [(one.workload.name, one.value("als"), one.value("bls"), one.value("variation")) for one in found.cells]
+    assert told == expected
+    assert {one.value("tasks-per-core") for one in found.cells} == {2}
+    assert [one.value("select") for one in found.cells] == ["all"] * 5 + ["first:100"] * 5
+    assert found.columns == ("bls", "backfill", "als", "variation", "tasks-per-core", "select")
+    assert found.varied == ("bls", "als", "variation", "select")
+    assert found.names[5] == "half-fcfs-ss-0.1"
+    assert (found.name, found.seeds, found.metrics, found.keep, len(found)) == ("name", (0,), None, (), 10)
+
+
+def test_several_grids_and_lists_as_values() -> None:
+    found = study(
+        WORKLOAD
+        + '[[grid]]\nspeeds = [[], ["square:period=60s,low=0.5"]]\n'
+        + '[[grid]]\nlengths = ["gamma:cov=1", "exponential"]\nbackfill = [4, "easy"]\nkill-at-walltime = true\n'
+    )
+    assert [one.value("speeds") for one in found.cells] == [(), ("square:period=60s,low=0.5",), (), (), (), ()]
+    assert [one.value("backfill") for one in found.cells[2:]] == ["4", "easy", "4", "easy"]
+    assert found.names[1] == "fcfs-static-0-speeds=square:period=60s,low=0.5-lengths=-kill-at-walltime=false"
+
+
+def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
+    import inspect
+
+    from bridge.commands import run_command
+
+    ours = set(inspect.signature(run_command).parameters)
+    not_cells = {"workload", "out", "seed", "observe", "nodes", "decisions", "tasks", "trace", "live", "force"}
+    assert {column_name(name) for name in known_options()} == ours - not_cells
+
+
+def test_no_column_has_two_meanings() -> None:
+    import bridge
+
+    metrics = all_metrics(bridge.simulate(sample_path(), select="first:3"))
+    names = {column_name(name) for name in known_options()} | {"cell", "workload", "seed", "error"}
+    assert not names & set(metrics)
+    assert "p90_efficiency" in metrics
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[study", "is no TOML"),
+        ("[stduy]\n", "unknown key 'stduy'; known: study"),
+        ("[study]\nseed = 3\n" + WORKLOAD, r"\[study\]: unknown key 'seed'; known: seeds"),
+        ("", r"\[\[workload\]\]: none"),
+        ("[workload]\nfile = 'sample'\n", r"workload: .*allowed: tables, each as \[\[workload\]\]"),
+        ("[[workload]]\nselect = 'all'\n", r"\[\[workload\]\] 1: file: missing"),
+        ("[[workload]]\nfile = 'sample'\nname = ''\n", r"\[\[workload\]\] 1: name: '' is no name"),
+        (WORKLOAD + "[grid]\n", r"\[grid\]: empty"),
+        (WORKLOAD + "[grid]\nbls = []\n", r"\[grid\] bls: empty; allowed: one value or more"),
+        (WORKLOAD + "[grid]\nbsl = ['fcfs']\n", r"\[grid\] bsl: unknown option of twolevel run 'bsl'; known: bls"),
+        (WORKLOAD + "[grid]\nbls = ['fcfs', 'fcfs']\n", r"\[grid\] bls: .* has one twice"),
+        (WORKLOAD + "[grid]\nbls = [1.5]\n", r"\[grid\] bls: 1.5; allowed: text"),
+        (WORKLOAD + "[grid]\nvariation = ['a']\n", r"\[grid\] variation: 'a'; allowed: a number"),
+        (WORKLOAD + "[run]\ntasks-per-core = 1.5\n", r"\[run\] tasks-per-core: 1.5; allowed: a whole number"),
+        (
+            WORKLOAD + "[run]\ntasks_per_core = 1\n",
+            "unknown option of twolevel run 'tasks_per_core'; known: tasks-per-core",
+        ),
+        (WORKLOAD + "[run]\nkill-at-walltime = 1\n", "kill-at-walltime: 1; allowed: true or false"),
+        (WORKLOAD + "[run]\nspeeds = 5\n", "speeds: 5; allowed: a list of texts"),
+        (WORKLOAD + "[run]\nseed = 5\n", "a study has seeds"),
+        (WORKLOAD + "[study]\nseeds = 0\n", r"\[study\] seeds"),
+        (WORKLOAD + "[study]\nseeds = [1, 1]\n", "a seed is there twice"),
+        (WORKLOAD + "[study]\nseeds = []\n", "allowed: how many, a list of seeds"),
+        (WORKLOAD + "[study]\nmetrics = []\n", r"\[study\] metrics: \[\]; allowed: a list of names"),
+        (WORKLOAD + "[study]\nkeep = ['job']\n", r"unknown thing to keep 'job'; known: jobs"),
+        (WORKLOAD + "[[cell]]\nals = 'ss'\n[[cell]]\nals = 'ss'\n", "cells 0 and 1 are the same"),
+        (
+            WORKLOAD + "[grid]\nals = ['static', 'ss']\n[[cell]]\nals = 'static'\nvariation = 0\n",
+            "cells 0 and 2 are the same",
+        ),
+        (WORKLOAD + "[[cell]]\ncoupling = 'inline'\n[[cell]]\ncoupling = 'pool'\n", "cells 0 and 1 are the same"),
+        (WORKLOAD + "[[workload]]\nname = 'sample'\nfile = 'b.swf'\n", "two have the name 'sample'"),
+        (WORKLOAD + "[[compare]]\nbase = 'ss'\n", r"\[\[compare\]\] 1: option: missing"),
+        (WORKLOAD + "[[compare]]\noption = 'als'\n", r"\[\[compare\]\] 1: base: missing; allowed: a value of als"),
+        (WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'ss'\n", "base: 'ss': no cell has als so; allowed: static"),
+        (
+            WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'static'\nmetric = 'x'\n",
+            "unknown key 'metric'; known: metrics",
+        ),
+        (WORKLOAD + "cluster = 3\n", r"cluster"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        study(text)
+
+
+def test_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text("[grid]\n")
+    with pytest.raises(InputError, match=r"s\.toml: \[\[workload\]\]: none"):
+        load_study(path)
+    with pytest.raises(InputError, match="no such file"):
+        load_study(tmp_path / "t.toml")
+    with pytest.raises(InputError, match="--data: nowhere is not a folder"):
+        load_study(path, ["nowhere"])
+
+
+@pytest.mark.parametrize(
+    ("given_", "seeds"),
+    [(3, (0, 1, 2)), ([4, 1], (4, 1)), ("0-2 9", (0, 1, 2, 9)), ("7", (7,)), ([2**64 - 1], (2**64 - 1,))],
+)
+def test_seeds(given_: object, seeds: tuple[int, ...]) -> None:
+    assert seeds_of(given_, "seeds") == seeds
+
+
+@pytest.mark.parametrize("given_", [0, -1, True, 1.5, "", "x", [-1], [2**64], ["1"], "0-999999999"])
+def test_what_are_no_seeds(given_: object) -> None:
+    with pytest.raises(InputError, match="seeds"):
+        seeds_of(given_, "seeds")
+
+
+def test_values_have_the_type_of_their_option() -> None:
+    assert checked_value("variation", 1, "x") == 1.0
+    assert isinstance(checked_value("variation", 1, "x"), float)
+    assert checked_value("backfill", 3, "x") == "3"
+    assert checked_value("speeds", "a", "x") == ("a",)
+    with pytest.raises(InputError):
+        checked_value("tasks-per-core", True, "x")
+
+
+def test_files_are_found_wherever_an_option_names_them(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    for name in ("mine.py", "deep/lengths.txt", "map.toml", "gss"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "map.toml").write_text("lengths = 'file:deep/lengths.txt,unit=flop'")
+    folders = [tmp_path]
+    absolute = f"select:({tmp_path / 'mine.py'}:RULE,gss)"
+    assert located("select:(mine.py:RULE,gss)", folders) == absolute
+    assert located(absolute, []) == absolute
+    assert located("file:deep/lengths.txt,unit=flop", folders) == f"file:{tmp_path / 'deep/lengths.txt'},unit=flop"
+    assert located("gss", folders) == "gss"
+    assert located("0.5", folders) == "0.5"
+    assert names_in("map.toml", folders) == {"map.toml": tmp_path / "map.toml"}
+    assert set(FileSums().all_of(["map.toml", "fcfs"], folders)) == {"map.toml", "deep/lengths.txt"}
+
+
+def test_what_a_file_holds_is_part_of_a_cell_and_where_it_is_not(tmp_path: Path) -> None:
+    keys = []
+    for place, content in (("a", "x = 1"), ("b", "x = 1"), ("c", "x = 2")):
+        folder = tmp_path / place
+        folder.mkdir()
+        (folder / "mine.py").write_text(content)
+        (folder / "s.toml").write_text(WORKLOAD + "[[cell]]\n[[cell]]\nbls = 'mine.py:X'\n")
+        keys.append(find_inputs(load_study(folder / "s.toml")).keys)
+    assert keys[0] == keys[1]
+    assert keys[0][0] == keys[2][0]
+    assert keys[0][1] != keys[2][1]
+
+
+def test_defaults_that_are_written_out_change_no_key(tmp_path: Path) -> None:
+    plain, written = (
+        study(WORKLOAD + text) for text in ("", "[run]\nbls = 'fcfs'\nvariation = 0\nspeeds = []\nworkers = 3\n")
+    )
+    assert find_inputs(plain).keys == find_inputs(written).keys
+    assert find_inputs(plain).keys != find_inputs(study(WORKLOAD + "[run]\nvariation = 1e-9\n")).keys
+
+
+def test_recorded_run_times_beside_techniques_heed_no_costs() -> None:
+    found = study(WORKLOAD + "[run]\noverhead = 5\nlengths = 'gamma'\n[grid]\nals = ['recorded', 'ss']\n")
+    recorded, ss = (options_of(found, cell, 7).options for cell in found.cells)
+    assert (recorded.overhead_ns, recorded.level.lengths, recorded.seed) == (0, "", 7)
+    assert (ss.overhead_ns, ss.level.lengths) == (5, "gamma")
+    alone = study(WORKLOAD + "[run]\noverhead = 5\nals = 'recorded'\n")
+    assert options_of(alone, alone.cells[0], 0).options.overhead_ns == 5  # and so it is refused as one checks it
+
+
+def test_a_grid_is_a_study(tmp_path: Path) -> None:
+    shared = ScenarioOptions(seed=4, backfill="none,easy", overhead=7, speeds=["a:b=1"], kill_at_walltime=True)
+    found = study(grid_text("sample", "fcfs,sjf", "fsc:h=1,sigma=2,gss", "0,0.5", None, shared))
+    assert len(found.cells) == 16
+    assert found.varied == ("bls", "backfill", "als", "variation")
+    assert found.seeds == (4,)
+    assert found.keep == ("jobs",)
+    assert found.cells[0].given["overhead"] == 7
+    assert found.cells[0].given["speeds"] == ("a:b=1",)
+    assert [cell.value("als") for cell in found.cells[:4:2]] == ["fsc:h=1,sigma=2", "gss"]
+    assert study(grid_text("sample", "fcfs", "gss", None, "3", ScenarioOptions())).seeds == (0, 1, 2)
+    odd = 'a"b\\c\td.swf'
+    assert study(grid_text(odd, "fcfs", "gss", None, None, ScenarioOptions())).cells[0].workload.file == odd
+
+
+@given(
+    entries=st.lists(
+        st.tuples(
+            st.text("abc", min_size=1, max_size=2),
+            st.integers(0, 2**64 - 1),
+            st.one_of(
+                st.none(),
+                st.dictionaries(
+                    st.sampled_from(("x", "y_ns", "z")),
+                    st.one_of(
+                        st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False)
+                    ),
+                ),
+            ),
+        ),
+        max_size=12,
+    ),
+    cut=st.floats(0, 1),
+)
+def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, int, dict[str, object] | None]], cut: float
+) -> None:
+    folder = tmp_path_factory.mktemp("journal")
+    sizes, states = [], []
+    with Journal(folder) as journal:
+        known: dict[tuple[str, int], Entry] = {}
+        for key, seed, metrics in entries:
+            entry = Entry(key, seed, metrics, "" if metrics is not None else "so", 0.5, 0.25, "me")
+            journal.add(entry)
+            if entry.metrics is not None or known.get((key, seed), entry).metrics is None:
+                known[key, seed] = entry
+            sizes.append((folder / JOURNAL).stat().st_size)
+            states.append(dict(known))
+    data = (folder / JOURNAL).read_bytes()
+    kept = int(cut * len(data))
+    (folder / JOURNAL).write_bytes(data[:kept])
+    whole = sum(size <= kept for size in sizes)
+    expected = states[whole - 1] if whole else {}
+    with Journal(folder) as journal:
+        assert set(journal.finished) == {key for key, one in expected.items() if one.metrics is not None}
+        found = dict(zip(expected, journal.entries(iter(expected)), strict=True))
+        assert found == expected
+        journal.add(Entry("new", 1, {"x": 1}, "", 0.0, 0.0, ""))
+    with Journal(folder) as journal:
+        assert ("new", 1) in journal.finished
+        assert len(journal.finished) == 1 + sum(one.metrics is not None for one in expected.values())
+    for line in (folder / JOURNAL).read_text().splitlines():
+        json.loads(line)

@@ -1,0 +1,370 @@
+"""A study run whole, in pieces with kills between, by one process or several: the same results, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from studies import killing_policy, run_command, write_study
+
+from bls import sample_path
+from bridge.studies.executor import Executor, Needs
+from bridge.studies.journal import JOURNAL, Journal
+from bridge.studies.local import Here, Workers
+from bridge.studies.repeat import repeat_study
+from bridge.studies.results import COSTS, RESULTS
+from bridge.studies.run_study import Report, run_study
+from bridge.studies.study_file import load_study
+from bridge.studies.unit import NoRoomError
+from traces.errors import InputError
+
+TOTAL = 24
+
+
+def here(needs: Needs) -> Executor:
+    return Here()
+
+
+def two(needs: Needs) -> Executor:
+    return Workers(2)
+
+
+def ran(path: Path, out: Path, executor: object = here) -> Report:
+    return run_study(load_study(path), out, executor)  # type: ignore[arg-type]
+
+
+def finished(folder: Path) -> int:
+    with Journal(folder) as journal:
+        return len(journal.finished)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of the study, run in one go by one process; the policy of the user's does nothing."""
+    folder = tmp_path_factory.mktemp("whole")
+    path = write_study(folder, killing_policy(folder, "pass"))
+    assert ran(path, folder / "out") == Report(TOTAL, 0, 0, ())
+    return folder / "out"
+
+
+def test_every_row_is_a_run(whole: Path) -> None:
+    import bridge
+    from bls.rules import Rules
+
+    table = pd.read_parquet(whole / RESULTS)
+    assert len(table) == TOTAL
+    assert table["cell"].tolist() == [row // 2 for row in range(TOTAL)]
+    assert table["seed"].tolist() == [0, 1] * (TOTAL // 2)
+    assert set(table["error"]) == {""}
+    for _, row in table.iterrows():
+        policy = "fcfs" if row["bls"].endswith("Fatal") else row["bls"]
+        result = bridge.simulate(
+            sample_path(),
+            select=row["select"],
+            bls=policy,
+            als=row["als"],
+            variation=row["variation"],
+            tasks_per_core=row["tasks_per_core"],
+            seed=row["seed"],
+            rules=Rules(backfill=row["backfill"]),
+            keep_tasks=False,
+        )
+        for name in ("makespan_ns", "mean_wait_ns", "chunks", "p95_bounded_slowdown", "max_queue_length"):
+            assert row[name] == result.metrics[name], (name, row)
+        mean = result.metrics["distribution"]["efficiency"]["mean"]
+        assert row["mean_efficiency"] == mean or (pd.isna(row["mean_efficiency"]) and mean is None)
+
+
+def test_seeds_differ_and_policies_share_their_tasks(whole: Path) -> None:
+    table = pd.read_parquet(whole / RESULTS)
+    gss = table[(table["als"] == "gss") & (table["workload"] == "a")]
+    assert gss.groupby("bls")["mean_length_cov"].nunique().tolist() == [2, 2]
+    assert gss.groupby("seed")["mean_length_cov"].nunique().tolist() == [1, 1]
+
+
+def test_costs_are_beside_it(whole: Path) -> None:
+    costs = pd.read_parquet(whole / COSTS)
+    assert len(costs) == TOTAL
+    assert (costs["wall_s"] >= costs["simulation_s"]).all()
+    assert (costs["simulation_s"] > 0).all()
+    assert costs.loc[costs["workload"] == "a", "jobs"].unique().tolist() == [20]
+
+
+def test_several_processes_write_the_same(whole: Path, tmp_path: Path) -> None:
+    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
+    assert ran(path, tmp_path / "out", two).failed == 0
+    assert (tmp_path / "out" / RESULTS).read_bytes() == (whole / RESULTS).read_bytes()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_in_pieces_with_kills_between_it_is_the_same(whole: Path, tmp_path: Path, workers: int) -> None:
+    # The command is killed, as by kill -9, from within its cells: at the first of the policy, then a second and a third time.
+    counted = "n = len(list(Path(__file__).parent.glob('kill-*')))"
+    kill = "Path(__file__).with_name(f'kill-{n}').touch(); os.kill(os.getppid() if PARENT else os.getpid(), signal.SIGKILL)"
+    (tmp_path / "fatal.py").write_text(
+        f"""
+import os, signal, multiprocessing
+from pathlib import Path
+PARENT = multiprocessing.parent_process() is not None
+CALLS = 0
+class Fatal:
+    name = "fatal"
+    def keys(self, jobs):
+        global CALLS
+        {counted}
+        CALLS += 1
+        if n < 3 and CALLS == n + 1:
+            {kill}
+        return jobs.submit_ns
+"""
+    )
+    path = write_study(tmp_path, "fatal.py:Fatal")
+    words = ("study", path.name, "--workers", workers, "--no-figures", "--out", "out")
+    kept = []
+    for _ in range(3):
+        assert run_command(*words, folder=tmp_path).returncode == -9
+        assert not (tmp_path / "out" / RESULTS).exists()
+        kept.append(finished(tmp_path / "out"))
+    assert 0 <= kept[0] <= kept[1] <= kept[2] < TOTAL
+    assert kept[2] > 0
+    end = run_command(*words, folder=tmp_path)
+    assert end.returncode == 0, end.stderr
+    assert f"{kept[2]} of them finished before" in end.stderr
+    assert (tmp_path / "out" / RESULTS).read_bytes() == (whole / RESULTS).read_bytes()
+    assert not [name for name in os.listdir(tmp_path / "out") if name.endswith(".partial")]
+
+
+def test_a_process_that_dies_takes_nothing_with_it(whole: Path, tmp_path: Path) -> None:
+    path = write_study(tmp_path, killing_policy(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)"))
+    # In this process, too, the policy is asked for its name; its keys are asked for in the workers only.
+    assert ran(path, tmp_path / "out", two) == Report(TOTAL, 0, 0, ())
+    assert (tmp_path / "done").exists()
+    assert (tmp_path / "out" / RESULTS).read_bytes() == (whole / RESULTS).read_bytes()
+
+
+def test_a_cell_under_which_processes_die_is_given_up_and_the_others_are_done(whole: Path, tmp_path: Path) -> None:
+    killing_policy(tmp_path, "DONE.unlink(); os.kill(os.getpid(), signal.SIGKILL)")
+    path = write_study(tmp_path, "fatal.py:Fatal")
+    report = ran(path, tmp_path / "out", two)
+    assert (report.total, report.failed) == (TOTAL, 8)
+    assert "the process that ran it was killed by SIGKILL, twice" in report.errors[0]
+    found, expected = (pd.read_parquet(folder / RESULTS) for folder in (tmp_path / "out", whole))
+    lost = found["bls"] == "fatal.py:Fatal"
+    assert found.loc[lost, "error"].str.contains("SIGKILL").all()
+    assert found.loc[lost, "makespan_ns"].isna().all()
+    kept = found[~lost].astype(expected.dtypes.to_dict())
+    pd.testing.assert_frame_equal(kept, expected[~lost])
+
+
+def test_a_failed_cell_is_told_and_tried_again(whole: Path, tmp_path: Path) -> None:
+    path = write_study(tmp_path, killing_policy(tmp_path, "raise ValueError('so it is')", "len(jobs.job_id) != 20"))
+    first = run_command("study", path.name, "--workers", 1, "--no-figures", "--out", "out", folder=tmp_path)
+    assert first.returncode == 1
+    assert "1 failed; results.parquet says of each why" in first.stderr
+    assert "seed 0: " in first.stderr
+    assert "so it is" in first.stderr
+    table = pd.read_parquet(tmp_path / "out" / RESULTS)
+    assert (table["error"] != "").sum() == 1
+    report = ran(path, tmp_path / "out")
+    assert report == Report(TOTAL, TOTAL - 1, 0, ())
+    assert (tmp_path / "out" / RESULTS).read_bytes() == (whole / RESULTS).read_bytes()
+
+
+def test_a_study_that_grows_keeps_what_is_finished(whole: Path, tmp_path: Path) -> None:
+    path = write_study(tmp_path, "edf")
+    ran(path, tmp_path / "out")
+    before = pd.read_parquet(tmp_path / "out" / RESULTS)
+    path.write_text(path.read_text().replace("seeds = 2", "seeds = 3"))
+    assert ran(path, tmp_path / "out") == Report(36, 24, 0, ())
+    after = pd.read_parquet(tmp_path / "out" / RESULTS)
+    pd.testing.assert_frame_equal(after[after["seed"] < 2].reset_index(drop=True), before)
+    # And one that shrinks again has its old rows.
+    path.write_text(path.read_text().replace("seeds = 3", "seeds = 2"))
+    assert ran(path, tmp_path / "out").kept == 24
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out" / RESULTS), before)
+
+
+def test_a_finished_study_runs_nothing(whole: Path, tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    ran(path, tmp_path / "out")
+
+    def nobody(needs: Needs) -> Executor:
+        raise AssertionError("nothing is left to do")
+
+    assert ran(path, tmp_path / "out", nobody).kept == TOTAL
+
+
+def test_metrics_that_are_chosen_are_those_of_all(whole: Path, tmp_path: Path) -> None:
+    policy = killing_policy(tmp_path, "pass")
+    everything = pd.read_parquet(whole / RESULTS)
+    place = [*everything.columns[: everything.columns.get_loc("error") + 1]]
+    for names in (["mean_wait_ns", "makespan_ns"], ["p99_wait_ns", "makespan_ns", "p10_efficiency"]):
+        path = write_study(tmp_path, policy, f"metrics = {json.dumps(names)}")
+        out = tmp_path / names[0]
+        ran(path, out)
+        pd.testing.assert_frame_equal(pd.read_parquet(out / RESULTS), everything[place + names])
+
+
+def test_kept_cells_are_runs(tmp_path: Path) -> None:
+    path = write_study(tmp_path, "edf", 'keep = ["jobs", "tasks", "trace"]')
+    ran(path, tmp_path / "out", two)
+    folder = tmp_path / "out/cells/a-sjf+easy-fac-0.2/seed-1"
+    words = (
+        "--select",
+        "first:20",
+        "--bls",
+        "sjf",
+        "--backfill",
+        "easy",
+        "--als",
+        "fac",
+        "--variation",
+        0.2,
+        "--seed",
+        1,
+    )
+    run_command("run", "sample", *words, "--tasks-per-core", 3, "--tasks", "--out", "r", folder=tmp_path)
+    events = [f"trace/traces/{name}" for name in os.listdir(folder / "trace/traces")]
+    for name in ("jobs.parquet", "tasks.parquet", *events):
+        assert (folder / name).read_bytes() == (tmp_path / "r" / name).read_bytes(), name
+    record, expected = (json.loads((one / "run.json").read_text()) for one in (folder, tmp_path / "r"))
+    for one in (record, expected):
+        del one["coupling"], one["decisions"]
+    assert record == expected
+    # One that was thrown away is made again.
+    shutil.rmtree(folder)
+    assert ran(path, tmp_path / "out").kept == TOTAL - 1
+    assert (folder / "jobs.parquet").exists()
+
+
+def test_repeating_finds_the_same_and_what_differs(whole: Path, tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    ran(path, tmp_path / "out")
+    found = repeat_study(tmp_path / "out", None, lambda study: two)
+    assert found.equal
+    assert found.text().startswith("the same: 24 rows")
+    table = pd.read_parquet(tmp_path / "out" / RESULTS)
+    table.loc[5, "makespan_ns"] += 1
+    table.loc[7, "mean_wait_ns"] = float("nan")
+    table.to_parquet(tmp_path / "out" / RESULTS)
+    found = repeat_study(tmp_path / "out", tmp_path / "again", lambda study: here)
+    assert [line.partition(":")[0] for line in found.differences] == ["cell 2, seed 1", "cell 3, seed 1"]
+    assert (tmp_path / "again" / RESULTS).exists()
+
+
+def test_a_repetition_wants_the_same_files(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    shutil.copy(sample_path(), log)
+    path = write_study(tmp_path)
+    path.write_text(path.read_text().replace('"sample"', '"log.swf"'))
+    ran(path, tmp_path / "out")
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    log.rename(moved / "log.swf")
+    with pytest.raises(InputError, match=r"there is no file log\.swf"):
+        repeat_study(tmp_path / "out", None, lambda study: here)
+    assert repeat_study(tmp_path / "out", None, lambda study: here, data=(moved,)).equal
+    (moved / "log.swf").write_text(Path(sample_path()).read_text().replace("; Version", ";Version") + "\n")
+    with pytest.raises(InputError, match="is not the file that the study was run with"):
+        repeat_study(tmp_path / "out", None, lambda study: here, data=(moved,))
+
+
+@pytest.mark.parametrize("limit", [3000, 40_000])
+def test_a_full_disk_loses_nothing(whole: Path, tmp_path: Path, limit: int) -> None:
+    # A file that may not grow any more is to a program what a full disk is.
+    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
+    script = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
+        "from bridge.cli import main; main()"
+    )
+    import subprocess
+    import sys
+
+    words = ["study", path.name, "--workers", "1", "--no-figures", "--out", "out"]
+    end = subprocess.run(
+        [sys.executable, "-B", "-c", script, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (end.returncode, end.stderr.count("Traceback")) == (1, 0), end.stderr
+    assert "File too large; what is finished is kept" in end.stderr
+    kept = finished(tmp_path / "out")
+    assert kept < TOTAL
+    assert (kept > 0) == (limit > 3000)
+    assert ran(path, tmp_path / "out") == Report(TOTAL, kept, 0, ())
+    assert (tmp_path / "out" / RESULTS).read_bytes() == (whole / RESULTS).read_bytes()
+
+
+def test_too_little_room_is_said_before_anything_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    monkeypatch.setattr("bridge.studies.run_study.shutil.disk_usage", lambda folder: SimpleNamespace(free=50_000))
+    with pytest.raises(NoRoomError, match="needs about"):
+        ran(write_study(tmp_path), tmp_path / "out")
+    assert finished(tmp_path / "out") == 0
+
+
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    ran(path, tmp_path / "out")
+    with Journal(tmp_path / "out"), pytest.raises(InputError, match="another twolevel is at work"):
+        ran(path, tmp_path / "out")
+
+
+def test_another_study_is_not_mixed_in(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    ran(path, tmp_path / "out")
+    before = (tmp_path / "out" / RESULTS).read_bytes()
+    path.write_text(path.read_text().replace("tasks-per-core = 3", "tasks-per-core = 4"))
+    with pytest.raises(InputError, match="none of its finished cells is one of this study"):
+        ran(path, tmp_path / "out")
+    assert (tmp_path / "out" / RESULTS).read_bytes() == before
+
+
+def test_a_log_that_changed_is_told(tmp_path: Path) -> None:
+    shutil.copy(sample_path(), tmp_path / "log.swf")
+    path = write_study(tmp_path)
+    path.write_text(path.read_text().replace('"sample"', '"log.swf"'))
+    ran(path, tmp_path / "out")
+    with (tmp_path / "log.swf").open("a") as log:
+        log.write("; more\n")
+    with pytest.raises(InputError, match=r"since then log\.swf has changed"):
+        ran(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"format":1', '"format":7', "is a journal of form 7; this twolevel reads form 1"),
+        ('"twolevel":"', '"twolevel":"9.', "was written by twolevel 9."),
+        ('"columns"', '"colums', "line 2"),
+    ],
+)
+def test_a_journal_of_another_version_is_left_alone(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = write_study(tmp_path)
+    ran(path, tmp_path / "out")
+    journal = tmp_path / "out" / JOURNAL
+    journal.write_text(journal.read_text().replace(old, new, 1))
+    before = journal.read_bytes()
+    with pytest.raises(InputError, match=said):
+        ran(path, tmp_path / "out")
+    assert journal.read_bytes() == before
+
+
+def test_what_is_no_study_is_not_written_into(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("dear to me")
+    with pytest.raises(InputError, match="exists"):
+        ran(path, tmp_path / "out")
+    with pytest.raises(InputError, match="is not a result of twolevel"):
+        run_study(load_study(path), tmp_path / "out", here, force=True)
+    assert os.listdir(tmp_path / "out") == ["mine.txt"]

@@ -1,0 +1,257 @@
+"""``twolevel compare``: what it prints and writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from command_line import everything_in, twolevel
+
+from traces.tables import JOB_COLUMNS, read_jobs
+
+HOUR = 3600 * 10**9
+
+#: Job, submit, start, end, cores; h.
+STATIC = ((1, 0, 0, 1, 256), (2, 0.5, 1, 2, 256), (3, 0.5, 2, 3, 128), (4, 0.5, 2, 4, 64))
+GSS = ((1, 0, 0, 1.5, 256), (2, 0.5, 1.5, 2.75, 256), (3, 0.5, 2.75, 3.5, 128), (4, 0.5, 2.75, 4.75, 64))
+FORWARD = ((1, 0, 0, 1, 256), (2, 0.5, 4, 5, 256), (3, 0.5, 1, 2, 128), (4, 0.5, 2, 4, 64))
+
+
+def folder(name: str, rows: tuple[tuple[float, ...], ...], **record: Any) -> Path:
+    """A result of ``twolevel run``, as far as it is needed."""
+    made = Path(name)
+    made.mkdir()
+    table = []
+    for job, submit, start, end, cores in rows:
+        values: dict[str, Any] = dict.fromkeys(JOB_COLUMNS, 0)
+        submit_ns, start_ns, end_ns = (round(at * HOUR) for at in (submit, start, end))
+        values |= {"job_id": int(job), "submit_ns": submit_ns, "eligible_ns": submit_ns, "start_ns": start_ns}
+        values |= {"end_ns": end_ns, "cores": int(cores), "allocation": f"0-{int(cores) - 1}"}
+        table.append(values | {"why": "head", "state": "completed"})
+    pd.DataFrame(table).to_parquet(made / "jobs.parquet")
+    host = {"count": 4, "cores": 64, "speed_gflops": 3000.0}
+    known: Mapping[str, Any] = {
+        "arguments": {"als": name, "speeds": [], "seed": 3, "trace": False},
+        "platform": {"hosts": [host]},
+        "versions": {"twolevel": "1"},
+        "metrics": {"makespan_ns": round(max(row[3] for row in rows) * HOUR), "mean_wait_ns": HOUR / 2},
+    }
+    (made / "run.json").write_text(json.dumps(known | record), encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def runs(here: Path) -> Path:
+    folder("static", STATIC)
+    folder("gss", GSS)
+    return here
+
+
+WORDS = """\
+A             static
+B             gss
+als           static → gss
+compared      4 jobs
+later in B    3 jobs, by at most 45 min 00 s
+earlier in B  0 jobs
+same start    1 job
+makespan      A 4 h 00 min (14400000000000 ns), B 4 h 45 min (17100000000000 ns)
+mean wait     A 30 min 00 s (1800000000000.0 ns), B 30 min 00 s (1800000000000.0 ns)
+
+Started later in B, by most:
+job 3  +45 min 00 s: in B it waited for 2 (ran 15 min 00 s longer), which waited for 1 (ran 30 min 00 s longer); \
+the first, 1, started at the same instant
+job 4  +45 min 00 s: in B it waited for 2 (ran 15 min 00 s longer), which waited for 1 (ran 30 min 00 s longer); \
+the first, 1, started at the same instant
+job 2  +30 min 00 s: in B it waited for 1 (ran 30 min 00 s longer); the first, 1, started at the same instant
+
+Ran longer in B, and so delayed others most:
+job 1 ran 30 min 00 s longer: 3 jobs later, by 90 min 00 s in all
+job 2 ran 15 min 00 s longer: 2 jobs later, by 30 min 00 s in all
+
+These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give. For that, \
+simulate several seeds.
+"""
+
+
+def test_what_is_printed(runs: Path) -> None:
+    before = everything_in(runs)
+    ran = twolevel("compare", "static", "gss")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == WORDS
+    assert everything_in(runs) == before
+    short = twolevel("compare", "static", "gss", "--top", 1).out
+    assert "job 3  +45" in short
+    assert "job 4" not in short
+    assert "job 2 ran" not in short
+    assert (
+        "job" not in twolevel("compare", "static", "gss", "--top", 0).out.partition("same start")[2].partition("\n")[2]
+    )
+
+
+def test_earlier_jobs_are_explained_by_the_first_run(runs: Path) -> None:
+    out = twolevel("compare", "gss", "static").out
+    assert "earlier in B  3 jobs, by at most 45 min 00 s\n" in out
+    assert "later in B    0 jobs\n" in out
+    assert (
+        "\nStarted earlier in B, by most:\njob 3  −45 min 00 s: in A it waited for 2 (ran 15 min 00 s shorter), which waited "
+        "for 1 (ran 30 min 00 s shorter); the first, 1, started at the same instant\n"
+    ) in out
+    assert "\njob 1 ran 30 min 00 s shorter: 3 jobs earlier, by 90 min 00 s in all\n" in out
+    assert "longer" not in out
+
+
+def test_a_change_of_order_is_said(runs: Path) -> None:
+    folder("forward", FORWARD)
+    out = twolevel("compare", "static", "forward").out
+    assert (
+        "job 2  +3 h 00 min: in B it waited for 4 (ran as long; order +3 h 00 min), which waited for 3 (ran as long; order "
+        "+60 min 00 s), which waited for 1 (ran as long; order −60 min 00 s); the first, 1, started at the same instant; "
+        "overtaken by 2 jobs: 3 (128 cores), 4 (64 cores)\n"
+    ) in out
+    assert (
+        "job 3  −60 min 00 s: in A it waited for 2 (ran as long; order −4 h 00 min), which waited for 1 (ran as long; order +3 "
+    ) in out
+
+
+def test_the_chain_of_one_job(runs: Path) -> None:
+    ran = twolevel("compare", "static", "gss", "--job", 3)
+    assert ran.code == 0, ran.err
+    assert ran.out == (
+        "A    static\n"
+        "B    gss\n"
+        "als  static → gss\n"
+        "\n"
+        "chain of job 3 in B, times in s\n"
+        "job  cores        start B−A    cause  of job      its run B−A    its start B−A        order\n"
+        "  3    128  +2700.000000000  release       2   +900.000000000  +1800.000000000  0.000000000\n"
+        "  2    256  +1800.000000000  release       1  +1800.000000000      0.000000000  0.000000000\n"
+        "  1    256      0.000000000   submit\n"
+        "+2700.000000000 s = runs +2700.000000000 s + order 0.000000000 s + start of 1 0.000000000 s\n"
+    )
+
+
+def test_a_chain_says_who_overtook(runs: Path) -> None:
+    folder("forward", FORWARD)
+    lines = twolevel("compare", "static", "forward", "--job", 2).out.splitlines()
+    assert lines[-1] == "job 2 overtaken by 2 jobs: 3 (128 cores), 4 (64 cores)"
+    assert lines[-2].startswith("+10800.000000000 s = runs 0.000000000 s + order +10800.000000000 s + start of 1 ")
+
+
+def test_what_differs_is_said_first(runs: Path) -> None:
+    host = {"count": 8, "cores": 32, "speed_gflops": 1.5}
+    arguments = {"als": "static", "speeds": ["a", "b"], "seed": 4, "trace": True, "new": None, "extra": "x"}
+    folder(
+        "other", GSS[:3], arguments=arguments, platform={"hosts": [host, host]}, versions={"twolevel": "2"}, metrics={}
+    )
+    out = twolevel("compare", "static", "other").out
+    assert out.startswith(
+        "A             static\n"
+        "B             other\n"
+        "speeds        not given → a b\n"
+        "seed          3 → 4\n"
+        "trace         no → yes\n"
+        "extra         not given → x\n"
+        "machine       4 × 64 cores of 3000.0 GFLOP/s → 8 × 32 cores of 1.5 GFLOP/s + 8 × 32 cores of 1.5 GFLOP/s\n"
+        "twolevel      1 → 2\n"
+        "compared      3 jobs\n"
+        "not compared  1 job that only A has\n"
+    )
+    assert "\nmakespan      A 4 h 00 min (14400000000000 ns), B unknown\n" in out
+
+
+def test_the_folder(runs: Path) -> None:
+    ran = twolevel("compare", "static", "gss", "-o", "c", "--top", 1)
+    assert (ran.code, ran.err) == (0, "comparison: c\n")
+    names = ["chain.png", "chain.svg", "comparison.json", "delays.parquet", "delays.png", "delays.svg"]
+    assert sorted(everything_in(runs / "c")) == names
+    delays = pd.read_parquet("c/delays.parquet")
+    assert delays["start_delta_ns"].tolist() == [0, HOUR // 2, 3 * HOUR // 4, 3 * HOUR // 4]
+    record = json.loads(Path("c/comparison.json").read_text(encoding="utf-8"))
+    assert record["runs"] == {"A": "static", "B": "gss"}
+    assert record["differing"] == {"als": ["static", "gss"]}
+    assert record["jobs"]["later"] == 3
+    assert record["makespan_ns"] == [4 * HOUR, 19 * HOUR // 4]
+    assert [row["job_id"] for row in record["most_delayed"]] == [3]
+    assert [(row["job_id"], row["later_ns"]) for row in record["most_delaying"]] == [(1, 1.5 * HOUR)]
+    assert record["most_advanced"] == record["most_advancing"] == []
+    assert record["chain_of"] == "B"
+    assert [link["job_id"] for link in record["chain"]] == [3, 2, 1]
+    first = {path.name: path.read_bytes() for path in Path("c").iterdir()}
+    refused = twolevel("compare", "static", "gss", "--out", "c")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--out: c exists" in refused.err
+    assert twolevel("compare", "static", "gss", "--out", "c", "--top", 1, "--force").code == 0
+    assert {path.name: path.read_bytes() for path in Path("c").iterdir()} == first
+    assert twolevel("compare", "static", "gss", "--out", "c", "--job", 2, "--force").code == 0
+    record = json.loads(Path("c/comparison.json").read_text(encoding="utf-8"))
+    assert [link["job_id"] for link in record["chain"]] == [2, 1]
+
+
+def test_a_run_with_itself(runs: Path) -> None:
+    ran = twolevel("compare", "gss", "gss", "-o", "c")
+    assert ran.code == 0, ran.err
+    assert "same start    4 jobs\n" in ran.out
+    assert "Started" not in ran.out
+    assert not list(Path("c").glob("chain.*"))
+    record = json.loads(Path("c/comparison.json").read_text(encoding="utf-8"))
+    assert (record["chain_of"], record["chain"], record["most_delayed"]) == (None, [], [])
+
+
+def test_runs_in_which_nobody_started(runs: Path) -> None:
+    for name in ("none", "nobody"):
+        folder(name, ((1, 0, -1 / HOUR, -1 / HOUR, 4),))
+    ran = twolevel("compare", "none", "nobody", "-o", "c")
+    assert ran.code == 0, ran.err
+    assert "not compared  1 job that started in neither\n" in ran.out
+    assert sorted(everything_in(runs / "c")) == ["comparison.json", "delays.parquet"]
+    refused = twolevel("compare", "none", "nobody", "--job", 1)
+    assert (refused.code, refused.err) == (2, "twolevel: --job: 1 did not start in both runs\n")
+
+
+def test_what_is_refused(runs: Path) -> None:
+    folder("three", GSS[:3])
+    folder("wider", ((1, 0, 0, 1, 255), *STATIC[1:]))
+    folder("loop", STATIC)
+    Path("loop/jobs.parquet").unlink()
+    folder("tasks", STATIC)
+    pd.DataFrame({"job_id": [1], "task": [2]}).to_parquet("tasks/jobs.parquet")
+    folder("odd", STATIC, arguments=None)
+    Path("empty").mkdir()
+    before = everything_in(runs)
+    for words, said in [
+        (("static", "nowhere"), "nowhere is not a result of twolevel run: there is no such folder"),
+        (("empty", "gss"), "empty is not a result of twolevel run: it has no run.json"),
+        (("loop", "gss"), "loop/jobs.parquet: no such file; is loop a result of twolevel run?"),
+        (("tasks", "gss"), "tasks/jobs.parquet: no column submit_ns; this is not a table of twolevel"),
+        (("static", "odd"), "odd/run.json: is not a record of twolevel run: it has no arguments"),
+        (("wider", "gss"), "job 1 asks for 255 cores in A, and 256 in B; allowed: two runs of one workload"),
+        (("static", "gss", "--job", 9), "--job: 9 is in neither run; they have 1 to 4"),
+        (("static", "three", "--job", 4), "--job: 4 is only in A; allowed: a job of both runs"),
+        (("static", "gss", "--top", -1), "--top: -1 is out of range; allowed: 0 to 1000000"),
+        (("static", "gss", "--out", ""), "--out: empty; allowed: the name of a folder"),
+        (("static", "gss", "--force"), "--force: only with --out, whose folder it replaces"),
+        (
+            ("static", "gss", "--out", "gss", "--force"),
+            "--out: gss is one of the runs that are compared; choose another folder",
+        ),
+    ]:
+        ran = twolevel("compare", *words)
+        assert (ran.code, ran.out, ran.err) == (2, "", f"twolevel: {said}\n"), words
+    assert everything_in(runs) == before
+
+
+def test_runs_that_were_simulated(here: Path, result: Path) -> None:
+    # A result as it is written: with itself, and with one whose second job ran longer by hand.
+    shutil.copytree(result, "longer")
+    jobs = read_jobs(Path("longer/jobs.parquet"))
+    jobs.loc[1, "end_ns"] += 5
+    jobs.to_parquet("longer/jobs.parquet")
+    assert f"same start    {len(jobs)} jobs\n" in twolevel("compare", result, result).out
+    assert twolevel("compare", result, "longer", "-o", "c").code == 0
+    assert pd.read_parquet("c/delays.parquet")["run_delta_ns"].tolist() == [0, 5] + [0] * (len(jobs) - 2)

@@ -1,0 +1,92 @@
+"""Step functions of time: how many of something there are at every instant, exactly; and less of it, for drawing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.compiled import Array
+
+__all__ = ["Columns", "Steps", "in_columns", "mean", "steps"]
+
+
+class Steps(NamedTuple):
+    """Row k holds from its instant until the next row's. Before the first, and from the last one on, all is 0.
+
+    Attributes
+    ----------
+    instant_ns : int64 (k,)
+        Strictly increasing.
+    value : int64 (k,)
+        After everything that happens at the instant.
+    """
+
+    instant_ns: Array
+    value: Array
+
+
+class Columns(NamedTuple):
+    """A step function as columns of equal width see it.
+
+    Attributes
+    ----------
+    edge_ns : float64 (n + 1,)
+        Where the columns begin and end.
+    mean, least, most : float64 (n,)
+        Over the time of each column.
+    """
+
+    edge_ns: Array
+    mean: Array
+    least: Array
+    most: Array
+
+
+def steps(begin_ns: Array, end_ns: Array, weight: Array) -> Steps:
+    """How much there is at every instant, where each row adds its weight from its begin until its end.
+
+    Parameters
+    ----------
+    begin_ns, end_ns : int64 (n,)
+        The end is not before the begin; a row of no time adds nothing.
+    weight : int64 (n,)
+        Jobs or cores.
+    """
+    instant = np.concatenate([begin_ns, end_ns])
+    change = np.concatenate([weight, -weight]).astype(np.int64)
+    order = np.argsort(instant, kind="stable")
+    instant, value = instant[order], np.cumsum(change[order])
+    last_of_instant = np.append(np.diff(instant) > 0, True)[: len(instant)]
+    instant, value = instant[last_of_instant], value[last_of_instant]
+    changed = np.diff(value, prepend=0) != 0
+    return Steps(instant[changed], value[changed])
+
+
+def _upto(function: Steps, at_ns: Array) -> Array:
+    # The integral from the beginning of time to each instant: linear between the steps.
+    if len(function.instant_ns) == 0:
+        return np.zeros(len(at_ns))
+    pieces = np.diff(function.instant_ns) * function.value[:-1].astype(np.float64)
+    upto: Array = np.interp(at_ns, function.instant_ns, np.append(0.0, np.cumsum(pieces)))
+    return upto
+
+
+def mean(function: Steps, begin_ns: int, end_ns: int) -> float:
+    """The mean over the time from ``begin_ns`` to ``end_ns``; 0 if that is no time."""
+    if end_ns <= begin_ns:
+        return 0.0
+    low, high = _upto(function, np.array([begin_ns, end_ns], np.float64))
+    return float((high - low) / (end_ns - begin_ns))
+
+
+def in_columns(function: Steps, begin_ns: int, end_ns: int, n_columns: int) -> Columns:
+    """The mean, the least and the largest value in each of ``n_columns`` equal parts of the time between two instants."""
+    edge = np.linspace(begin_ns, end_ns, n_columns + 1)
+    means = np.diff(_upto(function, edge)) / np.diff(edge)
+    # One 0 before the first step, and one place more, so that every column's values are a slice of it.
+    value = np.concatenate([[0], function.value, [0]]).astype(np.float64)
+    first = np.searchsorted(function.instant_ns, edge[:-1], side="right")
+    stop = np.searchsorted(function.instant_ns, edge[1:], side="left") + 1
+    pairs = np.stack([first, stop], axis=1).reshape(-1)
+    return Columns(edge, means, np.minimum.reduceat(value, pairs)[::2], np.maximum.reduceat(value, pairs)[::2])

@@ -1,0 +1,119 @@
+"""Comparisons as a table for a terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.errors import InputError
+from traces.metric_units import Shown, four_digits, interval_text, shown_as
+from traces.statistics.intervals import MIN_SEEDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["comparison_table"]
+
+#: What stands where nothing can be said.
+_NONE = "–"
+
+
+def comparison_table(comparisons: pd.DataFrame) -> str:
+    """Comparisons (:func:`traces.statistics.paired_comparisons`) as text.
+
+    What is the same in all rows is said once, above them. Durations are in d, h, min or s, all of a metric in one unit. A row
+    whose interval leaves out "no change" ends with ``*``; where there are too few seeds for an interval, no change is
+    shown.
+
+    Parameters
+    ----------
+    comparisons : DataFrame
+
+    Returns
+    -------
+    str
+        Lines without an end of line at the end.
+
+    Raises
+    ------
+    InputError
+        If there is no comparison.
+    """
+    if len(comparisons) == 0:
+        raise InputError("no comparison to show")
+    names = [str(name) for name in comparisons.columns]
+    context = names[: names.index("option")]
+    told = [name for name in context if comparisons[name].nunique(dropna=False) > 1]
+    metrics = list(comparisons["metric"].unique())
+    units = {metric: _unit(comparisons[comparisons["metric"] == metric], metric) for metric in metrics}
+    option = comparisons["option"].iloc[0]
+    several = [] if len(metrics) == 1 else ["metric"]
+    head = [*told, option, *several, "seeds", "base mean", "mean", "difference", "ratio", "effect", "greater", ""]
+    lines = [head]
+    records: list[dict[str, Any]] = comparisons.to_dict("records")  # type: ignore[assignment]
+    for row in records:
+        how = units[row["metric"]]
+        cells = [str(_plain(row[name])) for name in told] + [str(_plain(row["value"]))]
+        cells += [how.label] if several else []
+        lines.append([*cells, str(row["seeds"]), *_numbers(row, how)])
+    n_words = len(told) + 1 + len(several)
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    text = [
+        "  ".join(
+            cell.ljust(width) if at < n_words else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([_first_line(comparisons, context, told, units), *text, *_notes(comparisons)])
+
+
+def _first_line(comparisons: pd.DataFrame, context: list[str], told: list[str], units: dict[str, Shown]) -> str:
+    option, base = comparisons["option"].iloc[0], comparisons["base"].iloc[0]
+    same = [f"{name} {_plain(comparisons[name].iloc[0])}" for name in context if name not in told]
+    what = next(iter(units.values())).label if len(units) == 1 else f"{len(units)} metrics"
+    share = float(comparisons["confidence"].iloc[0])
+    return "; ".join(
+        [f"{what}: {option} compared with {_plain(base)}, paired by seed, {100 * share:g} % intervals", *same]
+    )
+
+
+def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
+    means = [_number(row[name] / how.scale) for name in ("mean_base", "mean_value")]
+    if not math.isfinite(row["difference_low"]):
+        return [*means, _NONE, _NONE, _NONE, _NONE, ""]
+    change = [row[name] / how.scale for name in ("difference", "difference_low", "difference_high")]
+    ratio = [float(row[name]) for name in ("ratio", "ratio_low", "ratio_high")]
+    changed = row["difference_low"] > 0 or row["difference_high"] < 0
+    return [
+        *means,
+        interval_text(*change, sign=True),
+        interval_text(*ratio) if all(map(math.isfinite, ratio)) else _NONE,
+        f"{row['effect_size']:+.1f}".replace("-", "−") if math.isfinite(row["effect_size"]) else _NONE,
+        f"{row['share_greater']:.2f}",
+        "*" if changed else "",
+    ]
+
+
+def _notes(comparisons: pd.DataFrame) -> list[str]:
+    changed = ((comparisons["difference_low"] > 0) | (comparisons["difference_high"] < 0)).any()
+    few = (comparisons["seeds"] < MIN_SEEDS).any()
+    notes = ["*: the interval of the difference leaves out 0"] if changed else []
+    if few:
+        notes.append(f"{_NONE}: no change is shown from fewer than {MIN_SEEDS} seeds, which give no interval")
+    return notes
+
+
+def _unit(rows: pd.DataFrame, metric: str) -> Shown:
+    sizes = np.abs(rows[["mean_base", "mean_value"]].to_numpy(np.float64))
+    return shown_as(metric, float(np.nanmedian(sizes)) if np.isfinite(sizes).any() else 0.0)
+
+
+def _number(value: float) -> str:
+    return four_digits(value) if math.isfinite(value) else _NONE
+
+
+def _plain(value: Any) -> Any:
+    return f"{value:g}" if isinstance(value, float) else value

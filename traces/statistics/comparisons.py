@@ -1,0 +1,173 @@
+"""Every value of a study's option against one of them, paired over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.errors import InputError, one_of, shown
+from traces.statistics.intervals import CONFIDENCE
+from traces.statistics.pairs import paired
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["finished", "metric_values", "option_columns", "paired_comparisons"]
+
+
+def option_columns(results: pd.DataFrame) -> list[str]:
+    """The options of a study: the columns between ``workload`` and ``seed``.
+
+    Raises
+    ------
+    InputError
+        If these columns are not those of a study's results.
+    """
+    names = [str(name) for name in results.columns]
+    for name in ("workload", "seed", "error"):
+        if name not in names:
+            raise InputError(f"no column {shown(name)}; allowed: the results of a study, with workload, seed and error")
+    return names[names.index("workload") + 1 : names.index("seed")]
+
+
+def finished(results: pd.DataFrame) -> Array:
+    """Which rows are of runs that finished, bool."""
+    return (results["error"].fillna("") == "").to_numpy(bool)
+
+
+def metric_values(results: pd.DataFrame, metric: str) -> Array:
+    """A metric as float64, NaN where a row has none.
+
+    Raises
+    ------
+    InputError
+        If there is no such metric, or it is not a number a run.
+    """
+    import pandas as pd
+
+    names = [str(name) for name in results.columns]
+    known = [name for name in names[names.index("error") + 1 :] if _is_number(results[name])]
+    if metric not in known:
+        raise one_of("metric", metric, known)
+    return pd.to_numeric(results[metric]).to_numpy(np.float64, na_value=np.nan)
+
+
+def paired_comparisons(
+    results: pd.DataFrame, option: str, base: object, metrics: Sequence[str], *, confidence: float = CONFIDENCE
+) -> pd.DataFrame:
+    """Compare each value of an option with one of them, for every combination of workload and the other options.
+
+    Pairs are runs of one seed, which draws the same tasks in both; only seeds of which both runs finished count.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A study's: a row a combination and seed.
+    option : str
+        The option that is compared, one of :func:`option_columns`.
+    base : object
+        The value of it that the others are compared with; a number may be given as text.
+    metrics : sequence of str
+        What is compared.
+    confidence : float
+        From 0.5 to 0.995.
+
+    Returns
+    -------
+    DataFrame
+        A row for each combination, value and metric, in the order of the results: workload, the other options, then option,
+        base, value, metric, seeds (pairs), mean_base, mean_value, difference, difference_low, difference_high, ratio,
+        ratio_low, ratio_high, effect_size, share_greater, confidence; the numbers are those of
+        :class:`traces.statistics.Paired`. A combination in which base or value was never run has no row.
+
+    Raises
+    ------
+    InputError
+        If the option, the base or a metric is unknown, no metric is given, or a seed is there twice.
+    """
+    import pandas as pd
+
+    options = option_columns(results)
+    if option not in options:
+        raise one_of("option", option, options)
+    if not metrics:
+        raise InputError("no metric to compare; allowed: one or more")
+    columns = {metric: metric_values(results, metric) for metric in metrics}
+    values = list(results[option].dropna().unique())
+    chosen = _base(results[option], values, option, base)
+    context = ["workload", *(name for name in options if name != option)]
+    rows: list[dict[str, Any]] = []
+    done = finished(results)
+    seeds = results["seed"].to_numpy()
+    places = results.reset_index(drop=True).groupby(context, sort=False, dropna=False).indices
+    # In the order in which they come: `indices` sorts.
+    for key, rows_of_key in sorted(places.items(), key=lambda item: int(item[1][0])):
+        option_of = results[option].iloc[rows_of_key].to_numpy()
+        of_base = rows_of_key[option_of == chosen]
+        for value in values:
+            of_value = rows_of_key[option_of == value]
+            if value == chosen or not len(of_base) or not len(of_value):
+                continue
+            pairs = _pairs(seeds, of_base[done[of_base]], of_value[done[of_value]], f"{option} {shown(value)}")
+            head = dict(zip(context, key if isinstance(key, tuple) else (key,), strict=True))
+            head |= {"option": option, "base": chosen, "value": value}
+            for metric, column in columns.items():
+                found = paired(column[pairs[0]], column[pairs[1]], confidence=confidence)
+                rows.append(
+                    head
+                    | {
+                        "metric": metric,
+                        "seeds": found.n,
+                        "mean_base": found.mean_base,
+                        "mean_value": found.mean_other,
+                        "difference": found.difference,
+                        "difference_low": found.difference_low,
+                        "difference_high": found.difference_high,
+                        "ratio": found.ratio,
+                        "ratio_low": found.ratio_low,
+                        "ratio_high": found.ratio_high,
+                        "effect_size": found.effect_size,
+                        "share_greater": found.share_greater,
+                        "confidence": confidence,
+                    }
+                )
+    if not rows:
+        raise InputError(
+            f"nothing to compare with {option} {shown(chosen)}; allowed: an option with two or more values"
+        )
+    return pd.DataFrame(rows)
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    # A metric that no run had is a column of nothing.
+    return bool((is_numeric_dtype(column) and not is_bool_dtype(column)) or column.isna().all())
+
+
+def _base(column: pd.Series[Any], values: list[Any], option: str, base: object) -> Any:
+    for value in values:
+        if value == base or str(value) == str(base):
+            return value
+    try:
+        number = float(str(base))
+    except ValueError:
+        number = float("nan")
+    for value in values:
+        if not isinstance(value, str) and value == number:
+            return value
+    raise one_of("value", base, [str(value) for value in values], option)
+
+
+def _pairs(seeds: Array, of_base: Array, of_value: Array, where: str) -> tuple[Array, Array]:
+    # The rows of both, by common seed.
+    for rows in (of_base, of_value):
+        if len(np.unique(seeds[rows])) < len(rows):
+            raise InputError(
+                f"{where}: a seed is there twice in one combination; allowed: a row a combination and seed"
+            )
+    _, left, right = np.intersect1d(seeds[of_base], seeds[of_value], assume_unique=True, return_indices=True)
+    return of_base[left], of_value[right]

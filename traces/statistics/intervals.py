@@ -1,0 +1,210 @@
+"""Confidence intervals of means of few values: the studentised bootstrap, smoothed.
+
+The studentised bootstrap, or bootstrap-t (B. Efron, R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 12),
+learns the distribution of t = (mean* − mean) / se* from resamples instead of taking Student's, and so follows skewed values.
+With few values it is unstable: a resample in which all values are equal has se* = 0. A little noise on every resampled
+value mends that (A. Polansky, "Stabilizing bootstrap-t confidence intervals for small samples", Canadian Journal of
+Statistics 28(3), 2000). Here it is normal, of the variance s²/n.
+
+Resamples are the same whenever there are equally many values: they are drawn from a generator of a fixed seed. Each one is used
+together with its mirror image, so that the interval of −x is the mirrored interval of x. Values are sorted first, so
+that their order is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.errors import InputError
+from traces.ranges import real
+
+__all__ = ["CONFIDENCE", "MIN_SEEDS", "RESAMPLES", "Estimate", "mean_interval", "mean_intervals"]
+
+#: The share of intervals that hold the true value.
+CONFIDENCE = 0.95
+
+#: With fewer values there is no interval.
+MIN_SEEDS = 5
+
+#: So many resamples of few values: other ones would move the bounds by about 1 % of the width.
+RESAMPLES = 20_000
+
+#: Of many values there are fewer: no more than so many resampled values, but never fewer resamples than this.
+_RESAMPLED, _FEWEST = 600_000, 4_000
+
+#: What is between the lowest and the highest confidence has enough resamples in its tails.
+_CONFIDENCES = (0.5, 0.995)
+
+_SEED = 1993
+
+#: Resamples are kept for up to so many values; beyond that they are drawn again, a block at a time.
+_KEPT = 300
+
+#: A block has at most so many resampled values.
+_BLOCK = 1_000_000
+
+#: Numbers this close, as a share of their size, differ by rounding only.
+_ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean and its confidence interval.
+
+    Attributes
+    ----------
+    n : int
+        Values that it is the mean of.
+    mean : float
+        NaN where there are none.
+    low, high : float
+        The interval's ends, low ≤ mean ≤ high; NaN below :data:`MIN_SEEDS` values.
+    """
+
+    n: int
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there were enough values."""
+        return self.low <= self.high
+
+
+class _Draws(NamedTuple):
+    # Of some resamples (rows) of n values (columns): how often each value was drawn, the sum of the noise put on it; and of
+    # each resample the mean of its noise and the sum of the squares.
+    counts: Array
+    noise: Array
+    mean_noise: Array
+    square_noise: Array
+
+
+def _draws(n: int) -> Iterator[_Draws]:
+    # One half of the resamples, a block at a time; the other half are their mirror images.
+    generator = np.random.default_rng(_SEED)
+    left = max(_FEWEST, min(RESAMPLES, _RESAMPLED // n)) // 2
+    while left:
+        rows = min(left, max(1, _BLOCK // n))
+        left -= rows
+        drawn = generator.integers(0, n, (rows, n))
+        noise = generator.standard_normal((rows, n)) / np.sqrt(n)
+        flat = (drawn + n * np.arange(rows)[:, None]).ravel()
+        yield _Draws(
+            np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(np.float64),
+            np.bincount(flat, weights=noise.ravel(), minlength=rows * n).reshape(rows, n),
+            noise.mean(axis=1),
+            np.square(noise).sum(axis=1),
+        )
+
+
+@lru_cache(maxsize=16)
+def _kept_draws(n: int) -> tuple[_Draws, ...]:
+    return tuple(_draws(n))
+
+
+def _pivots(z: Array) -> Array:
+    # The t of every resample of n values with mean 0 and standard deviation 1.
+    n = len(z)
+    found = []
+    for draws in _kept_draws(n) if n <= _KEPT else _draws(n):
+        for sign, values in ((1.0, z), (-1.0, -z[::-1])):
+            mean = draws.counts @ values / n + draws.mean_noise
+            squares = draws.counts @ np.square(values) + 2.0 * (draws.noise @ values) + draws.square_noise
+            variance = (squares - n * np.square(mean)) / (n - 1)
+            found.append(sign * mean * np.sqrt(n / variance))
+    return np.concatenate(found)
+
+
+def _checked(confidence: float) -> float:
+    return real("confidence", confidence, *_CONFIDENCES)
+
+
+def mean_intervals(
+    values: Array, *, confidence: float = CONFIDENCE, magnitude: float | Array | None = None
+) -> tuple[Array, Array]:
+    """The confidence intervals of the means of many samples of one size.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n, k)
+        A column a sample; all finite.
+    confidence : float
+        From 0.5 to 0.995.
+    magnitude : float or ndarray of shape (k,), optional
+        The size of the numbers that the values were computed from, if they are differences. Values that differ by no
+        more than the rounding of such numbers count as equal. Default: the largest absolute value.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (k,)
+        Both the mean where all values are equal; NaN where there are fewer than :data:`MIN_SEEDS`.
+
+    Raises
+    ------
+    InputError
+        If a value is not finite, or the confidence is out of range.
+    """
+    confidence = _checked(confidence)
+    column = np.sort(np.asarray(values, np.float64), axis=0)
+    n, k = column.shape
+    if not np.isfinite(column).all():
+        raise InputError("an interval of values that are not finite; allowed: finite numbers")
+    if n < MIN_SEEDS:
+        return np.full(k, np.nan), np.full(k, np.nan)
+    mean = np.clip(column.mean(axis=0), column[0], column[-1])
+    size = np.abs(column).max(axis=0) if magnitude is None else np.broadcast_to(np.abs(magnitude), k)
+    apart = column[-1] - column[0] > _ROUNDING * size
+    low, high = mean.copy(), mean.copy()
+    if apart.any():
+        centred = column[:, apart] - mean[apart]
+        deviation = centred.std(axis=0, ddof=1)
+        tail = (1.0 - confidence) / 2.0
+        z = np.ascontiguousarray((centred / deviation).T)
+        # One sample at a time: the resamples of several leave the processor's cache.
+        below, above = np.array([np.quantile(_pivots(one), (tail, 1.0 - tail)) for one in z]).T
+        # The upper tail of t bounds the mean from below.
+        low[apart] -= np.maximum(above, 0.0) * deviation / np.sqrt(n)
+        high[apart] -= np.minimum(below, 0.0) * deviation / np.sqrt(n)
+    return low, high
+
+
+def mean_interval(
+    values: Sequence[float] | Array, *, confidence: float = CONFIDENCE, magnitude: float | None = None
+) -> Estimate:
+    """The mean of some values and its confidence interval.
+
+    Parameters
+    ----------
+    values : sequence of float, shape (m,)
+        One a run. NaN, of a run that did not finish, is left out.
+    confidence, magnitude
+        As of :func:`mean_intervals`.
+
+    Returns
+    -------
+    Estimate
+        Of the n ≤ m values that are numbers. ``low`` and ``high`` are NaN below :data:`MIN_SEEDS`, and both the mean
+        where all values are equal.
+
+    Raises
+    ------
+    InputError
+        If a value is infinite, or the confidence is out of range.
+    """
+    column = np.asarray(values, np.float64).ravel()
+    column = column[~np.isnan(column)]
+    n = len(column)
+    low, high = mean_intervals(column[:, None], confidence=confidence, magnitude=magnitude)
+    if n == 0:
+        return Estimate(0, np.nan, np.nan, np.nan)
+    column = np.sort(column)
+    mean = float(np.clip(column.mean(), column[0], column[-1]))
+    return Estimate(n, mean, float(low[0]), float(high[0]))

@@ -1,0 +1,127 @@
+"""What changes from one setting to another, over pairs of runs of one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.errors import InputError
+from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, mean_interval
+
+__all__ = ["Paired", "paired"]
+
+#: Two numbers this close, as a share of their size, are equal but for rounding.
+_ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two settings, compared over pairs.
+
+    All but the first three is NaN where there are fewer than ``MIN_SEEDS`` pairs: what has no interval is not said.
+
+    Attributes
+    ----------
+    n : int
+        Pairs.
+    mean_base, mean_other : float
+        Means over the pairs; NaN where there are none.
+    difference, difference_low, difference_high : float
+        Mean of other − base, and its interval.
+    ratio, ratio_low, ratio_high : float
+        mean_other / mean_base, and its interval. NaN unless no value is negative and both means are above 0.
+    effect_size : float
+        Hedges' g of pairs: the mean difference as a multiple of the differences' standard deviation (Cohen's d_z; D. Lakens,
+        Frontiers in Psychology 4:863, 2013), times 1 − 3 / (4 (n − 1) − 1), which corrects its bias with few pairs (L. Hedges,
+        Journal of Educational Statistics 6(2), 1981). NaN where all differences are equal: there is nothing to measure by.
+    share_greater : float
+        The share of the pairs in which other > base; a tie is half a pair.
+    """
+
+    n: int
+    mean_base: float
+    mean_other: float
+    difference: float
+    difference_low: float
+    difference_high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    effect_size: float
+    share_greater: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether the interval of the difference leaves out 0."""
+        return self.difference_low > 0 or self.difference_high < 0
+
+
+def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, confidence: float = CONFIDENCE) -> Paired:
+    """Compare two settings over pairs of runs.
+
+    Parameters
+    ----------
+    base, other : sequence of float, shape (m,)
+        A pair a seed. Pairs in which one is NaN are left out.
+    confidence : float
+        From 0.5 to 0.995.
+
+    Returns
+    -------
+    Paired
+        The interval of the ratio is the exponential of that of the mean of ln(ratio) + other/mean_other − base/mean_base,
+        which has the mean ln(ratio), and its spread to the first order (delta method). So base and other swapped
+        give the reciprocal interval.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, a value is infinite, or the confidence is out of range.
+    """
+    first, second = np.asarray(base, np.float64).ravel(), np.asarray(other, np.float64).ravel()
+    if len(first) != len(second):
+        raise InputError(f"pairs of {len(first)} and {len(second)} values; allowed: equally many")
+    both = ~(np.isnan(first) | np.isnan(second))
+    first, second = first[both], second[both]
+    n = len(first)
+    nan = float("nan")
+    mean_base, mean_other = (float(np.sort(column).mean()) if n else nan for column in (first, second))
+    if n < MIN_SEEDS:
+        return Paired(n, mean_base, mean_other, nan, nan, nan, nan, nan, nan, nan, nan)
+    size = np.maximum(np.abs(first), np.abs(second))
+    difference = second - first
+    difference[np.abs(difference) <= _ROUNDING * size] = 0.0
+    change = mean_interval(difference, confidence=confidence, magnitude=float(size.max()))
+    ratio, ratio_low, ratio_high = _ratio(first, second, mean_base, mean_other, confidence)
+    effect_size = nan
+    if change.low < change.high:
+        effect_size = change.mean / float(np.sort(difference).std(ddof=1)) * (1.0 - 3.0 / (4.0 * (n - 1) - 1.0))
+    share = (np.count_nonzero(difference > 0) + 0.5 * np.count_nonzero(difference == 0)) / n
+    return Paired(
+        n,
+        mean_base,
+        mean_other,
+        change.mean,
+        change.low,
+        change.high,
+        ratio,
+        ratio_low,
+        ratio_high,
+        effect_size,
+        float(share),
+    )
+
+
+def _ratio(
+    first: Array, second: Array, mean_first: float, mean_second: float, confidence: float
+) -> tuple[float, float, float]:
+    if min(float(first.min()), float(second.min())) < 0 or not (mean_first > 0 and mean_second > 0):
+        return (float("nan"),) * 3
+    ratio = mean_second / mean_first
+    shares = second / mean_second, first / mean_first
+    spread = mean_interval(shares[0] - shares[1], confidence=confidence, magnitude=float(np.max(shares)))
+    # The mean of these is 0 but for rounding.
+    return ratio, ratio * float(np.exp(min(spread.low, 0.0))), ratio * float(np.exp(max(spread.high, 0.0)))
