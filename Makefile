@@ -15,11 +15,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 demo: $(VENV)/installed
 	@mkdir -p demo
-	$(BIN)/twolevel grid sample --variation 0,0.25 --tasks-per-core 8 --out demo/grid --force
+	$(BIN)/twolevel grid sample --variation 0,0.25 --tasks-per-core 8 --seeds 10 --out demo/grid --force
 	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --out demo/run --force
 	$(BIN)/twolevel gantt demo/run --jobs 97-104 -o demo/gantt.png
 	@echo
-	@echo "twelve combinations   demo/grid/grid.parquet, makespan.png, ratio.png"
+	@echo "twelve combinations   demo/grid/results.parquet, comparisons.parquet, figures/"
 	@echo "one run in full       demo/run/run.json, jobs.parquet, tasks.parquet"
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bridge.result import Result
     from bridge.scenario import Options, Scenario
     from bridge.simulation import run, simulate
+    from bridge.studies.run_study import Report, run_study
+    from bridge.studies.study import Study
+    from bridge.studies.study_file import load_study
 
 __all__ = [
     "ApplicationLevel",
@@ -27,11 +30,15 @@ __all__ = [
     "Grid",
     "Options",
     "PeerOptions",
+    "Report",
     "Result",
     "Scenario",
+    "Study",
     "load_application_map",
+    "load_study",
     "run",
     "run_grid",
+    "run_study",
     "simulate",
     "simulate_graph",
 ]
@@ -44,11 +51,15 @@ _HOMES = {
     "Grid": "bridge.grid",
     "Options": "bridge.scenario",
     "PeerOptions": "bridge.couplings",
+    "Report": "bridge.studies.run_study",
     "Result": "bridge.result",
     "Scenario": "bridge.scenario",
+    "Study": "bridge.studies.study",
     "load_application_map": "bridge.application_map",
+    "load_study": "bridge.studies.study_file",
     "run": "bridge.simulation",
     "run_grid": "bridge.grid",
+    "run_study": "bridge.studies.run_study",
     "simulate": "bridge.simulation",
     "simulate_graph": "bridge.graph_run",
 }

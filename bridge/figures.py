@@ -11,6 +11,7 @@ from bridge.gantt import hosts
 from bridge.results_directory import read_record
 from traces.compiled import Array
 from traces.errors import InputError, one_of
+from traces.figures.combinations import batch_label
 from traces.intervals import parse_intervals
 from traces.tables import read_jobs, read_tasks
 
@@ -236,9 +237,8 @@ def _title(record: Mapping[str, Any]) -> str:
     arguments = record.get("arguments")
     if not isinstance(arguments, Mapping):
         return ""
-    backfill = arguments.get("backfill", "none")
     words = [
-        f"{arguments['bls']}" + ("" if backfill == "none" else f"+{backfill}") if "bls" in arguments else "",
+        batch_label(str(arguments["bls"]), str(arguments.get("backfill", "none"))) if "bls" in arguments else "",
         f"{arguments.get('als') or ''}",
         f"Υ = {arguments['variation']}" if arguments.get("variation") else "",
     ]

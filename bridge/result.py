@@ -224,7 +224,7 @@ class Result:
 
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
-        """Those of the metrics that need no walk through time: what the table of a grid holds."""
+        """Those of the metrics that need no walk through time: quick ones."""
         jobs, machine = self.ledger.jobs, self.ledger.machine
         final = jobs.state != STATES.index("requeued")
         columns = (jobs.submit_ns[final], jobs.start_ns[final], jobs.end_ns[final], jobs.cores[final])

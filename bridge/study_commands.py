@@ -84,11 +84,9 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
         from bridge.studies.dask_cluster import cluster_executor
 
         return cluster_executor(cluster, study, workers)
-    from bridge.couplings import PeerOptions
-    from bridge.studies.local import Here, Workers
+    from bridge.studies.local import local_executor
 
-    n = PeerOptions(workers).how_many()
-    return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
+    return local_executor(workers)
 
 
 def _say_prepared(preparation: Preparation) -> None:

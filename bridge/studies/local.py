@@ -7,19 +7,20 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any
 
+from bridge.couplings import PeerOptions
 from bridge.process_names import die_with_parent, how_ended
-from bridge.studies.executor import Outcome, Prepared, Unit
-from bridge.studies.unit import LikeRuns, do_unit
+from bridge.studies.executor import Executor, Needs, Outcome, Prepared, Unit
+from bridge.studies.unit import LikeRuns, do_unit, warm_up
 from traces.compiled import cache_directory, jit_enabled
 
-__all__ = ["Here", "Workers"]
+__all__ = ["Here", "Workers", "local_executor"]
 
 #: A worker has up to so many groups of units at hand, so that it need not wait for the next.
 _AT_HAND = 2
@@ -37,6 +38,7 @@ class Here:
     def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
         """See ``bridge.studies.executor.Executor``."""
         like_runs = LikeRuns()
+        warm_up()
         for unit in units:
             yield do_unit(unit, prepared[unit.prepared], like_runs, f"process {os.getpid()}")
 
@@ -60,6 +62,7 @@ def _work(pipe: Connection, parent: int) -> None:
     prepared: dict[int, Prepared] = {}
     like_runs = LikeRuns()
     name = f"process {os.getpid()}"
+    warm_up()
     while (message := messages.get()) is not None:
         if isinstance(message, dict):
             prepared |= message
@@ -154,6 +157,18 @@ class Workers:
         finally:
             for worker in workers:
                 worker.kill()
+
+
+def local_executor(workers: int | None = None) -> Callable[[Needs], Executor]:
+    """Who runs a study on this machine: so many processes, one a processor by default; this one, where one is enough.
+
+    Raises
+    ------
+    InputError
+        If it is no number of processes.
+    """
+    n = PeerOptions(workers).how_many()
+    return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
 
 
 def _groups(units: Iterable[Unit]) -> Iterator[list[Unit]]:

@@ -17,7 +17,7 @@ from bridge.studies.run_options import Drawn, Value, changed, drawn
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.errors import InputError, TwolevelError
 
-__all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "prepare"]
+__all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of"]
 
 #: The options of the batch level that no application can notice.
 _BATCH_ONLY = ("bls", "backfill", "conservative", "allocator", "slack")
@@ -140,6 +140,7 @@ class Preparation:
         self._log: tuple[tuple[Path, bool], Workload] | None = None
         #: What units need, by its place.
         self.prepared: dict[int, Prepared] = {}
+        self._checked: set[int] = set()
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
         """Where what is kept of a cell and seed goes."""
@@ -198,6 +199,9 @@ class Preparation:
             if number >= _ALL_CHECKED and not new:
                 continue
             seen |= new
+            if cell in self._checked:
+                continue
+            self._checked.add(cell)
             ready = self.prepared[self._place(cell)]
             try:
                 Scenario.of(ready.workload, ready.platform, self._options(cell).options, known_jobs=ready.known_jobs)
@@ -249,16 +253,3 @@ class Preparation:
             record if study.keep else None,
             group,
         )
-
-
-def prepare(study: Study, inputs: Inputs, folder: Path, cells: Sequence[int]) -> Preparation:
-    """Read what some cells need and check them.
-
-    Raises
-    ------
-    TwolevelError
-        If one cannot be run.
-    """
-    preparation = Preparation(study, inputs, folder)
-    preparation.check(cells)
-    return preparation

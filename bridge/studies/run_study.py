@@ -13,7 +13,8 @@ from typing import Protocol
 from bridge.results_directory import check_target
 from bridge.studies.executor import Executor, Needs, Outcome
 from bridge.studies.journal import JOURNAL, Entry, Journal
-from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere, prepare
+from bridge.studies.local import local_executor
+from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere
 from bridge.studies.results import write_tables
 from bridge.studies.study import Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
@@ -63,8 +64,8 @@ class Report:
 
 def run_study(
     study: Study,
-    folder: Path,
-    executor: Callable[[Needs], Executor],
+    folder: str | Path,
+    executor: Callable[[Needs], Executor] | None = None,
     *,
     force: bool = False,
     watch: Watch | None = None,
@@ -75,10 +76,10 @@ def run_study(
     Parameters
     ----------
     study : Study
-    folder : Path
+    folder : str or Path
         Where its results are, or go. A cell and seed that is finished there is not run again; one that failed is.
-    executor : callable
-        Given what is to be done, who does it.
+    executor : callable, optional
+        Given what is to be done, who does it; default as many processes here as there are processors.
     force : bool
         Whether to begin anew.
     watch : Watch, optional
@@ -97,29 +98,30 @@ def run_study(
     NoRoomError
         If the disk is full. What is finished is kept.
     """
-    folder = folder.absolute()
+    folder, executor = Path(folder).absolute(), executor or local_executor()
     # What a study's files name is relative to its folder, also in the processes that are started.
     with contextlib.chdir(study.folders[0]):
         inputs = find_inputs(study)
-        _open(folder, force)
+        preparation = Preparation(study, inputs, folder)
+        if _is_new(folder, force):
+            preparation.check(range(len(study.cells)))  # before anything is made
+            _make(folder)
         with Journal(folder) as journal:
             _check_same(study, inputs, journal, folder)
-            places = _pending(study, inputs, journal, Preparation(study, inputs, folder))
+            places = _pending(study, inputs, journal, preparation)
             total = len(study)
             report = Report(total, total - len(places), 0, ())
             if places:
-                cells = list(dict.fromkeys(place // len(study.seeds) for place in places))
-                preparation = prepare(study, inputs, folder, cells)
+                preparation.check(list(dict.fromkeys(place // len(study.seeds) for place in places)))
                 prepared(preparation)
                 _check_room(folder, len(places) * _ROW_BYTES)
-                write_study_record(study, inputs, folder)
+            write_study_record(study, inputs, folder)
+            if places:
                 if watch is not None:
                     watch.begin(total, report.kept)
                 needs = Needs(len(places), needed_elsewhere(study, inputs), folder if study.keep else None)
                 errors = _do(study, inputs, journal, folder, places, executor(needs), preparation, watch)
                 report = Report(total, report.kept, len(errors), tuple(errors[:_TOLD]))
-            else:
-                write_study_record(study, inputs, folder)
             try:
                 write_tables(study, inputs.keys, journal, folder)
             except OSError as error:
@@ -129,17 +131,20 @@ def run_study(
     return report
 
 
-def _open(folder: Path, force: bool) -> None:
-    ours = (folder / JOURNAL).is_file()
-    if ours and not force:
-        return
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    check_target(folder, force)
-    if folder.exists():
-        shutil.rmtree(folder)
+def _is_new(folder: Path, force: bool) -> bool:
+    # Whether a study begins there; if something else is there, it must not.
+    if (folder / JOURNAL).is_file() and not force:
+        return False
+    if not folder.is_dir() or any(folder.iterdir()):
+        check_target(folder, force)
+    return True
+
+
+def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
     except OSError as error:
         raise InputError(f"--out: {folder} cannot be made: {error.strerror}") from None
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import math
-import socket
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bls.platform import Platform
+from bls.workload import Workload
 from bridge.known_outcomes import all_completed, same_anywhere
 from bridge.result import Result
 from bridge.results_directory import fresh_directory
 from bridge.run_record import write_run
-from bridge.scenario import Scenario
+from bridge.scenario import Options, Scenario
 from bridge.simulation import run
 from bridge.studies.executor import Outcome, Prepared, Unit
 from traces.errors import TwolevelError, one_of
 
-__all__ = ["NO_ROOM", "LikeRuns", "NoRoomError", "all_metrics", "do_unit", "host_name", "remove_partial"]
+__all__ = ["NO_ROOM", "LikeRuns", "NoRoomError", "all_metrics", "do_unit", "remove_partial", "warm_up"]
 
 #: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -127,6 +127,12 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
     return metrics, float(result.coupling["simulation_s"])
 
 
+def warm_up() -> None:
+    """Simulate a job of a second, so that the first cell of a process is not charged with loading the kernels."""
+    workload = Workload.from_jobs([(1, 0, 1, 1, 1)])
+    all_metrics(run(Scenario.of(workload, Platform(), Options()), keep_tasks=False))
+
+
 def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> Outcome:
     """Run a unit; whatever goes wrong is an outcome, too, but for an interrupt."""
     began = time.perf_counter()
@@ -152,13 +158,6 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
         wall_s=time.perf_counter() - began,
         worker=worker,
     )
-
-
-def host_name() -> str:
-    """What this machine is called, for a record of who did what."""
-    with contextlib.suppress(OSError):
-        return socket.gethostname()
-    return ""
 
 
 def remove_partial(folder: Path) -> None:

@@ -369,7 +369,7 @@ def test_a_study_of_backfilling(files: Path) -> None:
     shown = ran(f"{words} --backfill none,easy,conservative --conservative rebuild", "grid")
     assert shown.code == 0, shown.err
     table = pd.read_parquet(files / "out/results.parquet")
-    assert table.columns[:4].tolist() == ["bls", "backfill", "als", "variation"]
+    assert table.columns[:6].tolist() == ["cell", "workload", "bls", "backfill", "als", "variation"]
     assert len(table) == 12
     assert table.backfill.tolist() == ["none", "easy", "conservative"] * 4
     names = {path.name for path in (files / "out/cells").iterdir()}

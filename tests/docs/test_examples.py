@@ -84,10 +84,12 @@ def test_every_page_with_examples_is_known() -> None:
         "compare",
         "core-speeds",
         "couplings",
+        "figures",
         "graphs",
         "inputs",
         "lengths",
         "loop",
+        "studies",
         "topology",
         "workloads",
     )
@@ -135,7 +137,23 @@ def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "grid", "loop", "graph", "workload info", "platform", "gantt", "compare", "doctor"]
+    "command",
+    [
+        *(
+            "run",
+            "grid",
+            "study",
+            "repeat",
+            "loop",
+            "graph",
+            "workload info",
+            "platform",
+            "gantt",
+            "compare",
+            "figures",
+        ),
+        "doctor",
+    ],
 )
 def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     text = " ".join(twolevel(*command.split(), "--help").out.split())
@@ -144,6 +162,12 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     assert example[1].startswith(f"twolevel {command}")
     if command == "gantt":
         perform("twolevel run sample --variation 0.25 --tasks --no-trace --out results")
+    if command == "study":
+        Path("study.toml").write_text('[[workload]]\nfile = "sample"\nselect = "first:20"\n', encoding="utf-8")
+    if command == "repeat":
+        perform("twolevel grid sample --select first:20 --bls fcfs --als gss --variation 0.2 --out results")
+    if command == "figures":
+        perform("twolevel run sample --select first:20 --tasks --no-trace --out results")
     if command == "compare":
         for als in ("static", "gss"):
             perform(f"twolevel run sample --als {als} --variation 0.25 --no-trace --out {als}")
@@ -166,6 +190,17 @@ def test_the_python_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]
     assert "hours" in shown
     assert (desk / "tour-trace" / "traces.otf2").is_file()
     traces.check_ledger(names["result"].ledger)
+
+
+def test_the_python_of_the_page_on_studies(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "studies.md"
+    for name, text in named_files(page).items():
+        (desk / name).write_text(text.replace("first:100", "first:12"), encoding="utf-8")
+    (block,) = blocks(page, "python")
+    (desk / "studied.py").write_text(block, encoding="utf-8")
+    names = runpy.run_path("studied.py")
+    assert len(names["results"]) == 2 * 3 * 2 * 10
+    assert "ratio_low" in capsys.readouterr().out
 
 
 def test_the_backfilling_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pages import ROOT, blocks, section, table
 
 from bridge.figures import RUN_FIGURES
+from bridge.studies.drawing import STUDY_FIGURES
 
 PAGE = ROOT / "docs" / "figures.md"
 
@@ -26,7 +27,7 @@ def test_the_page_names_every_figure_of_a_run() -> None:
 
 def test_the_functions_are_there_with_the_parameters_that_are_said() -> None:
     said = re.findall(r"^\| `(\w+)\((.*?)\)` \| `(traces\.[\w.]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(said) == 7
+    assert len(said) == 7 + 8
     for name, parameters, module in said:
         function = getattr(importlib.import_module(module), name)
         real = list(inspect.signature(function).parameters)
@@ -37,8 +38,17 @@ def test_each_picture_is_made_by_the_tool_and_small() -> None:
     shown = re.findall(r"\]\(images/([\w-]+\.png)\)", PAGE.read_text(encoding="utf-8"))
     made = re.findall(r'"(run-[\w-]+\.png)":', (ROOT / "tools" / "run_pictures.py").read_text(encoding="utf-8"))
     assert sorted(made) == sorted(name for name in shown if name.startswith("run-"))
-    for name in made:
-        assert (ROOT / "docs" / "images" / name).stat().st_size < 120_000, name
+    of_studies = re.findall(
+        r'"(study-[\w-]+\.png)":', (ROOT / "tools" / "study_pictures.py").read_text(encoding="utf-8")
+    )
+    assert sorted(of_studies) == sorted(name for name in shown if name.startswith("study-"))
+    for name in (*made, *of_studies):
+        assert (ROOT / "docs" / "images" / name).stat().st_size < 150_000, name
+
+
+def test_the_page_names_every_figure_of_a_study() -> None:
+    rows = [row for row in table(section(PAGE, "Figures of studies")) if row[1] in ("results", "costs", "comparisons")]
+    assert [row[0].strip("`") for row in rows] == list(STUDY_FIGURES)
 
 
 def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
