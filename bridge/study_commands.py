@@ -65,16 +65,15 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
     from bridge.studies.run_study import run_study
 
     say_compiling()
-    with StudyProgress() as watch:
-        try:
-            report = run_study(
-                study, target, _executor(study, workers, cluster), force=force, watch=watch, prepared=_say_prepared
-            )
-        except KeyboardInterrupt:
-            say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
-            raise typer.Exit(_INTERRUPTED) from None
-    _say_report(report, study)
-    _show_results(study, target, figures=figures)
+    executor = _executor(study, workers, cluster)
+    try:
+        with StudyProgress() as watch:
+            report = run_study(study, target, executor, force=force, watch=watch, prepared=_say_prepared)
+        _say_report(report, study)
+        _show_results(study, target, figures=figures)
+    except KeyboardInterrupt:
+        say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
+        raise typer.Exit(_INTERRUPTED) from None
     if report.failed:
         raise typer.Exit(1)
 

@@ -1,8 +1,9 @@
 """The journal of a study: what is finished, a line each, appended as it comes and never rewritten.
 
 A line is JSON. The first says which form the file has and which program wrote it; a line ``columns`` says which metrics the
-rows behind it have, in order; every other line is a cell and seed that is finished, or that failed. A line that was cut, by a
-kill or a full disk, is the last one, and what it should have said is done again.
+rows that name it have, in order, and whether these are all that their runs had; every other line is a cell and seed that is
+finished, or that failed. A line that was cut, by a kill or a full disk, is the last one, and what it should have said is done
+again.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Entry:
     seed : int
     metrics : dict or None
         By name; None if it failed.
+    every : bool
+        Whether these are all metrics of the run.
     error : str
         Why it failed; empty if it did not.
     wall_s, simulation_s : float
@@ -54,6 +57,7 @@ class Entry:
     key: str
     seed: int
     metrics: dict[str, Any] | None
+    every: bool
     error: str
     wall_s: float
     simulation_s: float
@@ -71,6 +75,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     t: float = 0.0
     by: str = ""
     columns: list[str] | None = None
+    every: bool = False
     format: int = 0
     twolevel: str = ""
 
@@ -91,10 +96,10 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self._path = folder / JOURNAL
         self._file: FileIO | None = None
-        self._columns: list[tuple[str, ...]] = []
+        self._columns: list[tuple[tuple[str, ...], bool]] = []
         self._end = 0
-        #: Where the line of each finished (key, seed) begins; and of those that failed, each the last time.
-        self.finished: dict[tuple[str, int], int] = {}
+        #: Of each finished (key, seed) where its line begins, and which columns it has; where that of a failed one begins.
+        self.finished: dict[tuple[str, int], tuple[int, int]] = {}
         self.failed: dict[tuple[str, int], int] = {}
 
     def __enter__(self) -> Journal:
@@ -146,11 +151,11 @@ class Journal:
             if at == 0:
                 self._check(line)
             elif line.columns is not None:
-                self._columns.append(tuple(line.columns))
+                self._columns.append((tuple(line.columns), line.every))
             elif line.e:
                 self.failed[line.k, line.s] = at
             else:
-                self.finished[line.k, line.s] = at
+                self.finished[line.k, line.s] = at, line.c
                 self.failed.pop((line.k, line.s), None)
             at += len(text)
         self._end = at
@@ -189,29 +194,44 @@ class Journal:
         """Append what became of a cell and seed; on return it outlives this process."""
         line = _Line(k=entry.key, s=entry.seed, e=entry.error, w=entry.wall_s, t=entry.simulation_s, by=entry.worker)
         if entry.metrics is not None:
-            names = tuple(entry.metrics)
-            if names not in self._columns:
-                self._append(_Line(columns=list(names)))
-                self._columns.append(names)
-            line.c, line.r = self._columns.index(names), list(entry.metrics.values())
+            columns = (tuple(entry.metrics), entry.every)
+            if columns not in self._columns:
+                self._append(_Line(columns=list(columns[0]), every=entry.every))
+                self._columns.append(columns)
+            line.c, line.r = self._columns.index(columns), list(entry.metrics.values())
         at = self._append(line)
         key = (entry.key, entry.seed)
         if entry.error:
             self.failed[key] = at
         else:
-            self.finished[key] = at
+            self.finished[key] = at, line.c
             self.failed.pop(key, None)
 
-    def entries(self, keys: Iterator[tuple[str, int]]) -> Iterator[Entry | None]:
-        """What became of each of some cells and seeds; None of those that nobody has got to."""
+    def has(self, key: str, seed: int, metrics: tuple[str, ...] | None) -> bool:
+        """Whether a cell and seed is finished, with these metrics; None is all."""
+        if (key, seed) not in self.finished:
+            return False
+        names, every = self._columns[self.finished[key, seed][1]]
+        return every if metrics is None else set(metrics) <= set(names)
+
+    def entries(
+        self, keys: Iterator[tuple[str, int]], metrics: tuple[str, ...] | None = None
+    ) -> Iterator[Entry | None]:
+        """What became of each of some cells and seeds, as far as some metrics go, None being all; None of those that nobody has
+        got to. One that is finished with other metrics, and failed with these, has failed."""
         decode = msgspec.json.Decoder(_Line).decode
         with open(self._path, "rb") as file:
             for key in keys:
-                at = self.finished.get(key, self.failed.get(key, -1))
-                if at < 0:
+                if not self.has(*key, metrics) and key in self.failed:
+                    file.seek(self.failed[key])
+                elif key in self.finished:
+                    file.seek(self.finished[key][0])
+                else:
                     yield None
                     continue
-                file.seek(at)
                 line = decode(file.readline())
-                metrics = None if line.e else dict(zip(self._columns[line.c], line.r, strict=True))
-                yield Entry(line.k, line.s, metrics, line.e, line.w, line.t, line.by)
+                found, every = None, False
+                if not line.e:
+                    names, every = self._columns[line.c]
+                    found = dict(zip(names, line.r, strict=True))
+                yield Entry(line.k, line.s, found, every, line.e, line.w, line.t, line.by)

@@ -58,7 +58,7 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     """
     kinds: dict[str, ColumnKind] = {}
     failed = 0
-    for entry in journal.entries(_keys(keys, study.seeds)):
+    for entry in journal.entries(_keys(keys, study.seeds), study.metrics):
         if entry is None:
             raise InputError(f"{folder}: not all cells have been run")
         failed += entry.metrics is None
@@ -99,7 +99,7 @@ def _rows(
     study: Study, keys: Sequence[str], journal: Journal, row_of: Callable[[int, Entry], dict[str, Any]]
 ) -> Iterator[list[dict[str, Any]]]:
     row = 0
-    for block in _blocks(journal.entries(_keys(keys, study.seeds))):
+    for block in _blocks(journal.entries(_keys(keys, study.seeds), study.metrics)):
         yield [row_of(row + k, entry) for k, entry in enumerate(block) if entry is not None]
         row += len(block)
 

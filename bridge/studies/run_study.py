@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Protocol
 
 from bridge.results_directory import check_target
+from bridge.scenario import RECORDED
 from bridge.studies.executor import Executor, Needs, Outcome
 from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.local import local_executor
 from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere
 from bridge.studies.results import write_tables
-from bridge.studies.study import Study
+from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import NO_ROOM, NoRoomError, remove_partial
 from traces.errors import InputError
@@ -106,6 +107,7 @@ def run_study(
         if _is_new(folder, force):
             preparation.check(range(len(study.cells)))  # before anything is made
             _make(folder)
+            write_study_record(study, inputs, folder)  # it says whose folder this is
         with Journal(folder) as journal:
             _check_same(study, inputs, journal, folder)
             places = _pending(study, inputs, journal, preparation)
@@ -172,13 +174,19 @@ def _pending(study: Study, inputs: Inputs, journal: Journal, where: Preparation)
     places = []
     for cell, key in enumerate(inputs.keys):
         for at, seed in enumerate(study.seeds):
-            done = (key, seed) in journal.finished
-            if done and study.keep:
-                kept = where.folder_of(cell, seed)
-                done = kept is not None and (kept / "run.json").is_file()
-            if not done:
+            if not (journal.has(key, seed, study.metrics) and _kept(study, where.folder_of(cell, seed), cell)):
                 places.append(cell * n + at)
     return places
+
+
+def _kept(study: Study, folder: Path | None, cell: int) -> bool:
+    # Whether what is to be kept of a cell and seed is there.
+    if folder is None:
+        return True
+    files = ["run.json", *(KEEP[word] for word in study.keep)]
+    if study.cells[cell].value("als") == RECORDED and "tasks" in study.keep:
+        files.remove(KEEP["tasks"])
+    return all((folder / name).is_file() for name in files)
 
 
 def _check_room(folder: Path, needed: int) -> None:
@@ -212,7 +220,7 @@ def _do(
             cell, seed = outcome.place // n, study.seeds[outcome.place % n]
             if outcome.no_room:
                 raise _no_room(folder, outcome.error)
-            journal.add(_entry(outcome, inputs.keys[cell], seed))
+            journal.add(_entry(outcome, inputs.keys[cell], seed, study.metrics is None))
             if outcome.error:
                 errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {outcome.error}")
             if done == 1 and study.keep:
@@ -233,13 +241,6 @@ def _size(folder: Path) -> int:
     return sum(os.stat(path).st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _entry(outcome: Outcome, key: str, seed: int) -> Entry:
-    return Entry(
-        key,
-        seed,
-        outcome.metrics,
-        outcome.error,
-        round(outcome.wall_s, 6),
-        round(outcome.simulation_s, 6),
-        outcome.worker,
-    )
+def _entry(outcome: Outcome, key: str, seed: int, every: bool) -> Entry:
+    took = (round(outcome.wall_s, 6), round(outcome.simulation_s, 6))
+    return Entry(key, seed, outcome.metrics, every and not outcome.error, outcome.error, *took, outcome.worker)

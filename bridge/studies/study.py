@@ -32,8 +32,14 @@ __all__ = [
     "short_word",
 ]
 
-#: What may be kept of a cell and seed beside its metrics, as ``run`` writes it.
-KEEP = ("jobs", "tasks", "nodes", "decisions", "trace")
+#: What may be kept of a cell and seed beside its metrics, and the file that ``run`` writes it into.
+KEEP = {
+    "jobs": "jobs.parquet",
+    "tasks": "tasks.parquet",
+    "nodes": "nodes.parquet",
+    "decisions": "decisions.parquet",
+    "trace": "trace/traces.otf2",
+}
 
 #: Options that every table of results has a column of, in front of the others.
 ALWAYS = ("bls", "backfill", "als", "variation")

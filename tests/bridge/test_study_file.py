@@ -256,28 +256,43 @@ def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
     tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, int, dict[str, object] | None]], cut: float
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
-    sizes, states = [], []
+    sizes: list[int] = []
+    states: list[tuple[dict[tuple[str, int], Entry], dict[tuple[str, int], Entry]]] = []
+    # What is known after each entry: of those that finished the latest that did, of the others the latest.
+    done: dict[tuple[str, int], Entry] = {}
+    failed: dict[tuple[str, int], Entry] = {}
     with Journal(folder) as journal:
-        known: dict[tuple[str, int], Entry] = {}
         for key, seed, metrics in entries:
-            entry = Entry(key, seed, metrics, "" if metrics is not None else "so", 0.5, 0.25, "me")
+            error = "so" if metrics is None else ""
+            entry = Entry(key, seed, metrics, metrics is not None and seed % 2 == 0, error, 0.5, 0.25, "me")
             journal.add(entry)
-            if entry.metrics is not None or known.get((key, seed), entry).metrics is None:
-                known[key, seed] = entry
+            if metrics is None:
+                failed[key, seed] = entry
+            else:
+                done[key, seed] = entry
+                failed.pop((key, seed), None)
             sizes.append((folder / JOURNAL).stat().st_size)
-            states.append(dict(known))
+            states.append((dict(done), dict(failed)))
     data = (folder / JOURNAL).read_bytes()
     kept = int(cut * len(data))
     (folder / JOURNAL).write_bytes(data[:kept])
     whole = sum(size <= kept for size in sizes)
-    expected = states[whole - 1] if whole else {}
+    done, failed = states[whole - 1] if whole else ({}, {})
     with Journal(folder) as journal:
-        assert set(journal.finished) == {key for key, one in expected.items() if one.metrics is not None}
-        found = dict(zip(expected, journal.entries(iter(expected)), strict=True))
-        assert found == expected
-        journal.add(Entry("new", 1, {"x": 1}, "", 0.0, 0.0, ""))
+        assert set(journal.finished) == set(done)
+        assert set(journal.failed) == set(failed)
+        for wanted in (None, ("x",)):
+            # A failure counts where what is finished lacks a metric.
+            has = {
+                key: one.every if wanted is None else set(wanted) <= set(one.metrics or ()) for key, one in done.items()
+            }
+            expected = done | {key: one for key, one in failed.items() if not has.get(key)}
+            assert dict(zip(expected, journal.entries(iter(expected), wanted), strict=True)) == expected
+            assert {key: journal.has(*key, wanted) for key in done} == has
+        journal.add(Entry("new", 1, {"x": 1}, True, "", 0.0, 0.0, ""))
     with Journal(folder) as journal:
         assert ("new", 1) in journal.finished
-        assert len(journal.finished) == 1 + sum(one.metrics is not None for one in expected.values())
+        assert len(journal.finished) == 1 + len(done)
+        assert list(journal.entries(iter([("nobody", 0)]))) == [None]
     for line in (folder / JOURNAL).read_text().splitlines():
         json.loads(line)

@@ -209,6 +209,35 @@ def test_metrics_that_are_chosen_are_those_of_all(whole: Path, tmp_path: Path) -
         pd.testing.assert_frame_equal(pd.read_parquet(out / RESULTS), everything[place + names])
 
 
+def test_metrics_and_tables_that_are_wanted_later_are_made_later(tmp_path: Path) -> None:
+    path = write_study(tmp_path, "edf", "metrics = ['makespan_ns', 'chunks']")
+    text = path.read_text()
+    assert ran(path, tmp_path / "out").kept == 0
+    path.write_text(text.replace("['makespan_ns', 'chunks']", "['chunks']"))
+    assert ran(path, tmp_path / "out").kept == TOTAL
+    path.write_text(text.replace("['makespan_ns', 'chunks']", "['mean_wait_ns', 'chunks']"))
+    assert ran(path, tmp_path / "out").kept == 0
+    assert pd.read_parquet(tmp_path / "out" / RESULTS)["mean_wait_ns"].notna().all()
+    path.write_text(text.replace("metrics = ['makespan_ns', 'chunks']", "keep = ['jobs']"))
+    assert ran(path, tmp_path / "out").kept == 0
+    assert pd.read_parquet(tmp_path / "out" / RESULTS)["p99_wait_ns"].notna().all()
+    path.write_text(text.replace("metrics = ['makespan_ns', 'chunks']", "keep = ['jobs', 'tasks', 'decisions']"))
+    assert ran(path, tmp_path / "out").kept == 0
+    assert ran(path, tmp_path / "out").kept == TOTAL
+    folder = tmp_path / "out/cells/b-fcfs-static-0.2/seed-0"
+    assert {"tasks.parquet", "decisions.parquet"} <= set(os.listdir(folder))
+
+
+def test_a_study_that_was_killed_at_its_very_begin_can_be_begun_anew(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    ran(path, tmp_path / "out")
+    (tmp_path / "out" / JOURNAL).unlink()
+    (tmp_path / "out" / RESULTS).unlink()
+    with pytest.raises(InputError, match="exists"):
+        ran(path, tmp_path / "out")
+    assert run_study(load_study(path), tmp_path / "out", here, force=True).kept == 0
+
+
 def test_kept_cells_are_runs(tmp_path: Path) -> None:
     path = write_study(tmp_path, "edf", 'keep = ["jobs", "tasks", "trace"]')
     ran(path, tmp_path / "out", two)
