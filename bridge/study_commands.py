@@ -105,7 +105,9 @@ def _say_report(report: Report, study: Study) -> None:
     kept = f", {report.kept:,} of them finished before" if report.kept else ""
     some = list(map(str, study.seeds))
     seeds = " ".join(some if len(some) <= 12 else [*some[:5], "…", some[-1]])
-    say(f"{report.total:,} cells ({len(study.cells):,} × seed{'s' * (len(some) > 1)} {seeds}){kept}")
+    say(
+        f"{report.total:,} cell{'s' * (report.total > 1)} ({len(study.cells):,} × seed{'s' * (len(some) > 1)} {seeds}){kept}"
+    )
     if report.failed:
         say(f"{report.failed:,} failed; results.parquet says of each why. The first:")
         for error in report.errors:

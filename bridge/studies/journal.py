@@ -212,7 +212,7 @@ class Journal:
         if (key, seed) not in self.finished:
             return False
         names, every = self._columns[self.finished[key, seed][1]]
-        return every if metrics is None else set(metrics) <= set(names)
+        return every or (metrics is not None and set(metrics) <= set(names))
 
     def entries(
         self, keys: Iterator[tuple[str, int]], metrics: tuple[str, ...] | None = None

@@ -19,8 +19,8 @@ from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_el
 from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
-from bridge.studies.unit import NO_ROOM, NoRoomError, remove_partial
-from traces.errors import InputError
+from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial
+from traces.errors import InputError, one_of
 
 __all__ = ["Report", "Watch", "run_study"]
 
@@ -104,6 +104,7 @@ def run_study(
     with contextlib.chdir(study.folders[0]):
         inputs = find_inputs(study)
         preparation = Preparation(study, inputs, folder)
+        _check_metrics(study)
         if _is_new(folder, force):
             preparation.check(range(len(study.cells)))  # before anything is made
             _make(folder)
@@ -131,6 +132,17 @@ def run_study(
                     raise _no_room(folder, error.strerror or "") from None
                 raise
     return report
+
+
+def _check_metrics(study: Study) -> None:
+    if study.metrics is not None:
+        check_metrics(study.metrics, "[study] metrics")
+    for number, one in enumerate(study.comparisons, 1):
+        where = f"[[compare]] {number}: metrics"
+        check_metrics(one.metrics, where)
+        for name in one.metrics:
+            if study.metrics is not None and name not in study.metrics:
+                raise one_of("metric", name, study.metrics, where)
 
 
 def _is_new(folder: Path, force: bool) -> bool:

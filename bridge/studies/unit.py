@@ -6,10 +6,13 @@ import errno
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from als.graph_metrics import GRAPH_METRICS, graph_distribution
 from bls.platform import Platform
 from bls.workload import Workload
 from bridge.known_outcomes import all_completed, same_anywhere
@@ -21,7 +24,7 @@ from bridge.simulation import run
 from bridge.studies.executor import Outcome, Prepared, Unit
 from traces.errors import TwolevelError, one_of
 
-__all__ = ["NO_ROOM", "LikeRuns", "NoRoomError", "all_metrics", "do_unit", "remove_partial", "warm_up"]
+__all__ = ["check_metrics", "NO_ROOM", "LikeRuns", "NoRoomError", "all_metrics", "do_unit", "remove_partial", "warm_up"]
 
 #: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -92,10 +95,7 @@ def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
     if all(name in quick for name in names):
         return {name: quick[name] for name in names}
     found = all_metrics(result)
-    for name in names:
-        if name not in found:
-            raise one_of("metric", name, found, "[study] metrics")
-    return {name: found[name] for name in names}
+    return {name: found.get(name) for name in names}  # a run without graphs has none of theirs
 
 
 def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str, Any], float]:
@@ -127,10 +127,31 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
     return metrics, float(result.coupling["simulation_s"])
 
 
+def _smallest() -> Result:
+    workload = Workload.from_jobs([(1, 0, 1, 1, 1)])
+    return run(Scenario.of(workload, Platform(), Options()), keep_tasks=False)
+
+
 def warm_up() -> None:
     """Simulate a job of a second, so that the first cell of a process is not charged with loading the kernels."""
-    workload = Workload.from_jobs([(1, 0, 1, 1, 1)])
-    all_metrics(run(Scenario.of(workload, Platform(), Options()), keep_tasks=False))
+    all_metrics(_smallest())
+
+
+def check_metrics(names: Sequence[str], where: str) -> None:
+    """See that there are metrics of these names, in every run or in those with graphs.
+
+    Raises
+    ------
+    InputError
+        If one is unknown.
+    """
+    known = list(all_metrics(_smallest()))
+    no_values = np.empty((len(GRAPH_METRICS), 0))
+    of_graphs = {"graphs": graph_distribution(no_values)}
+    known += [name for name in _flat(of_graphs) if name not in known]
+    for name in names:
+        if name not in known:
+            raise one_of("metric", name, known, where)
 
 
 def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> Outcome:

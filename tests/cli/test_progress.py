@@ -11,7 +11,7 @@ from typing import TextIO
 
 import pytest
 
-from bridge.progress import Progress
+from bridge.progress import Progress, StudyProgress
 
 
 class Clock:
@@ -96,3 +96,49 @@ def test_a_short_run_shows_nothing_on_a_terminal() -> None:
             clock.now_s += 0.5
             watch(10, 10**9)
         assert shown(stream, master) == ""
+
+
+def test_a_study_shows_cells_done_and_the_time_left_on_a_terminal() -> None:
+    clock = Clock()
+    with terminal() as (stream, master), StudyProgress(stream=stream, clock=clock) as watch:
+        watch.begin(1200, 200)
+        clock.now_s += 0.9
+        watch(90, 0)
+        assert shown(stream, master) == ""
+        clock.now_s += 9.1
+        watch(250, 3)
+        seen = shown(stream, master)
+        assert "450 of 1,200 cells, 3 failed, 30 s left" in seen
+        clock.now_s += 0.05
+        watch(251, 3)
+        assert "451" not in shown(stream, master)
+
+
+def test_elsewhere_a_study_writes_a_line_every_half_minute() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with StudyProgress(stream=stream, clock=clock) as watch:
+        watch.begin(100, 0)
+        for done in range(1, 100):
+            clock.now_s += 2
+            watch(done, 0)
+    lines = stream.getvalue().splitlines()
+    assert lines == [
+        "15 of 100 cells, 2 min 50 s left",
+        "30 of 100 cells, 2 min 20 s left",
+        "45 of 100 cells, 1 min 50 s left",
+        "60 of 100 cells, 1 min 20 s left",
+        "75 of 100 cells, 50 s left",
+        "90 of 100 cells, 20 s left",
+    ]
+
+
+def test_a_reader_that_has_gone_does_not_stop_a_study() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    clock = Clock()
+    with StudyProgress(stream=Gone(), clock=clock) as watch:
+        watch.begin(10, 0)
+        clock.now_s += 60
+        watch(1, 0)

@@ -1,0 +1,252 @@
+"""``twolevel study``, ``repeat`` and ``figures``: what they print, write, draw and refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import Ran, twolevel
+
+from bridge.studies.drawing import STUDY_FIGURES
+from traces.statistics import paired
+
+STUDY = """
+[study]
+name = "both"
+seeds = 6
+
+[[workload]]
+name = "a"
+file = "sample"
+select = "first:30"
+
+[[workload]]
+name = "b"
+file = "sample"
+select = "window:20h+3h"
+
+[run]
+tasks-per-core = 3
+
+[grid]
+als = ["static", "ss"]
+allocator = ["first-fit", "random"]
+variation = [0, 0.3]
+
+[[compare]]
+option = "als"
+base = "static"
+metrics = ["makespan_ns", "mean_imbalance"]
+"""
+
+
+def study(text: str, *words: object) -> Ran:
+    Path("study.toml").write_text(text, encoding="utf-8")
+    return twolevel("study", "study.toml", "--workers", 1, "--out", "out", *words)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ran]:
+    """A study of two workloads, with an option that no figure has a place for; and what the command said."""
+    folder = tmp_path_factory.mktemp("both")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        ran = study(STUDY)
+    finally:
+        os.chdir(before)
+    assert ran.code == 0, ran.err
+    return folder / "out", ran
+
+
+def test_what_it_prints(both: tuple[Path, Ran]) -> None:
+    folder, ran = both
+    table = pd.read_parquet(folder / "results.parquet")
+    heads = [line for line in ran.out.splitlines() if line.endswith("95 % intervals")]
+    parts = [f"{name}, allocator {allocator}" for name in "ab" for allocator in ("first-fit", "random")]
+    assert [head.partition(": ")[0] for head in heads] == parts
+    rows = table[(table["workload"] == "b") & (table["allocator"] == "random") & (table["als"] == "ss")]
+    by = {value: group.sort_values("seed")["makespan_ns"].to_numpy() for value, group in rows.groupby("variation")}
+    ratio = paired(by[0.0], by[0.3])
+    block = ran.out.partition("b, allocator random")[2]
+    line = next(line for line in block.splitlines() if line.startswith("fcfs × ss"))
+    shown = [float(text.strip("[],×")) for text in line.split()[3:]]
+    assert shown[-3:] == pytest.approx([ratio.ratio, ratio.ratio_low, ratio.ratio_high], rel=0.01)
+    assert "96 cells (16 × seeds 0 1 2 3 4 5)" in ran.err
+    assert ran.err.count("jobs selected for 256 cores") == 2
+    assert "mean imbalance" in ran.out  # what the file wants compared
+
+
+def test_what_it_writes(both: tuple[Path, Ran]) -> None:
+    folder, _ = both
+    written = {"results.parquet", "comparisons.parquet", "costs.parquet", "study.json", "journal.jsonl", "figures"}
+    assert set(os.listdir(folder)) == written
+    drawn = {Path(name).stem for name in os.listdir(folder / "figures")}
+    parts = [f"{name}-allocator={allocator}" for name in "ab" for allocator in ("first-fit", "random")]
+    expected = {f"{figure}-{part}" for figure in ("makespan", "variation", "ratio", "imbalance") for part in parts}
+    assert drawn == expected | {"comparison-als-a", "comparison-als-b", "cost"}
+    assert {Path(name).suffix for name in os.listdir(folder / "figures")} == {".svg", ".png"}
+    record = json.loads((folder / "study.json").read_text())
+    assert (record["name"], record["cells"], record["seeds"]) == ("both", 16, [0, 1, 2, 3, 4, 5])
+    assert record["varied"] == ["als", "variation", "select", "allocator"]
+    assert len(record["inputs"]["sample"]["sha256"]) == 64
+
+
+def test_what_it_compares(both: tuple[Path, Ran]) -> None:
+    folder, _ = both
+    found = pd.read_parquet(folder / "comparisons.parquet")
+    assert len(found) == 2 * 2 * 2 * 2  # workloads, allocators, variations, metrics
+    assert set(found["option"]) == {"als"}
+    assert set(found["value"]) == {"ss"}
+    assert set(found["seeds"]) == {6}
+    results = pd.read_parquet(folder / "results.parquet")
+    place = (results["workload"] == "a") & (results["allocator"] == "random") & (results["variation"] == 0.3)
+    of = {als: group.sort_values("seed")["mean_imbalance"] for als, group in results[place].groupby("als")}
+    row = found[
+        (found["workload"] == "a")
+        & (found["allocator"] == "random")
+        & (found["variation"] == 0.3)
+        & (found["metric"] == "mean_imbalance")
+    ].iloc[0]
+    expected = paired(of["static"].to_numpy(), of["ss"].to_numpy())
+    assert (row["difference"], row["ratio_low"]) == (expected.difference, expected.ratio_low)
+
+
+def test_by_default_everything_that_varies_is_compared(here: Path) -> None:
+    ran = study(STUDY.partition("[[compare]]")[0].replace("variation = [0, 0.3]", "variation = [0.3]"), "--no-figures")
+    assert ran.code == 0, ran.err
+    found = pd.read_parquet("out/comparisons.parquet")
+    assert found.groupby("option", sort=False)["base"].first().to_dict() == {"als": "static", "allocator": "first-fit"}
+    assert set(found["metric"]) == {"makespan_ns", "mean_wait_ns", "mean_bounded_slowdown"}
+    assert not os.path.exists("out/figures")
+
+
+def test_with_few_seeds_nothing_is_compared(here: Path) -> None:
+    ran = study(STUDY.replace("seeds = 6", "seeds = 4"))
+    assert ran.code == 0, ran.err
+    assert not os.path.exists("out/comparisons.parquet")
+    assert "4 seeds: too few for an interval (5), so no difference is shown" in ran.err
+    assert "×\n" not in ran.out
+    drawn = {name.split("-")[0] for name in os.listdir("out/figures")}
+    assert drawn == {"makespan", "variation", "imbalance", "cost.svg", "cost.png"}
+    # With more seeds, what is finished stays.
+    ran = study(STUDY, "--no-figures")
+    assert "64 of them finished before" in ran.err
+    assert os.path.exists("out/comparisons.parquet")
+
+
+def test_repeating_says_the_same_or_what_differs(both: tuple[Path, Ran], here: Path) -> None:
+    folder, _ = both
+    ran = twolevel("repeat", folder, "--workers", 1)
+    assert (ran.code, ran.out.split(",")[0]) == (0, "the same: 96 rows")
+    for name in ("study.json", "journal.jsonl"):
+        Path("changed").mkdir(exist_ok=True)
+        (here / "changed" / name).write_bytes((folder / name).read_bytes())
+    table = pd.read_parquet(folder / "results.parquet")
+    table.loc[3, "chunks"] += 1
+    table.to_parquet("changed/results.parquet")
+    ran = twolevel("repeat", "changed", "--workers", 1, "--out", "again")
+    assert ran.code == 1
+    assert "cell 0, seed 3: chunks" in ran.out
+    assert (here / "again/results.parquet").read_bytes() == (folder / "results.parquet").read_bytes()
+
+
+def test_a_failed_cell_leaves_the_others(here: Path) -> None:
+    Path("mine.py").write_text(
+        "class Mine:\n    name = 'mine'\n    def keys(self, jobs):\n        return [0.0] * (len(jobs.job_id) - 1)\n"
+    )
+    ran = study(STUDY.replace('als = ["static", "ss"]', 'als = ["static", "ss"]\nbls = ["fcfs", "mine.py:Mine"]'))
+    assert ran.code == 1
+    table = pd.read_parquet("out/results.parquet")
+    assert (table["error"] != "").equals(table["bls"] == "mine.py:Mine")
+    assert "96 failed; results.parquet says of each why" in ran.err
+    assert ran.err.count("batch policy mine") == 5
+    assert os.path.exists("out/figures/ratio-a-allocator=random.svg")
+    assert "fcfs × static" in ran.out
+    assert "Mine ×" not in ran.out
+
+
+def test_figures_of_a_study(both: tuple[Path, Ran], here: Path) -> None:
+    folder, _ = both
+    ran = twolevel("figures", folder, "--only", "ratio", "--only", "comparison", "--format", "svg", "--out", "drawn")
+    assert ran.code == 0, ran.err
+    parts = [f"{name}-allocator={allocator}" for name in "ab" for allocator in ("first-fit", "random")]
+    expected = [f"ratio-{part}.svg" for part in parts] + ["comparison-als-a.svg", "comparison-als-b.svg"]
+    assert [Path(line).name for line in ran.out.splitlines()] == expected
+    for name in expected:
+        assert (here / "drawn" / name).read_bytes() == (folder / "figures" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--only", "rato"), "unknown figure 'rato'; known: ratio"),
+        (("--format", "bmp"), "--format: unknown format 'bmp'; known: "),
+        (("--format", ","), "--format: empty"),
+        (("--out", ""), "--out: empty"),
+        (("--jobs", "3"), "is a study; allowed with the results of a run"),
+    ],
+)
+def test_figures_that_are_none(both: tuple[Path, Ran], here: Path, words: tuple[str, ...], said: str) -> None:
+    ran = twolevel("figures", both[0], *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_figures_of_a_run(result: Path, here: Path) -> None:
+    ran = twolevel("figures", result, "--only", "gantt", "--cores", "0-15", "--out", "drawn", "--format", "png")
+    assert (ran.code, ran.out) == (0, "drawn/gantt.png\n"), ran.err
+    for folder, said in ((here, "is not a result of twolevel run"), (here / "no", "there is no such folder")):
+        ran = twolevel("figures", folder)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert said in ran.err
+    assert set(STUDY_FIGURES) == {"makespan", "variation", "ratio", "imbalance", "cost", "comparison"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[grid]\n", r"study.toml: [[workload]]: none"),
+        ('[[workload]]\nfile = "gone.swf"\n', "workload gone: there is no file gone.swf in"),
+        ('[[workload]]\nfile = "sample"\nselect = "first:0"\n', "workload sample: "),
+        ('[[workload]]\nfile = "sample"\n[grid]\nbls = ["fcfs", "sfj"]\n', "unknown batch policy 'sfj'; known: sjf"),
+        ('[[workload]]\nfile = "sample"\n[grid]\nvariation = [0, 11]\n', "(cell 1: fcfs-static-11)"),
+        (
+            '[study]\nmetrics = ["makespan"]\n[[workload]]\nfile = "sample"\n',
+            "[study] metrics: unknown metric 'makespan'",
+        ),
+        ('[[workload]]\nfile = "sample"\n[run]\nswitches = "1"\n', "--switches: allocator first-fit"),
+        (
+            '[[workload]]\nfile = "sample"\n[[compare]]\noption = "als"\nbase = "static"\nmetrics = ["x"]\n[study]\nseeds=5',
+            "'x'",
+        ),
+    ],
+)
+def test_a_wrong_study_is_refused_before_anything_is_run(here: Path, text: str, said: str) -> None:
+    ran = study(text)
+    assert ran.code == 2, ran
+    assert said in ran.err.splitlines()[-1]
+    assert ran.out == ""
+    assert not os.path.exists("out")
+
+
+def test_words_of_the_command_that_are_wrong(here: Path) -> None:
+    text = '[[workload]]\nfile = "sample"\nselect = "first:5"\n'
+    for words, said in (
+        (("--workers", 0), "--workers"),
+        (("--cluster", "pbs"), "unknown kind of cluster 'pbs'"),
+        (("--cluster", "tcp://h:1", "--workers", 2), "has its own workers"),
+        (("--data", "nowhere"), "--data: nowhere is not a folder"),
+        (("--out", ""), "--out: empty"),
+    ):
+        ran = study(text, *words)
+        assert (ran.code, ran.err.count("\n")) == (2, 1), ran
+        assert said in ran.err
+        assert not os.path.exists("out")
+    for folder, said in (("nowhere", "there is no such folder"), (".", "it has no study.json")):
+        ran = twolevel("repeat", folder)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert said in ran.err
