@@ -125,8 +125,8 @@ def test_elsewhere_a_study_writes_a_line_every_half_minute() -> None:
     assert lines == [
         "15 of 100 cells, 2 min 50 s left",
         "30 of 100 cells, 2 min 20 s left",
-        "45 of 100 cells, 1 min 50 s left",
-        "60 of 100 cells, 1 min 20 s left",
+        "45 of 100 cells, 110 s left",
+        "60 of 100 cells, 80 s left",
         "75 of 100 cells, 50 s left",
         "90 of 100 cells, 20 s left",
     ]
