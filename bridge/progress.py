@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from bridge.live_file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Process
 from bridge.live_sampler import Sampler
@@ -42,6 +42,28 @@ _EVERY_S = 0.2
 _REST, _REST_SCREEN = 100, 30
 
 
+class _Bar:
+    """A progress bar on a terminal, with words behind it."""
+
+    def __init__(self, stream: TextIO, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        # stderr is looked up anew for every line, so that warnings are written above the bar, not into it.
+        console = Console(stderr=True) if stream is sys.stderr else Console(file=stream)
+        self._bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console, transient=True)
+        self._task = self._bar.add_task("", total=total, state="")
+        self._bar.start()
+
+    def show(self, completed: int, text: str) -> None:
+        self._bar.update(self._task, completed=completed, state=text, refresh=True)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._bar.stop()
+
+
 class Progress:
     """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; in a pipe it shows nothing.
 
@@ -70,8 +92,7 @@ class Progress:
         self._terminal = self._stream.isatty()
         self._began = clock()
         self._drawn_s = 0.0
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: _Bar | None = None
 
     def __call__(self, ended: int, now_ns: int) -> None:
         """Tell that so many have ended, at this simulated instant; below 0 there is none to show."""
@@ -87,29 +108,11 @@ class Progress:
             self._terminal = False
 
     def _draw(self, ended: int, now_ns: int, elapsed_s: float) -> None:
-        if self._bar is None:
-            self._open()
         per_s = ended / elapsed_s
         rate = f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
         simulated = f"  simulated {format_ns(now_ns)}" if now_ns >= 0 else ""
-        self._bar.update(
-            self._task,
-            completed=ended,
-            state=f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s",
-            refresh=True,
-        )
-
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as Bar
-
-        # stderr is looked up anew for every line, so that warnings are written above the bar, not into it.
-        console = Console(stderr=True) if self._stream is sys.stderr else Console(file=self._stream)
-        bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console, transient=True)
-        self._task = bar.add_task("", total=self._total, state="")
-        bar.start()
-        self._bar = bar
+        self._bar = self._bar or _Bar(self._stream, self._total)
+        self._bar.show(ended, f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s")
 
     def __enter__(self) -> Progress:
         return self
@@ -118,8 +121,7 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            with contextlib.suppress(OSError):
-                self._bar.stop()
+            self._bar.close()
 
 
 class StudyProgress:
@@ -140,8 +142,7 @@ class StudyProgress:
         self._terminal = self._stream.isatty()
         self._total = self._kept = 0
         self._began = self._shown_s = clock()
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: _Bar | None = None
 
     def begin(self, total: int, kept: int) -> None:
         """There are so many cells with seeds, and so many are finished already."""
@@ -168,16 +169,8 @@ class StudyProgress:
         if not self._terminal:
             print(text, file=self._stream, flush=True)
             return
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, TextColumn
-            from rich.progress import Progress as Bar
-
-            console = Console(stderr=True) if self._stream is sys.stderr else Console(file=self._stream)
-            self._bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console, transient=True)
-            self._task = self._bar.add_task("", total=self._total, state="")
-            self._bar.start()
-        self._bar.update(self._task, completed=ended, state=text, refresh=True)
+        self._bar = self._bar or _Bar(self._stream, self._total)
+        self._bar.show(ended, text)
 
     def __enter__(self) -> StudyProgress:
         return self
@@ -186,8 +179,7 @@ class StudyProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            with contextlib.suppress(OSError):
-                self._bar.stop()
+            self._bar.close()
 
 
 class Broadcast:
