@@ -38,6 +38,7 @@ from tools.bench_batch import batch_engine, python_policy
 from tools.bench_graphs import graph_day, graph_engine, shared_links
 from tools.bench_loops import application_engine, python_technique, technique_study
 from tools.bench_rows import CURIE, ROOT, Row, command, log, row, timed
+from tools.bench_studies import dask_overhead, many_cells, paper_study
 from tools.bench_wide import which_cores
 from tools.bench_workloads import generator, readers, rejected
 from traces.exporters.otf2 import write_otf2
@@ -215,6 +216,9 @@ def main() -> None:
         "otf2": otf2_writer,
         "help": start_up,
         "grid": grid,
+        "study": paper_study,
+        "dask": dask_overhead,
+        "many-cells": many_cells,
     }
     parser.add_argument("--case", action="append", choices=[*cases, "scaling"], help="only this one; may be repeated")
     chosen = parser.parse_args()

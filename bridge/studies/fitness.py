@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -78,14 +80,18 @@ class _Place:
 _PLACE = _Place()
 
 
-def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> Outcome | str:
+def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str, pause_s: float = 0.0) -> Outcome | str:
     """Run a unit on a worker of a cluster; or say why it cannot run any.
 
-    A worker with several threads runs one cell after another: plug-ins of users are not made for threads.
+    A worker with several threads runs one cell after another: plug-ins of users are not made for threads. One that may die of
+    the unit waits before: who watches over workers gives one up that dies while it is being started.
     """
+    time.sleep(pause_s)
     with _PLACE.lock:
         if _PLACE.token != terms.token:
             _PLACE.unfit = unfit(terms)
             _PLACE.like_runs = LikeRuns()
             _PLACE.token = terms.token
-        return _PLACE.unfit or do_unit(unit, prepared, _PLACE.like_runs, worker or f"process {os.getpid()}")
+        return _PLACE.unfit or do_unit(
+            unit, prepared, _PLACE.like_runs, worker or f"{socket.gethostname()} process {os.getpid()}"
+        )

@@ -109,9 +109,14 @@ class Journal:
             raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             self._file.close()
             raise InputError(f"{self._path.parent}: another twolevel is at work on this study") from None
+        except OSError as error:
+            self._file.close()
+            raise InputError(
+                f"{self._path}: cannot be locked: {error.strerror}; choose a folder on another disk"
+            ) from None
         try:
             self._read()
             if self._end == 0:

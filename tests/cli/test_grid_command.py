@@ -173,6 +173,7 @@ def test_a_worker_that_fails_loses_nothing_else(here: Path, what: str, code: int
     ran = twolevel(*words, "--workers", 2, "--out", "g")
     assert ran.code == code, ran
     assert said in ran.err
+    assert "nothing was written" not in ran.err
     assert not list(here.rglob("*.partial-*"))
     if finished:
         table = pd.read_parquet(here / "g/results.parquet")
