@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from traces.statistics import MIN_SEEDS
-
 from bridge.studies.comparing import COMPARISONS
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study
 from bridge.studies.study_record import read_study_record
 from bridge.studies.subsets import subsets
 from traces.errors import InputError, one_of
+from traces.figures.combinations import FEW
+from traces.statistics import MIN_SEEDS
 from traces.tables import read_rows
 
 if TYPE_CHECKING:
@@ -111,9 +111,11 @@ def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.Dat
     if name in _OF_PARTS:
         return [(part.name, part.words, part.frame) for part in subsets(study, read_results(folder))]
     if name == "cost":
-        costs = read_rows(folder / COSTS, ("jobs", "wall_s"))
-        if costs["jobs"].nunique() < 2:
-            return []
+        costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
+        sizes = costs.groupby("workload")["jobs"].nunique()
+        if sizes.max() < 2:
+            return []  # there is nothing to see it grow by
+        costs = costs.assign(wall_s=costs["simulation_s"])
         return [("", "", costs.assign(group=_groups(costs)))]
     if not (folder / COMPARISONS).is_file():
         return []
@@ -127,8 +129,18 @@ def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.Dat
 
 
 def _groups(costs: pd.DataFrame) -> pd.Series[str]:
-    names = costs["bls"].astype(str) + " × " + costs["als"].astype(str)
-    return names if costs["workload"].nunique() == 1 else costs["workload"].astype(str) + ": " + names
+    # What varies beside the number of jobs; too many to be told apart are one.
+    names = [costs[name].astype(str) for name in ("workload", "bls", "als") if costs[name].nunique() > 1]
+    if not names:
+        return costs["bls"].astype(str) + " × " + costs["als"].astype(str)
+    found = names[0]
+    for one in names[1:]:
+        found = found + ", " + one
+    if found.nunique() <= FEW:
+        return found
+    return (
+        costs["workload"].astype(str) if costs["workload"].nunique() <= FEW else costs["als"].map(lambda _: "all cells")
+    )
 
 
 def draw_study_figures(

@@ -107,6 +107,8 @@ class Outcome:
         What a run that fails so ends with.
     no_room : bool
         Whether it failed as a disk is full.
+    jobs : int
+        How many were simulated.
     wall_s, simulation_s : float
         What it took; and the simulation alone.
     worker : str
@@ -117,6 +119,7 @@ class Outcome:
     error: str = ""
     code: int = 0
     no_room: bool = False
+    jobs: int = 0
     wall_s: float = 0.0
     simulation_s: float = 0.0
     worker: str = ""

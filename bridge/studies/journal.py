@@ -48,6 +48,8 @@ class Entry:
         Whether these are all metrics of the run.
     error : str
         Why it failed; empty if it did not.
+    jobs : int
+        How many were simulated.
     wall_s, simulation_s : float
         What it took, with reading and writing; and the simulation alone.
     worker : str
@@ -59,6 +61,7 @@ class Entry:
     metrics: dict[str, Any] | None
     every: bool
     error: str
+    jobs: int
     wall_s: float
     simulation_s: float
     worker: str
@@ -71,6 +74,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     c: int = -1
     r: list[Any] = []
     e: str = ""
+    n: int = 0
     w: float = 0.0
     t: float = 0.0
     by: str = ""
@@ -197,7 +201,15 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Append what became of a cell and seed; on return it outlives this process."""
-        line = _Line(k=entry.key, s=entry.seed, e=entry.error, w=entry.wall_s, t=entry.simulation_s, by=entry.worker)
+        line = _Line(
+            k=entry.key,
+            s=entry.seed,
+            e=entry.error,
+            n=entry.jobs,
+            w=entry.wall_s,
+            t=entry.simulation_s,
+            by=entry.worker,
+        )
         if entry.metrics is not None:
             columns = (tuple(entry.metrics), entry.every)
             if columns not in self._columns:
@@ -239,4 +251,4 @@ class Journal:
                 if not line.e:
                     names, every = self._columns[line.c]
                     found = dict(zip(names, line.r, strict=True))
-                yield Entry(line.k, line.s, found, every, line.e, line.w, line.t, line.by)
+                yield Entry(line.k, line.s, found, every, line.e, line.n, line.w, line.t, line.by)

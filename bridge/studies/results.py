@@ -85,7 +85,7 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
         return placed(row) | {"error": entry.error} | (entry.metrics or {})
 
     def costs(row: int, entry: Entry) -> dict[str, Any]:
-        took = {"jobs": (entry.metrics or {}).get("jobs"), "wall_s": entry.wall_s}
+        took = {"jobs": entry.jobs or None, "wall_s": entry.wall_s}
         return placed(row) | took | {"simulation_s": entry.simulation_s, "worker": entry.worker}
 
     write_blocks({**heads, **kinds}, _rows(study, keys, journal, results), folder / RESULTS)

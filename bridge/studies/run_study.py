@@ -255,4 +255,6 @@ def _size(folder: Path) -> int:
 
 def _entry(outcome: Outcome, key: str, seed: int, every: bool) -> Entry:
     took = (round(outcome.wall_s, 6), round(outcome.simulation_s, 6))
-    return Entry(key, seed, outcome.metrics, every and not outcome.error, outcome.error, *took, outcome.worker)
+    return Entry(
+        key, seed, outcome.metrics, every and not outcome.error, outcome.error, outcome.jobs, *took, outcome.worker
+    )

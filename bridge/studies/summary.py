@@ -20,6 +20,9 @@ __all__ = ["study_text"]
 #: Of more combinations the tables are not printed; the file has them all.
 _MOST_LINES = 200
 
+#: Of a comparison no more rows are printed.
+_MOST_COMPARED = 60
+
 #: The metric that is printed where the study has it.
 _METRIC = "makespan_ns"
 
@@ -42,8 +45,14 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
             head.insert(0, subset.words)
         parts.append("\n".join([": ".join(head), _table(cells)]))
     if study.comparisons:
-        parts += [comparison_table(frame) for frame in comparisons]
+        parts += [_compared(frame) for frame in comparisons]
     return "\n\n".join(parts)
+
+
+def _compared(frame: pd.DataFrame) -> str:
+    more = len(frame) - _MOST_COMPARED
+    text = comparison_table(frame.head(_MOST_COMPARED))
+    return f"{text}\n… and {more:,} more, which comparisons.parquet has" if more > 0 else text
 
 
 def _head(cells: Combinations) -> str:

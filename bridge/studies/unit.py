@@ -161,7 +161,12 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
     try:
         metrics, simulation_s = _run(unit, prepared, like_runs)
         return Outcome(
-            unit.place, metrics, wall_s=time.perf_counter() - began, simulation_s=simulation_s, worker=worker
+            unit.place,
+            metrics,
+            jobs=len(prepared.workload),
+            wall_s=time.perf_counter() - began,
+            simulation_s=simulation_s,
+            worker=worker,
         )
     except TwolevelError as fault:
         error, code = str(fault), fault.exit_code
@@ -176,6 +181,7 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
         error=" ".join(error.split()) or "failed without a word",
         code=code,
         no_room=no_room,
+        jobs=len(prepared.workload),
         wall_s=time.perf_counter() - began,
         worker=worker,
     )

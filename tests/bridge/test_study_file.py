@@ -264,7 +264,7 @@ def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
     with Journal(folder) as journal:
         for key, seed, metrics in entries:
             error = "so" if metrics is None else ""
-            entry = Entry(key, seed, metrics, metrics is not None and seed % 2 == 0, error, 0.5, 0.25, "me")
+            entry = Entry(key, seed, metrics, metrics is not None and seed % 2 == 0, error, 7, 0.5, 0.25, "me")
             journal.add(entry)
             if metrics is None:
                 failed[key, seed] = entry
@@ -290,7 +290,7 @@ def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
             expected = done | {key: one for key, one in failed.items() if not has.get(key)}
             assert dict(zip(expected, journal.entries(iter(expected), wanted), strict=True)) == expected
             assert {key: journal.has(*key, wanted) for key in done} == has
-        journal.add(Entry("new", 1, {"x": 1}, True, "", 0.0, 0.0, ""))
+        journal.add(Entry("new", 1, {"x": 1}, True, "", 1, 0.0, 0.0, ""))
     with Journal(folder) as journal:
         assert ("new", 1) in journal.finished
         assert len(journal.finished) == 1 + len(done)

@@ -87,7 +87,7 @@ def test_what_it_writes(both: tuple[Path, Ran]) -> None:
     drawn = {Path(name).stem for name in os.listdir(folder / "figures")}
     parts = [f"{name}-allocator={allocator}" for name in "ab" for allocator in ("first-fit", "random")]
     expected = {f"{figure}-{part}" for figure in ("makespan", "variation", "ratio", "imbalance") for part in parts}
-    assert drawn == expected | {"comparison-als-a", "comparison-als-b", "cost"}
+    assert drawn == expected | {"comparison-als-a", "comparison-als-b"}
     assert {Path(name).suffix for name in os.listdir(folder / "figures")} == {".svg", ".png"}
     record = json.loads((folder / "study.json").read_text())
     assert (record["name"], record["cells"], record["seeds"]) == ("both", 16, [0, 1, 2, 3, 4, 5])
@@ -131,7 +131,7 @@ def test_with_few_seeds_nothing_is_compared(here: Path) -> None:
     assert "4 seeds: too few for an interval (5), so no difference is shown" in ran.err
     assert "×\n" not in ran.out
     drawn = {name.split("-")[0] for name in os.listdir("out/figures")}
-    assert drawn == {"makespan", "variation", "imbalance", "cost.svg", "cost.png"}
+    assert drawn == {"makespan", "variation", "imbalance"}
     # With more seeds, what is finished stays.
     ran = study(STUDY, "--no-figures")
     assert "64 of them finished before" in ran.err
@@ -250,3 +250,12 @@ def test_words_of_the_command_that_are_wrong(here: Path) -> None:
         ran = twolevel("repeat", folder)
         assert (ran.code, ran.err.count("\n")) == (2, 1)
         assert said in ran.err
+
+
+def test_what_runs_cost_is_drawn_where_their_jobs_differ(here: Path) -> None:
+    text = '[study]\nseeds = 5\nmetrics = ["makespan_ns"]\n[[workload]]\nfile = "sample"\n[grid]\nselect = ["first:5", "first:30"]\n'
+    ran = study(text)
+    assert ran.code == 0, ran.err
+    costs = pd.read_parquet("out/costs.parquet")
+    assert costs["jobs"].tolist() == [5] * 5 + [30] * 5
+    assert os.path.exists("out/figures/cost.svg")

@@ -10,7 +10,7 @@ import numpy as np
 from traces.compiled import Array
 from traces.errors import InputError, shown
 from traces.figures.combinations import style
-from traces.metric_units import interval_text
+from traces.metric_units import four_digits, interval_text
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ __all__ = ["cost_figure"]
 
 #: From such a ratio of most to fewest jobs on both axes are logarithmic.
 _WIDE = 8.0
+
+#: A line is drawn by so many points.
+_BENDS = 60
 
 #: Up to so many sizes are named on a logarithmic axis.
 _NAMED = 8
@@ -41,11 +44,11 @@ class _Costs:
 def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     """Draw the wall time of a simulation against its number of jobs.
 
-    A point is the mean of the repetitions, its bar goes from the shortest to the longest. The line is fitted to the means by
-    least squares: on logarithmic axes, which are taken where the most jobs are at least 8 times the fewest, its slope is the
-    power of the number of jobs, else it is the time a job. The legend tells the slope with its 95 % interval, which is that
-    of the repetitions (how far another measurement may be off), not of the line (whether it is one); it is told if every size
-    has equally many repetitions, five or more.
+    A point is the mean of the repetitions, its bar goes from the shortest to the longest. Axes are logarithmic where the most
+    jobs are at least 8 times the fewest. The line is a time to begin and a time a job, fitted to the means by least squares of
+    the relative errors; on logarithmic axes it is bent. The legend tells both, the time a job with its 95 % interval, which is
+    that of the repetitions (how far another measurement may be off), not of the line (whether it is one); they are told if
+    every size has equally many repetitions, five or more.
 
     Parameters
     ----------
@@ -90,8 +93,8 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
                 zorder=3,
             )
             if len(group.jobs) > 1:
-                x, y = _line(group, logarithmic)
-                text = _slope_text(group, logarithmic)
+                x, y = _line(group)
+                text = _told(group)
                 axes.plot(
                     x,
                     y,
@@ -142,42 +145,35 @@ def _groups(costs: pd.DataFrame) -> dict[str, _Costs]:
     return found
 
 
-def _weights(group: _Costs, logarithmic: bool) -> tuple[Array, Array, float]:
-    # The slope is the sum of weights × y; y and the mean of x.
-    x = np.log(group.jobs) if logarithmic else group.jobs
-    y = np.log(group.mean) if logarithmic else group.mean
-    apart = x - x.mean()
-    return apart / (apart @ apart), y, float(x.mean())
+def _weights(group: _Costs) -> Array:
+    # The time to begin and the time a job are these (2, sizes) times the means: least squares of (fitted - mean) / mean.
+    rows = np.stack([np.ones(len(group.jobs)), group.jobs], axis=1) / group.mean[:, None]
+    weights: Array = np.linalg.pinv(rows) / group.mean
+    return weights
 
 
-def _line(group: _Costs, logarithmic: bool) -> tuple[Array, Array]:
-    weights, y, middle = _weights(group, logarithmic)
-    ends = group.jobs[[0, -1]]
-    x = np.log(ends) if logarithmic else ends
-    fitted = y.mean() + weights @ y * (x - middle)
-    return ends, np.exp(fitted) if logarithmic else fitted
+def _line(group: _Costs) -> tuple[Array, Array]:
+    begin_s, job_s = _weights(group) @ group.mean
+    x = np.geomspace(group.jobs[0], group.jobs[-1], _BENDS)
+    return x, np.maximum(begin_s + job_s * x, group.mean.min() / 10)
 
 
-def _slope(group: _Costs, logarithmic: bool) -> Estimate | None:
-    # The slope is linear in the times (of their logarithms: to the first order), so a repetition of all sizes has one, and the
-    # mean of these is the slope of the means.
+def _slope(group: _Costs) -> Estimate | None:
+    # The time a job is linear in the times, so a repetition of all sizes has one, and the mean of these is that of the means.
     repeats = {len(times) for times in group.wall_s}
     if len(repeats) > 1 or max(repeats) < MIN_SEEDS:
         return None
-    weights, y, _ = _weights(group, logarithmic)
-    times = np.stack(group.wall_s)
-    mean = times.mean(axis=1, keepdims=True)
-    parts = y[:, None] + times / mean - 1.0 if logarithmic else times
-    return mean_interval(weights @ parts, magnitude=float(np.abs(weights) @ np.abs(parts).max(axis=1)))
+    weights, times = _weights(group)[1], np.stack(group.wall_s)
+    return mean_interval(weights @ times, magnitude=float(np.abs(weights) @ times.max(axis=1)))
 
 
-def _slope_text(group: _Costs, logarithmic: bool) -> str:
-    slope = _slope(group, logarithmic)
+def _told(group: _Costs) -> str:
+    slope = _slope(group)
     if slope is None:
         return ""
-    if logarithmic:
-        return f"time ∝ jobs to the power of {interval_text(slope.mean, slope.low, slope.high)}"
-    return f"{interval_text(*(1e3 * one for one in (slope.mean, slope.low, slope.high)))} ms a job"
+    begin_s = four_digits(float(_weights(group)[0] @ group.mean))
+    job = interval_text(*(1e3 * one for one in (slope.mean, slope.low, slope.high)))
+    return f"{begin_s} s and {job} ms a job"
 
 
 def _remark(groups: dict[str, _Costs]) -> str:
@@ -185,4 +181,4 @@ def _remark(groups: dict[str, _Costs]) -> str:
     few, most = min(counts), max(counts)
     times = f"{most}" if few == most else f"{few} to {most}"
     said = f"point: mean of {times} repetition{'s' * (most > 1)}; bar: shortest to longest; line: fitted to the means"
-    return said if few < MIN_SEEDS or few < most else f"{said}; {100 * CONFIDENCE:g} % interval of its slope"
+    return said if few < MIN_SEEDS or few < most else f"{said}; {100 * CONFIDENCE:g} % interval of the time a job"
