@@ -112,7 +112,8 @@ def run_grid(
     platform : Platform
     grid : Grid
     workers : int, optional
-        How many run at once, each in a process of its own; default one a processor.
+        How many run at once, each in a process of its own; default one a processor. Policies, techniques and allocators that
+        are objects are run in this process, one after another.
     watch : callable
         Told how many are done.
     known_jobs : ndarray of int64, optional
@@ -137,7 +138,9 @@ def run_grid(
     units = [Unit(place, 0, options, group=_group(options)) for place, options in enumerate(runs)]
     units.sort(key=lambda unit: unit.group)
     n = min(PeerOptions(workers).how_many(), len(units))
-    executor: Executor = Here() if n == 1 else Workers(n)
+    # Objects may be anything; what has a name can be found in any process.
+    named = all(isinstance(one, str) for options in runs for one in (options.bls, options.als, options.allocator))
+    executor: Executor = Here() if n == 1 or not named else Workers(n)
     rows: dict[int, Cell] = {}
     for outcome in executor.outcomes(units, {0: prepared}):
         options = runs[outcome.place]

@@ -108,6 +108,8 @@ def _say_report(report: Report, study: Study) -> None:
     say(
         f"{report.total:,} cell{'s' * (report.total > 1)} ({len(study.cells):,} × seed{'s' * (len(some) > 1)} {seeds}){kept}"
     )
+    if report.others:
+        say(f"{report.others:,} more are finished there and no longer of this study; its tables are without them")
     if report.failed:
         say(f"{report.failed:,} failed; results.parquet says of each why. The first:")
         for error in report.errors:

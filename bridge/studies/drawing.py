@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDY_FIGURES", "draw_study_figures", "read_results"]
 
+#: Endings of what is drawn.
+FORMATS = ("svg", "png", "pdf")
+
 #: Of more parts than that of a study only figures that are asked for are drawn.
 _MOST_PARTS = 12
 
@@ -143,6 +146,13 @@ def _groups(costs: pd.DataFrame) -> pd.Series[str]:
     )
 
 
+def _remove_drawn(folder: Path) -> None:
+    # What was drawn of a study that had other parts; files of other names are the user's.
+    for path in folder.glob("*"):
+        if path.suffix.removeprefix(".") in FORMATS and path.stem.partition("-")[0] in STUDY_FIGURES:
+            path.unlink()
+
+
 def draw_study_figures(
     folder: Path,
     names: Sequence[str] = (),
@@ -178,7 +188,10 @@ def draw_study_figures(
     from traces.figures.canvas import save
 
     study = study or read_study_record(folder).study()
-    target = target or folder / "figures"
+    if target is None:
+        target = folder / "figures"
+        if not names:
+            _remove_drawn(target)
     drawn = []
     for name in names or STUDY_FIGURES:
         if name not in STUDY_FIGURES:

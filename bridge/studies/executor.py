@@ -58,6 +58,8 @@ class Unit:
         For the run.json there.
     group : str
         Units that have it in common differ in their batch level only.
+    key : str
+        Of the cell; what is kept is marked with it.
     """
 
     place: int
@@ -71,6 +73,7 @@ class Unit:
     folder: Path | None = None
     record: Mapping[str, Any] | None = None
     group: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ class _Line(msgspec.Struct, omit_defaults=True):
 class Journal:
     """The journal of one folder, open for appending by one process at a time.
 
-    ``with Journal(folder) as journal``: what stands in it is read, once; ``journal.add(entry)`` appends.
+    ``with Journal(folder) as journal``: what stands in it is read, once; ``journal.add(entry)`` appends. ``anew``: what stands
+    in it is thrown away, once nobody else has it open.
 
     Raises
     ------
@@ -97,8 +98,8 @@ class Journal:
         From :meth:`add`, if the disk is full.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / JOURNAL
+    def __init__(self, folder: Path, *, anew: bool = False) -> None:
+        self._path, self._anew = folder / JOURNAL, anew
         self._file: FileIO | None = None
         self._columns: list[tuple[tuple[str, ...], bool]] = []
         self._end = 0
@@ -122,6 +123,8 @@ class Journal:
                 f"{self._path}: cannot be locked: {error.strerror}; choose a folder on another disk"
             ) from None
         try:
+            if self._anew:
+                self._file.truncate(0)
             self._read()
             if self._end == 0:
                 self._append(_Line(format=FORMAT, twolevel=version("twolevel")))
@@ -153,21 +156,26 @@ class Journal:
             try:
                 line = decode(text)
             except (msgspec.DecodeError, UnicodeDecodeError):
-                raise InputError(
-                    f"{self._path}, line {number}: {shown(text[:40])} is no line of a journal; "
-                    "move the file away to begin anew, or mend it: nothing was changed"
-                ) from None
+                raise self._damaged(number, text) from None
             if at == 0:
                 self._check(line)
             elif line.columns is not None:
                 self._columns.append((tuple(line.columns), line.every))
             elif line.e:
                 self.failed[line.k, line.s] = at
+            elif not 0 <= line.c < len(self._columns) or len(line.r) != len(self._columns[line.c][0]):
+                raise self._damaged(number, text)
             else:
                 self.finished[line.k, line.s] = at, line.c
                 self.failed.pop((line.k, line.s), None)
             at += len(text)
         self._end = at
+
+    def _damaged(self, number: int, text: bytes) -> InputError:
+        return InputError(
+            f"{self._path}, line {number}: {shown(text[:40])} is no line of a journal; "
+            "move the file away to begin anew, or mend it: nothing was changed"
+        )
 
     def _check(self, line: _Line) -> None:
         ours = version("twolevel")

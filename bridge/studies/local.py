@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from bridge.process_names import die_with_parent, how_ended
 from bridge.studies.executor import Executor, Needs, Outcome, Prepared, Unit
 from bridge.studies.unit import LikeRuns, do_unit, warm_up
 from traces.compiled import cache_directory, jit_enabled
+from traces.errors import PeerError
 
 __all__ = ["Here", "Workers", "local_executor"]
 
@@ -53,6 +55,19 @@ def _deaf_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def _nothing_imported() -> Iterator[None]:
+    # A process that is started imports the program that started it, which may begin its study anew; ours need nothing of it.
+    program = sys.modules["__main__"]
+    hidden = {name: vars(program).pop(name) for name in ("__file__", "__spec__") if name in vars(program)}
+    vars(program)["__spec__"] = None
+    try:
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(program, name, value)
+
+
 def _work(pipe: Connection, parent: int) -> None:
     # What a worker does: it is sent what units need, and units, and answers each.
     die_with_parent(parent)
@@ -63,6 +78,7 @@ def _work(pipe: Connection, parent: int) -> None:
     like_runs = LikeRuns()
     name = f"process {os.getpid()}"
     warm_up()
+    pipe.send(None)  # from now on what kills it is a unit
     while (message := messages.get()) is not None:
         if isinstance(message, dict):
             prepared |= message
@@ -85,8 +101,9 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
-        with _deaf_children():
+        with _deaf_children(), _nothing_imported():
             self.process.start()
+        self.ready = False
         theirs.close()
         self.groups: deque[deque[Unit]] = deque()
         self._has: set[int] = set()
@@ -120,6 +137,11 @@ class Workers:
     A process that dies takes nobody else's units with it: what it had is done by others, and only a unit under which a process
     died twice is given up.
 
+    Raises
+    ------
+    PeerError
+        From :meth:`outcomes`, if processes cannot be started.
+
     Parameters
     ----------
     n : int
@@ -147,13 +169,15 @@ class Workers:
                 for worker in busy:
                     if worker.pipe not in ready:
                         continue
-                    outcome = _answer(worker)
-                    if outcome is None:
+                    try:
+                        for outcome in _answers(worker):
+                            begin_with = self._n
+                            yield outcome
+                    except (EOFError, ConnectionResetError):
                         workers.remove(worker)
-                        outcome = _died(worker, again, deaths)
-                    if outcome is not None:
-                        begin_with = self._n
-                        yield outcome
+                        lost = _died(worker, again, deaths)
+                        if lost is not None:
+                            yield lost
         finally:
             for worker in workers:
                 worker.kill()
@@ -205,18 +229,23 @@ def _deal(
                 worker.give(group, prepared)
 
 
-def _answer(worker: _Worker) -> Outcome | None:
-    try:
-        outcome: Outcome = worker.pipe.recv()
-    except (EOFError, ConnectionResetError):
-        return None
-    worker.took(outcome)
-    return outcome
+def _answers(worker: _Worker) -> Iterator[Outcome]:
+    # What it has answered by now.
+    while worker.pipe.poll():
+        outcome: Outcome | None = worker.pipe.recv()
+        if outcome is None:
+            worker.ready = True
+        else:
+            worker.took(outcome)
+            yield outcome
 
 
 def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> Outcome | None:
     # The first unit that it has not answered is the one at which it died; it is tried alone.
     worker.process.join()
+    if not worker.ready:
+        ended = how_ended(worker.process.exitcode or 0)
+        raise PeerError(f"a process that should run cells {ended} before it could; what is finished is kept")
     left = [list(group) for group in worker.groups]
     worker.pipe.close()
     suspect = left[0].pop(0)

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from traces.errors import InputError
 
-__all__ = ["FileSums", "find_file", "located", "names_in"]
+__all__ = ["PATHS", "FileSums", "NamedFile", "find_file", "located", "names_in"]
 
-#: A part of an option's text that may name a file: ``FILE.py:NAME``, ``file:PATH,unit=flop``, ``select:(a.py:X,gss)``.
-_WORD = re.compile(r"[^\s,:;()=\"'\[\]{}]+")
+#: Options whose whole text is a file's name, or may be.
+PATHS = ("platform", "applications", "requests", "windows", "failures")
 
+#: ``file:PATH`` of lengths and graphs, ``trace:PATH`` of speeds; behind it may be key=value.
+_PREFIXED = re.compile(r"(?:file|trace):(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
+
+#: The file of a plug-in, alone, when its name may hold anything; and one of several, as among the candidates of a selection.
+_PLUG_IN, _PLUG_INS = re.compile(r"(.*\.py):[^:]*(?::.*)?", re.DOTALL), re.compile(r"([^,()]*?\.py):")
+
+#: A parameter, as ``multifactor:config=PATH``.
+_PARAMETER = re.compile(r"=([^,]+)")
+
+_SELECT = "select:"
 _BLOCK = 1 << 20
 
 
@@ -31,30 +43,80 @@ def find_file(name: str, folders: Sequence[Path]) -> Path | None:
     return None
 
 
-def _is_name(word: str) -> bool:
-    # A technique is never taken for a file that happens to be called so.
-    return "/" in word or "." in word.strip(".")
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
-def names_in(text: str, folders: Sequence[Path]) -> dict[str, Path]:
-    """The words of a text that name a file, and the files."""
-    whole = find_file(text, folders) if _is_name(text) else None
-    if whole is not None:
-        return {text: whole}
-    found = {}
-    for word in _WORD.findall(text):
-        path = find_file(word, folders) if _is_name(word) else None
+def _candidates(text: str, whole: bool) -> Iterator[tuple[int, int]]:
+    # Which parts of a text may be a file's name; those that are surer first.
+    if whole:
+        yield 0, len(text)
+    if found := _PREFIXED.fullmatch(text):
+        yield found.span(1)
+    if found := _PLUG_IN.fullmatch(text):
+        yield found.span(1)
+    for found in _PLUG_INS.finditer(text):
+        begin, end = found.span(1)
+        if text.startswith(_SELECT, begin):
+            begin += len(_SELECT)
+        yield begin, end
+    for found in _PARAMETER.finditer(text):
+        yield found.span(1)
+
+
+class NamedFile:
+    """A file that a text names.
+
+    Attributes
+    ----------
+    span : (int, int)
+        Where in the text its name stands.
+    name : str
+        As it is written there.
+    path : Path
+        Where it is.
+    """
+
+    __slots__ = ("name", "path", "span")
+
+    def __init__(self, text: str, span: tuple[int, int], path: Path) -> None:
+        self.span, self.name, self.path = span, text[span[0] : span[1]], path
+
+
+def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list[NamedFile]:
+    """The files that a text names, in its order.
+
+    Parameters
+    ----------
+    text : str
+        Of an option.
+    folders : sequence of Path
+        Where files are looked for.
+    whole : bool
+        Whether the text itself may be the name of one, as of :data:`PATHS`.
+    """
+    found: list[NamedFile] = []
+    for begin, end in _candidates(text, whole):
+        name = text[begin:end].strip()
+        first = text.index(name, begin)
+        span = (first, first + len(name))
+        if _is_number(name) or any(span[0] < other.span[1] and other.span[0] < span[1] for other in found):
+            continue
+        path = find_file(name, folders)
         if path is not None:
-            found[word] = path
-    return found
+            found.append(NamedFile(text, span, path))
+    return sorted(found, key=lambda one: one.span)
 
 
-def located(text: str, folders: Sequence[Path]) -> str:
+def located(text: str, folders: Sequence[Path], *, whole: bool = False) -> str:
     """A text with the names of files made absolute, so that it means the same in any folder."""
-    names = names_in(text, folders)
-    if text in names:
-        return str(names[text])
-    return _WORD.sub(lambda word: str(names.get(word[0], word[0])), text)
+    for one in reversed(names_in(text, folders, whole=whole)):
+        text = text[: one.span[0]] + str(one.path) + text[one.span[1] :]
+    return text
 
 
 class FileSums:
@@ -82,22 +144,25 @@ class FileSums:
             self._sums[path] = digest.hexdigest()
         return self._sums[path]
 
-    def within(self, path: Path, folders: Sequence[Path]) -> dict[str, Path]:
-        """The files that a TOML file names, as far as they are there."""
-        if path.suffix.lower() != ".toml":
-            return {}
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            return {}  # whoever reads it as what it should be says what is wrong with it
-        return names_in(text, folders)
+    def all_of(self, text: str, folders: Sequence[Path], *, whole: bool = False) -> dict[str, tuple[Path, str]]:
+        """Every file that a text names, and every one that a TOML file of these names: by the name, with its sum."""
+        named = names_in(text, folders, whole=whole)
+        for one in list(named):
+            named += _within(one.path, folders)
+        return {one.name: (one.path, self.of(one.path)) for one in named}
 
-    def all_of(self, texts: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
-        """Every file that some texts name, and that those name: by the name, with its sum."""
-        found: dict[str, tuple[Path, str]] = {}
-        for text in texts:
-            names = names_in(text, folders)
-            for path in list(names.values()):
-                names |= self.within(path, folders)
-            found |= {name: (path, self.of(path)) for name, path in names.items()}
-        return found
+
+def _within(path: Path, folders: Sequence[Path]) -> list[NamedFile]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return []  # it is something else; whoever reads it as what it should be says what is wrong with it
+    return [one for text in _texts(content) for one in names_in(text, folders, whole=True)]
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)

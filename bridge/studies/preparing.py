@@ -12,8 +12,8 @@ from bls.workload import Workload
 from bls.workloads import read_workload, sample_path
 from bridge.scenario import Scenario, load_workload
 from bridge.studies.executor import Prepared, Unit
-from bridge.studies.named_files import FileSums, find_file, located, names_in
-from bridge.studies.run_options import Drawn, Value, changed, drawn
+from bridge.studies.named_files import PATHS, FileSums, find_file, located, names_in
+from bridge.studies.run_options import Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.errors import InputError, TwolevelError
 
@@ -24,8 +24,6 @@ _BATCH_ONLY = ("bls", "backfill", "conservative", "allocator", "slack")
 
 #: So many cells are all checked before anything is simulated; of more, those in which a value is seen for the first time.
 _ALL_CHECKED = 1000
-
-_WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "socket")
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,8 @@ class Inputs:
     files : mapping of str to (Path, str)
         Every file, the logs among them, by the name that it was given: where it is, and its SHA-256.
     keys : tuple of str
-        Of each cell: equal for cells that give equal results, whatever their files are called or where they are.
+        Of each cell: of its options as they are written, and of what is in its log and in the files that they name; wherever
+        these are, and whatever the log is called.
     """
 
     logs: Mapping[str, Path]
@@ -59,17 +58,16 @@ def find_inputs(study: Study) -> Inputs:
     logs = {one.name: _log(one, study.folders) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
     keys = []
-    by_text: dict[str, dict[str, tuple[Path, str]]] = {}
+    by_text: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
     for cell in study.cells:
         named: dict[str, tuple[Path, str]] = {}
-        for text in cell.texts():
-            if text not in by_text:
-                by_text[text] = sums.all_of([text], study.folders)
-            named |= by_text[text]
+        for option, text in cell.texts():
+            if (option, text) not in by_text:
+                by_text[option, text] = sums.all_of(text, study.folders, whole=option in PATHS)
+            named |= by_text[option, text]
         files |= named
-        given = {name: value for name, value in changed(cell.given).items() if name not in _WITHOUT_EFFECT}
         content = [
-            sorted(given.items()),
+            effects(cell.given),
             files[cell.workload.file][1],
             sorted((name, one[1]) for name, one in named.items()),
         ]
@@ -85,7 +83,7 @@ def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
         for option in ("platform", "applications"):
             value = cell.value(option)
             if isinstance(value, str):
-                here |= set(names_in(value, study.folders).values())
+                here |= {one.path for one in names_in(value, study.folders, whole=True)}
     return {path: sum_ for path, sum_ in inputs.files.values() if path not in here}
 
 
@@ -107,7 +105,7 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
     given: dict[str, Value] = {}
     for name, value in cell.given.items():
         if isinstance(value, str):
-            given[name] = located(value, study.folders)
+            given[name] = located(value, study.folders, whole=name in PATHS)
         elif isinstance(value, tuple):
             given[name] = tuple(located(one, study.folders) for one in value)
         else:
@@ -146,8 +144,7 @@ class Preparation:
         """Where what is kept of a cell and seed goes."""
         if self._cells_folder is None:
             return None
-        folder = self._cells_folder / self._study.names[cell]
-        return folder / f"seed-{seed}" if len(self._study.seeds) > 1 else folder
+        return self._cells_folder / self._study.names[cell] / f"seed-{seed}"
 
     def _options(self, cell: int) -> Drawn:
         if cell not in self._drawn:
@@ -252,4 +249,5 @@ class Preparation:
             self.folder_of(cell, seed),
             record if study.keep else None,
             group,
+            self._inputs.keys[cell],
         )

@@ -84,6 +84,9 @@ def repeat_study(
     InputError
         If the folder is no finished study, or one of its files is missing or has changed.
     """
+    for one in data:
+        if not one.is_dir():
+            raise InputError(f"--data: {one} is not a folder")
     record = read_study_record(folder)
     before = _results(folder)
     study = record.study(data)

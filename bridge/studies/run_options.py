@@ -13,13 +13,26 @@ from bridge.scenario import RECORDED, Options
 from bridge.scenario_options import CouplingOptions, LevelOptions, ScenarioOptions
 from traces.errors import InputError, one_of, shown
 
-__all__ = ["SEED", "RunOption", "Value", "changed", "checked_value", "column_name", "drawn", "known_options"]
+__all__ = [
+    "SEED",
+    "WITHOUT_EFFECT",
+    "RunOption",
+    "Value",
+    "checked_value",
+    "column_name",
+    "drawn",
+    "effects",
+    "known_options",
+]
 
 #: What an option's value may be.
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
 #: The option that is no cell's: a study has seeds.
 SEED = "seed"
+
+#: Options that cannot change a result.
+WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "socket")
 
 _BUNDLES = (LevelOptions, ScenarioOptions, CouplingOptions)
 
@@ -118,10 +131,12 @@ def checked_value(name: str, value: object, where: str) -> Value:
     raise InputError(f"{where}: {shown(value)}; allowed: {_SAID[kind]}")
 
 
-def changed(given: Mapping[str, Value]) -> dict[str, Value]:
-    """Those of the options that are not as they are by default."""
+def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
+    """What of some options can change a result: those that are not as they are by default, in the order of their names."""
     known = known_options()
-    return {name: value for name, value in given.items() if value != known[name].default}
+    return sorted(
+        (name, value) for name, value in given.items() if value != known[name].default and name not in WITHOUT_EFFECT
+    )
 
 
 @dataclass(frozen=True)

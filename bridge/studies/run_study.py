@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from bridge.results_directory import check_target
 from bridge.scenario import RECORDED
+from bridge.studies.comparing import COMPARISONS
 from bridge.studies.executor import Executor, Needs, Outcome
 from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.local import local_executor
 from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere
-from bridge.studies.results import write_tables
+from bridge.studies.results import COSTS, RESULTS, write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
-from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial
+from bridge.studies.unit import CELL, NO_ROOM, NoRoomError, check_metrics, remove_partial
 from traces.errors import InputError, one_of
 
 __all__ = ["Report", "Watch", "run_study"]
@@ -55,12 +57,15 @@ class Report:
         How many failed.
     errors : tuple of str
         Of the first that failed, with their names.
+    others : int
+        Finished in this folder, and no longer of this study; they stay in the journal.
     """
 
     total: int
     kept: int
     failed: int
     errors: tuple[str, ...]
+    others: int = 0
 
 
 def run_study(
@@ -82,7 +87,7 @@ def run_study(
     executor : callable, optional
         Given what is to be done, who does it; default as many processes here as there are processors.
     force : bool
-        Whether to begin anew.
+        Whether to begin anew; what else than the study's own files is in the folder stays.
     watch : Watch, optional
         Told of the progress.
     prepared : callable
@@ -105,32 +110,36 @@ def run_study(
         inputs = find_inputs(study)
         preparation = Preparation(study, inputs, folder)
         _check_metrics(study)
-        if _is_new(folder, force):
+        if force or not _is_study(folder):
+            _check_target(folder)
             preparation.check(range(len(study.cells)))  # before anything is made
             _make(folder)
-            write_study_record(study, inputs, folder)  # it says whose folder this is
-        with Journal(folder) as journal:
-            _check_same(study, inputs, journal, folder)
+        with Journal(folder, anew=force) as journal:
+            if force:
+                _remove_ours(folder)
+            others = _check_same(study, inputs, journal, folder)
             places = _pending(study, inputs, journal, preparation)
             total = len(study)
-            report = Report(total, total - len(places), 0, ())
+            report = Report(total, total - len(places), 0, (), others)
+            if not (folder / RECORD).is_file():
+                write_study_record(study, inputs, folder)  # it says whose folder this is
             if places:
                 preparation.check(list(dict.fromkeys(place // len(study.seeds) for place in places)))
                 prepared(preparation)
                 _check_room(folder, len(places) * _ROW_BYTES)
-            write_study_record(study, inputs, folder)
-            if places:
                 if watch is not None:
                     watch.begin(total, report.kept)
                 needs = Needs(len(places), needed_elsewhere(study, inputs), folder if study.keep else None)
                 errors = _do(study, inputs, journal, folder, places, executor(needs), preparation, watch)
-                report = Report(total, report.kept, len(errors), tuple(errors[:_TOLD]))
+                report = replace(report, failed=len(errors), errors=tuple(errors[:_TOLD]))
             try:
+                # Until the tables are whole, those of before and what is said of them stay.
                 write_tables(study, inputs.keys, journal, folder)
             except OSError as error:
                 if error.errno in NO_ROOM:
                     raise _no_room(folder, error.strerror or "") from None
                 raise
+            write_study_record(study, inputs, folder)
     return report
 
 
@@ -145,31 +154,41 @@ def _check_metrics(study: Study) -> None:
                 raise one_of("metric", name, study.metrics, where)
 
 
-def _is_new(folder: Path, force: bool) -> bool:
-    # Whether a study begins there; if something else is there, it must not.
-    if (folder / JOURNAL).is_file() and not force:
-        return False
-    if not folder.is_dir() or any(folder.iterdir()):
-        check_target(folder, force)
-    return True
+def _is_study(folder: Path) -> bool:
+    return (folder / JOURNAL).is_file() or (folder / RECORD).is_file()
+
+
+def _check_target(folder: Path) -> None:
+    # A study begins only where nothing is, or begins anew where one is.
+    if _is_study(folder) or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if folder.exists() or folder.is_symlink():
+        raise InputError(f"--out: {folder} exists and is no study; choose another folder")
+    check_target(folder, False)
 
 
 def _make(folder: Path) -> None:
     try:
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out: {folder} cannot be made: {error.strerror}") from None
 
 
-def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) -> None:
-    # A study may have grown, but is not to be mixed up with another one.
+def _remove_ours(folder: Path) -> None:
+    # What else is there is the user's.
+    for name in (RECORD, RESULTS, COSTS, COMPARISONS):
+        (folder / name).unlink(missing_ok=True)
+    for name in ("cells", "figures"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) -> int:
+    # A study may have grown or shrunk, but is not to be mixed up with another one. How many that are finished are not of it.
     if not journal.finished and not journal.failed:
-        return
-    keys = set(inputs.keys)
+        return 0
+    keys, seeds = set(inputs.keys), set(study.seeds)
     if any(key in keys for key, _ in journal.finished) or any(key in keys for key, _ in journal.failed):
-        return
+        return sum(not (key in keys and seed in seeds) for key, seed in journal.finished)
     why = "its cells are others"
     if (folder / RECORD).is_file():
         record = read_study_record(folder)
@@ -186,15 +205,21 @@ def _pending(study: Study, inputs: Inputs, journal: Journal, where: Preparation)
     places = []
     for cell, key in enumerate(inputs.keys):
         for at, seed in enumerate(study.seeds):
-            if not (journal.has(key, seed, study.metrics) and _kept(study, where.folder_of(cell, seed), cell)):
+            done = journal.has(key, seed, study.metrics)
+            if not (done and _kept(study, where.folder_of(cell, seed), cell, {"key": key, "seed": seed})):
                 places.append(cell * n + at)
     return places
 
 
-def _kept(study: Study, folder: Path | None, cell: int) -> bool:
-    # Whether what is to be kept of a cell and seed is there.
+def _kept(study: Study, folder: Path | None, cell: int, mark: dict[str, object]) -> bool:
+    # Whether what is to be kept of a cell and seed is there, and is of this one.
     if folder is None:
         return True
+    try:
+        if json.loads((folder / CELL).read_text(encoding="utf-8")) != mark:
+            return False
+    except (OSError, ValueError):
+        return False
     files = ["run.json", *(KEEP[word] for word in study.keep)]
     if study.cells[cell].value("als") == RECORDED and "tasks" in study.keep:
         files.remove(KEEP["tasks"])

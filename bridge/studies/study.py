@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bridge.scenario import RECORDED
-from bridge.studies.run_options import Value, changed, known_options
+from bridge.studies.run_options import WITHOUT_EFFECT, Value, effects, known_options
 from traces.errors import InputError, one_of, shown
 from traces.figures.combinations import batch_label
 from traces.ranges import whole
@@ -22,6 +22,7 @@ from traces.ranges import whole
 __all__ = [
     "ALWAYS",
     "KEEP",
+    "MOST_RUNS",
     "Cell",
     "Comparison",
     "Study",
@@ -44,16 +45,16 @@ KEEP = {
 #: Options that every table of results has a column of, in front of the others.
 ALWAYS = ("bls", "backfill", "als", "variation")
 
-#: Options that cannot change a result.
-_WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "socket")
-
 #: The file of a plug-in, alone or among the candidates of a selection.
 _PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")
 
 #: Longest name of a policy in the name of a folder, and of a folder.
 _LONGEST_WORD, _LONGEST_NAME = 80, 160
 
-_MOST_SEEDS, _MOST_CELLS = 100_000, 10_000_000
+_MOST_SEEDS = 100_000
+
+#: Cells times seeds.
+MOST_RUNS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,15 @@ class Cell:
     @cached_property
     def same(self) -> str:
         """A text that two cells have in common if they are the same: whatever stands in it is what is not by default."""
-        effects = {name: value for name, value in changed(self.given).items() if name not in _WITHOUT_EFFECT}
-        return json.dumps([self.workload.name, sorted(effects.items())], ensure_ascii=False)
+        return json.dumps([self.workload.name, effects(self.given)], ensure_ascii=False)
 
-    def texts(self) -> Iterator[str]:
-        """Every text among its options, in which a file may be named."""
-        for value in self.given.values():
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Every option and text of it, in which a file may be named."""
+        for name, value in self.given.items():
             if isinstance(value, str):
-                yield value
+                yield name, value
             elif isinstance(value, tuple):
-                yield from value
+                yield from ((name, one) for one in value)
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ class Study:
     def __post_init__(self) -> None:
         if not self.cells:
             raise InputError("the study has no cell")
-        if len(self) > _MOST_CELLS:
-            raise InputError(f"the study has {len(self)} cells with seeds; allowed: up to {_MOST_CELLS}")
+        if len(self) > MOST_RUNS:
+            raise InputError(f"the study has {len(self)} cells with seeds; allowed: up to {MOST_RUNS}")
         for word in self.keep:
             if word not in KEEP:
                 raise one_of("thing to keep", word, KEEP, "[study] keep")
@@ -185,6 +185,10 @@ class Study:
                 )
         for one in self.comparisons:
             values = {cell.value(one.option) for cell in self.cells}
+            if len(values) < 2:
+                raise InputError(
+                    f"[[compare]] option: {one.option} is the same in all cells; allowed: an option that varies"
+                )
             if one.base not in values:
                 raise InputError(
                     f"[[compare]] base: {shown(one.base)}: no cell has {one.option} so; allowed: "
@@ -213,7 +217,7 @@ class Study:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The options that the results have a column of: the usual ones, and all that some cell is given."""
-        given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in _WITHOUT_EFFECT)
+        given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in WITHOUT_EFFECT)
         return (*ALWAYS, *(name for name in given if name not in ALWAYS))
 
     @cached_property

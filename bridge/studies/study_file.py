@@ -30,6 +30,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ from typing import Any
 
 from bls.switches import printable_name
 from bridge.studies.run_options import Value, checked_value
-from bridge.studies.study import Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
+from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
 from traces.errors import InputError, one_of, shown
 from traces.given_file import read_text
 
@@ -48,6 +49,7 @@ COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 
 _TABLES = ("study", "workload", "run", "grid", "cell", "compare", "cluster")
 _STUDY = ("name", "description", "seeds", "metrics", "keep")
+_CLUSTERS = ("slurm",)
 _COMPARE = ("option", "base", "metrics")
 
 Table = Mapping[str, Any]
@@ -115,12 +117,14 @@ def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
             _comparison(one, f"[[compare]] {k + 1}: ", metrics) for k, one in enumerate(_tables(given, "compare"))
         ),
         folders=tuple(folders),
-        cluster={
-            kind: _table(one, f"[cluster.{kind}]")
-            for kind, one in _table(given.get("cluster", {}), "[cluster]").items()
-        },
+        cluster=_clusters(_table(given.get("cluster", {}), "[cluster]")),
         text=text,
     )
+
+
+def _clusters(given: Table) -> dict[str, Table]:
+    _check_keys(given, _CLUSTERS, "[cluster]")
+    return {kind: _table(one, f"[cluster.{kind}]") for kind, one in given.items()}
 
 
 def _check_keys(given: Table, known: Sequence[str], where: str) -> None:
@@ -180,7 +184,10 @@ def _cells(given: Table, fixed: Mapping[str, Value]) -> Iterator[dict[str, Value
         where = "[grid] " if len(grids) == 1 else f"[[grid]] {k + 1}: "
         if not grid:
             raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
-        yield from every_combination({name: _axis(name, values, f"{where}{name}") for name, values in grid.items()}, {})
+        axes = {name: _axis(name, values, f"{where}{name}") for name, values in grid.items()}
+        if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
+            raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
+        yield from every_combination(axes, {})
     for k, one in enumerate(single):
         yield _options(one, f"[[cell]] {k + 1}: ")
 

@@ -17,14 +17,27 @@ from bls.platform import Platform
 from bls.workload import Workload
 from bridge.known_outcomes import all_completed, same_anywhere
 from bridge.result import Result
-from bridge.results_directory import fresh_directory
+from bridge.results_directory import fresh_directory, write_record
 from bridge.run_record import write_run
 from bridge.scenario import Options, Scenario
 from bridge.simulation import run
 from bridge.studies.executor import Outcome, Prepared, Unit
 from traces.errors import TwolevelError, one_of
 
-__all__ = ["check_metrics", "NO_ROOM", "LikeRuns", "NoRoomError", "all_metrics", "do_unit", "remove_partial", "warm_up"]
+__all__ = [
+    "check_metrics",
+    "CELL",
+    "NO_ROOM",
+    "LikeRuns",
+    "NoRoomError",
+    "all_metrics",
+    "do_unit",
+    "remove_partial",
+    "warm_up",
+]
+
+#: The file in the folder of what is kept of a cell and seed that says which it is.
+CELL = "cell.json"
 
 #: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -124,6 +137,7 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
                 trace="trace" in unit.keep,
                 nodes="nodes" in unit.keep,
             )
+            write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
     return metrics, float(result.coupling["simulation_s"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -112,6 +113,13 @@ def test_where_cores_or_instants_matter_nothing_is_taken_over(name: str) -> None
     options, platform = NEVER[name]
     assert same_anywhere(Scenario.of(workload, PLATFORM, Options()))
     assert not same_anywhere(Scenario.of(workload, platform, options))
+
+
+def test_windows_may_cut_a_job(tmp_path: Path) -> None:
+    (workload,) = workloads()
+    (tmp_path / "w.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 1\nend = 9\nhosts = '0'\n")
+    around = Surroundings(windows=tmp_path / "w.toml")
+    assert not same_anywhere(Scenario.of(workload, PLATFORM, Options(around=around)))
 
 
 @pytest.mark.parametrize("column", ["cancel_ns", "preset", "run_ns"])

@@ -125,7 +125,18 @@ def test_no_column_has_two_meanings() -> None:
         (WORKLOAD + "[[workload]]\nname = 'sample'\nfile = 'b.swf'\n", "two have the name 'sample'"),
         (WORKLOAD + "[[compare]]\nbase = 'ss'\n", r"\[\[compare\]\] 1: option: missing"),
         (WORKLOAD + "[[compare]]\noption = 'als'\n", r"\[\[compare\]\] 1: base: missing; allowed: a value of als"),
-        (WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'ss'\n", "base: 'ss': no cell has als so; allowed: static"),
+        (WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'ss'\n", "als is the same in all cells"),
+        (
+            WORKLOAD + "[grid]\nals = ['static', 'gss']\n[[compare]]\noption = 'als'\nbase = 'ss'\n",
+            "base: 'ss': no cell has als so; allowed: gss, static",
+        ),
+        (WORKLOAD + "[cluster.pbs]\n", r"\[cluster\]: unknown key 'pbs'; known: slurm"),
+        (
+            WORKLOAD
+            + "[grid]\n"
+            + "".join(f"{name} = {list(range(300))}\n" for name in ("variation", "overhead", "slack")),
+            r"\[grid\]: 27000000 combinations; allowed: up to 10000000",
+        ),
         (
             WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'static'\nmetric = 'x'\n",
             "unknown key 'metric'; known: metrics",
@@ -184,8 +195,39 @@ def test_files_are_found_wherever_an_option_names_them(tmp_path: Path) -> None:
     assert located("file:deep/lengths.txt,unit=flop", folders) == f"file:{tmp_path / 'deep/lengths.txt'},unit=flop"
     assert located("gss", folders) == "gss"
     assert located("0.5", folders) == "0.5"
-    assert names_in("map.toml", folders) == {"map.toml": tmp_path / "map.toml"}
-    assert set(FileSums().all_of(["map.toml", "fcfs"], folders)) == {"map.toml", "deep/lengths.txt"}
+    assert names_in("map.toml", folders) == []
+    assert [one.path for one in names_in("map.toml", folders, whole=True)] == [tmp_path / "map.toml"]
+    assert set(FileSums().all_of("map.toml", folders, whole=True)) == {"map.toml", "deep/lengths.txt"}
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "name"),
+    [
+        ("my machine", True, "my machine"),
+        ("machine", True, "machine"),
+        ("my pol/p,(x).py:P", False, "my pol/p,(x).py"),
+        ("my pol/p.py:P:key=3", False, "my pol/p.py"),
+        ("select:(my pol/p.py:P,gss)", False, "my pol/p.py"),
+        ("select:my pol/p.py:P,gss", False, "my pol/p.py"),
+        ("file:lens,unit=flop", False, "lens"),
+        ("file:a,b.txt", False, "a,b.txt"),
+        ("trace:lens,period=3s", False, "lens"),
+        ("multifactor:age=1,config=lens", False, "lens"),
+        ("fsc:h=0.25", False, None),
+        ("gss", False, None),
+        ("mtbf:30d,mttr:4h", True, None),
+    ],
+)
+def test_names_of_files_are_found_as_options_take_them(
+    tmp_path: Path, text: str, whole: bool, name: str | None
+) -> None:
+    (tmp_path / "my pol").mkdir()
+    for file in ("my machine", "machine", "my pol/p.py", "my pol/p,(x).py", "lens", "a,b.txt", "0.25", "gss", "h=0.25"):
+        (tmp_path / file).write_text("")
+    found = names_in(text, [tmp_path], whole=whole)
+    assert [one.name for one in found] == ([] if name is None else [name])
+    expected = text if name is None else text.replace(name, str(tmp_path / name))
+    assert located(text, [tmp_path], whole=whole) == expected
 
 
 def test_what_a_file_holds_is_part_of_a_cell_and_where_it_is_not(tmp_path: Path) -> None:

@@ -188,6 +188,140 @@ def test_a_study_that_grows_keeps_what_is_finished(whole: Path, tmp_path: Path) 
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out" / RESULTS), before)
 
 
+def test_what_is_kept_is_of_the_seed_and_of_the_inputs(tmp_path: Path) -> None:
+    shutil.copy(sample_path(), tmp_path / "log.swf")
+    path = write_study(tmp_path, "edf", "keep = ['jobs']")
+    path.write_text(path.read_text().replace('"sample"', '"log.swf"'))
+    text, log = path.read_text(), (tmp_path / "log.swf").read_text()
+    ran(path, tmp_path / "out")
+    folder = tmp_path / "out/cells/a-fcfs-gss-0.2"
+    first = (folder / "seed-1" / "jobs.parquet").read_bytes()
+    # Other seeds have other folders; those of before stay.
+    path.write_text(text.replace("seeds = 2", "seeds = [7, 1]"))
+    assert ran(path, tmp_path / "out") == Report(TOTAL, TOTAL // 2, 0, (), TOTAL // 2)
+    assert {name.name for name in folder.iterdir()} == {"seed-0", "seed-1", "seed-7"}
+    # Another log overwrites what was kept of the first; so of that it is made again.
+    path.write_text(text.replace('file = "log.swf"', 'file = "log.swf"\noversize = "clamp"', 1))
+    changed = log.replace("\n", "\n;\n", 1)
+    (tmp_path / "log.swf").write_text(changed)
+    with pytest.raises(InputError, match=r"log\.swf has changed"):
+        ran(path, tmp_path / "out")
+    (tmp_path / "log.swf").write_text(log)
+    (folder / "seed-1" / "cell.json").write_text('{"key": "another", "seed": 1}')
+    path.write_text(text)
+    assert ran(path, tmp_path / "out").kept == TOTAL - 1
+    assert (folder / "seed-1" / "jobs.parquet").read_bytes() == first
+
+
+def test_tables_stay_until_those_of_a_study_that_grew_are_whole(tmp_path: Path) -> None:
+    path = write_study(tmp_path, killing_policy(tmp_path, "raise SystemExit('stop')", "len(jobs.job_id) == 18"))
+    small = path.read_text().replace("fatal.py:Fatal", "edf")
+    path.write_text(small)
+    ran(path, tmp_path / "out")
+    tables = {name: (tmp_path / "out" / name).read_bytes() for name in (RESULTS, COSTS, "study.json")}
+    path.write_text(small.replace('"edf"', '"edf", "fatal.py:Fatal"'))
+    with pytest.raises(SystemExit):
+        ran(path, tmp_path / "out")
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in tables} == tables
+    assert repeat_study(tmp_path / "out", None, lambda study: here).equal
+    assert ran(path, tmp_path / "out").failed == 0
+    assert len(pd.read_parquet(tmp_path / "out" / RESULTS)) == 32
+
+
+#: Every option that may be mistaken for one that does not matter.
+MANY = """
+[study]
+seeds = 2
+[[workload]]
+file = "sample"
+select = "first:30"
+[run]
+als = "gss"
+variation = 0.3
+bls = "edf"
+[[cell]]
+[[cell]]
+slack = 0.1
+[[cell]]
+tasks-per-core = 3
+[[cell]]
+overhead = 900000000
+[[cell]]
+lengths = "exponential"
+variation = 0
+[[cell]]
+oversize = "clamp"
+platform = "narrow.toml"
+[[cell]]
+platform = "narrow.toml"
+[[cell]]
+fair-start = true
+bls = "fcfs"
+[[cell]]
+fair-start = true
+bls = "sjf"
+[[cell]]
+kill-at-walltime = true
+[[cell]]
+allocator = "random"
+[[cell]]
+bls = "sjf"
+backfill = "conservative"
+conservative = "rebuild"
+[[cell]]
+select = "first:20"
+[[cell]]
+windows = "windows.toml"
+[[cell]]
+latency = 500000000
+[[cell]]
+latency = 500000000
+bls = "sjf"
+"""
+
+
+def test_every_cell_is_as_the_command_runs_it(tmp_path: Path) -> None:
+    (tmp_path / "narrow.toml").write_text("name = 'narrow'\n[[hosts]]\ncount = 2\ncores = 16\nspeed_gflops = 750.0\n")
+    (tmp_path / "windows.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 3600\nend = 7200\nhosts = '0-1'\n")
+    (tmp_path / "study.toml").write_text(MANY)
+    study = load_study(tmp_path / "study.toml")
+    report = run_study(study, tmp_path / "out", two)
+    assert report.failed == 0, report.errors
+    table = pd.read_parquet(tmp_path / "out" / RESULTS)
+    for place, cell in enumerate(study.cells):
+        words: list[object] = []
+        for name, value in cell.given.items():
+            words += [f"--{name}"] if value is True else [f"--{name}", value]
+        run_command("run", "sample", *words, "--seed", 1, "--no-trace", "--force", "--out", "r", folder=tmp_path)
+        metrics = json.loads((tmp_path / "r" / "run.json").read_text())["metrics"]
+        row = table[(table["cell"] == place) & (table["seed"] == 1)].iloc[0]
+        for name in (
+            "jobs",
+            "makespan_ns",
+            "mean_wait_ns",
+            "mean_unfairness_ns",
+            "chunks",
+            "mean_imbalance",
+            "utilisation",
+        ):
+            expected = metrics[name]
+            assert row[name] == expected or (pd.isna(row[name]) and expected is None), (place, name)
+    assert table["makespan_ns"].nunique() > 10
+
+
+def test_a_script_without_a_guard_runs_its_study_once(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    write_study(tmp_path)
+    script = "from bridge import load_study, run_study\nprint(run_study(load_study('study.toml'), 'out').failed)\n"
+    (tmp_path / "script.py").write_text(script)
+    end = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (end.returncode, end.stdout, end.stderr) == (0, "0\n", "")
+
+
 def test_a_finished_study_runs_nothing(whole: Path, tmp_path: Path) -> None:
     path = write_study(tmp_path)
     ran(path, tmp_path / "out")
@@ -233,9 +367,10 @@ def test_a_study_that_was_killed_at_its_very_begin_can_be_begun_anew(tmp_path: P
     ran(path, tmp_path / "out")
     (tmp_path / "out" / JOURNAL).unlink()
     (tmp_path / "out" / RESULTS).unlink()
-    with pytest.raises(InputError, match="exists"):
-        ran(path, tmp_path / "out")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert ran(path, tmp_path / "out").kept == 0
     assert run_study(load_study(path), tmp_path / "out", here, force=True).kept == 0
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
 
 def test_kept_cells_are_runs(tmp_path: Path) -> None:
@@ -344,8 +479,11 @@ def test_too_little_room_is_said_before_anything_is_run(tmp_path: Path, monkeypa
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     ran(path, tmp_path / "out")
-    with Journal(tmp_path / "out"), pytest.raises(InputError, match="another twolevel is at work"):
-        ran(path, tmp_path / "out")
+    before = (tmp_path / "out" / JOURNAL).read_bytes()
+    for force in (False, True):
+        with Journal(tmp_path / "out"), pytest.raises(InputError, match="another twolevel is at work"):
+            run_study(load_study(path), tmp_path / "out", here, force=force)
+    assert (tmp_path / "out" / JOURNAL).read_bytes() == before
 
 
 def test_another_study_is_not_mixed_in(tmp_path: Path) -> None:
@@ -375,6 +513,7 @@ def test_a_log_that_changed_is_told(tmp_path: Path) -> None:
         ('"format":1', '"format":7', "is a journal of form 7; this twolevel reads form 1"),
         ('"twolevel":"', '"twolevel":"9.', "was written by twolevel 9."),
         ('"columns"', '"colums', "line 2"),
+        ('"c":0', '"c":7', "line 3"),
     ],
 )
 def test_a_journal_of_another_version_is_left_alone(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -392,8 +531,8 @@ def test_what_is_no_study_is_not_written_into(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("dear to me")
-    with pytest.raises(InputError, match="exists"):
+    with pytest.raises(InputError, match="exists and is no study"):
         ran(path, tmp_path / "out")
-    with pytest.raises(InputError, match="is not a result of twolevel"):
+    with pytest.raises(InputError, match="exists and is no study"):
         run_study(load_study(path), tmp_path / "out", here, force=True)
     assert os.listdir(tmp_path / "out") == ["mine.txt"]

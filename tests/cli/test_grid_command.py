@@ -64,7 +64,7 @@ def test_a_cell_is_a_run(here: Path) -> None:
     assert twolevel(*GRID, "--bls", "edf", "--als", "gss", "--variation", "0.2", "--seed", 5, "--out", "g").code == 0
     words = ("--bls", "edf", "--als", "gss", "--variation", "0.2", "--seed", 5, "--no-trace")
     assert twolevel("run", *GRID[1:], *words, "--out", "r").code == 0
-    assert (here / "g/cells/edf-gss-0.2/jobs.parquet").read_bytes() == (here / "r/jobs.parquet").read_bytes()
+    assert (here / "g/cells/edf-gss-0.2/seed-5/jobs.parquet").read_bytes() == (here / "r/jobs.parquet").read_bytes()
     row = pd.read_parquet(here / "g/results.parquet").iloc[0]
     metrics = json.loads((here / "r/run.json").read_text())["metrics"]
     assert [row[name] for name in METRICS] == [metrics[name] for name in METRICS]
@@ -94,7 +94,7 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
     for name in als:
         words = [*GRAPH_GRID[1:], "--als", name]
         assert twolevel("run", *words, "--no-trace", "--out", name).code == 0
-        of_cell = here / "g1/cells" / f"fcfs-{name}-0.2" / "jobs.parquet"
+        of_cell = here / "g1/cells" / f"fcfs-{name}-0.2" / "seed-0" / "jobs.parquet"
         assert of_cell.read_bytes() == (here / name / "jobs.parquet").read_bytes()
         jobs, metrics = pd.read_parquet(of_cell), json.loads((here / name / "run.json").read_text())["metrics"]
         row = table.loc[name]

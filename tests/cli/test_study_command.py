@@ -220,8 +220,9 @@ def test_figures_of_a_run(result: Path, here: Path) -> None:
         ),
         ('[[workload]]\nfile = "sample"\n[run]\nswitches = "1"\n', "--switches: allocator first-fit"),
         (
-            '[[workload]]\nfile = "sample"\n[[compare]]\noption = "als"\nbase = "static"\nmetrics = ["x"]\n[study]\nseeds=5',
-            "'x'",
+            '[[workload]]\nfile = "sample"\n[grid]\nals = ["static", "ss"]\n'
+            '[[compare]]\noption = "als"\nbase = "static"\nmetrics = ["x"]\n',
+            "[[compare]] 1: metrics: unknown metric 'x'",
         ),
     ],
 )
@@ -253,7 +254,8 @@ def test_words_of_the_command_that_are_wrong(here: Path) -> None:
 
 
 def test_what_runs_cost_is_drawn_where_their_jobs_differ(here: Path) -> None:
-    text = '[study]\nseeds = 5\nmetrics = ["makespan_ns"]\n[[workload]]\nfile = "sample"\n[grid]\nselect = ["first:5", "first:30"]\n'
+    text = '[study]\nseeds = 5\nmetrics = ["makespan_ns"]\n[[workload]]\nfile = "sample"\n'
+    text += '[grid]\nselect = ["first:5", "first:30"]\n'
     ran = study(text)
     assert ran.code == 0, ran.err
     costs = pd.read_parquet("out/costs.parquet")
