@@ -64,7 +64,7 @@ def main() -> None:
     except usage_error as error:
         code = _fault(_usage(error), 2)
     except (typer.Abort, KeyboardInterrupt):
-        code = _fault("interrupted; nothing was written", _INTERRUPTED)
+        code = _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # nobody reads any more; and Python would complain of stdout at its exit
         code = 1
@@ -76,6 +76,8 @@ def main() -> None:
         if not isinstance(error, TwolevelError | OSError):
             raise
         code = _fault(str(error), getattr(error, "exit_code", 1))
+    if code == _INTERRUPTED:
+        say("twolevel: interrupted; nothing was written")
     sys.exit(code or 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,7 +74,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         _show_results(study, target, figures=figures)
     except KeyboardInterrupt:
         say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
-        raise typer.Exit(_INTERRUPTED) from None
+        sys.exit(_INTERRUPTED)  # all has been said
     if report.failed:
         raise typer.Exit(1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import fields
 from typing import Any
 
@@ -40,6 +41,9 @@ def grid_text(
         variations = [float(text) for text in _words(variation)]
     except ValueError:
         raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
+    for value in variations:
+        if not math.isfinite(value):
+            raise InputError(f"--variation: {value}; allowed: 0 to 10")
     axes: dict[str, list[Any]] = {
         "bls": split_names(bls),
         "backfill": _words(shared.backfill),

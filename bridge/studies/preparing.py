@@ -15,7 +15,8 @@ from bridge.studies.executor import Prepared, Unit
 from bridge.studies.named_files import PATHS, FileSums, find_file, located, names_in
 from bridge.studies.run_options import Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
-from traces.errors import InputError, TwolevelError
+from traces.errors import InputError, TwolevelError, shown
+from traces.given_file import GivenFile
 
 __all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of"]
 
@@ -92,11 +93,14 @@ def _log(source: WorkloadSource, folders: Sequence[Path]) -> Path:
         return Path(sample_path())
     found = find_file(source.file, folders)
     if found is None:
-        places = ", ".join(map(str, folders))
-        raise InputError(
-            f"workload {source.name}: there is no file {source.file} in {places}; say with --data in which folder it is, or "
-            "download a log of the archive with twolevel workload fetch"
-        )
+        try:
+            GivenFile(source.file, "workload file")  # it says best why not
+        except InputError as error:
+            raise InputError(
+                f"workload {source.name}: {error}; say with --data in which folder it is, or download a log of the archive "
+                "with twolevel workload fetch"
+            ) from None
+        raise InputError(f"workload {source.name}: {shown(source.file)} is no file")
     return found
 
 

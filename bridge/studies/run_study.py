@@ -22,7 +22,7 @@ from bridge.studies.results import COSTS, RESULTS, write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import CELL, NO_ROOM, NoRoomError, check_metrics, remove_partial
-from traces.errors import InputError, one_of
+from traces.errors import InputError, one_of, shown
 
 __all__ = ["Report", "Watch", "run_study"]
 
@@ -155,7 +155,10 @@ def _check_metrics(study: Study) -> None:
 
 
 def _is_study(folder: Path) -> bool:
-    return (folder / JOURNAL).is_file() or (folder / RECORD).is_file()
+    try:
+        return (folder / JOURNAL).is_file() or (folder / RECORD).is_file()
+    except OSError as error:
+        raise InputError(f"--out: {shown(str(folder))} cannot be made: {error.strerror}") from None
 
 
 def _check_target(folder: Path) -> None:
@@ -163,7 +166,7 @@ def _check_target(folder: Path) -> None:
     if _is_study(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return
     if folder.exists() or folder.is_symlink():
-        raise InputError(f"--out: {folder} exists and is no study; choose another folder")
+        raise InputError(f"--out: {folder} exists and is not a result of twolevel study; choose another folder")
     check_target(folder, False)
 
 

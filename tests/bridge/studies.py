@@ -43,7 +43,7 @@ variation = 0.2
 als = "recorded"
 """
 
-#: Does ``what`` the first time that a worker gets to it, and is fcfs otherwise. A file says that it has been done.
+#: Does ``what`` where it should, and is fcfs otherwise. A file says that it has been done.
 _POLICY = """
 import os, signal
 from pathlib import Path
@@ -51,15 +51,16 @@ DONE = Path(__file__).with_name("done")
 class Fatal:
     name = "fatal"
     def keys(self, jobs):
-        if {when} and not DONE.exists():
+        if {when}:
             DONE.touch()
             {what}
         return jobs.submit_ns
 """
 
 
-def killing_policy(folder: Path, what: str, when: str = "True") -> str:
-    """Write a policy that does ``what`` once; gives the name to use it by."""
+def killing_policy(folder: Path, what: str, when: str = "True", *, once: bool = True) -> str:
+    """Write a policy that does ``what``, once or each time; gives the name to use it by."""
+    when = f"{when} and not DONE.exists()" if once else when
     (folder / "fatal.py").write_text(_POLICY.format(what=what, when=when))
     return "fatal.py:Fatal"
 

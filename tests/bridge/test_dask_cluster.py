@@ -87,7 +87,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(cluster: str, whole: Path
 
 
 def test_a_cell_that_kills_its_workers_fails_and_the_others_are_done(cluster: str, whole: Path, tmp_path: Path) -> None:
-    policy = killing_policy(tmp_path, "DONE.unlink(); os.kill(os.getpid(), signal.SIGKILL)", "len(jobs.job_id) != 20")
+    policy = killing_policy(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", "len(jobs.job_id) != 20", once=False)
     path = write_study(tmp_path, policy)
     path.write_text(
         path.read_text().replace('als = ["static", "gss"]', 'als = ["static"]').replace("seeds = 2", "seeds = 1")

@@ -147,8 +147,7 @@ def test_a_process_that_dies_takes_nothing_with_it(whole: Path, tmp_path: Path) 
 
 
 def test_a_cell_under_which_processes_die_is_given_up_and_the_others_are_done(whole: Path, tmp_path: Path) -> None:
-    killing_policy(tmp_path, "DONE.unlink(); os.kill(os.getpid(), signal.SIGKILL)")
-    path = write_study(tmp_path, "fatal.py:Fatal")
+    path = write_study(tmp_path, killing_policy(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", once=False))
     report = ran(path, tmp_path / "out", two)
     assert (report.total, report.failed) == (TOTAL, 8)
     assert "the process that ran it was killed by SIGKILL, twice" in report.errors[0]
@@ -429,7 +428,7 @@ def test_a_repetition_wants_the_same_files(tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     log.rename(moved / "log.swf")
-    with pytest.raises(InputError, match=r"there is no file log\.swf"):
+    with pytest.raises(InputError, match=r"log\.swf: no such file"):
         repeat_study(tmp_path / "out", None, lambda study: here)
     assert repeat_study(tmp_path / "out", None, lambda study: here, data=(moved,)).equal
     (moved / "log.swf").write_text(Path(sample_path()).read_text().replace("; Version", ";Version") + "\n")
@@ -531,8 +530,8 @@ def test_what_is_no_study_is_not_written_into(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("dear to me")
-    with pytest.raises(InputError, match="exists and is no study"):
+    with pytest.raises(InputError, match="exists and is not a result of twolevel study"):
         ran(path, tmp_path / "out")
-    with pytest.raises(InputError, match="exists and is no study"):
+    with pytest.raises(InputError, match="exists and is not a result of twolevel study"):
         run_study(load_study(path), tmp_path / "out", here, force=True)
     assert os.listdir(tmp_path / "out") == ["mine.txt"]

@@ -210,7 +210,7 @@ def test_figures_of_a_run(result: Path, here: Path) -> None:
     ("text", "said"),
     [
         ("[grid]\n", r"study.toml: [[workload]]: none"),
-        ('[[workload]]\nfile = "gone.swf"\n', "workload gone: there is no file gone.swf in"),
+        ('[[workload]]\nfile = "gone.swf"\n', "workload gone: gone.swf: no such file"),
         ('[[workload]]\nfile = "sample"\nselect = "first:0"\n', "workload sample: "),
         ('[[workload]]\nfile = "sample"\n[grid]\nbls = ["fcfs", "sfj"]\n', "unknown batch policy 'sfj'; known: sjf"),
         ('[[workload]]\nfile = "sample"\n[grid]\nvariation = [0, 11]\n', "(cell 1: fcfs-static-11)"),
