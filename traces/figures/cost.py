@@ -180,5 +180,5 @@ def _remark(groups: dict[str, _Costs]) -> str:
     counts = [len(times) for group in groups.values() for times in group.wall_s]
     few, most = min(counts), max(counts)
     times = f"{most}" if few == most else f"{few} to {most}"
-    said = f"point: mean of {times} repetition{'s' * (most > 1)}; bar: shortest to longest; line: fitted to the means"
-    return said if few < MIN_SEEDS or few < most else f"{said}; {100 * CONFIDENCE:g} % interval of the time a job"
+    said = f"mean of {times} repetition{'s' * (most > 1)}, shortest to longest; fitted line"
+    return said if few < MIN_SEEDS or few < most else f"{said}, {100 * CONFIDENCE:g} % interval of its time a job"
