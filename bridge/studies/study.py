@@ -288,10 +288,10 @@ def _short(word: str, most: int) -> str:
     return word if len(word) <= most else f"{word[: most - 9]}…{sha256(word.encode()).hexdigest()[:8]}"
 
 
-def every_combination(axes: Mapping[str, Sequence[Value]], fixed: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """Every combination of the values of some options, the first slowest, beside others that are the same in all."""
+def every_combination(axes: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Value]]:
+    """Every combination of the values of some options, the first slowest."""
     for values in product(*axes.values()):
-        yield {**fixed, **dict(zip(axes, values, strict=True))}
+        yield dict(zip(axes, values, strict=True))
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:

@@ -105,11 +105,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
     return Study(
         name=_text(head.get("name", name), "[study] name"),
         description=_text(head.get("description", ""), "[study] description"),
-        cells=tuple(
-            Cell(source, {**run, **theirs, **ours})
-            for source, theirs in workloads
-            for ours in _cells(given, {**run, **theirs})
-        ),
+        cells=tuple(Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given)),
         seeds=seeds_of(head.get("seeds", 1), "[study] seeds"),
         metrics=metrics,
         keep=tuple(_texts(head.get("keep", []), "[study] keep", empty=True)),
@@ -176,7 +172,7 @@ def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value
     return WorkloadSource(name, file), _options(options, where)
 
 
-def _cells(given: Table, fixed: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+def _cells(given: Table) -> Iterator[dict[str, Value]]:
     grids, single = _tables(given, "grid"), _tables(given, "cell")
     if not grids and not single:
         yield {}
@@ -187,7 +183,7 @@ def _cells(given: Table, fixed: Mapping[str, Value]) -> Iterator[dict[str, Value
         axes = {name: _axis(name, values, f"{where}{name}") for name, values in grid.items()}
         if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
-        yield from every_combination(axes, {})
+        yield from every_combination(axes)
     for k, one in enumerate(single):
         yield _options(one, f"[[cell]] {k + 1}: ")
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["STUDY", "killing_policy", "run_command", "write_study"]
+__all__ = ["STUDY", "killing_policy", "quits", "run_command", "write_study"]
 
 #: Twelve cells, two seeds.
 STUDY = """
@@ -78,3 +78,8 @@ def run_command(*words: object, folder: Path) -> subprocess.CompletedProcess[str
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=300, env={**os.environ}, check=False
     )
+
+
+def quits(pipe: object, parent: int) -> None:
+    """What a process does that cannot work."""
+    os._exit(3)

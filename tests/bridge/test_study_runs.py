@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from studies import killing_policy, run_command, write_study
+from studies import killing_policy, quits, run_command, write_study
 
 from bls import sample_path
 from bridge.studies.executor import Executor, Needs
@@ -20,7 +20,7 @@ from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.run_study import Report, run_study
 from bridge.studies.study_file import load_study
 from bridge.studies.unit import NoRoomError
-from traces.errors import InputError
+from traces.errors import InputError, PeerError
 
 TOTAL = 24
 
@@ -319,6 +319,19 @@ def test_a_script_without_a_guard_runs_its_study_once(tmp_path: Path) -> None:
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert (end.returncode, end.stdout, end.stderr) == (0, "0\n", "")
+
+
+def test_processes_that_cannot_begin_end_the_study_and_fail_no_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_study(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("bridge.studies.local._work", quits)
+        with pytest.raises(PeerError, match="exited with status 3 before it could; what is finished is kept"):
+            ran(path, tmp_path / "out", two)
+    with Journal(tmp_path / "out") as journal:
+        assert not journal.failed
+    assert ran(path, tmp_path / "out", two).failed == 0
 
 
 def test_a_finished_study_runs_nothing(whole: Path, tmp_path: Path) -> None:

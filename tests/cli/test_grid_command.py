@@ -207,6 +207,20 @@ def test_a_grid_from_python_writes_nothing(here: Path, workers: int) -> None:
     assert os.listdir(here) == []
 
 
+def test_a_grid_from_python_of_objects() -> None:
+    from als import PythonTechnique
+    from bls.policies import POLICIES
+
+    class Single:
+        def chunk(self, ask: object) -> int:
+            return 1
+
+    workload = Workload.from_jobs([(1, 0, 60, 2, 60), (2, 1, 30, 1, 60)])
+    grid = bridge.Grid((POLICIES["sjf"],), ("ss", PythonTechnique(Single)), (0.1,), bridge.Options())  # type: ignore[arg-type]
+    named, objects = bridge.run_grid(workload, Platform(), grid, workers=2)
+    assert named["makespan_ns"] == objects["makespan_ns"]
+
+
 def test_a_grid_from_python_says_which_cell_fails() -> None:
     workload = Workload.from_jobs([(1, 0, 60, 2, 60)])
     with pytest.raises(InputError, match="empty"):

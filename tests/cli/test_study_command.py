@@ -138,6 +138,20 @@ def test_with_few_seeds_nothing_is_compared(here: Path) -> None:
     assert os.path.exists("out/comparisons.parquet")
 
 
+def test_figures_of_what_is_no_longer_there_go_and_others_stay(here: Path) -> None:
+    text = STUDY.partition("[[compare]]")[0]
+    assert study(text).code == 0
+    (here / "out/figures/mine.svg").write_text("mine")
+    ran = study(
+        text.replace('["first-fit", "random"]', '["random"]').replace("variation = [0, 0.3]", "variation = [0.3]")
+    )
+    assert ran.code == 0, ran.err
+    assert "72 more are finished there and no longer of this study" in ran.err
+    drawn = {Path(name).stem for name in os.listdir("out/figures")}
+    of_parts = {f"{figure}-{name}" for figure in ("makespan", "imbalance", "comparison-als") for name in "ab"}
+    assert drawn == of_parts | {"mine"}
+
+
 def test_repeating_says_the_same_or_what_differs(both: tuple[Path, Ran], here: Path) -> None:
     folder, _ = both
     ran = twolevel("repeat", folder, "--workers", 1)
