@@ -19,10 +19,9 @@ from als.rule_table import (
 from als.serving import OVERFLOW, PART_DONE, serve
 from als.techniques import contract as f
 from traces.compiled import compiled
+from traces.copying import copy_first
 
 __all__ = ["prepare"]
-
-_ApplicationState = s.ApplicationState
 
 
 @compiled(inner=True)
@@ -74,54 +73,42 @@ def _begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
         counters[s.NEXT] = state.part_first[counters[s.PART] + 1]
 
 
-@compiled()
+@compiled(inner=True)
 def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: bool) -> int:
     """When the last task of the present loop would end under a rule; minus the fault if the rule is at fault, and
     ``NEVER`` if the end is beyond time."""
     ahead, n = state.ahead, state.speed.size
-    ahead.counters[:] = state.counters
-    ahead.ask_ns[:n] = state.ask_ns
-    ahead.ask_core[:n] = state.ask_core
-    ahead.cores[:, :n] = state.cores[:, :n]
-    ahead.amounts[:, :n] = state.amounts[:, :n]
-    ahead.facts[:] = state.facts
+    copy_first(ahead.counters, state.counters, state.counters.size)
+    copy_first(ahead.ask_ns, state.ask_ns, n)
+    copy_first(ahead.ask_core, state.ask_core, n)
+    for row_of_cores in range(state.cores.shape[0]):
+        copy_first(ahead.cores[row_of_cores], state.cores[row_of_cores], n)
+    for row_of_cores in range(state.amounts.shape[0]):
+        copy_first(ahead.amounts[row_of_cores], state.amounts[row_of_cores], n)
+    copy_first(ahead.facts, state.facts, state.facts.size)
     ahead.facts[f.AHEAD] = 1.0
     ahead.finish_ns[:n] = 0
     first, stop = state.part_first[state.counters[s.PART]], state.part_first[state.counters[s.PART] + 1]
-    ahead.taken[first:stop] = state.taken[first:stop]
-    ahead.memo[: state.memo.size] = state.memo
-    other = _ApplicationState(
-        ahead.counters,
-        state.lengths,
-        state.part_first,
-        state.phases,
-        state.table,
-        state.speed,
-        state.core_number,
-        state.latency_ns,
-        ahead.ask_ns[:n],
-        ahead.ask_core[:n],
-        ahead.finish_ns[:n],
-        ahead.busy_ns[:n],
-        ahead.cores,
-        ahead.amounts,
-        ahead.taken,
-        ahead.facts,
-        ahead.memo[: state.memo.size],
-        state.keys,
-        state.words,
-        state.chosen,
-        ahead,
-        state.start_ns[:0],
-        state.end_ns[:0],
-        state.core[:0],
-        state.chunk[:0],
-        state.graph,
-    )
+    copy_first(ahead.taken[first:], state.taken[first:], stop - first)
+    copy_first(ahead.memo, state.memo, state.memo.size)
+    counters, facts, memo = state.counters, state.facts, state.memo
+    ask_ns, ask_core, finish_ns, busy_ns = state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns
+    cores, amounts, taken = state.cores, state.amounts, state.taken
+    start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
+    # For a while the application is the one that is simulated ahead.
+    state.counters, state.facts, state.memo = ahead.counters, ahead.facts, ahead.memo[: memo.size]
+    state.ask_ns, state.ask_core = ahead.ask_ns[:n], ahead.ask_core[:n]
+    state.finish_ns, state.busy_ns = ahead.finish_ns[:n], ahead.busy_ns[:n]
+    state.cores, state.amounts, state.taken = ahead.cores, ahead.amounts, ahead.taken
+    state.start_ns, state.end_ns, state.core, state.chunk = start_ns[:0], end_ns[:0], core[:0], chunk[:0]
     if not going_on:
-        _begin_rule(other, row, memo_lo)
+        _begin_rule(state, row, memo_lo)
     ahead.counters[s.CHOOSE_NS] = s.NEVER
-    status = serve(other, s.NEVER)
+    status = serve(state, s.NEVER)
+    state.counters, state.facts, state.memo = counters, facts, memo
+    state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
+    state.cores, state.amounts, state.taken = cores, amounts, taken
+    state.start_ns, state.end_ns, state.core, state.chunk = start_ns, end_ns, core, chunk
     state.counters[s.AHEAD_CHUNKS] += ahead.counters[s.CHUNKS] - state.counters[s.CHUNKS]
     if status == OVERFLOW:
         return s.NEVER

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from als.graph_state import NO_GRAPH, GraphState
 from als.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
 from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, Words
+from traces.kernels.state import State
 
 __all__ = ["COUNTERS", "GRAPH", "LOOP", "NEVER", "SERIAL", "Ahead", "ApplicationState", "new_state", "whole_memo"]
 
@@ -79,22 +79,22 @@ GRAPH = 2
 NEVER = 2**63 - 1
 
 
-class Ahead(NamedTuple):
+class Ahead(State):
     """What a simulation ahead has of its own; of size 0 where no rule is chosen so. Shapes as in ApplicationState."""
 
-    counters: Array
-    cores: Array
-    amounts: Array
-    ask_ns: Array
-    ask_core: Array
-    finish_ns: Array
-    busy_ns: Array
-    taken: Array
-    facts: Array
-    memo: Array
+    counters: Ints
+    cores: Ints2
+    amounts: Floats2
+    ask_ns: Ints
+    ask_core: Ints
+    finish_ns: Ints
+    busy_ns: Ints
+    taken: Bytes
+    facts: Floats
+    memo: Floats
 
 
-class ApplicationState(NamedTuple):
+class ApplicationState(State):
     """The whole state of one application: N tasks in I parts (F phases, perhaps repeated) on P cores.
 
     Attributes
@@ -143,31 +143,31 @@ class ApplicationState(NamedTuple):
         Beside it, where a part is a graph.
     """
 
-    counters: Array
-    lengths: Array
-    part_first: Array
-    phases: Array
+    counters: Ints
+    lengths: Floats
+    part_first: Ints
+    phases: Ints2
     table: RuleTable
-    speed: Array
-    core_number: Array
-    latency_ns: Array
-    ask_ns: Array
-    ask_core: Array
-    finish_ns: Array
-    busy_ns: Array
-    cores: Array
-    amounts: Array
-    taken: Array
-    facts: Array
-    memo: Array
-    keys: Array
-    words: Array
-    chosen: Array
+    speed: Floats
+    core_number: Ints
+    latency_ns: Ints
+    ask_ns: Ints
+    ask_core: Ints
+    finish_ns: Ints
+    busy_ns: Ints
+    cores: Ints2
+    amounts: Floats2
+    taken: Bytes
+    facts: Floats
+    memo: Floats
+    keys: Words
+    words: Words
+    chosen: Ints
     ahead: Ahead
-    start_ns: Array
-    end_ns: Array
-    core: Array
-    chunk: Array
+    start_ns: Ints
+    end_ns: Ints
+    core: Shorts
+    chunk: Shorts
     graph: GraphState
 
 
@@ -238,7 +238,7 @@ _NO_INSTANTS = np.zeros(0, np.int64)
 _NO_NUMBERS = np.zeros(0, np.int32)
 
 
-@compiled(borrows=True)
+@compiled()
 def whole_memo(phases: Array, rules: Array, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
     total = 0

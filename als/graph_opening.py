@@ -14,6 +14,7 @@ from als.planners.contract import PLAN
 from als.planners.estimates import mean_edge_costs, mean_s_per_gflop
 from als.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
 from traces.compiled import caller, compiled
+from traces.copying import copy_first
 from traces.event_heap import heap_push
 
 __all__ = ["open_graph"]
@@ -194,7 +195,7 @@ def open_graph(state: ApplicationState, t: int) -> None:
     else:
         _put_in_order(state, first, stop, edge_0, edge_1, by_ranks)
         if mode == g.ON_HOSTS:
-            tasks[g.PLAN, first:stop] = graph.given[first:stop]
+            copy_first(tasks[g.PLAN, first:], graph.given[first:], stop - first)
         elif mode == g.ON_CORES:
             for k in range(first, stop):
                 tasks[g.PLAN, k] = graph.given[k] if state.speed[graph.given[k]] > 0.0 else -1

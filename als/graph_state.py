@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from als.network.flows import FlowState, new_flow_state
 from als.network.state import KIND, NO_NETWORK, NONE, NetworkState
 from traces.compiled import Array, own
+from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.kernels.state import State
 
 __all__ = ["BY_RANK", "BY_TECHNIQUE", "NO_GRAPH", "ON_CORES", "ON_HOSTS", "PLANNED", "GraphState", "new_graph_state"]
 
@@ -104,7 +104,7 @@ IDLE_SIZE = 3
 POOL_ROWS = 4
 
 
-class GraphState(NamedTuple):
+class GraphState(State):
     """Beside ``ApplicationState``: N tasks, E edges, P cores on H hosts; all sizes 0 where no part is a graph.
 
     Edges are by part, tasks in them counted within the part, sorted by (source, target).
@@ -144,28 +144,28 @@ class GraphState(NamedTuple):
     net : NetworkState
     """
 
-    numbers: Array
-    edge_first: Array
-    source: Array
-    target: Array
-    bytes: Array
-    given: Array
-    host_number: Array
-    tasks: Array
-    cores: Array
-    pools: Array
-    waiting: Array
-    listed: Array
-    idle: Array
-    out_first: Array
-    in_first: Array
-    in_edge: Array
-    sent_ns: Array
-    arrived_ns: Array
-    ranks: Array
-    amounts: Array
-    plan_numbers: Array
-    plan_places: Array
+    numbers: Ints
+    edge_first: Ints
+    source: Ints
+    target: Ints
+    bytes: Floats
+    given: Ints
+    host_number: Ints
+    tasks: Ints2
+    cores: Ints2
+    pools: Ints2
+    waiting: Ints
+    listed: Ints
+    idle: Ints
+    out_first: Ints
+    in_first: Ints
+    in_edge: Ints
+    sent_ns: Ints
+    arrived_ns: Ints
+    ranks: Floats
+    amounts: Floats
+    plan_numbers: Floats
+    plan_places: Ints
     flows: FlowState
     net: NetworkState
 

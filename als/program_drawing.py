@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from als.engine_state import KIND, PHASE_COLUMNS, SERIAL
@@ -12,6 +10,8 @@ from als.lengths.draw import NO_ROOM, draw_loop
 from als.rule_table import RuleTable
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints, Ints2, Words
+from traces.kernels.state import State
 
 __all__ = [
     "LENGTHS_COLUMNS",
@@ -54,7 +54,7 @@ _REDRAW = 3
 PROGRAM_COLUMNS = 4
 
 
-class ProgramTable(NamedTuple):
+class ProgramTable(State):
     """What the kernels know of the programs of a run.
 
     Attributes
@@ -73,18 +73,18 @@ class ProgramTable(NamedTuple):
     graphs : GraphTable
     """
 
-    programs: Array
-    phases: Array
-    shares: Array
+    programs: Ints2
+    phases: Ints2
+    shares: Floats
     rules: RuleTable
-    lengths: Array
-    calls: Array
-    params: Array
-    pattern: Array
+    lengths: Ints2
+    calls: Ints
+    params: Floats
+    pattern: Floats
     graphs: GraphTable
 
 
-class EdgeRoom(NamedTuple):
+class EdgeRoom(State):
     """Where the edges of a job's graphs are drawn to; of size 0 where there is none.
 
     Attributes
@@ -99,15 +99,15 @@ class EdgeRoom(NamedTuple):
     words, work_words : uint64 (4,)
     """
 
-    source: Array
-    target: Array
-    bytes: Array
-    first: Array
-    size: Array
-    cursor: Array
-    work_cursor: Array
-    words: Array
-    work_words: Array
+    source: Ints
+    target: Ints
+    bytes: Floats
+    first: Ints
+    size: Ints
+    cursor: Ints
+    work_cursor: Ints
+    words: Words
+    work_words: Words
 
 
 def new_edge_room(n_edges: int, n_parts: int) -> EdgeRoom:
@@ -125,7 +125,7 @@ def new_edge_room(n_edges: int, n_parts: int) -> EdgeRoom:
     )
 
 
-@compiled(borrows=True)
+@compiled()
 def draw_program(
     lengths: Array,
     part_first: Array,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from als.schedulers import AnyScheduler
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL, TECHNIQUES, Selection, Technique
 from traces.compiled import Array, as_value, compiled, function_table
 from traces.errors import PluginError
+from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.kernels.state import State
 
 __all__ = [
     "CANDIDATES",
@@ -55,7 +57,7 @@ SELECTS = 32
 PLANS = 64  # it is a planner, and its address that of a PLAN; or nothing is asked
 
 
-class RuleTable(NamedTuple):
+class RuleTable(State):
     """What the kernels know of R rules.
 
     Attributes
@@ -67,9 +69,9 @@ class RuleTable(NamedTuple):
         Their addresses (``traces.compiled.function_table``); that of a selection is its first candidate's.
     """
 
-    rules: Array
-    params: Array
-    calls: Array
+    rules: Ints2
+    params: Floats
+    calls: Ints
 
 
 class Rules:
@@ -172,7 +174,7 @@ def _value(technique: Technique) -> Any:
         raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
 
 
-@compiled(borrows=True)
+@compiled()
 def memo_size(rules: Array, row: int, n_cores: int) -> int:
     """How many numbers the rule of a row keeps for one loop; of a selection, all of its candidates."""
     total = 0

@@ -71,7 +71,7 @@ def _add(a: np.uint64, b_hi: np.uint64, b_lo: np.uint64) -> np.uint64:
     return np.uint64(((high & _LOW) << _U32) | (low & _LOW))
 
 
-@compiled(borrows=True)
+@compiled()
 def fill_round_keys(keys: Array, seed: np.uint64, job: np.uint64) -> None:
     """Write the ten round keys of (seed, job) to ``keys``, uint64 of shape (20,)."""
     k0, k1 = seed, job
@@ -100,7 +100,7 @@ def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
     return np.uint64(((middle & _LOW) << _U32) | (low & _LOW))
 
 
-@compiled(borrows=True)
+@compiled()
 def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
     """Write block number ``block`` = 0, 1, … of a stream: four uint64 words, to ``words[0:4]``."""
     # numpy's generator counts up before it computes, so that its first block has counter 1.
@@ -112,13 +112,13 @@ def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
     words[0], words[1], words[2], words[3] = c0, c1, c2, c3
 
 
-@compiled(borrows=True)
+@compiled()
 def start_stream(cursor: Array, purpose: int) -> None:
     """Set ``cursor``, int64 of shape (3,), to the beginning of a stream."""
     cursor[0], cursor[1], cursor[2] = 0, 4, purpose
 
 
-@compiled(borrows=True)
+@compiled()
 def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
     """The next 64-bit word of a stream.
 
@@ -141,7 +141,7 @@ def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
     return word
 
 
-@compiled(borrows=True)
+@compiled()
 def uniform_from_word(word: np.uint64) -> float:
     """The uniform number of a 64-bit word: above 0 and below 1."""
     return (float(np.int64(word >> _U12)) + 0.5) / 4503599627370496.0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from bls.count_profile import PROFILE_NEVER
-from traces.compiled import Array
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
+from traces.kernels.state import State
 
 # ---- columns of BatchState.jobs, a row a column: jobs[START, job] ----
 # What is given:
@@ -135,6 +134,10 @@ NEVER = PROFILE_NEVER
 #: A depth of reservations without bound.
 UNBOUNDED = 2**62
 
+# ---- places in BatchState.functions ----
+PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
+FUNCTIONS = 5
+
 # ---- columns of BatchState.partitions ----
 TIER, MAX_RUNNING, MAX_RUNNING_CORES, MAX_USER_JOBS, MAX_USER_CORES, RUNNING_JOBS, RUNNING_CORES = range(7)
 BLOCKED, WAITS = 7, 8  # of the pass under way: how many jobs are blocked, whether one waits
@@ -155,7 +158,7 @@ EVER = 2  # changes that have ever been in use, from 0
 SPARE = 3  # one of them that is not, -1 none; those after it follow by ``after``
 
 
-class CoreProfile(NamedTuple):
+class CoreProfile(State):
     """A profile of up to S slices with up to C changes; A amounts of other resources.
 
     Attributes
@@ -178,20 +181,20 @@ class CoreProfile(NamedTuple):
         What else is left in the first slice: resource r of host h at ``h * R + r``, then the licences.
     """
 
-    used: Array
-    ns: Array
-    free: Array
-    first: Array
-    lo: Array
-    hi: Array
-    amount: Array
-    after: Array
-    words: Array
-    hosts: Array
-    amounts: Array
+    used: Ints
+    ns: Ints
+    free: Ints
+    first: Ints
+    lo: Ints
+    hi: Ints
+    amount: Ints
+    after: Ints
+    words: Ints
+    hosts: Ints
+    amounts: Ints
 
 
-class BatchState(NamedTuple):
+class BatchState(State):
     """The whole state of a batch simulation: rows for n jobs (and their later attempts), M cores on H hosts.
 
     Attributes
@@ -264,8 +267,8 @@ class BatchState(NamedTuple):
     boundaries : int64
         Instants at which a window begins or ends, ascending.
     partitions : int64 (P, PARTITION_COLUMNS); user_tally : int64 (P, users, 2)
-    numbers : float64 (k, rows); memory : float64; keys : float64; order : int64
-        Of a policy that scores.
+    numbers : float64 (k, rows); memory : float64; keys : float64; order : int64; sorting : int64 (4, n)
+        Of a policy that scores; the last is work space.
     log, chosen : int64
         Who came, started and left, for Python policies and observers; and a policy's answer.
     decisions : int64 (4, …)
@@ -274,72 +277,76 @@ class BatchState(NamedTuple):
         What the clock last said: seconds, nanoseconds.
     switch_lo, switch_hi, parameters : int64
         For the allocator.
+    functions : int64 (FUNCTIONS,)
+        See the names above.
     """
 
-    counters: Array
-    jobs: Array
-    by_rank: Array
-    arrivals: Array
-    running_ns: Array
-    running_job: Array
-    expected_ns: Array
-    expected_job: Array
-    arriving_ns: Array
-    arriving_job: Array
-    queue_words: Array
-    queue_starts: Array
-    free_words: Array
-    free_starts: Array
-    pool_lo: Array
-    pool_hi: Array
-    wanted_first: Array
-    wanted_lo: Array
-    wanted_hi: Array
-    started: Array
-    profile_ns: Array
-    profile_free: Array
-    plan_ns: Array
-    plan_free: Array
+    counters: Ints
+    jobs: Ints2
+    by_rank: Ints
+    arrivals: Ints
+    running_ns: Ints
+    running_job: Ints
+    expected_ns: Ints
+    expected_job: Ints
+    arriving_ns: Ints
+    arriving_job: Ints
+    queue_words: Ints
+    queue_starts: Ints
+    free_words: Ints
+    free_starts: Ints
+    pool_lo: Ints
+    pool_hi: Ints
+    wanted_first: Ints
+    wanted_lo: Ints
+    wanted_hi: Ints
+    started: Ints
+    profile_ns: Ints
+    profile_free: Ints
+    plan_ns: Ints
+    plan_free: Ints
     cores_profile: CoreProfile
-    later_words: Array
-    later_hosts: Array
-    later_amounts: Array
-    offered_words: Array
-    offered_amounts: Array
-    offered_hosts: Array
-    passing_amounts: Array
-    masks: Array
-    needs: Array
-    history_group: Array
-    history_least: Array
-    history: Array
-    corrections_ns: Array
-    kept_lo: Array
-    kept_hi: Array
-    cancel_order: Array
-    child_first: Array
-    child_row: Array
-    host_first: Array
-    host_free: Array
-    host_of: Array
-    outage_first: Array
-    outage_down: Array
-    outage_up: Array
-    host_ns: Array
-    host_key: Array
-    host_status: Array
-    windows: Array
-    boundaries: Array
-    partitions: Array
-    user_tally: Array
-    numbers: Array
-    memory: Array
-    keys: Array
-    order: Array
-    log: Array
-    chosen: Array
-    decisions: Array
-    clock_ns: Array
-    switch_lo: Array
-    switch_hi: Array
-    parameters: Array
+    later_words: Ints
+    later_hosts: Ints
+    later_amounts: Ints
+    offered_words: Ints
+    offered_amounts: Ints
+    offered_hosts: Ints
+    passing_amounts: Ints
+    masks: Ints2
+    needs: Ints2
+    history_group: Ints2
+    history_least: Ints
+    history: Ints2
+    corrections_ns: Ints
+    kept_lo: Ints
+    kept_hi: Ints
+    cancel_order: Ints
+    child_first: Ints
+    child_row: Ints
+    host_first: Ints
+    host_free: Ints
+    host_of: Ints
+    outage_first: Ints
+    outage_down: Ints
+    outage_up: Ints
+    host_ns: Ints
+    host_key: Ints
+    host_status: Ints2
+    windows: Ints2
+    boundaries: Ints
+    partitions: Ints2
+    user_tally: Ints3
+    numbers: Floats2
+    memory: Floats
+    keys: Floats
+    order: Ints
+    sorting: Ints2
+    log: Ints
+    chosen: Ints
+    decisions: Ints2
+    clock_ns: Ints
+    switch_lo: Ints
+    switch_hi: Ints
+    parameters: Ints
+    functions: Ints

@@ -31,13 +31,13 @@ def new_tree(n: int) -> tuple[Array, Array]:
     return np.zeros(starts[-1], np.int64), np.array(starts, np.int64)
 
 
-@compiled(borrows=True)
+@compiled()
 def lowest_bit(word: int) -> int:
     """Position of the lowest set bit of a word that has one."""
     return int(_PLACE[(((word & -word) * _DE_BRUIJN) >> 27) & 31])
 
 
-@compiled(borrows=True)
+@compiled()
 def bits_of(word: int) -> int:
     """How many bits of a word are set."""
     n = 0
@@ -47,7 +47,7 @@ def bits_of(word: int) -> int:
     return n
 
 
-@compiled(borrows=True)
+@compiled()
 def next_number(words: Array, starts: Array, number: int) -> int:
     """The smallest number >= ``number`` (from 0) in the set, or -1."""
     n_levels = starts.size - 1

@@ -15,15 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bls import batch_state as b
+from bls.allocators.contract import PLACE
 from bls.batch_state import BatchState
 from bls.expected_ends import predict
 from bls.host_events import handle_host_events, outages_short
 from bls.job_life import arrive, end_job, for_good, hold_pool, leave_queue, set_stop
 from bls.job_starts import CHOICE_FAILED, PASSED, SCORE_FAILED, start_presets
 from bls.kept_slots import drop_slot, drop_slots
+from bls.policies.contract import ACCOUNT, DECIDE, SCORE
 from bls.rank_queue import queue_next
 from bls.scheduling_pass import make_pass, move_on, prepare
-from traces.compiled import compiled
+from bls.wall_clock import CLOCK
+from traces.compiled import compiled, value_from
 from traces.event_heap import heap_drop_top, heap_push, heap_replace_top
 from traces.time import MAX_NS
 
@@ -70,6 +73,9 @@ DECISIONS_FULL = 15  # the table of decisions must grow; call again
 PROFILE_FULL = 16  # the profile of cores must grow; call again
 
 _RUNNING = -1
+
+_place, _score, _account = value_from(PLACE), value_from(SCORE), value_from(ACCOUNT)
+_clock, _decide = value_from(CLOCK), value_from(DECIDE)
 
 
 #: So many passes in a row may start nothing while only outages and wake-ups are to come.
@@ -324,31 +330,23 @@ def _pass(
     return _begin(state, account, cost_ns, presets) if n > 0 else _RUNNING
 
 
-@compiled(borrows=True)
-def advance(
-    state: BatchState,
-    place: Callable[..., int],
-    score: Callable[..., int],
-    account: Callable[..., int],
-    clock: Callable[..., int],
-    decide: Callable[..., int],
-    max_ends: int,
-) -> int:
+@compiled()
+def advance(state: BatchState, max_ends: int) -> int:
     """Simulate until something is needed from outside; returns what (see the names above).
 
     Parameters
     ----------
     state : BatchState
-        Changed in place.
-    place, score, account, clock : callable
-        The allocator's rule; the policy's, where it has one; ``clock_gettime``.
-    decide : callable
-        Has a Python policy decide: called with the instant, it writes the answer into ``state.chosen`` and
-        ``counters[N_CHOSEN]``, and returns 0. Here the engine waits for Python without giving up its place, since to leave a
-        kernel and enter it again takes longer than most decisions.
+        Changed in place. Of its ``functions``, ``DECIDE`` has a Python policy decide: called with the instant, it writes the
+        answer into ``state.chosen`` and ``counters[N_CHOSEN]``, and returns 0. There the engine waits for Python without
+        giving up its place, since to leave a kernel and enter it again takes longer than most decisions.
     max_ends : int
         Pause after about so many ends, for a caller that shows progress.
     """
+    functions = state.functions
+    place, score = _place(functions[b.PLACE_AT]), _score(functions[b.SCORE_AT])
+    account, clock = _account(functions[b.ACCOUNT_AT]), _clock(functions[b.CLOCK_AT])
+    decide = _decide(functions[b.DECIDE_AT])
     counters, jobs, arrivals = state.counters, state.jobs, state.arrivals
     running_ns, running_job = state.running_ns, state.running_job
     n_jobs = state.by_rank.size
@@ -457,7 +455,7 @@ def advance(
             return PAUSED
 
 
-@compiled(borrows=True)
+@compiled()
 def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     """Tell that ``job``, which runs, ends at ``not_before_ns`` or later; False if that takes back what is known."""
     jobs, counters = state.jobs, state.counters
@@ -475,7 +473,7 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     return True
 
 
-@compiled(borrows=True)
+@compiled()
 def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
     """Tell when ``job``, which runs, ends, and whether because it was stopped.
 

@@ -257,7 +257,7 @@ def _combine(opcode: int, x: Array, y: Array, count: int) -> None:
             x[k] = a % b
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def evaluate(
     memory: Array,
     now_ns: int,

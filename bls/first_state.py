@@ -264,6 +264,7 @@ def new_state(given: Given) -> BatchState:
         memory=own(given.memory, np.float64),
         keys=np.zeros(n if dynamic else 0),
         order=np.zeros(n if dynamic else 0, np.int64),
+        sorting=np.zeros((4, n if dynamic else 0), np.int64),
         log=np.zeros(3 * n + 16 if counters[b.LOGS] else 0, np.int64),
         chosen=np.zeros(n if counters[b.ORDER] == b.DECIDED else 0, np.int64),
         decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
@@ -271,6 +272,7 @@ def new_state(given: Given) -> BatchState:
         switch_lo=own(given.switch_lo, np.int64),
         switch_hi=own(given.switch_hi, np.int64),
         parameters=np.array(given.parameters, np.int64),
+        functions=np.zeros(b.FUNCTIONS, np.int64),
     )
 
 

@@ -36,7 +36,7 @@ def new_free(n_cores: int) -> tuple[Array, Array]:
     return words, starts
 
 
-@compiled(borrows=True)
+@compiled()
 def _mask(word: int, lo: int, hi: int) -> int:
     # The bits of leaf word number `word` that stand for cores in [lo, hi); it holds at least one of them.
     first = max(lo - (word << 5), 0)
@@ -44,7 +44,7 @@ def _mask(word: int, lo: int, hi: int) -> int:
     return ((1 << stop) - 1) & ~((1 << first) - 1)
 
 
-@compiled(borrows=True)
+@compiled()
 def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
     """Take the cores [lo, hi) out of the set, whether or not they are all in it."""
     for level in range(starts.size - 1):
@@ -63,7 +63,7 @@ def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
         hi = last + 1 if words[base + last] == 0 else last
 
 
-@compiled(borrows=True)
+@compiled()
 def free_give(words: Array, starts: Array, lo: int, hi: int) -> None:
     """Put the cores [lo, hi) into the set, whether or not some are in it."""
     if lo >= hi:
@@ -84,7 +84,7 @@ def free_give(words: Array, starts: Array, lo: int, hi: int) -> None:
         hi = last + 1
 
 
-@compiled(borrows=True)
+@compiled()
 def free_stop(words: Array, lo: int, hi: int) -> int:
     """Where the run of free cores that begins at ``lo`` ends: the first core after it, ``hi`` at most.
 
@@ -103,13 +103,13 @@ def free_stop(words: Array, lo: int, hi: int) -> int:
     return min(hi, (word << 5) + lowest_bit(busy))
 
 
-@compiled(borrows=True)
+@compiled()
 def free_all(words: Array, lo: int, hi: int) -> bool:
     """Whether all the cores [lo, hi) are free; true of none at all."""
     return free_stop(words, lo, hi) >= hi
 
 
-@compiled(borrows=True)
+@compiled()
 def free_count(words: Array, lo: int, hi: int) -> int:
     """How many of the cores [lo, hi) are free."""
     if lo >= hi:
@@ -124,7 +124,7 @@ def free_count(words: Array, lo: int, hi: int) -> int:
     return n
 
 
-@compiled(borrows=True)
+@compiled()
 def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
     """The lowest core from ``core`` on at which ``n_cores`` (from 1) consecutive free cores begin, or -1."""
     begin = -1  # of the run that reaches the present word from below
@@ -166,7 +166,7 @@ def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
     return -1
 
 
-@compiled(borrows=True)
+@compiled()
 def free_lowest(
     words: Array, starts: Array, lo: int, hi: int, n_cores: int, n_out: int, out_lo: Array, out_hi: Array
 ) -> tuple[int, int]:

@@ -17,13 +17,14 @@ RM-Replay's own traces hold only the changes from idle to down and back; the oth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from bls.metrics_exact import exact_sum
 from bls.metrics_schedule import Allocations
 from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Ints
+from traces.kernels.state import State
 
 __all__ = ["HOST_STATES", "NO_WINDOWS", "HostStates", "Windows", "core_windows", "host_states", "host_windows"]
 
@@ -166,17 +167,17 @@ def host_states(
     return HostStates(host, since, to, state.astype(np.int8))
 
 
-class _Events(NamedTuple):
+class _Events(State):
     # What begins (+1) and ends (-1), in order of time, and on which cores; all int64.
-    time: Array
-    item: Array
-    sign: Array
-    kind: Array
-    first: Array
-    stop: Array
-    lo: Array
-    hi: Array
-    host_first: Array
+    time: Ints
+    item: Ints
+    sign: Ints
+    kind: Ints
+    first: Ints
+    stop: Ints
+    lo: Ints
+    hi: Ints
+    host_first: Ints
 
 
 @compiled()
@@ -190,7 +191,7 @@ def _state(cores: int, held: int, down: int, maintenance: int, reserved: int) ->
     return _RESERVED if reserved > 0 else _IDLE
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _walk(
     begin_ns: int,
     until_ns: int,

@@ -7,13 +7,14 @@ a job that waits or runs for no time is never seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from bls.metrics_schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from bls.rank_queue import new_queue, queue_add, queue_next, queue_remove
 from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Ints
+from traces.kernels.state import State
 
 __all__ = ["FreeBlocks", "Occupancy", "free_blocks", "lasting_ns", "occupancy"]
 
@@ -228,19 +229,19 @@ def free_blocks(
     return FreeBlocks(*out)
 
 
-class _Events(NamedTuple):
+class _Events(State):
     # When cores are taken and given back, the orders of both, and which cores; all int64.
-    taken: Array
-    given: Array
-    by_taken: Array
-    by_given: Array
-    first: Array
-    stop: Array
-    lo: Array
-    hi: Array
+    taken: Ints
+    given: Ints
+    by_taken: Ints
+    by_given: Ints
+    first: Ints
+    stop: Ints
+    lo: Ints
+    hi: Ints
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Array, starts: Array, out: Array) -> bool:
     # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
     # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back

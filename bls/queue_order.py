@@ -9,7 +9,9 @@ import numpy as np
 from bls import batch_state as b
 from bls.batch_state import BatchState
 from bls.rank_queue import queue_next
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
+from traces.copying import copy_first
+from traces.sorting import sort_places
 
 __all__ = ["held_back", "put_in_order"]
 
@@ -27,7 +29,14 @@ def held_back(state: BatchState, job: int) -> bool:
     )
 
 
-@compiled()
+@compiled(inner=True)
+def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
+    copy_first(rows, order, n)
+    for k in range(n):
+        order[k] = rows[places[k]]
+
+
+@compiled(inner=True)
 def put_in_order(state: BatchState, score: Callable[..., int]) -> int:
     """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
     counters, jobs, order, keys = state.counters, state.jobs, state.order, state.keys
@@ -58,16 +67,13 @@ def put_in_order(state: BatchState, score: Callable[..., int]) -> int:
             counters[b.DUE_JOB] = order[k]
             return -1
     # Stable: equal scores stay in the order of the tree, which is that of submits.
-    by_score = np.argsort(keys[:n], kind="mergesort")
-    rows = order[:n].copy()
-    for k in range(n):
-        order[k] = rows[by_score[k]]
+    rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]
+    sort_places(keys, places, space, n)
+    _reorder(order, places, rows, n)
     if state.partitions.shape[0] > 1:
-        tiers = np.empty(n, np.int64)
+        tiers = state.sorting[3]
         for k in range(n):
             tiers[k] = -state.partitions[jobs[b.PARTITION, order[k]], b.TIER]
-        by_tier = np.argsort(tiers, kind="mergesort")
-        rows = order[:n].copy()
-        for k in range(n):
-            order[k] = rows[by_tier[k]]
+        sort_places(tiers, places, space, n)
+        _reorder(order, places, rows, n)
     return n

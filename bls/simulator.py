@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bls import batch_state as b
-from bls import engine, engine_entry, first_state
+from bls import engine, first_state
 from bls.allocators import PLACE, Allocator
 from bls.circumstances import Circumstances, outage_columns
 from bls.estimates import ESTIMATORS, estimator
@@ -167,7 +167,7 @@ class BatchSimulator:
             self._policy_decides: Callable[[View], Any] = policy.decide
             callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
             self.decide = CFunction(callback, DECIDE)
-        self._functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
+        self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
 
     @cached_property
     def view(self) -> View:
@@ -239,7 +239,7 @@ class BatchSimulator:
 
     def enter(self, max_ends: int) -> int:
         """Run the engine as :func:`bls.engine.advance` does; what it returns is still to be dealt with."""
-        return int(engine_entry.advance(self.state, self._functions, max_ends))
+        return int(engine.advance(self.state, max_ends))
 
     def settle(self, status: int) -> bool:
         """Deal with what :func:`bls.engine.advance` returned: False if it should just be called again.

@@ -223,7 +223,7 @@ def _places(matches: Sequence[Match], workload: Workload, seed: int) -> Array:
     return place
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _fill_uniform(uniform: Array, seed: np.uint64, job_id: Array) -> None:
     # A number between 0 and 1 for each job: the first word of its stream.
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)

@@ -69,7 +69,7 @@ class Engine:
         """Until something is asked for that is not just room."""
         decide, clock = as_value(no_decision, DECIDE), wall_clock()
         while True:
-            status = int(engine.advance(self.state, self.place, self.score, self.account, clock, decide, max_ends))
+            status = int(engine.advance(self.state, max_ends))
             if status not in GROWN:
                 return status
             self.state = GROWN[status](self.state)

@@ -7,7 +7,7 @@ from traces.compiled import Array, compiled
 __all__ = ["extremes"]
 
 
-@compiled(borrows=True)
+@compiled()
 def extremes(values: Array) -> tuple[float, float]:
     """The lowest and the highest of at least one number, both NaN if there is one among them; of int64, as int64.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +11,8 @@ from als.core_speeds.noise import CORE_SPEEDS, noise_factor, noise_next_ns
 from als.core_speeds.pieces import piece_factor, piece_next_ns
 from als.core_speeds.square import square_factor, square_next_ns
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints, Ints2, Words
+from traces.kernels.state import State
 from traces.time import MAX_NS
 
 __all__ = [
@@ -37,23 +38,23 @@ _PURPOSE = 4
 _COLUMNS = 5
 
 
-class SpeedState(NamedTuple):
+class SpeedState(State):
     """Which components concern which core. A steady machine has the same arrays, without entries.
 
     Work space is within: only one thread at a time may use a state.
     """
 
-    begin: Array  # int64 (cores + 1): where the entries of each core begin
-    component: Array  # int64 (entries): ascending for each core
-    piece_begin: Array  # int64 (entries): the pieces of this core in this component
-    piece_stop: Array  # int64 (entries)
-    numbers: Array  # int64 (components, _COLUMNS)
-    level: Array  # float64 (components)
-    piece_ns: Array  # int64 (pieces)
-    piece_factor: Array  # float64 (pieces)
-    seed: Array  # uint64 (1)
-    keys: Array  # uint64 (20), work space
-    words: Array  # uint64 (4), work space
+    begin: Ints  # int64 (cores + 1): where the entries of each core begin
+    component: Ints  # int64 (entries): ascending for each core
+    piece_begin: Ints  # int64 (entries): the pieces of this core in this component
+    piece_stop: Ints  # int64 (entries)
+    numbers: Ints2  # int64 (components, _COLUMNS)
+    level: Floats  # float64 (components)
+    piece_ns: Ints  # int64 (pieces)
+    piece_factor: Floats  # float64 (pieces)
+    seed: Words  # uint64 (1)
+    keys: Words  # uint64 (20), work space
+    words: Words  # uint64 (4), work space
 
 
 def new_state(components: Sequence[Component], n_cores: int, seed: int) -> SpeedState:
@@ -148,21 +149,21 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
     return first if first <= MAX_NS else NEVER
 
 
-@compiled(borrows=True)
+@compiled()
 def fill_factors(state: SpeedState, cores: Array, t_ns: int, factors: Array) -> None:
     """Write the factor of each of ``cores`` at an instant to ``factors``, float64 (P,)."""
     for c in range(cores.size):
         factors[c] = factor(state, cores[c], t_ns)
 
 
-@compiled(borrows=True)
+@compiled()
 def fill_next_ns(state: SpeedState, cores: Array, t_ns: int, next_ns: Array) -> None:
     """Write :func:`next_change_ns` of each of ``cores`` to ``next_ns``, int64 (P,)."""
     for c in range(cores.size):
         next_ns[c] = next_change_ns(state, cores[c], t_ns)
 
 
-@compiled(borrows=True)
+@compiled()
 def list_changes(
     state: SpeedState,
     cores: Array,

@@ -91,9 +91,9 @@ _ARGUMENTS = (
 )
 
 _i64 = types.int64
-_numbers = types.Array(types.float64, 1, "C")
-_places = types.Array(types.int64, 1, "C")
-_words = types.Array(types.uint64, 1, "C")
+_numbers = types.Column(types.float64, 1)
+_places = types.Column(types.int64, 1)
+_words = types.Column(types.uint64, 1)
 
 #: The numba signature of the rule.
 MAKE_GRAPH = _i64(_i64, _i64, _numbers, _words, _places, _words, _numbers, _places, _places, _numbers, _places)
@@ -209,4 +209,4 @@ def graph_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     count = len(inspect.signature(function).parameters)
     if count != len(_ARGUMENTS):
         raise InputError(f"graph_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}")
-    return compiled(MAKE_GRAPH, borrows=True)(function)
+    return compiled(MAKE_GRAPH)(function)

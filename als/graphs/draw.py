@@ -101,7 +101,7 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
         fill_words(words, keys, block - 1, cursor[2])
 
 
-@compiled(borrows=True)
+@compiled()
 def draw_graph(
     gflop: Array,
     source: Array,

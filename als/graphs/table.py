@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from als.graphs.contract import MAKE_GRAPH, GraphModel
 from als.graphs.draw import draw_graph, given_arrays
 from traces.compiled import Array, as_value, compiled, function_table
 from traces.errors import PluginError
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2
+from traces.kernels.state import State
 
 __all__ = ["GraphTable", "draw_of_table", "graph_table"]
 
@@ -29,7 +31,7 @@ _CCR = 0
 _COV = 1
 
 
-class GraphTable(NamedTuple):
+class GraphTable(State):
     """What the kernels know of G graphs.
 
     Attributes
@@ -44,14 +46,14 @@ class GraphTable(NamedTuple):
         Of the graphs of files, one behind the other.
     """
 
-    rows: Array
-    ratios: Array
-    calls: Array
-    params: Array
-    gflop: Array
-    source: Array
-    target: Array
-    bytes: Array
+    rows: Ints2
+    ratios: Floats2
+    calls: Ints
+    params: Floats
+    gflop: Floats
+    source: Ints
+    target: Ints
+    bytes: Floats
 
 
 def graph_table(models: Sequence[GraphModel]) -> GraphTable:
@@ -92,7 +94,7 @@ def _value(model: GraphModel) -> Any:
         raise PluginError(f"graph {model.name}: make is not made by graph_kernel: {error}") from error
 
 
-@compiled(borrows=True)
+@compiled()
 def draw_of_table(
     table: GraphTable,
     place: int,

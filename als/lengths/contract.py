@@ -74,7 +74,7 @@ MAX_TASKS_PER_JOB = 100_000_000
 _ARGUMENTS = ("k", "n", "mean", "params", "pattern", "memo", "keys", "cursor", "words")
 
 _i64, _f64 = types.int64, types.float64
-_column = types.Array(types.float64, 1, "C")
+_column = types.Column(types.float64, 1)
 
 #: The numba signature of the rule.
 NEXT_LENGTH = _f64(
@@ -84,9 +84,9 @@ NEXT_LENGTH = _f64(
     _column,
     _column,
     _column,
-    types.Array(types.uint64, 1, "C"),
-    types.Array(types.int64, 1, "C"),
-    types.Array(types.uint64, 1, "C"),
+    types.Column(types.uint64, 1),
+    types.Column(types.int64, 1),
+    types.Column(types.uint64, 1),
 )
 
 
@@ -195,4 +195,4 @@ def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         raise InputError(
             f"length_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}"
         )
-    return compiled(NEXT_LENGTH, borrows=True)(function)
+    return compiled(NEXT_LENGTH)(function)

@@ -25,7 +25,7 @@ _MOST_REDRAWN = 10_000
 _call = caller(NEXT_LENGTH)
 
 
-@compiled(borrows=True)
+@compiled()
 def draw_loop(
     lengths: Array,
     first: int,
@@ -191,7 +191,7 @@ def drawn(model: LengthModel, seed: int, job: int, n: int, mean_gflop: float, to
         size = min(2 * size, MAX_TASKS_PER_JOB)
 
 
-@compiled(borrows=True)
+@compiled()
 def length_cov(lengths: Array, first: int, stop: int) -> float:
     """Coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean.
 

@@ -13,7 +13,6 @@ links, and these shifts add up.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,8 @@ from als.network.routes import MAX_ROUTE, link_bandwidth, link_latency_ns, route
 from als.network.state import NetworkState
 from traces.compiled import Array, compiled
 from traces.event_heap import heap_drop_top, heap_push
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2
+from traces.kernels.state import State
 from traces.time import MAX_NS
 
 __all__ = [
@@ -98,7 +99,7 @@ ROOM_ROWS = 3
 CROSS_WEIGHT = 0.05
 
 
-class FlowState(NamedTuple):
+class FlowState(State):
     """The transfers of one job of E edges; S slots for those under way, each with so many entries as a route has links.
 
     Attributes
@@ -125,25 +126,25 @@ class FlowState(NamedTuple):
         Work space.
     """
 
-    numbers: Array
-    clock: Array
-    event_at: Array
-    event_slot: Array
-    edge_slot: Array
-    flow: Array
-    amount: Array
-    entry_link: Array
-    entry_next: Array
-    entry_before: Array
-    entry_weight: Array
-    link: Array
-    room: Array
-    table_key: Array
-    table_link: Array
-    dirty: Array
-    flows: Array
-    links: Array
-    keys: Array
+    numbers: Ints
+    clock: Floats
+    event_at: Floats
+    event_slot: Ints
+    edge_slot: Ints
+    flow: Ints2
+    amount: Floats2
+    entry_link: Ints
+    entry_next: Ints
+    entry_before: Ints
+    entry_weight: Floats
+    link: Ints2
+    room: Floats2
+    table_key: Ints
+    table_link: Ints
+    dirty: Ints
+    flows: Ints
+    links: Ints
+    keys: Ints
 
 
 def new_flow_state(n_edges: int, longest_route: int) -> FlowState:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from traces.compiled import Array
+from traces.kernels.signatures import Floats, Ints
+from traces.kernels.state import State
 
 __all__ = [
     "AMOUNTS",
@@ -74,7 +73,7 @@ MEMORY = 6  # bytes/s within a host; 0: no time
 AMOUNTS = 7
 
 
-class NetworkState(NamedTuple):
+class NetworkState(State):
     """One network with its model.
 
     Attributes
@@ -85,8 +84,8 @@ class NetworkState(NamedTuple):
         See the names above.
     """
 
-    numbers: Array
-    amounts: Array
+    numbers: Ints
+    amounts: Floats
 
 
 #: Where data are at once wherever they are needed.

@@ -93,8 +93,8 @@ _ARGUMENTS = (
     "ints",
 )
 
-_f = types.Array(types.float64, 1, "C")
-_i = types.Array(types.int64, 1, "C")
+_f = types.Column(types.float64, 1)
+_i = types.Column(types.int64, 1)
 
 #: The numba signature of the rule.
 PLAN = types.int64(_f, _i, _i, _f, _i, _i, _i, _i, _f, _i, _f, _f, _i, _f, _f, _i)
@@ -151,7 +151,7 @@ def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         raise InputError(
             f"planner_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}"
         )
-    return compiled(PLAN, borrows=True)(function)
+    return compiled(PLAN)(function)
 
 
 @compiled()

@@ -93,7 +93,7 @@ _PLAIN = ("n_tasks", "n_cores", "core", "request", "remaining", "memo")
 _FULL = ("n_tasks", "n_cores", "core", "request", "remaining", "facts", "speed", "params", "memo")
 
 _i64 = types.int64
-_column = types.Array(types.float64, 1, "C")
+_column = types.Column(types.float64)
 
 #: The numba signatures of the two forms.
 NEXT_CHUNK = _i64(_i64, _i64, _i64, _i64, _i64, _column)

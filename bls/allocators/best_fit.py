@@ -17,7 +17,7 @@ from bls.allocators.hosts import take_by_amount
 __all__ = ["BEST_FIT"]
 
 
-@allocator_kernel(borrows=True)
+@allocator_kernel
 def _place(
     number: int,
     n_cores: int,

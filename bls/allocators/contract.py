@@ -53,7 +53,7 @@ from traces.errors import PluginError
 
 __all__ = ["PLACE", "Allocator", "allocator_kernel"]
 
-_ROW = types.Array(types.int64, 1, "C")
+_ROW = types.Column(types.int64, 1)
 
 #: The numba signature of an allocator.
 PLACE = types.int64(
@@ -122,8 +122,6 @@ class Allocator:
         return replace(self, parameters=tuple(known[name] for name in self.asks))
 
 
-def allocator_kernel(function: Callable[..., Any] | None = None, *, borrows: bool = False) -> Callable[..., Any]:
-    """Compile a function to the signature of an allocator; ``borrows`` as in ``traces.compiled.compiled``."""
-    if function is None:
-        return compiled(PLACE, borrows=borrows)
+def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function to the signature of an allocator."""
     return compiled(PLACE)(function)

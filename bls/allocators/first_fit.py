@@ -16,7 +16,7 @@ from bls.free_cores import free_lowest
 __all__ = ["FIRST_FIT", "LOWEST"]
 
 
-@allocator_kernel(borrows=True)
+@allocator_kernel
 def _place(
     number: int,
     n_cores: int,

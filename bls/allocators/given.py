@@ -15,7 +15,7 @@ from traces.compiled import Array, compiled
 __all__ = ["GIVEN"]
 
 
-@compiled(borrows=True)
+@compiled()
 def _whole_units(host_first: Array, wanted_lo: Array, wanted_hi: Array, unit_cores: int) -> bool:
     # Whether each host's share of the intervals is a multiple of unit_cores.
     k = 0
@@ -31,7 +31,7 @@ def _whole_units(host_first: Array, wanted_lo: Array, wanted_hi: Array, unit_cor
     return True
 
 
-@allocator_kernel(borrows=True)
+@allocator_kernel
 def _place(
     number: int,
     n_cores: int,

@@ -59,7 +59,7 @@ def _mix(z: Any) -> Any:
     return z ^ (z >> _U31)
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _draw(seed: int, number: int, n: int, of: int) -> Array:
     # The n numbers drawn from 0 … of-1, as a set of bits.
     drawn = np.zeros((of + 31) >> 5, np.int64)
@@ -73,7 +73,7 @@ def _draw(seed: int, number: int, n: int, of: int) -> Array:
     return drawn
 
 
-@compiled(borrows=True)
+@compiled()
 def _cores_of_units(
     words: Array, begins: Array, units: Array, unit_cores: int, drawn: Array, out_lo: Array, out_hi: Array
 ) -> int:

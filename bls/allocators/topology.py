@@ -24,14 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.contract import PLACE, Allocator
 from bls.allocators.hosts import take_in_order, usable
 from traces.compiled import Array, compiled
+from traces.sorting import sort_first
 
 __all__ = ["TOPOLOGY"]
 
 
-@compiled(borrows=True)
+@compiled(inner=True)
 def _level_stop(switch_lo: Array, switch_hi: Array, first: int) -> int:
     # Where the level that begins at switch number `first` ends: the next one goes back to a host that this one has.
     stop = first + 1
@@ -40,7 +41,7 @@ def _level_stop(switch_lo: Array, switch_hi: Array, first: int) -> int:
     return stop
 
 
-@compiled()
+@compiled(inner=True, makes_arrays=True)
 def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) -> tuple[Array, Array]:
     # The leaf switches with hosts lo … hi-1, most usable cores first, equals by number; and their usable cores.
     n_leaves = leaf_lo.size
@@ -50,7 +51,7 @@ def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) ->
         if leaf_lo[leaf] >= lo and leaf_hi[leaf] <= hi:
             keys[n] = (sums[leaf_lo[leaf]] - sums[leaf_hi[leaf]]) * n_leaves + leaf
             n += 1
-    keys = np.sort(keys[:n])
+    sort_first(keys, n)
     order = np.empty(n, np.int64)
     amount = np.empty(n, np.int64)
     for k in range(n):
@@ -59,7 +60,7 @@ def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) ->
     return order, amount
 
 
-@compiled()
+@compiled(inner=True, makes_arrays=True)
 def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int, limit: int) -> bool:
     # Whether `limit` leaf switches below suffice.
     _, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
@@ -69,7 +70,7 @@ def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
     return total >= n_cores
 
 
-@compiled()
+@compiled(inner=True, makes_arrays=True)
 def _switch(
     switch_lo: Array,
     switch_hi: Array,
@@ -103,7 +104,7 @@ def _switch(
     return 0, n_hosts
 
 
-@compiled()
+@compiled(inner=True, makes_arrays=True)
 def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int) -> Array:
     # Step 2: what each leaf switch gives.
     share = np.zeros(leaf_lo.size, np.int64)
@@ -123,7 +124,7 @@ def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
     return share
 
 
-@allocator_kernel
+@compiled(PLACE, makes_arrays=True)
 def _place(
     number: int,
     n_cores: int,

@@ -16,7 +16,7 @@ from bls.free_cores import free_all
 __all__ = ["WHOLE_HOST"]
 
 
-@allocator_kernel(borrows=True)
+@allocator_kernel
 def _place(
     number: int,
     n_cores: int,

@@ -15,7 +15,7 @@ from bls.allocators.hosts import take_by_amount
 __all__ = ["WORST_FIT"]
 
 
-@allocator_kernel(borrows=True)
+@allocator_kernel
 def _place(
     number: int,
     n_cores: int,

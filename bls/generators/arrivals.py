@@ -175,7 +175,7 @@ def accasim_arrivals(
         count = grown(count, source.source, n_jobs)
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _walk(
     uniform: Array,
     gaps: Array,

@@ -48,9 +48,9 @@ __all__ = [
     "unscored",
 ]
 
-_COLUMN = types.Array(types.int64, 1, "C")
-_VALUES = types.Array(types.float64, 1, "C")
-_NUMBERS = types.Array(types.float64, 2, "C")
+_COLUMN = types.Column(types.int64, 1)
+_VALUES = types.Column(types.float64, 1)
+_NUMBERS = types.Column(types.float64, 2)
 
 #: The numba signature of :attr:`ScorePolicy.score`.
 SCORE = types.int64(types.int64, _COLUMN, types.int64, _COLUMN, _COLUMN, _COLUMN, _COLUMN, _NUMBERS, _VALUES, _VALUES)

@@ -29,7 +29,10 @@ def run_inline(
     """Run a scenario inline (``peers`` has no say here); a ``bridge.couplings.contract.Coupling``."""
     workload, options, programs = scenario.workload, scenario.options, scenario.programs
     assert programs is not None
-    inline, lengths = kernel.new_inline_state(
+    costs = kernel.Costs(
+        options.overhead_ns, options.level.latency_ns, int(options.level.master), scenario.bytes_per_gflop
+    )
+    inline = kernel.new_inline_state(
         workload.cores,
         workload.job_id,
         core_gflop(scenario),
@@ -39,27 +42,13 @@ def run_inline(
         scenario.program,
         scenario.speeds.state,
         scenario.network,
+        scenario.model.seed,
+        costs,
         keep_tasks=keep_tasks,
-    )
-    seed = np.uint64(scenario.model.seed)
-    costs = kernel.Costs(
-        options.overhead_ns, options.level.latency_ns, int(options.level.master), scenario.bytes_per_gflop
     )
     pace = Pace()
     while True:
-        status = kernel.drive(
-            simulator.state,
-            simulator.place,
-            simulator.score,
-            simulator.account,
-            simulator.clock,
-            simulator.decide,
-            inline,
-            lengths,
-            seed,
-            costs,
-            pace.ends(),
-        )
+        status = kernel.drive(simulator.state, inline, pace.ends())
         programs.rules.forget_all()  # applications run to their ends within drive()
         watch(simulator.ended, simulator.now_ns)
         if status == kernel.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
@@ -70,7 +59,7 @@ def run_inline(
             drawing = NO_ROOM if status == kernel.LENGTHS_FULL else IMPOSSIBLE
             raise programs.fault(drawing, place, inline.part_first, f"job {int(simulator.state.jobs[NUMBER, row])}: ")
         elif status == kernel.LEDGER_FULL:
-            inline, lengths = _grown(inline, lengths)
+            inline = _grown(inline)
         elif status == kernel.TRANSFERS_FULL:
             inline = kernel.with_transfers(inline)
         elif status == kernel.ROWS_SHORT:
@@ -91,15 +80,15 @@ def run_inline(
         inline.loops,
         inline.chosen if programs.rules.selects else None,
         inline.ahead_chunks,
-        _records(inline, lengths) if keep_tasks else None,
+        _records(inline) if keep_tasks else None,
         graphs=inline.graph_values if programs.has_graph else None,
         transfers=_transfers(inline) if keep_tasks and scenario.sends else None,
     )
 
 
-def _grown(inline: kernel.InlineState, lengths: Array) -> tuple[kernel.InlineState, Array]:
+def _grown(inline: kernel.InlineState) -> kernel.InlineState:
     # Room for half as many task records again.
-    more = len(lengths) // 2 + len(inline.application.lengths)
+    more = len(inline.lengths) // 2 + len(inline.application.lengths)
     work = inline.application
 
     def grown(column: Array) -> Array:
@@ -111,16 +100,16 @@ def _grown(inline: kernel.InlineState, lengths: Array) -> tuple[kernel.InlineSta
         core=grown(work.core),
         chunk=grown(work.chunk),
     )
-    return inline._replace(application=work), grown(lengths)
+    return kernel.with_application(inline._replace(lengths=grown(inline.lengths)), work)
 
 
-def _records(inline: kernel.InlineState, lengths: Array) -> TaskRecords:
+def _records(inline: kernel.InlineState) -> TaskRecords:
     # From the order in which jobs started to workload order.
     work = inline.application
     n_rows, used = inline.n_rows, int(inline.cursor[kernel.LEDGER_USED])
     first = np.zeros(len(n_rows) + 1, np.int64)
     np.cumsum(n_rows, out=first[1:])
-    columns = (work.start_ns, work.end_ns, work.core, work.chunk, lengths)
+    columns = (work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths)
     if np.array_equal(inline.first[n_rows > 0], first[:-1][n_rows > 0]):
         ordered = [column[:used] for column in columns]
     else:

@@ -7,8 +7,6 @@ to its end, and injects the outcomes. It holds no rule of either level.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +28,9 @@ from bls import batch_state as columns
 from bls import engine as batch
 from bls.batch_state import BatchState
 from traces.compiled import Array, compiled, own
+from traces.copying import copy_first
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, Words
+from traces.kernels.state import State
 
 __all__ = [
     "APPLICATION_FAULT",
@@ -71,7 +72,6 @@ _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, col
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
 _run_until_stop, _begin = application.run_until_stop, application.begin
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
-_ApplicationState, _GraphState = application.ApplicationState, graphs.GraphState
 _HOST = graphs.HOST
 _FINISHED, _STOPPED = application.FINISHED, application.STOPPED
 _PHASE_KIND, _GRAPH = app.KIND, app.GRAPH
@@ -81,9 +81,18 @@ _NAMES = [name for name, _ in LOOP_METRICS]
 _COV, _IMBALANCE = _NAMES.index("cov"), _NAMES.index("imbalance")
 
 
-class Costs(NamedTuple):
-    """What chunks cost: overhead and latency between hosts in ns, and whether a master pays the overhead (1 or 0); and how
-    many bytes a network between two hosts carries while a core computes a GFLOP."""
+class Costs(State):
+    """What chunks cost, and data.
+
+    Attributes
+    ----------
+    overhead_ns, latency_ns : int
+        Of a chunk; between two hosts.
+    master : int
+        Whether a master pays the overhead (1 or 0).
+    bytes_per_gflop : float
+        How many bytes a network between two hosts carries while a core computes a GFLOP.
+    """
 
     overhead_ns: int
     latency_ns: int
@@ -91,18 +100,18 @@ class Costs(NamedTuple):
     bytes_per_gflop: float
 
 
-class TransferColumns(NamedTuple):
+class TransferColumns(State):
     """The columns of ``traces.ledger.TransferRecords``, of the jobs in the order in which they started; of size 0 if none
     are kept."""
 
-    source: Array
-    target: Array
-    bytes: Array
-    sent_ns: Array
-    arrived_ns: Array
+    source: Shorts
+    target: Shorts
+    bytes: Floats
+    sent_ns: Ints
+    arrived_ns: Ints
 
 
-class InlineState(NamedTuple):
+class InlineState(State):
     """What the loop needs beside the batch state: n jobs, M cores of the machine.
 
     Attributes
@@ -142,44 +151,52 @@ class InlineState(NamedTuple):
     graph_values : float64 (rows, len(GRAPH_METRICS)) or (0, …)
         ``als.graph_metrics.measure_graph`` of jobs that have a graph; no rows where no job can have one.
     transfers : TransferColumns
+    lengths : float64
+        The task lengths of the records; of size 0 if no records are kept.
+    app
+        The application that runs: the front of the arrays of ``application``.
+    seed : uint64 (1,)
+    costs : Costs
     n_transfers, transfer_first : int64 (rows,)
         As ``n_rows`` and ``first``.
     """
 
-    cursor: Array
-    core_speed: Array
-    core_host: Array
-    job_id: Array
-    core_gflop: Array
-    program: Array
+    cursor: Ints
+    core_speed: Floats
+    core_host: Ints
+    job_id: Ints
+    core_gflop: Floats
+    program: Ints
     table: ProgramTable
     speeds: SpeedState
-    stream: Array
-    draw_memo: Array
-    part_first: Array
+    stream: Ints
+    draw_memo: Floats
+    part_first: Ints
     edges: EdgeRoom
-    base_gflops: Array
-    next_ns: Array
+    base_gflops: Floats
+    next_ns: Ints
     application: application.ApplicationState
-    n_rows: Array
-    n_tasks: Array
-    n_chunks: Array
-    length_gflop: Array
-    loops: Array
-    chosen: Array
-    ahead_chunks: Array
-    first: Array
-    graph_values: Array
+    n_rows: Ints
+    n_tasks: Ints
+    n_chunks: Ints
+    length_gflop: Floats
+    loops: Floats2
+    chosen: Ints2
+    ahead_chunks: Ints
+    first: Ints
+    graph_values: Floats2
     transfers: TransferColumns
-    n_transfers: Array
-    transfer_first: Array
+    lengths: Floats
+    app: application.ApplicationState
+    seed: Words
+    costs: Costs
+    n_transfers: Ints
+    transfer_first: Ints
 
 
 @compiled(inner=True)
-def _run_application(
-    state: BatchState, inline: InlineState, job: int, seed: np.uint64, costs: Costs, keep_tasks: bool
-) -> int:
-    work, jobs, table = inline.application, state.jobs, inline.table
+def _run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+    work, jobs, table, costs = inline.application, state.jobs, inline.table, inline.costs
     n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
     place = inline.program[origin]
     n = draw_program(
@@ -187,7 +204,7 @@ def _run_application(
         inline.part_first,
         table,
         place,
-        seed,
+        inline.seed[0],
         inline.job_id[origin],
         work.keys,
         inline.stream,
@@ -236,59 +253,24 @@ def _run_application(
                     hosts += 1
                 graph.cores[_HOST, c] = hosts - 1
             c += 1
-    app = _ApplicationState(
-        work.counters,
-        work.lengths[:n],
-        inline.part_first[: parts + 1],
-        phases,
-        table.rules,
+    app = inline.app
+    app.lengths = work.lengths[:n]
+    app.part_first = inline.part_first[: parts + 1]
+    app.phases = phases
+    app.speed, app.core_number, app.latency_ns = (
         work.speed[:n_cores],
         work.core_number[:n_cores],
         work.latency_ns[:n_cores],
-        work.ask_ns[:n_cores],
-        work.ask_core[:n_cores],
-        work.finish_ns[:n_cores],
-        work.busy_ns[:n_cores],
-        work.cores,
-        work.amounts,
-        work.taken,
-        work.facts,
-        work.memo[: _whole_memo(phases, table.rules.rules, n_cores)],
-        work.keys,
-        work.words,
-        inline.chosen[job],
-        work.ahead,
-        work.start_ns[row:stop],
-        work.end_ns[row:stop],
-        work.core[row:stop],
-        work.chunk[row:stop],
-        _GraphState(
-            graph.numbers,
-            inline.edges.first[: parts + 1],
-            inline.edges.source,
-            inline.edges.target,
-            inline.edges.bytes,
-            graph.given,
-            graph.host_number[:hosts],
-            graph.tasks,
-            graph.cores,
-            graph.pools,
-            graph.waiting,
-            graph.listed,
-            graph.idle,
-            graph.out_first,
-            graph.in_first,
-            graph.in_edge,
-            graph.sent_ns,
-            graph.arrived_ns,
-            graph.ranks,
-            graph.amounts,
-            graph.plan_numbers,
-            graph.plan_places,
-            graph.flows,
-            graph.net,
-        ),
     )
+    app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
+    app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
+    app.memo = work.memo[: _whole_memo(phases, table.rules.rules, n_cores)]
+    app.chosen = inline.chosen[job]
+    app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
+    app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
+    if has_graph:
+        app.graph.edge_first = inline.edges.first[: parts + 1]
+        app.graph.host_number = graph.host_number[:hosts]
     _begin(app, start_ns, costs.overhead_ns, costs.master != 0)
     if steady:
         status = _run_until_stop(app, jobs[_STOP, job])
@@ -341,24 +323,10 @@ def _any_graph(phases: Array) -> bool:
     return bool(found)
 
 
-@compiled(borrows=True)
-def drive(
-    state: BatchState,
-    place: Callable[..., int],
-    score: Callable[..., int],
-    account: Callable[..., int],
-    clock: Callable[..., int],
-    decide: Callable[..., int],
-    inline: InlineState,
-    lengths: Array,
-    seed: np.uint64,
-    costs: Costs,
-    max_ends: int,
-) -> int:
-    """Run both levels until the end, a pause, a fault, or more room is needed; returns which.
-
-    ``lengths`` (float64) receives the task lengths of the records; of size 0 if no records are kept.
-    """
+@compiled()
+def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
+    """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
+    lengths = inline.lengths
     keep_tasks = lengths.size > 0
     counters = state.counters
     pause_at = counters[_ENDED] + max_ends
@@ -367,14 +335,14 @@ def drive(
             job = state.started[counters[_ANSWERED]]
             if job >= inline.n_rows.size:
                 return ROWS_SHORT
-            need = _run_application(state, inline, job, seed, costs, keep_tasks)
+            need = _run_application(state, inline, job, keep_tasks)
             if need != 0:
                 return need
             if keep_tasks:
                 row, drawn = inline.first[job], inline.application.lengths
                 for k in range(inline.n_rows[job]):
                     lengths[row + k] = drawn[k]
-        status = _batch_advance(state, place, score, account, clock, decide, max_ends)
+        status = _batch_advance(state, max_ends)
         if status != _STARTED:
             return status
         if counters[_ENDED] >= pause_at:
@@ -391,10 +359,12 @@ def new_inline_state(
     program: Array,
     speeds: SpeedState,
     network: NetworkState,
+    seed: int,
+    costs: Costs,
     *,
     keep_tasks: bool,
-) -> tuple[InlineState, Array]:
-    """The inline state for these jobs, and the array of the records' task lengths."""
+) -> InlineState:
+    """The inline state for these jobs."""
     n = len(cores)
     widest = int(cores.max()) if n else 1
     room, edges = programs.room(program, cores)
@@ -422,6 +392,7 @@ def new_inline_state(
     )
     sends = keep_tasks and edges > 0 and network.numbers[NETWORK_KIND] != NONE
     rules = len(programs.rules.names) if programs.rules.selects else 0
+    room_for_edges = new_edge_room(edges, programs.most_parts)
     state = InlineState(
         cursor=np.zeros(4, np.int64),
         core_speed=own(core_speed, np.float64),
@@ -434,7 +405,7 @@ def new_inline_state(
         stream=np.empty(3, np.int64),
         draw_memo=np.zeros(programs.draw_memo),
         part_first=np.zeros(programs.most_parts + 1, np.int64),
-        edges=new_edge_room(edges, programs.most_parts),
+        edges=room_for_edges,
         base_gflops=np.zeros(widest),
         next_ns=np.zeros(widest, np.int64),
         application=work,
@@ -448,10 +419,14 @@ def new_inline_state(
         first=np.full(n, -1, np.int64),
         graph_values=np.full((n if programs.has_graph else 0, len(GRAPH_METRICS)), np.nan),
         transfers=_transfer_room(2 * edges if sends else 0),
+        lengths=np.empty(rows, np.float64),
+        app=work,
+        seed=np.array([seed], np.uint64),
+        costs=costs,
         n_transfers=np.zeros(n, np.int64),
         transfer_first=np.full(n, -1, np.int64),
     )
-    return state, np.empty(rows, np.float64)
+    return with_application(state, work)
 
 
 def _graph_room(
@@ -485,6 +460,14 @@ def _transfer_room(rows: int) -> TransferColumns:
     )
 
 
+def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:
+    """The same with other arrays of an application, or other room for edges."""
+    edges, graph = inline.edges, work.graph
+    if graph.numbers.size:
+        graph = graph._replace(source=edges.source, target=edges.target, bytes=edges.bytes)
+    return inline._replace(application=work, app=work._replace(table=inline.table.rules, graph=graph))
+
+
 def with_room(inline: InlineState, programs: Programs) -> InlineState:
     """The same with room for twice as many tasks and edges of one job, up to ``MAX_TASKS_PER_JOB``."""
     work = inline.application
@@ -492,11 +475,11 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead
     grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
     if not programs.has_graph:
-        return inline._replace(application=grown)
+        return with_application(inline, grown)
     edges = min(2 * len(inline.edges.source) + 16, MAX_EDGES_PER_JOB)
     graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net)
     room = new_edge_room(edges, programs.most_parts)
-    return inline._replace(application=grown._replace(graph=graph), edges=room)
+    return with_application(inline._replace(edges=room), grown._replace(graph=graph))
 
 
 def with_transfers(inline: InlineState) -> InlineState:
@@ -539,4 +522,4 @@ def reorder(source: Array, target: Array, source_first: Array, target_first: Arr
         if source_first[job] < 0:
             continue  # it never started
         size = target_first[job + 1] - target_first[job]
-        target[target_first[job] : target_first[job + 1]] = source[source_first[job] : source_first[job] + size]
+        copy_first(target[target_first[job] :], source[source_first[job] :], size)

@@ -30,13 +30,13 @@ SIZES = (3, 9, 21, 1)
 MEMORY, GPUS, LICENCES = 20, 3, 4
 
 
-@compiled(borrows=True)
+@compiled()
 def hold(state: BatchState, job: int, lo: Array, hi: Array, begin: int, stop: int, sign: int) -> int:
     hold_cores(state, state.cores_profile, job, lo, hi, lo.size, begin, stop, sign)
     return 0
 
 
-@compiled(borrows=True)
+@compiled()
 def move(state: BatchState, now: int) -> int:
     move_profile(state, state.cores_profile, now)
     return 0
@@ -220,7 +220,7 @@ def few_or_none(
     return 1
 
 
-@compiled(borrows=True)
+@compiled()
 def slot(state: BatchState, place: Callable[..., int], job: int, out_lo: Array, out_hi: Array) -> int:
     return earliest_place(state, state.cores_profile, place, job, b.NEVER, out_lo, out_hi)[0]
 

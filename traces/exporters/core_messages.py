@@ -42,7 +42,7 @@ def transfer_cores(transfers_first: Array, task: Array, rows_first: Array, task_
             core[k] = task_core[rows_first[job] + task[k]]
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def place_messages(core: Array, instant: Array, first: Array, cursor: Array, row: Array) -> None:
     """Sort transfers by core, then by instant, then by row.
 

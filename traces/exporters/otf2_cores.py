@@ -21,9 +21,9 @@ _NEVER = np.iinfo(np.int64).max
 
 _int32: Any = types.int32
 _int64: Any = types.int64
-_column32 = types.Array(types.int32, 1, "C", readonly=True)
-_column64 = types.Array(types.int64, 1, "C", readonly=True)
-_column_float = types.Array(types.float64, 1, "C", readonly=True)
+_column32 = types.Column(types.int32, 1)
+_column64 = types.Column(types.int64, 1)
+_column_float = types.Column(types.float64, 1)
 
 
 @compiled(inner=True)

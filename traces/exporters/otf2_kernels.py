@@ -38,8 +38,8 @@ COMMUNICATOR = 0
 
 _int32: Any = types.int32
 _int64: Any = types.int64
-_column64 = types.Array(types.int64, 1, "C", readonly=True)
-_table64 = types.Array(types.int64, 2, "C", readonly=True)
+_column64 = types.Column(types.int64, 1)
+_table64 = types.Column(types.int64, 2)
 
 
 @compiled(

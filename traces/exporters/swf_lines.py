@@ -80,7 +80,7 @@ def swf_lines(columns: Mapping[str, Array], extras: Sequence[Array] = ()) -> Ite
         yield text[:used].tobytes()
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _write(values: Array, n: int, seconds: Array, text: Array) -> int:
     """Write ``n`` lines into ``text`` (int8): values (int64, shape (fields, at least n)); returns the bytes used.
 

@@ -1,0 +1,14 @@
+"""Copying within kernels: an assignment of slices makes an array in between, in case that they overlap."""
+
+from __future__ import annotations
+
+from traces.compiled import Array, compiled
+
+__all__ = ["copy_first"]
+
+
+@compiled(inner=True)
+def copy_first(target: Array, source: Array, n: int) -> None:
+    """Copy the first ``n`` numbers of a column; the two do not overlap."""
+    for k in range(n):
+        target[k] = source[k]

@@ -1,0 +1,627 @@
+"""The one door to numba and LLVM: from declared kernels to an object file.
+
+numba's own way is to optimise and emit every function, and each again in everything that calls it. Here it only finds types
+and writes LLVM's language, each function once; what belongs together is then one module, in which all but its entries is
+private, and is optimised and emitted once. The object file has plain C entries (``traces.kernels.signatures``) and needs
+neither numba nor Python.
+
+The code is for any x86-64 of the last fifteen years (``x86-64-v2``; another architecture's baseline elsewhere) and the same
+on all of them, so one file serves every machine of a cluster. Arithmetic is IEEE in the order that is written.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numba.core.cgutils as cgutils
+import numba.core.codegen as numba_codegen
+from llvmlite import ir
+from numba import types
+from numba.core import errors, typing
+from numba.core.compiler import Compiler, Flags, compile_extra
+from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.llvm_bindings import create_pass_builder
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_intrinsic_template
+from numba.core.utils import pysignature
+from numba.extending import models, register_model
+from numba.np.arrayobj import make_array, populate_array
+
+from traces.kernels.declared import Caller, Kernel
+from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind, Tuple
+from traces.kernels.state import State, fields_of
+
+__all__ = ["BuildError", "Entry", "Lowered", "caller_type", "emit", "kernel_type", "lower"]
+
+_CPU = {"x86_64": "x86-64-v2", "AMD64": "x86-64-v2"}
+
+_I64 = ir.IntType(64)
+
+
+class BuildError(Exception):
+    """A kernel that cannot be compiled: what is wrong with it, in a line."""
+
+
+# ---- the types of what is ours ----
+
+
+class KernelType(types.Callable, types.Opaque):  # type: ignore[misc]
+    """A kernel that another one calls by its name."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        super().__init__(f"kernel({kernel.__module__}.{kernel.__qualname__}@{id(kernel)})")
+
+    def get_call_type(self, context: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+        """Find out what a call returns, which compiles the kernel for its arguments."""
+        signature = pysignature(self.kernel.py_func)
+        bound = signature.bind(*arguments, **named)
+        given = []
+        for name, parameter in signature.parameters.items():
+            if name in bound.arguments:
+                given.append(types.unliteral(bound.arguments[name]))
+            else:
+                given.append(types.unliteral(context.resolve_value_type(parameter.default)))
+        found = lower(self.kernel, tuple(given))
+        return typing.signature(found.returned, *given).replace(pysig=signature)
+
+    def get_call_signatures(self) -> Any:
+        """What it is compiled for."""
+        return (), True
+
+    def get_impl_key(self, signature: Any) -> Any:
+        """What its code is known by."""
+        return lower(self.kernel, signature.args).key
+
+
+class StateType(types.Type):  # type: ignore[misc]
+    """A state of a class, by its address."""
+
+    def __init__(self, state: type[State]) -> None:
+        self.state = state
+        super().__init__(f"state({state.__module__}.{state.__qualname__})")
+
+
+class FunctionType(types.Callable):  # type: ignore[misc]
+    """A function of a signature, by its address."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        super().__init__(f"function({signature.code})")
+
+    @property
+    def key(self) -> Any:
+        """What tells it from others."""
+        return self.name
+
+    def get_call_type(self, context: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+        """What a call returns: what its signature says."""
+        wanted = [numba_type(kind) for kind in self.signature.parameters]
+        if named or len(arguments) != len(wanted):
+            raise errors.TypingError(f"{self.name} takes {len(wanted)} arguments")
+        return typing.signature(numba_type(self.signature.returned), *wanted, recvr=self)
+
+    def get_call_signatures(self) -> Any:
+        """What it can be called with."""
+        return (), False
+
+    def get_impl_key(self, signature: Any) -> Any:
+        """What its code is known by."""
+        return _pointer_call(self)
+
+
+@register_model(KernelType)
+class _KernelModel(models.OpaqueModel):  # type: ignore[misc]
+    pass
+
+
+@register_model(StateType)
+@register_model(FunctionType)
+class _AddressModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _I64)
+
+
+@infer_getattr
+class _StateAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = StateType
+
+    def generic_resolve(self, kind: StateType, name: str) -> Any:
+        field = fields_of(kind.state).get(name)
+        return None if field is None else numba_type(field.kind)
+
+
+def _entry_of(builder: Any, block: Any, place: int) -> Any:
+    pointer = builder.inttoptr(block, _I64.as_pointer())
+    return builder.gep(pointer, [_I64(place)], inbounds=True)
+
+
+@lower_getattr_generic(StateType)  # type: ignore[untyped-decorator]
+def _read_field(context: Any, builder: Any, kind: StateType, value: Any, name: str) -> Any:
+    field = fields_of(kind.state)[name]
+    where = _entry_of(builder, value, field.place)
+    first = builder.load(where)
+    if isinstance(field.kind, Column):
+        sizes = [builder.load(_entry_of(builder, value, field.place + 1 + k)) for k in range(field.kind.ndim)]
+        return _array(context, builder, numba_type(field.kind), first, sizes)
+    if isinstance(field.kind, Number) and field.kind.name == "float64":
+        return builder.bitcast(first, ir.DoubleType())
+    return first
+
+
+@lower_setattr_generic(StateType)  # type: ignore[untyped-decorator]
+def _write_field(context: Any, builder: Any, signature: Any, values: Sequence[Any], name: str) -> None:
+    state, value = values
+    field = fields_of(signature.args[0].state)[name]
+    given = _flat(context, builder, numba_type(field.kind), value)
+    for k, one in enumerate(given):
+        entry = one if one.type == _I64 else builder.bitcast(one, _I64)
+        builder.store(entry, _entry_of(builder, state, field.place + k))
+
+
+def _array(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
+    made = make_array(kind)(context, builder)
+    item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    strides, step = [], _I64(item)
+    for size in reversed(sizes):
+        strides.insert(0, step)
+        step = builder.mul(step, size) if len(sizes) > 1 else step
+    populate_array(
+        made,
+        data=builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer()),
+        shape=list(sizes),
+        strides=strides,
+        itemsize=_I64(item),
+        meminfo=None,
+        parent=None,
+    )
+    return made._getvalue()
+
+
+def _flat(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    # A value as the plain numbers that our C entries take.
+    if isinstance(kind, types.Array):
+        array = make_array(kind)(context, builder, value)
+        return [builder.ptrtoint(array.data, _I64), *cgutils.unpack_tuple(builder, array.shape, kind.ndim)]
+    if isinstance(kind, types.Boolean):
+        return [builder.zext(context.get_value_as_data(builder, kind, value), _I64)]
+    return [value]
+
+
+def _flat_types(context: Any, kind: Any) -> list[Any]:
+    if isinstance(kind, types.Array):
+        return [_I64] * (1 + kind.ndim)
+    if isinstance(kind, types.Boolean):
+        return [_I64]
+    return [context.get_value_type(kind)]
+
+
+def _from_flat(context: Any, builder: Any, kind: Any, values: Sequence[Any]) -> Any:
+    if isinstance(kind, types.Array):
+        return _array(context, builder, kind, values[0], values[1:])
+    if isinstance(kind, types.Boolean):
+        return builder.icmp_signed("!=", values[0], _I64(0))
+    return values[0]
+
+
+@functools.cache
+def numba_type(kind: Kind | type[State] | None) -> Any:
+    """What numba calls one of our kinds."""
+    if kind is None:
+        return types.void
+    if isinstance(kind, Number):
+        return getattr(types, kind.name)
+    if isinstance(kind, Column):
+        return types.Array(getattr(types, kind.dtype.name), kind.ndim, "C")
+    if isinstance(kind, FunctionKind):
+        return FunctionType(kind.signature)
+    return StateType(kind.state if isinstance(kind, StateKind) else kind)
+
+
+@functools.cache
+def kernel_type(kernel: Kernel) -> KernelType:
+    """The type of a kernel, for others that call it."""
+    return KernelType(kernel)
+
+
+def _call_pointer(context: Any, builder: Any, signature: Signature, address: Any, values: Any, given: Any) -> Any:
+    wanted = [numba_type(kind) for kind in signature.parameters]
+    flat: list[Any] = []
+    for value, kind, want in zip(values, given, wanted, strict=True):
+        flat += _flat(context, builder, want, context.cast(builder, value, kind, want))
+    returned = numba_type(signature.returned)
+    shape = ir.FunctionType(context.get_value_type(returned), [one.type for one in flat])
+    return builder.call(builder.inttoptr(address, shape.as_pointer()), flat)
+
+
+@functools.cache
+def _pointer_call(kind: FunctionType) -> Any:
+    key = ("twolevel function", kind.name)
+    wanted = tuple(numba_type(one) for one in kind.signature.parameters)
+
+    def call(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        given = signature.args[-len(wanted) :] if wanted else ()
+        return _call_pointer(context, builder, kind.signature, values[0], values[1:], given)
+
+    _context().insert_func_defn([(call, key, (kind, *wanted))])
+    return key
+
+
+@functools.cache
+def caller_type(caller: Caller) -> Any:
+    """The type of what calls, or makes, a function of an entry of a table."""
+    signature = caller.signature
+
+    def typed(typing_context: Any, entry: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
+            given = cgutils.unpack_tuple(builder, values[1], len(signature.parameters))
+            return _call_pointer(context, builder, signature, values[0], given, arguments.types)
+
+        return numba_type(signature.returned)(types.int64, arguments), generate
+
+    def made(typing_context: Any, entry: Any) -> Any:
+        def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
+            return values[0]
+
+        return FunctionType(signature)(types.int64), generate
+
+    handle = object()
+    template = make_intrinsic_template(
+        handle, made if caller.makes else typed, "caller", prefer_literal=False, kwargs={}
+    )
+    return types.Function(template)
+
+
+# ---- from a kernel to LLVM's language ----
+
+
+@dataclass
+class Lowered:
+    """A kernel in LLVM's language, for one combination of types of its arguments.
+
+    Attributes
+    ----------
+    returned : numba type
+    text : str
+        The module.
+    calls : list
+        The lowered kernels that it calls, and libraries of numba's own.
+    description : numba FunctionDescriptor
+    lines : int
+        Of the kernel's source.
+    """
+
+    kernel: Kernel
+    arguments: tuple[Any, ...]
+    returned: Any = None
+    text: str = ""
+    calls: list[Any] = field(default_factory=list)
+    description: Any = None
+    lines: int = 0
+
+    @property
+    def key(self) -> Any:
+        """What its code is known by to numba."""
+        return ("twolevel kernel", self.kernel, self.arguments)
+
+
+class _Library(numba_codegen.AOTCodeLibrary):  # type: ignore[misc]
+    # Keeps the text that numba writes, and what else it needs, for whoever puts the module together.
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.texts: list[str] = []
+        self.others: list[Any] = []
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        self.texts.append(cgutils.normalize_ir_text(str(ir_module)))
+
+    def add_linking_library(self, library: Any) -> None:
+        if library is not self:
+            self.others.append(library)
+
+    def _ensure_finalized(self) -> None:
+        pass
+
+
+class _KnownLibrary:
+    # Says that code of one of our kernels is needed.
+    def __init__(self, found: Lowered) -> None:
+        self.found = found
+
+
+@functools.cache
+def _context() -> Any:
+    cpu = _CPU.get(platform.machine(), "generic")
+    context = cpu_target.target_context.with_aot_codegen("twolevel", cpu_name=cpu)
+    cpu_target.typing_context.refresh()
+    context.refresh()
+    return context
+
+
+def _flags(kernel: Kernel) -> Flags:
+    flags = Flags()
+    flags.error_model = "numpy"
+    flags.nrt = kernel.makes_arrays
+    flags.no_compile = True
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.forceinline = kernel.merged
+    return flags
+
+
+_LOWERED: dict[Any, Lowered] = {}
+
+
+def lower(kernel: Kernel, arguments: tuple[Any, ...]) -> Lowered:
+    """A kernel in LLVM's language; what it calls is, too.
+
+    Raises
+    ------
+    BuildError
+        If numba does not take it.
+    """
+    found = _LOWERED.get((kernel, arguments))
+    if found is not None:
+        return found
+    context = _context()
+    found = Lowered(kernel, arguments)
+    library = _Library(context.codegen(), kernel.__qualname__)
+    result = compile_extra(
+        cpu_target.typing_context,
+        context,
+        kernel.py_func,
+        arguments,
+        None if kernel.signature is None else numba_type(kernel.signature.returned),
+        _flags(kernel),
+        {},
+        library=library,
+        pipeline_class=Compiler,
+    )
+    found.returned, found.description = result.signature.return_type, result.fndesc
+    found.lines = len(inspect.getsource(kernel.py_func).splitlines()) if kernel.is_ours else 0
+    found.text = library.texts[0]
+    for other in library.others:
+        found.calls.append(other.found if isinstance(other, _KnownLibrary) else other)
+    context.insert_user_function(found.key, result.fndesc, [_KnownLibrary(found)])
+    _LOWERED[kernel, arguments] = found
+    return found
+
+
+# ---- from kernels to an object file ----
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One way into a piece of machine code.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    parameters : tuple of Kind
+    symbol : str
+        What its function is called.
+    """
+
+    kernel: Kernel
+    parameters: tuple[Kind, ...]
+    symbol: str
+
+
+def _closure(roots: Iterable[Lowered]) -> tuple[list[Lowered], list[Any]]:
+    ours: dict[int, Lowered] = {}
+    others: dict[int, Any] = {}
+    todo = list(roots)
+    while todo:
+        one = todo.pop()
+        if id(one) in ours:
+            continue
+        ours[id(one)] = one
+        for call in one.calls:
+            if isinstance(call, Lowered):
+                todo.append(call)
+            else:
+                others[id(call)] = call
+    return list(ours.values()), list(others.values())
+
+
+def _returned_kind(kind: Any) -> Number | Tuple | None:
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.NoneType):
+        return None
+    if isinstance(kind, types.BaseTuple):
+        return Tuple(tuple(_number(member) for member in kind))
+    return _number(kind)
+
+
+def _number(kind: Any) -> Number:
+    kind = types.unliteral(kind)
+    return Number("boolean" if isinstance(kind, types.Boolean) else kind.name)
+
+
+def _add_entry(context: Any, module: Any, entry: Entry, found: Lowered) -> None:
+    kinds = found.arguments
+    flat_types = [_flat_types(context, kind) for kind in kinds]
+    returned = found.returned
+    several = isinstance(returned, types.BaseTuple)
+    nothing = isinstance(returned, types.NoneType)
+    result = ir.VoidType() if nothing or several else _flat_types(context, returned)[0]
+    flat = [one for group in flat_types for one in group]
+    if several:
+        flat.append(_I64)
+    function = ir.Function(module, ir.FunctionType(result, flat), name=entry.symbol)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    arguments, taken = [], 0
+    for kind, group in zip(kinds, flat_types, strict=True):
+        arguments.append(_from_flat(context, builder, kind, function.args[taken : taken + len(group)]))
+        taken += len(group)
+    callee = context.declare_function(module, found.description)
+    _, value = context.call_conv.call_function(builder, callee, returned, kinds, arguments)
+    if nothing:
+        builder.ret_void()
+    elif several:
+        for k, member in enumerate(returned):
+            one = _flat(context, builder, member, builder.extract_value(value, k))[0]
+            where = _entry_of(builder, function.args[-1], k)
+            builder.store(one if one.type == _I64 else builder.bitcast(one, _I64), where)
+        builder.ret_void()
+    else:
+        builder.ret(_flat(context, builder, returned, value)[0])
+
+
+def emit(
+    entries: Sequence[Entry], note: Callable[[int], None] = lambda _: None
+) -> tuple[bytes, dict[str, str], dict[str, int]]:
+    """The machine code of entries, and of what they call.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    note : callable
+        Is told, as the work goes on, how many of them have been gone through; once more as the file is done.
+
+    Returns
+    -------
+    tuple
+        The object file; what each symbol returns; and how many kernels and lines there are in it.
+
+    Raises
+    ------
+    BuildError
+        If numba does not take one of them.
+    """
+    with numba.core.compiler_lock.global_compiler_lock:
+        context = _context()
+        found = []
+        for k, entry in enumerate(entries):
+            kinds = tuple(numba_type(kind) for kind in entry.parameters)
+            try:
+                found.append(lower(entry.kernel, kinds))
+            except errors.NumbaError as error:
+                # Which step of numba's failed is said before what is wrong.
+                lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+                told = [line for line in lines if not line.startswith("Failed in")]
+                raise BuildError(told[0]) from error
+            note(k)
+        codegen = context.codegen()
+        wrappers = codegen._create_empty_module("entries")
+        for entry, one in zip(entries, found, strict=True):
+            _add_entry(context, wrappers, entry, one)
+        ours, others = _closure(found)
+        module = llvm.parse_assembly(cgutils.normalize_ir_text(str(wrappers)))
+        for one in ours:
+            module.link_in(llvm.parse_assembly(one.text))
+        for other in others:
+            module.link_in(other._get_module_for_linking(), preserve=True)
+        if any(function.name.startswith("NRT_") for function in module.functions):
+            module.link_in(llvm.parse_assembly(_MEMORY))
+        symbols = {entry.symbol for entry in entries}
+        for function in module.functions:
+            if not function.is_declaration and function.name not in symbols:
+                function.linkage = "internal"
+        for variable in module.global_variables:
+            if not variable.is_declaration:
+                variable.linkage = "internal"
+        module.data_layout = codegen._data_layout
+        builder = create_pass_builder(codegen._tm, opt=_OPTIMISE, loop_vectorize=True, slp_vectorize=False)
+        builder.getModulePassManager().run(module, builder)
+        code = codegen._tm.emit_object(module)
+        note(len(entries))
+        strange = [
+            function.name
+            for function in module.functions
+            if function.is_declaration and not function.name.startswith("llvm.") and function.name not in _KNOWN
+        ] + [variable.name for variable in module.global_variables if variable.is_declaration]
+        if strange:
+            raise BuildError(f"{entries[0].symbol} needs {', '.join(strange)} of numba's, which is not there when it is run")
+        returned = {}
+        for entry, one in zip(entries, found, strict=True):
+            kind = _returned_kind(one.returned)
+            returned[entry.symbol] = kind.code if kind else "v"
+        return code, returned, {"kernels": len(ours), "lines": sum(one.lines for one in ours)}
+
+
+#: LLVM's level of optimisation.
+_OPTIMISE = 3
+
+#: What the code may call: of the C library.
+_KNOWN = frozenset(
+    ["malloc", "free", "memset", "memcpy", "memmove", "abort", "perror", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "floor", "fmod", "frexp", "hypot", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "modf", "nextafter", "pow", "rint", "round", "sin", "sincos", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"]
+)
+
+# What numba's arrays are made with, where a kernel makes some: its own is in numba, which is not there when the code is run.
+# The block of an array is: references, two pointers for a destructor, data, size, allocator.
+_MEMORY = """
+declare noalias ptr @malloc(i64)
+declare void @free(ptr)
+define ptr @NRT_Allocate(i64 %size) {
+  %block = call ptr @malloc(i64 %size)
+  ret ptr %block
+}
+define void @NRT_Free(ptr %block) {
+  call void @free(ptr %block)
+  ret void
+}
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
+  %wide = zext i32 %align to i64
+  %room = add i64 %size, %wide
+  %whole = add i64 %room, 64
+  %block = call ptr @malloc(i64 %whole)
+  %none = icmp eq ptr %block, null
+  br i1 %none, label %failed, label %made
+failed:
+  ret ptr null
+made:
+  %address = ptrtoint ptr %block to i64
+  %behind = add i64 %address, 64
+  %before = add i64 %behind, %wide
+  %last = sub i64 %before, 1
+  %rest = urem i64 %last, %wide
+  %aligned = sub i64 %last, %rest
+  %data = inttoptr i64 %aligned to ptr
+  store i64 1, ptr %block
+  %dtor = getelementptr i64, ptr %block, i64 1
+  store ptr null, ptr %dtor
+  %info = getelementptr i64, ptr %block, i64 2
+  store ptr null, ptr %info
+  %at = getelementptr i64, ptr %block, i64 3
+  store ptr %data, ptr %at
+  %sized = getelementptr i64, ptr %block, i64 4
+  store i64 %size, ptr %sized
+  %from = getelementptr i64, ptr %block, i64 5
+  store ptr null, ptr %from
+  ret ptr %block
+}
+define ptr @NRT_MemInfo_alloc(i64 %size) {
+  %block = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 32)
+  ret ptr %block
+}
+define ptr @NRT_MemInfo_alloc_safe_aligned(i64 %size, i32 %align) {
+  %block = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align)
+  ret ptr %block
+}
+define void @NRT_MemInfo_call_dtor(ptr %block) {
+  call void @free(ptr %block)
+  ret void
+}
+declare void @perror(ptr)
+declare void @abort()
+define void @PyErr_SetString(ptr %kind, ptr %text) {
+  call void @perror(ptr %text)
+  call void @abort()
+  unreachable
+}
+define void @numba_gil_ensure(ptr %state) {
+  ret void
+}
+define void @numba_gil_release(ptr %state) {
+  ret void
+}
+@PyExc_MemoryError = global ptr null
+"""

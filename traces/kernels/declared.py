@@ -1,0 +1,282 @@
+"""Kernels as they are declared: Python functions over arrays and states, compiled when they are first needed.
+
+Nothing here imports numba: a run whose kernels are all kept as machine code has no use for it. With
+``NUMBA_DISABLE_JIT=1`` nothing is compiled, and the very same functions run in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from traces.kernels.signatures import (
+    Array,
+    Column,
+    FunctionKind,
+    Kind,
+    Number,
+    Signature,
+    StateKind,
+    boolean,
+    float64,
+    int64,
+    uint64,
+)
+from traces.kernels.state import State
+
+__all__ = ["CFunction", "Caller", "Kernel", "jit_enabled"]
+
+OURS = ("als", "bls", "bridge", "traces")
+
+_DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def jit_enabled() -> bool:
+    """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
+    return not _DISABLED
+
+
+class Kernel:
+    """A function that is compiled.
+
+    Parameters
+    ----------
+    function : callable
+        In the part of Python that numba compiles.
+    signature : Signature, optional
+        What it takes and returns, of functions that are handed over by their address. None: it is as its annotations say;
+        where these say too little, as the arguments of each call.
+    merged : bool
+        Whether it becomes part of the code of whatever kernel calls it.
+    is_entry : bool
+        Whether Python, or a pointer, calls it, and not other kernels alone.
+    makes_arrays : bool
+        Whether it makes arrays, or calls a kernel that returns one: it then counts references to all arrays. A user's may.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        signature: Signature | None = None,
+        *,
+        merged: bool = False,
+        is_entry: bool = True,
+        makes_arrays: bool = False,
+    ) -> None:
+        self.py_func: FunctionType = function
+        self.signature = signature
+        self.merged, self.is_entry = merged, is_entry
+        self.makes_arrays = makes_arrays or not self.is_ours
+        self._ways: dict[Any, Callable[..., Any]] = {}
+        self._fixed: Callable[..., Any] | None = None
+        self._count = function.__code__.co_argcount
+        functools.update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__module__}.{self.__qualname__}>"
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__
+
+    @property
+    def __code__(self) -> CodeType:
+        return self.py_func.__code__
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is part of this project, and no user's."""
+        return self.py_func.__module__.partition(".")[0] in OURS
+
+    @property
+    def _numba_type_(self) -> Any:
+        from traces.kernels import build
+
+        return build.kernel_type(self)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[Kind, ...] | None:
+        """What it takes, as its signature or its annotations say; None if they say too little."""
+        if self.signature is not None:
+            return self.signature.parameters
+        try:
+            hints = get_type_hints(self.py_func, include_extras=True)
+        except NameError:
+            return None
+        kinds = [_said(hints.get(name)) for name in inspect.signature(self.py_func).parameters]
+        return None if None in kinds else tuple(kinds)  # type: ignore[arg-type]
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if self._fixed is not None and not named and len(arguments) == self._count:
+            return self._fixed(*arguments)
+        return self._call(arguments, named)
+
+    def _call(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if _DISABLED:
+            return self.py_func(*arguments, **named)
+        bound = inspect.signature(self.py_func).bind(*arguments, **named)
+        bound.apply_defaults()
+        arguments = bound.args
+        kinds = self.parameters
+        if kinds is not None:
+            if self._fixed is None:
+                self._fixed = way_in(self, kinds)
+            return self._fixed(*arguments)
+        kinds = tuple(map(kind_of, arguments))
+        way = self._ways.get(kinds)
+        if way is None:
+            way = self._ways[kinds] = way_in(self, kinds)
+        return way(*arguments)
+
+
+def _said(hint: Any) -> Kind | None:
+    # What an annotation says of a parameter.
+    if isinstance(hint, type) and issubclass(hint, State):
+        return StateKind(hint)
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    return next(
+        (one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Column | Number | FunctionKind)), None
+    )
+
+
+_PLAIN: dict[Any, Number] = {
+    bool: boolean,
+    int: int64,
+    float: float64,
+    np.bool_: boolean,
+    np.int64: int64,
+    np.int32: int64,
+    np.float64: float64,
+    np.uint64: uint64,
+}
+
+
+def kind_of(value: Any) -> Kind:
+    """The kind of an argument.
+
+    Raises
+    ------
+    TypeError
+        If kernels take no such thing.
+    """
+    if isinstance(value, np.ndarray):
+        return Column(Number("boolean" if value.dtype == np.bool_ else value.dtype.name), value.ndim)
+    if isinstance(value, State):
+        return StateKind(type(value))
+    if isinstance(value, CFunction):
+        return FunctionKind(value.signature)
+    kind = _PLAIN.get(type(value))
+    if kind is None:
+        raise TypeError(f"{type(value).__name__}: kernels take arrays, states, functions and numbers")
+    return kind
+
+
+def address_of(column: Array) -> int:
+    """Where an array's numbers are, for kernels; it has to be in C order."""
+    if not column.flags.c_contiguous:
+        raise TypeError("kernels take arrays in C order")
+    return column.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
+    """What calls the machine code of a kernel with arguments of these kinds."""
+    from traces.kernels.units import machine_code
+
+    found = machine_code(kernel, tuple(kinds))
+    names, given, types = [], [], []
+    for k, kind in enumerate(kinds):
+        name = f"a{k}"
+        names.append(name)
+        if isinstance(kind, Column):
+            given += [f"address_of({name})", f"*{name}.shape"]
+            types += [ctypes.c_int64] * (1 + kind.ndim)
+        elif isinstance(kind, StateKind | FunctionKind):
+            given.append(f"{name}.address")
+            types.append(ctypes.c_int64)
+        elif kind.name == "float64":
+            given.append(name)
+            types.append(ctypes.c_double)
+        else:
+            given.append(f"int({name})")
+            types.append(ctypes.c_uint64 if kind.name == "uint64" else _C.get(kind.name, ctypes.c_int64))
+    body = f"call({', '.join(given)})"
+    names_of = {"address_of": address_of}
+    code = found.returned
+    if code.startswith("t") and len(code) > 1:
+        types.append(ctypes.c_int64)
+        members = code[1:]
+        n = len(members)
+        names_of["many"] = functools.partial(_many, members)
+        given.append("out.__array_interface__['data'][0]")
+        names_of["empty"], names_of["i8"] = np.empty, np.int64
+        prefix = f"out = empty({n}, i8)\n    call({', '.join(given)})\n    return many(out)"
+        source = f"def way({', '.join(names)}):\n    {prefix}\n"
+    elif code == "t":
+        source = f"def way({', '.join(names)}):\n    return {body} != 0\n"
+    else:
+        source = f"def way({', '.join(names)}):\n    return {body}\n"
+    result = {"v": None, "f": ctypes.c_double, "u": ctypes.c_uint64, "s": ctypes.c_int32, "i": ctypes.c_int64}
+    returned = None if code.startswith("t") and len(code) > 1 else result.get(code, ctypes.c_int64)
+    names_of["call"] = ctypes.CFUNCTYPE(returned, *types)(found.address)
+    exec(source, names_of)
+    way: Callable[..., Any] = names_of["way"]  # type: ignore[assignment]
+    return way
+
+
+_C = {"int32": ctypes.c_int32, "uint8": ctypes.c_uint8}
+
+
+def _many(members: str, out: Array) -> tuple[Any, ...]:
+    read = {"f": lambda k: float(out.view(np.float64)[k]), "t": lambda k: bool(out[k]), "i": lambda k: int(out[k])}
+    return tuple(read.get(member, read["i"])(k) for k, member in enumerate(members))
+
+
+class Caller:
+    """What calls, within a kernel, a function by its address; or what makes a function of an address.
+
+    Attributes
+    ----------
+    signature : Signature
+    makes : bool
+        Whether it gives the function, instead of calling it.
+    """
+
+    def __init__(self, signature: Signature, *, makes: bool = False) -> None:
+        self.signature, self.makes = signature, makes
+
+    @property
+    def _numba_type_(self) -> Any:
+        from traces.kernels import build
+
+        return build.caller_type(self)
+
+    def __call__(self, entry: Any, arguments: Any = ()) -> Any:
+        return entry if self.makes else entry(*arguments)
+
+
+class CFunction:
+    """A function that a kernel can call by its address.
+
+    Parameters
+    ----------
+    function
+        A ctypes function object, or whatever keeps the code at ``address`` alive. It is called itself when nothing is compiled.
+    signature : Signature
+    address : int, optional
+        Where its code is, for what is no ctypes function.
+    """
+
+    def __init__(self, function: Any, signature: Signature, address: int | None = None) -> None:
+        self._function = function
+        self.signature = signature
+        self.address = (ctypes.cast(function, ctypes.c_void_p).value if address is None else address) or 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)

@@ -1,0 +1,177 @@
+"""What kernels take and give, said without numba: kinds of numbers, columns of them, signatures of functions.
+
+Machine code of ours is called in one way only, from Python, from other kernels and from C alike: a column is its address
+and its sizes, a state its address, a function its address, a truth value an integer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+__all__ = [
+    "Array",
+    "Bytes",
+    "Column",
+    "Floats",
+    "Floats2",
+    "FunctionKind",
+    "Ints",
+    "Ints2",
+    "Ints3",
+    "Kind",
+    "Number",
+    "Shorts",
+    "Signature",
+    "StateKind",
+    "Tuple",
+    "Words",
+    "boolean",
+    "float64",
+    "int32",
+    "int64",
+    "uint8",
+    "uint64",
+    "uintp",
+]
+
+#: A numpy array; shapes and dtypes are said where one is used.
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A kind of number; called with other kinds it is a :class:`Signature` that returns it.
+
+    Attributes
+    ----------
+    name : str
+        As numpy and numba call it.
+    """
+
+    name: str
+
+    def __call__(self, *parameters: Kind) -> Signature:
+        return Signature(self, parameters)
+
+    @property
+    def code(self) -> str:
+        """How it is written in the name of a piece of machine code."""
+        return _CODES[self.name]
+
+
+@dataclass(frozen=True)
+class Column:
+    """An array in C order.
+
+    Attributes
+    ----------
+    dtype : Number
+    ndim : int
+    """
+
+    dtype: Number
+    ndim: int = 1
+
+    @property
+    def code(self) -> str:
+        """How it is written in the name of a piece of machine code."""
+        return f"{self.dtype.code}{self.ndim}"
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """Several numbers; only returned."""
+
+    members: tuple[Number, ...]
+
+    @property
+    def code(self) -> str:
+        """How it is written in the name of a piece of machine code."""
+        return "t" + "".join(member.code for member in self.members)
+
+
+@dataclass(frozen=True)
+class StateKind:
+    """A state, handed over by its address (``traces.kernels.state``)."""
+
+    state: type
+
+    @property
+    def code(self) -> str:
+        """How it is written in the name of a piece of machine code."""
+        return f"<{self.state.__name__}>"
+
+
+@dataclass(frozen=True)
+class FunctionKind:
+    """A function, handed over by its address."""
+
+    signature: Signature
+
+    @property
+    def code(self) -> str:
+        """How it is written in the name of a piece of machine code."""
+        return f"({self.signature.code})"
+
+
+Kind = Number | Column | StateKind | FunctionKind
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a function takes and returns.
+
+    Attributes
+    ----------
+    returned : Number or None
+        None: nothing.
+    parameters : tuple of Kind
+    """
+
+    returned: Number | None
+    parameters: tuple[Kind, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.returned, len(self.parameters)))
+
+    @property
+    def code(self) -> str:
+        """The signature as a short text."""
+        returned = self.returned.code if self.returned else "v"
+        return f"{returned}:{','.join(kind.code for kind in self.parameters)}"
+
+
+_CODES = {
+    "int64": "i",
+    "float64": "f",
+    "uint64": "u",
+    "int32": "s",
+    "uint8": "b",
+    "boolean": "t",
+    "uint32": "w",
+    "int8": "c",
+    "float32": "g",
+}
+
+int64 = Number("int64")
+float64 = Number("float64")
+uint64 = Number("uint64")
+int32 = Number("int32")
+uint8 = Number("uint8")
+boolean = Number("boolean")
+
+#: An address.
+uintp = uint64
+
+#: Columns of a state, as its class names them.
+Ints = Annotated[Array, Column(int64)]
+Ints2 = Annotated[Array, Column(int64, 2)]
+Ints3 = Annotated[Array, Column(int64, 3)]
+Floats = Annotated[Array, Column(float64)]
+Floats2 = Annotated[Array, Column(float64, 2)]
+Words = Annotated[Array, Column(uint64)]
+Shorts = Annotated[Array, Column(int32)]
+Bytes = Annotated[Array, Column(uint8)]

@@ -1,0 +1,201 @@
+"""Where machine code is kept: one folder for each version of the kernels, one file for each unit.
+
+The folder is named by a digest of every source file that holds a kernel, so it serves every clone and environment of a version,
+and a change to any of them is a fresh one. What is in it is run: it is used only if it is the user's own, and nobody else may
+write to it. A file says what is in it and its own digest; one that is damaged is dropped, and made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import shutil
+import stat
+import struct
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Kept", "cache_directory", "keep", "kept", "locked", "source_digest", "why_unused"]
+
+_PACKAGES = ("als", "bls", "bridge", "traces")
+
+# How a file that holds a kernel, or what one is made of, is told. Files of states hold the numbers of columns.
+_MARKS = (b"NamedTuple", b"(State)", b"compiled(", b"_kernel", b"_hook", b"Final = ")
+
+_MAGIC = b"twolevel machine code 1\n"
+
+#: How many folders of other versions are kept when a new one is made.
+_OLD = 3
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One unit, as it is kept.
+
+    Attributes
+    ----------
+    code : bytes
+        An object file.
+    returned : dict of str: str
+        What each of its symbols returns, by ``traces.kernels.signatures``.
+    facts : dict of str: int
+        How many kernels and lines there are in it.
+    """
+
+    code: bytes
+    returned: dict[str, str]
+    facts: dict[str, int]
+
+
+@functools.cache
+def source_digest() -> str:
+    """What names this version's kernels: a digest of all source files that hold one, and of this computer's architecture."""
+    root = Path(__file__).resolve().parent.parent.parent
+    digest = hashlib.sha256(os.uname().machine.encode())
+    for package in _PACKAGES:
+        for folder, inner, names in os.walk(root / package):
+            inner.sort()
+            for name in sorted(names):
+                if not name.endswith(".py"):
+                    continue
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    source = file.read()
+                if any(mark in source for mark in _MARKS):
+                    digest.update(os.path.relpath(path, root).encode())
+                    digest.update(source)
+    return digest.hexdigest()[:16]
+
+
+def _root() -> Path | None:
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(chosen)
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "twolevel"
+    try:
+        return Path.home() / ".cache" / "twolevel"
+    except RuntimeError:  # nobody knows where home is
+        return None
+
+
+def cache_directory() -> Path | None:
+    """The folder that holds this version's machine code; None where there is no home to have one in."""
+    root = _root()
+    return None if root is None else root / f"kernels-{source_digest()}"
+
+
+def _private(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@functools.cache
+def why_unused() -> str | None:
+    """Why machine code is neither kept nor looked for; None if it is. The folder is made if there is none."""
+    folder = cache_directory()
+    if folder is None:
+        return "there is no home directory to keep it in; XDG_CACHE_HOME can name a folder"
+    try:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o700)
+            _drop_old(folder)
+        # A folder above that others may write to, and that is not sticky, lets them put another in its place.
+        for one in (folder, folder.parent):
+            found = one.stat()
+            open_to_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+            if (one is folder and not _private(found)) or open_to_others:
+                return f"{one} is not the user's alone; allowed: a folder of one's own that nobody else may write to"
+    except OSError as error:
+        return f"{error.filename or folder}: {error.strerror}"
+    return None
+
+
+def _drop_old(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        old = sorted(folder.parent.glob("kernels-*"), key=lambda one: one.stat().st_mtime)
+        for one in old[: -1 - _OLD]:
+            shutil.rmtree(one, ignore_errors=True)
+
+
+def _path(unit: str) -> Path:
+    folder = cache_directory()
+    assert folder is not None
+    return folder / f"{unit}.code"
+
+
+def kept(unit: str) -> Kept | None:
+    """A unit's machine code, if it is kept and whole."""
+    if why_unused() is not None:
+        return None
+    path = _path(unit)
+    try:
+        with open(path, "rb") as file:
+            if not _private(os.fstat(file.fileno())):
+                return None
+            raw = file.read()
+    except OSError:
+        return None
+    found = unpacked(raw)
+    if found is None:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return found
+
+
+def packed(what: Kept) -> bytes:
+    """A unit as the bytes of a file."""
+    words = json.dumps({"returned": what.returned, "facts": what.facts}).encode()
+    body = struct.pack("<Q", len(words)) + words + what.code
+    return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def unpacked(raw: bytes) -> Kept | None:
+    """What is in a file; None if it is damaged."""
+    start = len(_MAGIC) + 32
+    body = raw[start:]
+    if raw[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != raw[len(_MAGIC) : start]:
+        return None
+    (size,) = struct.unpack_from("<Q", body)
+    words: dict[str, Any] = json.loads(body[8 : 8 + size])
+    return Kept(body[8 + size :], words["returned"], words["facts"])
+
+
+def keep(unit: str, what: Kept) -> str | None:
+    """Keep a unit's machine code; returns why that failed, None if it did not."""
+    if (why := why_unused()) is not None:
+        return why
+    path = _path(unit)
+    name = None
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")  # others may read or write it never
+        with open(descriptor, "wb") as file:
+            file.write(packed(what))
+        os.replace(name, path)
+    except OSError as error:
+        if name is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        return f"{path}: {error.strerror}"
+    return None
+
+
+@contextlib.contextmanager
+def locked(unit: str) -> Iterator[None]:
+    """Wait until nobody else compiles a unit, and keep others waiting; a process that dies lets go of it."""
+    file = None
+    if why_unused() is None:
+        with contextlib.suppress(OSError):  # a full disk, a folder that is read only: nobody waits
+            file = open(_path(unit).with_suffix(".lock"), "ab")  # noqa: SIM115
+            fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if file is not None:
+            file.close()

@@ -1,0 +1,153 @@
+"""Units of machine code: what is compiled together, found when it is first called.
+
+A unit is the entries of one module, those of its kernels that Python or a pointer calls, with all that these call. What is
+called with other types than it says, and what is a user's, is a unit of its own.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import hashlib
+import importlib
+import itertools
+import marshal
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import CodeType, ModuleType
+from typing import Any
+
+from traces.kernels import loading, progress, store
+from traces.kernels.declared import OURS, Kernel
+from traces.kernels.signatures import Kind
+
+__all__ = ["CannotCompile", "MachineCode", "machine_code", "module_entries", "prepare"]
+
+
+class CannotCompile(Exception):
+    """A kernel that numba does not take: what is wrong with it, in a line."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """One entry: where it is, and what it returns (``traces.kernels.signatures``)."""
+
+    address: int
+    returned: str
+
+
+_FOUND: dict[str, MachineCode] = {}
+_COUNT = itertools.count()
+
+
+def symbol_of(kernel: Kernel, kinds: tuple[Kind, ...]) -> str:
+    """What the entry of a kernel is called."""
+    text = f"{kernel.__module__}.{kernel.__qualname__}({','.join(kind.code for kind in kinds)})"
+    name = "".join(one if one.isalnum() else "_" for one in f"{kernel.__module__}.{kernel.__name__}")
+    return f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def module_entries(module: str) -> list[tuple[Kernel, tuple[Kind, ...]]]:
+    """The entries of a module of ours: its kernels that are no other kernel's alone, and say what they take."""
+    return [
+        (one, one.parameters)
+        for one in vars(importlib.import_module(module)).values()
+        if isinstance(one, Kernel) and one.__module__ == module and one.is_entry and one.parameters is not None
+    ]
+
+
+def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
+    """The machine code of a kernel for arguments of these kinds; compiled if it is not kept.
+
+    Raises
+    ------
+    CannotCompile
+        If it cannot be compiled.
+    """
+    if kernel.is_ours:
+        symbol = symbol_of(kernel, kinds)
+        if symbol not in _FOUND:
+            if kernel.is_entry and kernel.parameters == kinds:
+                _prepare(kernel.__module__, module_entries(kernel.__module__))
+            if symbol not in _FOUND:
+                _prepare(symbol, [(kernel, kinds)])
+        return _FOUND[symbol]
+    # A user's: by what it is made of, where that says all.
+    text = _made_of(kernel)
+    symbol = f"user_{hashlib.sha256(text).hexdigest()[:16]}" if text else f"user_{next(_COUNT)}"
+    symbol = f"{symbol}_{hashlib.sha256(','.join(kind.code for kind in kinds).encode()).hexdigest()[:8]}"
+    if symbol not in _FOUND:
+        _prepare(symbol, [(kernel, kinds)], symbol=symbol, is_kept=text is not None)
+    return _FOUND[symbol]
+
+
+def prepare(modules: Iterable[str]) -> None:
+    """Have the machine code of modules at hand, so that no run waits for it."""
+    wanted = [(module, module_entries(module)) for module in modules]
+    missing = [(module, entries) for module, entries in wanted if entries and store.kept(module) is None]
+    with progress.compiling([module for module, _ in missing]):
+        for module, entries in wanted:
+            if entries:
+                _prepare(module, entries)
+
+
+def _prepare(
+    unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], *, symbol: str | None = None, is_kept: bool = True
+) -> None:
+    found = store.kept(unit) if is_kept else None
+    if found is None:
+        found = _built(unit, entries, symbol, is_kept)
+    addresses = loading.load(unit, found.code, found.returned)
+    for name, returned in found.returned.items():
+        _FOUND[name] = MachineCode(addresses[name], returned)
+
+
+def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: str | None, is_kept: bool) -> store.Kept:
+    with store.locked(unit), progress.compiling([unit]):
+        found = store.kept(unit) if is_kept else None  # somebody else compiled it while we waited
+        if found is None:
+            from traces.kernels import build
+
+            wanted = [build.Entry(kernel, kinds, symbol or symbol_of(kernel, kinds)) for kernel, kinds in entries]
+            try:
+                found = store.Kept(*build.emit(wanted, progress.note))
+            except build.BuildError as error:
+                raise CannotCompile(str(error)) from error
+            if is_kept and (why := store.keep(unit, found)) is not None:
+                progress.not_kept(why)
+    return found
+
+
+def _made_of(kernel: Kernel) -> bytes | None:
+    # What tells a user's kernel from every other: its code, where that reads nothing that may be another in the next run.
+    # Machine code has the values of the globals in it that the function reads, and what it calls.
+    function = kernel.py_func
+    if function.__code__.co_freevars:
+        return None
+    read = {one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"}
+    if not all(_is_constant(function, name) for name in read):
+        return None
+    return marshal.dumps(_bare(function.__code__)) + sys.version.encode()
+
+
+def _bare(code: CodeType) -> CodeType:
+    return code.replace(co_filename="", co_firstlineno=1, co_linetable=b"")
+
+
+def _is_constant(function: Any, name: str) -> bool:
+    if name not in function.__globals__:
+        return hasattr(builtins, name)
+    value = function.__globals__[name]
+    known = ("math", "numpy", *OURS)
+    if isinstance(value, ModuleType):
+        return _is_from(known, value.__name__)
+    if callable(value):
+        return _is_from(known, getattr(value, "__module__", None))
+    # A number that is called as one of ours, and is it, as the columns of a state.
+    ours = (module for home, module in tuple(sys.modules.items()) if _is_from(OURS, home))
+    return any(vars(module).get(name) is value for module in ours)
+
+
+def _is_from(packages: Iterable[str], module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] in packages
