@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from als import engine_state as s
 from als.engine_state import ApplicationState
-from als.graph_changes import change_speed_in_graph, stop_in_graph
+from als.hooks import CHANGE_GRAPH, STOP_GRAPH, call_hook
 from als.serving import HOPELESS, OVERFLOW, SUSPENDED, arrival_ns, note_end, reopen
 from traces.compiled import compiled
 from traces.event_heap import heap_drop_top, heap_push, heap_settle
@@ -121,7 +121,7 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     if counters[s.STATUS] != SUSPENDED:
         return int(counters[s.STATUS])
     if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
-        status = change_speed_in_graph(state, c, speed_gflops)
+        status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, speed_gflops))
         if counters[s.FRUITLESS] == MOST_FRUITLESS:
             status = counters[s.STATUS] = HOPELESS
         return int(status)
@@ -182,7 +182,7 @@ def stop(state: ApplicationState) -> int:
     part, n_tasks = counters[s.PART], state.lengths.size
     part_stop = state.part_first[part + 1]
     if state.phases[part % state.phases.shape[0], s.KIND] == s.GRAPH:
-        completed = stop_in_graph(state)
+        completed = call_hook(state.hooks[STOP_GRAPH], (state, -1, 0.0)) == 1
         if keep:
             for k in range(state.part_first[part], part_stop):
                 if state.end_ns[k] < 0:

@@ -21,9 +21,8 @@ from als import graph_state as g
 from als.changes import FINISHED, STOPPED, set_speed, stop
 from als.choosing import prepare
 from als.engine_state import ApplicationState, new_state
-from als.graph_opening import open_graph
-from als.graph_serving import serve_graph
 from als.graph_state import BAD_PLAN, STUCK
+from als.hooks import OPEN_GRAPH, SERVE_GRAPH, call_hook
 from als.serving import (
     ALL_LOST,
     ANSWER_OUT_OF_RANGE,
@@ -96,7 +95,7 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
 def _open(state: ApplicationState, t: int) -> None:
     # The part that is due begins at t.
     if _is_graph(state):
-        open_graph(state, t)
+        call_hook(state.hooks[OPEN_GRAPH], (state, t, 0.0))
     else:
         open_part(state, t)
 
@@ -120,7 +119,10 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     if counters[s.STATUS] != SUSPENDED:
         return int(counters[s.STATUS])
     while True:
-        status = serve_graph(state, until_ns) if _is_graph(state) else serve(state, until_ns)
+        if _is_graph(state):
+            status = call_hook(state.hooks[SERVE_GRAPH], (state, until_ns, 0.0))
+        else:
+            status = serve(state, until_ns)
         if status == CHOOSE:
             fault = prepare(state, state.ask_ns[0])
             if fault != 0:

@@ -141,6 +141,8 @@ class ApplicationState(State):
         Likewise.
     graph : GraphState
         Beside it, where a part is a graph.
+    hooks : int64
+        ``als.hooks``.
     """
 
     counters: Ints
@@ -169,6 +171,7 @@ class ApplicationState(State):
     core: Shorts
     chunk: Shorts
     graph: GraphState
+    hooks: Ints
 
 
 def new_state(
@@ -186,6 +189,8 @@ def new_state(
     graph: GraphState = NO_GRAPH,
 ) -> ApplicationState:
     """A state with arrays of its own; ``memo`` numbers of memo for all phases."""
+    from als import hooks  # which know of states
+
     n_tasks, n_cores = len(lengths), len(speed)
     return ApplicationState(
         counters=np.zeros(COUNTERS, np.int64),
@@ -214,6 +219,7 @@ def new_state(
         core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         graph=graph,
+        hooks=hooks.table(phases, selects),
     )
 
 

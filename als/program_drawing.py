@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from als.engine_state import KIND, PHASE_COLUMNS, SERIAL
-from als.graphs.table import GraphTable, draw_of_table
+from als.graphs.table import GraphTable
 from als.lengths.draw import NO_ROOM, draw_loop
 from als.rule_table import RuleTable
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
-from traces.compiled import Array, compiled
-from traces.kernels.signatures import Floats, Ints, Ints2, Words
+from traces.compiled import caller, compiled, types
+from traces.kernels.hooks import Hooks
+from traces.kernels.signatures import Floats, Ints, Ints2, StateKind, Words
 from traces.kernels.state import State
 
 __all__ = [
+    "HOOK",
+    "HOOKS",
     "LENGTHS_COLUMNS",
     "PHASE_FIRST",
     "PHASE_GRAPH",
@@ -71,6 +74,8 @@ class ProgramTable(State):
     params, pattern : float64
         Of all lengths.
     graphs : GraphTable
+    hooks : int64 (1,)
+        What draws a graph (``HOOKS``).
     """
 
     programs: Ints2
@@ -82,6 +87,7 @@ class ProgramTable(State):
     params: Floats
     pattern: Floats
     graphs: GraphTable
+    hooks: Ints
 
 
 class EdgeRoom(State):
@@ -125,18 +131,27 @@ def new_edge_room(n_edges: int, n_parts: int) -> EdgeRoom:
     )
 
 
+#: ``draw(table, edges, graph, lengths, first edge, tasks, cores, total GFLOP, bytes a GFLOP, keys)``
+HOOK = types.int64(
+    *[StateKind(ProgramTable), StateKind(EdgeRoom), types.int64, types.Column(types.float64)],
+    *[types.int64, types.int64, types.int64, types.float64, types.float64, types.Column(types.uint64)],
+)
+HOOKS = Hooks("drawing of tasks", HOOK, {0: ("task graphs", "als.features.graph_drawing:draw")})
+_draw_graph = caller(HOOK)
+
+
 @compiled()
 def draw_program(
-    lengths: Array,
-    part_first: Array,
+    lengths: Floats,
+    part_first: Ints,
     table: ProgramTable,
     place: int,
     seed: np.uint64,
     job: int,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    memo: Array,
+    keys: Words,
+    cursor: Ints,
+    words: Words,
+    memo: Floats,
     n_cores: int,
     core_gflop: float,
     edges: EdgeRoom,
@@ -213,17 +228,10 @@ def draw_program(
                 wanted = table.phases[phase, PHASE_TASKS]
                 if wanted == 0:
                     wanted = n_cores * table.phases[phase, PHASE_TASKS_PER_CORE]
-                status = draw_of_table(
-                    table.graphs,
-                    table.phases[phase, PHASE_GRAPH],
-                    lengths[at:],
-                    edges,
-                    edge,
-                    wanted,
-                    n_cores,
-                    a_core * n_cores,
-                    bytes_per_gflop,
-                    keys,
+                row_of_graph, room = table.phases[phase, PHASE_GRAPH], lengths[at:]
+                status = _draw_graph(
+                    table.hooks[0],
+                    (table, edges, row_of_graph, room, edge, wanted, n_cores, a_core * n_cores, bytes_per_gflop, keys),
                 )
                 if status != 0:
                     part_first[0] = phase - phase_first

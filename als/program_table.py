@@ -19,6 +19,7 @@ from als.lengths.draw import IMPOSSIBLE, fault, room
 from als.planners import Planner
 from als.program import Graph, Loop, Program, Serial
 from als.program_drawing import (
+    HOOKS,
     LENGTHS_COLUMNS,
     PHASE_FIRST,
     PHASE_GRAPH,
@@ -106,6 +107,7 @@ class Programs:
             np.concatenate([np.zeros(0), *params]),
             np.concatenate([np.zeros(0), *patterns]),
             graph_table(graphs),
+            HOOKS.filled({0} if graphs else set()),
         )
 
     @property

@@ -116,7 +116,9 @@ IDLE = 63  # passes in a row without a start while only outages and wake-ups are
 PREDICTS = 64  # 1 where estimates are predicted from those who have ended
 PREDICTED = 65  # rows of later attempts up to this one have their estimates
 SHORTEST = 66  # no prediction is shorter, but for that of a job that asks for less
-COUNTERS = 67
+PLACED = 67  # intervals of cores that the hook EARLIEST has found
+HAS_OTHERS = 68  # 1 where something may happen beside ends and arrivals by themselves
+COUNTERS = 69
 
 # ORDER.
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -279,6 +281,8 @@ class BatchState(State):
         For the allocator.
     functions : int64 (FUNCTIONS,)
         See the names above.
+    hooks : int64
+        ``bls.hooks``.
     """
 
     counters: Ints
@@ -350,3 +354,4 @@ class BatchState(State):
     switch_hi: Ints
     parameters: Ints
     functions: Ints
+    hooks: Ints

@@ -17,12 +17,12 @@ from collections.abc import Callable
 from bls import batch_state as b
 from bls.allocators.contract import PLACE
 from bls.batch_state import BatchState
-from bls.expected_ends import predict
-from bls.host_events import handle_host_events, outages_short
-from bls.job_life import arrive, end_job, for_good, hold_pool, leave_queue, set_stop
-from bls.job_starts import CHOICE_FAILED, PASSED, SCORE_FAILED, start_presets
-from bls.kept_slots import drop_slot, drop_slots
-from bls.policies.contract import ACCOUNT, DECIDE, SCORE
+from bls.hooks import NEXT_OTHER, OTHERS, PREDICT, PRESETS, ROOM, call_hook
+from bls.hooks import OUTAGES_SHORT as OUTAGES_EXTEND
+from bls.job_life import arrive, end_job, hold_pool, set_stop
+from bls.job_starts import CHOICE_FAILED, PASSED, SCORE_FAILED
+from bls.kept_slots import drop_slots
+from bls.policies.contract import ACCOUNT, DECIDE
 from bls.rank_queue import queue_next
 from bls.scheduling_pass import make_pass, move_on, prepare
 from bls.wall_clock import CLOCK
@@ -74,7 +74,7 @@ PROFILE_FULL = 16  # the profile of cores must grow; call again
 
 _RUNNING = -1
 
-_place, _score, _account = value_from(PLACE), value_from(SCORE), value_from(ACCOUNT)
+_place, _account = value_from(PLACE), value_from(ACCOUNT)
 _clock, _decide = value_from(CLOCK), value_from(DECIDE)
 
 
@@ -89,75 +89,6 @@ _MONOTONIC = 1
 def _clock_ns(state: BatchState, clock: Callable[..., int]) -> int:
     clock(_MONOTONIC, state.clock_ns.ctypes.data)
     return int(state.clock_ns[0] * 1_000_000_000 + state.clock_ns[1])
-
-
-@compiled(inner=True)
-def _next_other(state: BatchState) -> int:
-    # The next instant at which something rarer than an end or an arrival happens.
-    counters = state.counters
-    t = counters[b.WAKE]
-    if counters[b.N_ARRIVING] > 0:
-        t = min(t, state.arriving_ns[0])
-    if counters[b.N_HOST_EVENTS] > 0:
-        t = min(t, state.host_ns[0])
-    if counters[b.NEXT_BOUNDARY] < state.boundaries.size:
-        t = min(t, state.boundaries[counters[b.NEXT_BOUNDARY]])
-    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
-        t = min(t, state.jobs[b.CANCEL, state.cancel_order[counters[b.NEXT_CANCEL]]])
-    return int(t)
-
-
-@compiled(inner=True)
-def _withdraw(state: BatchState, now: int) -> None:
-    # Cancellations: those who wait leave; those who run have been told when they started.
-    counters, jobs, rows = state.counters, state.jobs, state.cancel_order
-    while counters[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[counters[b.NEXT_CANCEL]]] <= now:
-        job = state.by_rank[jobs[b.RANK, rows[counters[b.NEXT_CANCEL]]]]
-        counters[b.NEXT_CANCEL] += 1
-        if jobs[b.START, job] >= 0 or jobs[b.STATE, job] >= 0:
-            continue
-        if queue_next(state.queue_words, state.queue_starts, jobs[b.RANK, job]) == jobs[b.RANK, job]:
-            leave_queue(state, job)
-            if counters[b.LOGS] == 1:
-                state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
-                counters[b.N_LOG] += 1
-            if jobs[b.SLOT, job] != b.NEVER:
-                counters[b.HULL] = max(counters[b.HULL], jobs[b.SLOT, job] + jobs[b.ESTIMATE, job])
-                counters[b.GAIN] = 1
-                drop_slot(state, job)
-        counters[b.CHANGED] = 1
-        jobs[b.STATE, job] = b.CANCELLED
-        jobs[b.WHY, job] = b.NEVER_STARTED
-        for_good(state, job, now)
-
-
-@compiled(inner=True)
-def _others(state: BatchState, now: int) -> None:
-    # What happens at an instant between its ends and the arrivals of jobs that come by themselves.
-    counters, jobs = state.counters, state.jobs
-    if counters[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
-        handle_host_events(state, now)
-        counters[b.CHANGED] = 1
-    while counters[b.NEXT_BOUNDARY] < state.boundaries.size and state.boundaries[counters[b.NEXT_BOUNDARY]] <= now:
-        counters[b.NEXT_BOUNDARY] += 1
-        counters[b.CHANGED] = 1
-    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
-        _withdraw(state, now)
-    while counters[b.N_ARRIVING] > 0 and state.arriving_ns[0] <= now:
-        job = state.arriving_job[0]
-        counters[b.N_ARRIVING] = heap_drop_top(state.arriving_ns, state.arriving_job, counters[b.N_ARRIVING])
-        if job >= jobs.shape[1]:
-            # It accepts more from now on: it may have a better slot than the one that it keeps.
-            counters[b.CHANGED] = 1
-            if jobs[b.SLOT, job - jobs.shape[1]] != b.NEVER:
-                counters[b.HULL] = b.NEVER
-                counters[b.GAIN] = 1
-        elif jobs[b.STATE, job] < 0:
-            counters[b.CHANGED] = 1
-            arrive(state, job, now)
-    if counters[b.WAKE] <= now:
-        counters[b.WAKE] = b.NEVER
-        counters[b.CHANGED] = 1
 
 
 @compiled(merged=True)
@@ -233,38 +164,6 @@ def _hopeless(state: BatchState) -> bool:
     return bool((counters[b.N_DOWN] == 0 and counters[b.WAKE] == b.NEVER) or counters[b.IDLE] > _MOST_IDLE)
 
 
-@compiled(inner=True)
-def _planned_cores(state: BatchState) -> int:
-    # The most cores that may be reserved in one pass.
-    counters = state.counters
-    most = counters[b.N_WAITING]
-    if counters[b.DEPTH] < most:
-        most = min(most, counters[b.DEPTH] * state.partitions.shape[0])
-    cores = most * counters[b.WIDEST]
-    if counters[b.PLAN_USED] + cores <= state.kept_lo.size:
-        return int(cores)
-    cores = 0
-    position = queue_next(state.queue_words, state.queue_starts, 0)
-    while position >= 0:
-        cores += state.jobs[b.CORES, state.by_rank[position]]
-        position = queue_next(state.queue_words, state.queue_starts, position + 1)
-    return int(min(cores, most * counters[b.WIDEST]))
-
-
-@compiled(inner=True)
-def _overrunning_cores(state: BatchState) -> int:
-    # What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer.
-    counters, jobs = state.counters, state.jobs
-    if counters[b.N_EXPECTED] == 0 or state.expected_ns[0] > counters[b.NOW]:
-        return 0
-    cores = 0
-    for k in range(counters[b.N_EXPECTED]):
-        job = state.expected_job[k]
-        if state.expected_ns[k] <= counters[b.NOW] and jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0:
-            cores += jobs[b.HELD_CORES, job]
-    return int(cores)
-
-
 @compiled(merged=True)
 def _room(state: BatchState) -> int:
     # Whether the arrays have room for whatever one pass may write; a status otherwise.
@@ -274,22 +173,7 @@ def _room(state: BatchState) -> int:
     if 0 < state.decisions.shape[1] <= counters[b.N_DECISIONS]:
         return DECISIONS_FULL
     if counters[b.BY_CORES] == 1:
-        # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
-        more = 2 * state.host_ns.size + 16
-        if counters[b.PLANS] == 1:
-            more += 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING])
-        profile = state.cores_profile
-        if profile.used[b.SLICES] + more > profile.ns.size:
-            return PROFILE_FULL
-        # There are no more intervals than cores, and so many changes of amounts at the most.
-        planned = _planned_cores(state) if counters[b.PLANS] == 1 else 0
-        more = counters[b.FREE_CORES] + counters[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
-        more = 2 * more + 2 * state.host_ns.size
-        more *= 1 + counters[b.N_RESOURCES] + counters[b.N_LICENCES]
-        if profile.used[b.CHANGES] + more > profile.lo.size:
-            return PROFILE_FULL
-        if counters[b.PLAN_USED] + planned > state.kept_lo.size:
-            return POOL_FULL
+        return int(call_hook(state.hooks[ROOM], (state, -1, POOL_FULL, PROFILE_FULL, _RUNNING)))
     return _RUNNING
 
 
@@ -297,7 +181,6 @@ def _room(state: BatchState) -> int:
 def _pass(
     state: BatchState,
     place: Callable[..., int],
-    score: Callable[..., int],
     account: Callable[..., int],
     clock: Callable[..., int],
 ) -> int:
@@ -306,7 +189,7 @@ def _pass(
     presets = counters[b.N_STARTED]
     waiting = counters[b.N_WAITING]
     began = _clock_ns(state, clock)
-    result = make_pass(state, place, score)
+    result = make_pass(state, place)
     if result != PASSED:
         return SCORE_FAULT if result == SCORE_FAILED else (CHOICE_FAULT if result == CHOICE_FAILED else ALLOCATOR_FAULT)
     took = _clock_ns(state, clock) - began + counters[b.DECIDED_NS]
@@ -344,15 +227,14 @@ def advance(state: BatchState, max_ends: int) -> int:
         Pause after about so many ends, for a caller that shows progress.
     """
     functions = state.functions
-    place, score = _place(functions[b.PLACE_AT]), _score(functions[b.SCORE_AT])
+    place = _place(functions[b.PLACE_AT])
     account, clock = _account(functions[b.ACCOUNT_AT]), _clock(functions[b.CLOCK_AT])
     decide = _decide(functions[b.DECIDE_AT])
     counters, jobs, arrivals = state.counters, state.jobs, state.arrivals
     running_ns, running_job = state.running_ns, state.running_job
     n_jobs = state.by_rank.size
     pause_at = counters[b.ENDED] + max_ends
-    others = state.boundaries.size + state.cancel_order.size + state.host_ns.size + state.child_first.size > 0
-    others = others or counters[b.KEEP] == 1 or counters[b.SWITCH_WAIT] < b.NEVER or counters[b.ORDER] == b.DECIDED
+    others = counters[b.HAS_OTHERS] == 1
     charged = counters[b.CHARGE] == 1
     while True:
         if counters[b.IN_PASS] == 0:
@@ -367,7 +249,7 @@ def advance(state: BatchState, max_ends: int) -> int:
             if counters[b.N_RUNNING] > 0:
                 t = min(t, running_ns[0])
             if others:
-                t = min(t, _next_other(state))
+                t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
             if charged and counters[b.CHANGED] == 1:
                 # Not before now, where the rest of an instant that asked for something is still to be handled.
                 t = min(t, max(counters[b.BUSY_UNTIL], counters[b.NOW]))
@@ -401,12 +283,12 @@ def advance(state: BatchState, max_ends: int) -> int:
             while counters[b.PREDICTED] < counters[b.N_ROWS]:
                 # An attempt that joins again knows of all that have ended by now, and not only of those before it.
                 if counters[b.PREDICTS] == 1:
-                    predict(state, counters[b.PREDICTED])
+                    call_hook(state.hooks[PREDICT], (state, counters[b.PREDICTED], t, t, 0))
                 counters[b.PREDICTED] += 1
             if others:
-                if counters[b.MORE_OUTAGES] == 1 and outages_short(state, t):
+                if counters[b.MORE_OUTAGES] == 1 and call_hook(state.hooks[OUTAGES_EXTEND], (state, -1, t, t, 0)) != 0:
                     return OUTAGES_SHORT
-                _others(state, t)
+                call_hook(state.hooks[OTHERS], (state, -1, t, t, 0))
             while counters[b.NEXT_ARRIVAL] < arrivals.size:
                 job = arrivals[counters[b.NEXT_ARRIVAL]]
                 if jobs[b.SUBMIT, job] > t:
@@ -436,12 +318,12 @@ def advance(state: BatchState, max_ends: int) -> int:
             # They run already: that is nothing to decide.
             if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
                 prepare(state)
-            if not start_presets(state, place):
+            if call_hook(state.hooks[PRESETS], (state, -1, counters[b.NOW], 0, 0)) == 0:
                 return ALLOCATOR_FAULT
             counters[b.CHANGED] = 1
         if counters[b.ORDER] == b.DECIDED and counters[b.N_CHOSEN] < 0 and decide(counters[b.NOW]) != 0:
             return DECIDE_FAILED
-        status = _pass(state, place, score, account, clock)
+        status = _pass(state, place, account, clock)
         if status != _RUNNING:
             return status
         counters[b.IN_PASS] = 0

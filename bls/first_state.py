@@ -9,6 +9,7 @@ import numpy as np
 from bls import batch_state as b
 from bls.batch_state import BatchState, CoreProfile
 from bls.free_cores import new_free
+from bls.hooks import HOOKS, wanted
 from bls.rank_queue import new_queue
 from traces.compiled import Array, own
 
@@ -203,7 +204,7 @@ def new_state(given: Given) -> BatchState:
     expected_ns, expected_job = _heap(n if counters[b.PLANS] else 0)
     may_arrive = len(given.child_first) > 0 or counters[b.SWITCH_WAIT] < b.NEVER
     arriving_ns, arriving_job = _heap(2 * n if may_arrive else 0)
-    return BatchState(
+    state = BatchState(
         counters=counters,
         jobs=jobs,
         by_rank=by_rank,
@@ -273,7 +274,13 @@ def new_state(given: Given) -> BatchState:
         switch_hi=own(given.switch_hi, np.int64),
         parameters=np.array(given.parameters, np.int64),
         functions=np.zeros(b.FUNCTIONS, np.int64),
+        hooks=_none(),
     )
+    rarer = state.boundaries.size + state.cancel_order.size + state.host_ns.size + state.child_first.size > 0
+    rarer = rarer or counters[b.KEEP] == 1 or counters[b.SWITCH_WAIT] < b.NEVER or counters[b.ORDER] == b.DECIDED
+    counters[b.HAS_OTHERS] = int(rarer)
+    state.hooks = HOOKS.filled(wanted(state))
+    return state
 
 
 def _longer(array: Array, size: int) -> Array:

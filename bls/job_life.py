@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
-from bls.core_profile import hold_cores
 from bls.count_profile import profile_add
-from bls.expected_ends import learn, predict
 from bls.free_cores import count_hosts, free_all, free_give, free_take
+from bls.hooks import AGAIN, HOLD_POOL, LEARN, PREDICT, call_hook
 from bls.rank_queue import queue_add, queue_remove
 from traces.compiled import compiled
 from traces.event_heap import heap_push
@@ -75,18 +74,7 @@ def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> 
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
     jobs, counters = state.jobs, state.counters
     if counters[b.BY_CORES] == 1:
-        first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
-        hold_cores(
-            state,
-            state.cores_profile,
-            job,
-            state.pool_lo[first : first + count],
-            state.pool_hi[first : first + count],
-            count,
-            begin,
-            stop,
-            sign,
-        )
+        call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
         counters[b.LAST] = profile_add(
             state.profile_ns,
@@ -129,7 +117,7 @@ def arrive(state: BatchState, job: int, now: int) -> None:
     jobs, counters = state.jobs, state.counters
     jobs[b.ELIGIBLE, job] = now
     if counters[b.PREDICTS] == 1:
-        predict(state, job)
+        call_hook(state.hooks[PREDICT], (state, job, now, now, 0))
     queue_add(state.queue_words, state.queue_starts, jobs[b.RANK, job])
     counters[b.N_WAITING] += 1
     counters[b.ARRIVED] = job
@@ -176,24 +164,6 @@ def for_good(state: BatchState, job: int, now: int) -> None:
         )
 
 
-@compiled(inner=True)
-def _again(state: BatchState, job: int, now: int) -> None:
-    # Another attempt of a job that was cut: a row of its own, with the same place in the order.
-    jobs, counters = state.jobs, state.counters
-    row = counters[b.N_ROWS]
-    counters[b.N_ROWS] = row + 1
-    for column in range(b.ELIGIBLE):
-        jobs[column, row] = jobs[column, job]
-    jobs[b.ATTEMPT, row] += 1
-    jobs[b.PRESET, row] = 0
-    for k in range(state.needs.shape[0]):
-        state.needs[k, row] = state.needs[k, job]
-    for k in range(state.numbers.shape[0]):
-        state.numbers[k, row] = state.numbers[k, job]
-    state.by_rank[jobs[b.RANK, row]] = row
-    arrive(state, row, now)
-
-
 @compiled(merged=True)
 def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) -> None:
     """A running job ends: it gives back what it holds, and what waits for that is told."""
@@ -229,11 +199,11 @@ def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) 
     state_now = jobs[b.REASON, job] if jobs[b.CUT, job] == 1 else b.COMPLETED
     if state_now == b.FAILED and counters[b.REQUEUE] == 1:
         jobs[b.STATE, job] = b.REQUEUED
-        _again(state, job, now)
+        call_hook(state.hooks[AGAIN], (state, job, now, now, 0))
     else:
         jobs[b.STATE, job] = state_now
         if counters[b.PREDICTS] == 1 and (state_now == b.COMPLETED or state_now == b.KILLED):
-            learn(state, job, now)
+            call_hook(state.hooks[LEARN], (state, job, now, now, 0))
         for_good(state, job, now)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
-from bls.core_profile import hold_cores
 from bls.count_profile import profile_add
+from bls.hooks import HOLD_KEPT, call_hook
 from bls.rank_queue import queue_next
 from traces.compiled import compiled
 
@@ -20,9 +20,7 @@ def drop_slot(state: BatchState, job: int) -> None:
     stop = slot + jobs[b.ESTIMATE, job]
     begin = max(slot, counters[b.NOW])
     if counters[b.BY_CORES] == 1:
-        first, count = jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job]
-        lo, hi = state.kept_lo[first : first + count], state.kept_hi[first : first + count]
-        hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, 1)
+        call_hook(state.hooks[HOLD_KEPT], (state, job, begin, stop, 1))
     else:
         counters[b.LAST] = profile_add(
             state.profile_ns, state.profile_free, counters[b.FIRST], counters[b.LAST], begin, stop, jobs[b.CORES, job]

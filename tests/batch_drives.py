@@ -36,7 +36,7 @@ from bls.switches import Switch
 from bls.wall_clock import wall_clock
 from bls.windows import Window, windows
 from bls.workload import Workload
-from traces.compiled import Array, as_value
+from traces.compiled import Array, as_value, function_table
 from traces.intervals import intervals_text
 from traces.ledger import STATES, WHY
 
@@ -61,13 +61,9 @@ class Engine:
     """The engine on the arrays of one case: ``state`` changes as it is advanced."""
 
     state: BatchState
-    place: Any
-    score: Any
-    account: Any
 
     def advance(self, max_ends: int = 10**9) -> int:
         """Until something is asked for that is not just room."""
-        decide, clock = as_value(no_decision, DECIDE), wall_clock()
         while True:
             status = int(engine.advance(self.state, max_ends))
             if status not in GROWN:
@@ -255,12 +251,17 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
     )
     if dynamic is not None:
         given.numbers, given.memory = dynamic.numbers, dynamic.memory
-    return Engine(
-        first_state.new_state(given),
-        as_value(allocator.place, PLACE),
-        dynamic.score if dynamic else as_value(no_score, SCORE),
-        dynamic.account if dynamic else as_value(no_account, ACCOUNT),
+    state = first_state.new_state(given)
+    state.functions = function_table(
+        [
+            as_value(allocator.place, PLACE),
+            dynamic.score if dynamic else as_value(no_score, SCORE),
+            dynamic.account if dynamic else as_value(no_account, ACCOUNT),
+            wall_clock(),
+            as_value(no_decision, DECIDE),
+        ]
     )
+    return Engine(state)
 
 
 # ---- as users give it ----

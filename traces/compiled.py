@@ -7,7 +7,7 @@ How they become machine code, and where it is kept, is in :mod:`traces.kernels`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -105,8 +105,12 @@ def as_value(kernel: Callable[..., Any], signature: Signature) -> Callable[..., 
     """
     if not jit_enabled():
         return kernel
-    given = getattr(kernel, "signature", None) if isinstance(kernel, Kernel) else None
-    if given != signature or not isinstance(kernel, Hashable):
+    given = (
+        kernel.signature or Signature(signature.returned, kernel.parameters or ())
+        if isinstance(kernel, Kernel)
+        else None
+    )
+    if given != signature:
         raise TypeError(f"{getattr(kernel, '__name__', kernel)} is not compiled for {signature.code}")
     from traces.kernels.units import CannotCompile, machine_code
 

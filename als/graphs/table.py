@@ -94,7 +94,7 @@ def _value(model: GraphModel) -> Any:
         raise PluginError(f"graph {model.name}: make is not made by graph_kernel: {error}") from error
 
 
-@compiled()
+@compiled(inner=True)
 def draw_of_table(
     table: GraphTable,
     place: int,

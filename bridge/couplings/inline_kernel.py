@@ -13,9 +13,8 @@ import numpy as np
 from als import engine as application
 from als import engine_state as app
 from als import graph_state as graphs
-from als import varying
-from als.core_speeds.state import SpeedState, factor
-from als.graph_metrics import GRAPH_METRICS, copy_transfers, measure_graph
+from als.core_speeds.state import SpeedState
+from als.graph_metrics import GRAPH_METRICS
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
@@ -27,9 +26,10 @@ from als.program_table import EdgeRoom, Programs, ProgramTable, draw_program, ne
 from bls import batch_state as columns
 from bls import engine as batch
 from bls.batch_state import BatchState
-from traces.compiled import Array, compiled, own
+from traces.compiled import Array, as_value, caller, compiled, function_table, own, types
 from traces.copying import copy_first
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, Words
+from traces.kernels.hooks import Hooks
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.state import State
 
 __all__ = [
@@ -63,22 +63,32 @@ LEDGER_USED = 0
 FAULT_JOB = 1
 FAULT_STATUS = 2
 TRANSFERS_USED = 3
+STARTED_NS = 4  # of the application that runs
 
-_batch_advance = batch.advance
-_batch_outcome = batch.outcome
 _N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
 _STARTED, _PAUSED = batch.STARTED, batch.PAUSED
 _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
-_run_until_stop, _begin = application.run_until_stop, application.begin
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
 _FINISHED, _STOPPED = application.FINISHED, application.STOPPED
-_PHASE_KIND, _GRAPH = app.KIND, app.GRAPH
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
-_whole_memo, _run_varying = app.whole_memo, varying.run_varying
+_whole_memo = app.whole_memo
 _NAMES = [name for name, _ in LOOP_METRICS]
 _COV, _IMBALANCE = _NAMES.index("cov"), _NAMES.index("imbalance")
+
+
+# Both engines are called through pointers: places in InlineState.engines.
+BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
+
+_BATCH, _APPLICATION = StateKind(BatchState), StateKind(application.ApplicationState)
+_ENGINES = (
+    (batch.advance, types.int64(_BATCH, types.int64)),
+    (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean)),
+    (application.begin, types.Signature(None, (_APPLICATION, types.int64, types.int64, types.boolean))),
+    (application.run_until_stop, types.int64(_APPLICATION, types.int64)),
+)
+_batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in _ENGINES)
 
 
 class Costs(State):
@@ -116,8 +126,8 @@ class InlineState(State):
 
     Attributes
     ----------
-    cursor : int64 (4,)
-        Rows of the ledger in use; job and status of an application fault; rows of transfers in use.
+    cursor : int64 (5,)
+        See the names above.
     core_speed : float64 (M,)
         GFLOP/s of each core of the machine at factor 1.
     core_host : int64 (M,)
@@ -159,6 +169,10 @@ class InlineState(State):
     costs : Costs
     n_transfers, transfer_first : int64 (rows,)
         As ``n_rows`` and ``first``.
+    engines : int64 (4,)
+        Both engines' functions.
+    hooks : int64
+        What only some runs do.
     """
 
     cursor: Ints
@@ -192,6 +206,25 @@ class InlineState(State):
     costs: Costs
     n_transfers: Ints
     transfer_first: Ints
+    engines: Ints
+    hooks: Ints
+
+
+#: ``hook(inline, job or cores, instant or flag)``
+HOOK = types.int64(StateKind(InlineState), types.int64, types.int64)
+call_hook = caller(HOOK)
+
+SPEEDS, VARYING, GRAPHS, TRANSFERS = range(4)
+HOOKS = Hooks(
+    "inline coupling",
+    HOOK,
+    {
+        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_speeds:set_speeds"),
+        VARYING: ("speeds that change", "bridge.couplings.inline_speeds:run"),
+        GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
+        TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
+    },
+)
 
 
 @compiled(inner=True)
@@ -230,7 +263,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
     sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.edges.first[parts] > 0
     if sends and inline.cursor[TRANSFERS_USED] + inline.edges.first[parts] > inline.transfers.source.size:
         return TRANSFERS_FULL
-    start_ns = jobs[_START, job]
+    start_ns = inline.cursor[STARTED_NS] = jobs[_START, job]
     steady = inline.speeds.component.size == 0
     # Of the cores that it holds the job computes on the first ones, as many as it asked for.
     c, hosts = 0, 0
@@ -240,7 +273,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
             gflops = inline.core_speed[number]
             inline.base_gflops[c] = gflops
-            work.speed[c] = gflops if steady else gflops * factor(inline.speeds, number, start_ns)
+            work.speed[c] = gflops
             work.core_number[c] = number
             # The master is on the job's first host.
             near = inline.core_host[number] == inline.core_host[work.core_number[0]]
@@ -253,6 +286,8 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
                     hosts += 1
                 graph.cores[_HOST, c] = hosts - 1
             c += 1
+    if not steady:
+        call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
     app = inline.app
     app.lengths = work.lengths[:n]
     app.part_first = inline.part_first[: parts + 1]
@@ -271,18 +306,18 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
     if has_graph:
         app.graph.edge_first = inline.edges.first[: parts + 1]
         app.graph.host_number = graph.host_number[:hosts]
-    _begin(app, start_ns, costs.overhead_ns, costs.master != 0)
+    engines = inline.engines
+    _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0))
     if steady:
-        status = _run_until_stop(app, jobs[_STOP, job])
+        status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
     else:
-        status = _run_varying(app, inline.speeds, inline.base_gflops[:n_cores], inline.next_ns, jobs[_STOP, job])
+        status = call_hook(inline.hooks[VARYING], (inline, n_cores, jobs[_STOP, job]))
     if status != _FINISHED and status != _STOPPED:
         inline.cursor[FAULT_JOB] = job
         inline.cursor[FAULT_STATUS] = status
         return APPLICATION_FAULT
     if not steady:  # the measures count with the speeds at the start
-        for c in range(n_cores):
-            work.speed[c] = inline.base_gflops[c] * factor(inline.speeds, work.core_number[c], start_ns)
+        call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
     inline.cursor[LEDGER_USED] = stop
     inline.first[job] = row if keep_tasks else -1
     inline.n_rows[job] = n
@@ -302,25 +337,12 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         work.counters[_CHUNKS],
     )
     inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
-    if has_graph and _any_graph(phases):
-        measure_graph(inline.graph_values[job], app, start_ns, _end_ns(app), app.speed, status == _STOPPED)
+    if has_graph:
+        call_hook(inline.hooks[GRAPHS], (inline, job, status == _STOPPED))
     if sends:
-        at, columns = inline.cursor[TRANSFERS_USED], inline.transfers
-        stop = copy_transfers(
-            app, at, columns.source, columns.target, columns.bytes, columns.sent_ns, columns.arrived_ns
-        )
-        inline.cursor[TRANSFERS_USED] = stop
-        inline.transfer_first[job], inline.n_transfers[job] = at, stop - at
-    _batch_outcome(state, job, _end_ns(app), status == _STOPPED)
+        call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
+    _batch_outcome(engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == _STOPPED))
     return 0
-
-
-@compiled(inner=True)
-def _any_graph(phases: Array) -> bool:
-    found = False
-    for phase in range(phases.shape[0]):
-        found = found or phases[phase, _PHASE_KIND] == _GRAPH
-    return bool(found)
 
 
 @compiled()
@@ -342,7 +364,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
                 row, drawn = inline.first[job], inline.application.lengths
                 for k in range(inline.n_rows[job]):
                     lengths[row + k] = drawn[k]
-        status = _batch_advance(state, max_ends)
+        status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status != _STARTED:
             return status
         if counters[_ENDED] >= pause_at:
@@ -392,9 +414,11 @@ def new_inline_state(
     )
     sends = keep_tasks and edges > 0 and network.numbers[NETWORK_KIND] != NONE
     rules = len(programs.rules.names) if programs.rules.selects else 0
+    wanted = {SPEEDS, VARYING} if speeds.component.size else set()
+    wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
     room_for_edges = new_edge_room(edges, programs.most_parts)
     state = InlineState(
-        cursor=np.zeros(4, np.int64),
+        cursor=np.zeros(5, np.int64),
         core_speed=own(core_speed, np.float64),
         core_host=np.array(core_host, np.int64),
         job_id=own(job_id, np.int64),
@@ -425,6 +449,8 @@ def new_inline_state(
         costs=costs,
         n_transfers=np.zeros(n, np.int64),
         transfer_first=np.full(n, -1, np.int64),
+        engines=function_table([as_value(kernel, signature) for kernel, signature in _ENGINES]),
+        hooks=HOOKS.filled(wanted),
     )
     return with_application(state, work)
 

@@ -539,7 +539,9 @@ def emit(
             if function.is_declaration and not function.name.startswith("llvm.") and function.name not in _KNOWN
         ] + [variable.name for variable in module.global_variables if variable.is_declaration]
         if strange:
-            raise BuildError(f"{entries[0].symbol} needs {', '.join(strange)} of numba's, which is not there when it is run")
+            raise BuildError(
+                f"{entries[0].symbol} needs {', '.join(strange)} of numba's, which is not there when it is run"
+            )
         returned = {}
         for entry, one in zip(entries, found, strict=True):
             kind = _returned_kind(one.returned)
@@ -550,10 +552,12 @@ def emit(
 #: LLVM's level of optimisation.
 _OPTIMISE = 3
 
-#: What the code may call: of the C library.
-_KNOWN = frozenset(
-    ["malloc", "free", "memset", "memcpy", "memmove", "abort", "perror", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "floor", "fmod", "frexp", "hypot", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "modf", "nextafter", "pow", "rint", "round", "sin", "sincos", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"]
-)
+#: What the code may call, of the C library.
+_BLOCKS = ("malloc", "free", "memset", "memcpy", "memmove", "abort", "perror")
+_ROUNDING = ("ceil", "floor", "rint", "round", "trunc", "fmod", "modf", "frexp", "ldexp", "nextafter", "fabs")
+_POWERS = ("sqrt", "cbrt", "pow", "hypot", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2")
+_ANGLES = ("sin", "cos", "sincos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh")
+_KNOWN = frozenset((*_BLOCKS, *_ROUNDING, *_POWERS, *_ANGLES, "erf", "erfc", "lgamma", "tgamma"))
 
 # What numba's arrays are made with, where a kernel makes some: its own is in numba, which is not there when the code is run.
 # The block of an array is: references, two pointers for a destructor, data, size, allocator.

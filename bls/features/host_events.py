@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from bls import batch_state as b
 from bls.batch_state import BatchState
-from bls.core_profile import hold_cores
 from bls.count_profile import profile_add
 from bls.free_cores import free_give, free_take
+from bls.hooks import HOLD_HOST, HOOK, call_hook
+from bls.job_life import arrive
 from bls.kept_slots import drop_slots
 from traces.compiled import compiled
 from traces.event_heap import heap_drop_top, heap_push
 
-__all__ = ["handle_host_events", "outages_short"]
+__all__ = ["again", "handle_host_events", "outages_short"]
 
 
-@compiled(inner=True)
-def outages_short(state: BatchState, now: int) -> bool:
-    """Whether a host that is repaired at ``now`` has no further outage in its list."""
+@compiled(HOOK)
+def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Whether (1 or 0) a host that is repaired at ``begin`` has no further outage in its list."""
     n = state.outage_first.size - 1
     for k in range(state.counters[b.N_HOST_EVENTS]):
         if state.host_ns[k] <= now and state.host_key[k] < n:
             v = state.host_key[k]
             if state.host_status[b.NEXT_OUTAGE, v] + 1 >= state.outage_first[v + 1]:
-                return True
-    return False
+                return 1
+    return 0
 
 
 @compiled(inner=True)
@@ -36,8 +37,7 @@ def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> Non
     counters = state.counters
     first, last = state.host_first[host], state.host_first[host + 1]
     if counters[b.BY_CORES] == 1:
-        lo, hi = state.host_first[host : host + 1], state.host_first[host + 1 : host + 2]
-        hold_cores(state, state.cores_profile, -1, lo, hi, 1, begin, stop, sign)
+        call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
     else:
         counters[b.LAST] = profile_add(
             state.profile_ns,
@@ -57,9 +57,9 @@ def _until(state: BatchState, host: int) -> int:
     return int(max(state.host_status[b.DOWN_UNTIL, host], state.host_status[b.DOWN_UNTIL, n_hosts + host]))
 
 
-@compiled(inner=True)
-def handle_host_events(state: BatchState, now: int) -> None:
-    """Repairs, then outages, of the present instant. No job runs on a host that goes down: it ended at this instant."""
+@compiled(HOOK)
+def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Repairs, then outages, of the present instant, ``begin``. No job runs on a host that goes down: it has ended."""
     counters, status = state.counters, state.host_status
     n_hosts = state.host_first.size - 1
     n = 2 * n_hosts
@@ -111,3 +111,23 @@ def handle_host_events(state: BatchState, now: int) -> None:
             counters[b.N_DOWN] -= 1
         if counters[b.BY_HOSTS] == 1:
             state.host_free[host] = 0 if after > 0 else hi - lo
+    return 0
+
+
+@compiled(HOOK)
+def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+    """Another attempt of a job that was cut: a row of its own, with the same place in the order."""
+    jobs, counters = state.jobs, state.counters
+    row = counters[b.N_ROWS]
+    counters[b.N_ROWS] = row + 1
+    for column in range(b.ELIGIBLE):
+        jobs[column, row] = jobs[column, job]
+    jobs[b.ATTEMPT, row] += 1
+    jobs[b.PRESET, row] = 0
+    for k in range(state.needs.shape[0]):
+        state.needs[k, row] = state.needs[k, job]
+    for k in range(state.numbers.shape[0]):
+        state.numbers[k, row] = state.numbers[k, job]
+    state.by_rank[jobs[b.RANK, row]] = row
+    arrive(state, row, now)
+    return 0

@@ -1,0 +1,40 @@
+"""Applications that are task graphs, in the inline coupling: what is measured and recorded of them beside all others."""
+
+from __future__ import annotations
+
+from als.engine import end_ns
+from als.engine_state import GRAPH, KIND
+from als.graph_metrics import copy_transfers, measure_graph
+from bridge.couplings.inline_kernel import HOOK, STARTED_NS, TRANSFERS_USED, InlineState
+from traces.compiled import Array, compiled
+
+__all__ = ["measure", "note_transfers"]
+
+
+@compiled(inner=True)
+def _any_graph(phases: Array) -> bool:
+    found = False
+    for phase in range(phases.shape[0]):
+        found = found or phases[phase, KIND] == GRAPH
+    return bool(found)
+
+
+@compiled(HOOK)
+def measure(inline: InlineState, job: int, stopped: int) -> int:
+    """Measure the application that has ended, if a part of it is a graph; ``stopped`` says whether (1 or 0) it was cut."""
+    app = inline.app
+    if _any_graph(app.phases):
+        measure_graph(inline.graph_values[job], app, inline.cursor[STARTED_NS], end_ns(app), app.speed, stopped != 0)
+    return 0
+
+
+@compiled(HOOK)
+def note_transfers(inline: InlineState, job: int, _: int) -> int:
+    """Keep the records of its transfers."""
+    at, columns = inline.cursor[TRANSFERS_USED], inline.transfers
+    stop = copy_transfers(
+        inline.app, at, columns.source, columns.target, columns.bytes, columns.sent_ns, columns.arrived_ns
+    )
+    inline.cursor[TRANSFERS_USED] = stop
+    inline.transfer_first[job], inline.n_transfers[job] = at, stop - at
+    return 0
