@@ -25,11 +25,20 @@ import numba.core.codegen as numba_codegen
 from llvmlite import ir
 from numba import types
 from numba.core import errors, typing
-from numba.core.compiler import Compiler, Flags, compile_extra
+from numba.core.compiler import Compiler, CompilerBase, Flags, compile_extra
+from numba.core.compiler_machinery import PassManager
 from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
 from numba.core.llvm_bindings import create_pass_builder
 from numba.core.registry import cpu_target
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_intrinsic_template
+from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.core.utils import pysignature
 from numba.extending import models, register_model
 from numba.np.arrayobj import make_array, populate_array
@@ -282,6 +291,26 @@ def caller_type(caller: Caller) -> Any:
 # ---- from a kernel to LLVM's language ----
 
 
+class _Compiler(CompilerBase):  # type: ignore[misc]
+    # The passes that our kernels need. numba's own list has as many again, for closures, list comprehensions, branches on types
+    # and array expressions, and takes half as long again.
+    def define_pipelines(self) -> list[Any]:
+        passes = PassManager("kernels")
+        if self.state.func_ir is None:
+            passes.add_pass(TranslateByteCode, "analysing bytecode")
+            passes.add_pass(FixupArgs, "fix up args")
+        passes.add_pass(IRProcessing, "processing IR")
+        passes.add_pass(GenericRewrites, "constant places in tuples")
+        passes.add_pass(ReconstructSSA, "ssa")
+        passes.add_pass(NopythonTypeInference, "types")
+        passes.add_pass(PreLowerStripPhis, "remove phi nodes")
+        passes.add_pass(IRLegalization, "deletions")
+        passes.add_pass(NativeLowering, "lowering")
+        passes.add_pass(NoPythonBackend, "backend")
+        passes.finalize()
+        return [passes]
+
+
 @dataclass
 class Lowered:
     """A kernel in LLVM's language, for one combination of types of its arguments.
@@ -345,14 +374,24 @@ def _context() -> Any:
     return context
 
 
-def _flags(kernel: Kernel) -> Flags:
-    flags = Flags()
+class _Flags(Flags):  # type: ignore[misc]
+    # numba looks functions up by the flags of whoever calls them, tens of thousands of times; ours are few, and stay as they are.
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+@functools.cache
+def _flags(merged: bool, makes_arrays: bool) -> Flags:
+    flags = _Flags()
     flags.error_model = "numpy"
-    flags.nrt = kernel.makes_arrays
+    flags.nrt = makes_arrays
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
-    flags.forceinline = kernel.merged
+    flags.forceinline = merged
     return flags
 
 
@@ -379,10 +418,10 @@ def lower(kernel: Kernel, arguments: tuple[Any, ...]) -> Lowered:
         kernel.py_func,
         arguments,
         None if kernel.signature is None else numba_type(kernel.signature.returned),
-        _flags(kernel),
+        _flags(kernel.merged, kernel.makes_arrays),
         {},
         library=library,
-        pipeline_class=Compiler,
+        pipeline_class=_Compiler if kernel.is_ours else Compiler,
     )
     found.returned, found.description = result.signature.return_type, result.fndesc
     found.lines = len(inspect.getsource(kernel.py_func).splitlines()) if kernel.is_ours else 0
