@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.contract import PLACE, Allocator
 from bls.bit_tree import bits_of, lowest_bit
 from bls.free_cores import free_count
 from traces.compiled import Array, compiled
@@ -39,27 +39,27 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _POSITIVE = 2**63 - 1
 
 
-@compiled()
+@compiled(inner=True)
 def _sum(a: Any, b: Any) -> Any:
     low = (a & _LOW) + (b & _LOW)
     return np.uint64(((((a >> _U32) + (b >> _U32) + (low >> _U32)) & _LOW) << _U32) | (low & _LOW))
 
 
-@compiled()
+@compiled(inner=True)
 def _product(a: Any, b: Any) -> Any:
     low = (a & _LOW) * (b & _LOW)
     high = (((a >> _U32) * (b & _LOW)) & _LOW) + (((a & _LOW) * (b >> _U32)) & _LOW) + (low >> _U32)
     return np.uint64(((high & _LOW) << _U32) | (low & _LOW))
 
 
-@compiled()
+@compiled(inner=True)
 def _mix(z: Any) -> Any:
     z = _product(z ^ (z >> _U30), _FIRST)
     z = _product(z ^ (z >> _U27), _SECOND)
     return z ^ (z >> _U31)
 
 
-@compiled(makes_arrays=True)
+@compiled(inner=True, makes_arrays=True)
 def _draw(seed: int, number: int, n: int, of: int) -> Array:
     # The n numbers drawn from 0 … of-1, as a set of bits.
     drawn = np.zeros((of + 31) >> 5, np.int64)
@@ -73,7 +73,7 @@ def _draw(seed: int, number: int, n: int, of: int) -> Array:
     return drawn
 
 
-@compiled()
+@compiled(inner=True)
 def _cores_of_units(
     words: Array, begins: Array, units: Array, unit_cores: int, drawn: Array, out_lo: Array, out_hi: Array
 ) -> int:
@@ -117,7 +117,7 @@ def _cores_of_units(
     return n_out
 
 
-@allocator_kernel
+@compiled(PLACE, makes_arrays=True)
 def _place(
     number: int,
     n_cores: int,

@@ -124,13 +124,13 @@ def usage_core_s(memory: Array) -> Array:
     return users
 
 
-@compiled()
+@compiled(inner=True, makes_arrays=True)
 def _column(memory: Any, name: int) -> Any:
     n = int(memory[_NODES])
     return memory[HEAD + name * n : HEAD + (name + 1) * n]
 
 
-@compiled()
+@compiled(inner=True)
 def forward(memory: Any, now_ns: int) -> None:
     """Bring the users' usage to the newest multiple of the period that is not after ``now_ns``."""
     period_ns = int(memory[_PERIOD_NS])
@@ -165,7 +165,7 @@ def forward(memory: Any, now_ns: int) -> None:
     memory[_STALE] = 1.0
 
 
-@compiled()
+@compiled(inner=True)
 def charge(memory: Any, user: int, now_ns: int, cores: int) -> None:
     """From ``now_ns`` on a user has so many more cores running, fewer if ``cores`` is negative; ``user`` is a node."""
     forward(memory, now_ns)
@@ -176,7 +176,7 @@ def charge(memory: Any, user: int, now_ns: int, cores: int) -> None:
     running[user] += cores
 
 
-@compiled()
+@compiled(inner=True, makes_arrays=True)
 def factor(memory: Any, now_ns: int) -> Any:
     """The factors at ``now_ns`` of all nodes, float64 (n,), in [0, 1]; those of accounts mean nothing."""
     forward(memory, now_ns)
@@ -190,7 +190,7 @@ def factor(memory: Any, now_ns: int) -> Any:
     return _column(memory, _FACTOR)
 
 
-@compiled()
+@compiled(inner=True)
 def _sum_up(memory: Any) -> None:
     first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
     usage, parent = _column(memory, _USAGE), _column(memory, _PARENT)
@@ -199,7 +199,7 @@ def _sum_up(memory: Any) -> None:
         usage[int(parent[node])] += usage[node]
 
 
-@compiled()
+@compiled(inner=True)
 def _classic(memory: Any) -> None:
     n = int(memory[_NODES])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
@@ -216,7 +216,7 @@ def _classic(memory: Any) -> None:
             found[node] = 2.0 ** (-(effective[node] / norm[node]) / memory[_DAMPENING])
 
 
-@compiled()
+@compiled(inner=True)
 def _fair_tree(memory: Any) -> None:
     first, n, levels = int(memory[_ACCOUNTS]), int(memory[_NODES]), int(memory[_LEVELS])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
@@ -245,7 +245,7 @@ def _fair_tree(memory: Any) -> None:
         found[int(user)] = rank / n_users
 
 
-@compiled()
+@compiled(inner=True)
 def _before(paths: Any, levels: int, level_fs: Any, one: int, other: int) -> int:
     # 1: the first comes before the second and is not tied with it; 2: before it, since its path is the begin of the
     # other's; 0: they have the same LFs; -1, -2: the other way round.
