@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from bridge.commands import app
+from bridge.commands import command_line
 from bridge.standard_error import say
 
 __all__ = ["main"]
@@ -60,7 +60,7 @@ def main() -> None:
     try:
         _hear_interrupts()
         _show_warnings()
-        code = app(standalone_mode=False)
+        code = command_line(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)
     except usage_error as error:
         code = _fault(_usage(error), 2)
     except (typer.Abort, KeyboardInterrupt):

@@ -2,35 +2,113 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_bundles import bundled
 from bridge.cli_options import ForceOption, OutOption, WorkloadArgument
-from bridge.compare_commands import compare_command
-from bridge.figure_commands import figures_command
-from bridge.graph_commands import graph_command
-from bridge.loop_commands import loop_command
+from bridge.cli_values import QuickCommand
 from bridge.scenario_options import CouplingOptions, LevelOptions, ScenarioOptions
 from bridge.standard_error import say, say_compiling
-from bridge.study_commands import grid_command, repeat_command, study_command
-from bridge.workload_commands import workload_app
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "command_line"]
 
-app = typer.Typer(
-    name="twolevel",
-    help="Simulate batch-level and application-level scheduling of an HPC cluster on one clock.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-app.add_typer(workload_app, name="workload")
+
+class _Command(NamedTuple):
+    """A command: the module of its function, what the list of commands says of it, and the example below its help."""
+
+    home: str
+    short_help: str
+    example: str
+
+    def function(self, name: str) -> Any:
+        return getattr(import_module(self.home), f"{name}_command")
+
+
+#: Name → command; the function is called ``NAME_command``. ``workload`` is a group of commands, ``workload_app``.
+COMMANDS: dict[str, _Command] = {
+    "run": _Command(
+        "bridge.commands",
+        "Simulate a workload.",
+        "twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
+    ),
+    "watch": _Command("bridge.commands", "Show a run that is under way.", "twolevel watch results --once"),
+    "grid": _Command(
+        "bridge.study_commands",
+        "Simulate every combination of both levels.",
+        "twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
+    ),
+    "study": _Command(
+        "bridge.study_commands",
+        "Run the study of a file.",
+        "twolevel study study.toml --out results --workers 2",
+    ),
+    "repeat": _Command("bridge.study_commands", "Run a study again and compare.", "twolevel repeat results"),
+    "loop": _Command(
+        "bridge.loop_commands",
+        "Simulate one loop, or print chunk sizes.",
+        "twolevel loop --n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
+    ),
+    "graph": _Command(
+        "bridge.graph_commands",
+        "Simulate one task graph.",
+        "twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
+    ),
+    "compare": _Command(
+        "bridge.compare_commands",
+        "Compare two runs, job by job.",
+        "twolevel compare static gss --job 320",
+    ),
+    "platform": _Command("bridge.commands", "Print the default platform as TOML.", "twolevel platform > my.toml"),
+    "gantt": _Command(
+        "bridge.commands",
+        "Draw the tasks of a run.",
+        "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
+    ),
+    "figures": _Command(
+        "bridge.figure_commands",
+        "Draw the figures of a run or a study.",
+        "twolevel figures results --only utilisation --only heat --format svg",
+    ),
+    "doctor": _Command("bridge.commands", "Look at the installation.", "twolevel doctor"),
+}
+
+_GROUP = "workload"
+
+
+def command_line(asked: str) -> typer.Typer:
+    """The command line.
+
+    Parameters
+    ----------
+    asked : str
+        Its first word. Where that is the name of a command, the parser has this command alone: to load and make all
+        takes as long as to simulate a small workload.
+    """
+    app = typer.Typer(
+        name="twolevel",
+        help="Simulate batch-level and application-level scheduling of an HPC cluster on one clock.",
+        no_args_is_help=True,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_root)
+    alone = asked if asked in (*COMMANDS, _GROUP) else None
+    for name, command in COMMANDS.items():
+        if alone in (None, name):
+            words = {"short_help": command.short_help, "epilog": f"Example: {command.example}"}
+            app.command(name, cls=QuickCommand, **words)(command.function(name))
+    if alone in (None, _GROUP):
+        from bridge.workload_commands import workload_app
+
+        app.add_typer(workload_app, name=_GROUP)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -41,7 +119,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
@@ -73,11 +150,6 @@ def _target(out: str, force: bool) -> Path:
     return Path(out)
 
 
-@app.command(
-    "run",
-    short_help="Simulate a workload.",
-    epilog="Example: twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
-)
 @bundled
 def run_command(
     *,
@@ -142,7 +214,6 @@ def run_command(
     say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
 
 
-@app.command("watch", short_help="Show a run that is under way.", epilog="Example: twolevel watch results --once")
 def watch_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
     once: Annotated[bool, typer.Option("--once", help="One look, then exit.")] = False,
@@ -154,46 +225,6 @@ def watch_command(
     raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
 
 
-app.command(
-    "grid",
-    short_help="Simulate every combination of both levels.",
-    epilog="Example: twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
-)(grid_command)
-
-app.command(
-    "study",
-    short_help="Run the study of a file.",
-    epilog="Example: twolevel study study.toml --out results --workers 2",
-)(study_command)
-
-app.command(
-    "repeat",
-    short_help="Run a study again and compare.",
-    epilog="Example: twolevel repeat results",
-)(repeat_command)
-
-app.command(
-    "loop",
-    short_help="Simulate one loop, or print chunk sizes.",
-    epilog="Example: twolevel loop --n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
-)(loop_command)
-
-app.command(
-    "graph",
-    short_help="Simulate one task graph.",
-    epilog="Example: twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
-)(graph_command)
-
-app.command(
-    "compare",
-    short_help="Compare two runs, job by job.",
-    epilog="Example: twolevel compare static gss --job 320",
-)(compare_command)
-
-
-@app.command(
-    "platform", short_help="Print the default platform as TOML.", epilog="Example: twolevel platform > my.toml"
-)
 def platform_command() -> None:
     """Print the default platform as TOML, to start one's own from."""
     from bls.platform import Platform
@@ -201,11 +232,6 @@ def platform_command() -> None:
     print(Platform().to_toml(), end="")
 
 
-@app.command(
-    "gantt",
-    short_help="Draw the tasks of a run.",
-    epilog="Example: twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
-)
 def gantt_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run --tasks has written.")],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
@@ -221,14 +247,6 @@ def gantt_command(
     print(draw_results(Path(results), Path(output), jobs, cores, title))
 
 
-app.command(
-    "figures",
-    short_help="Draw the figures of a run or a study.",
-    epilog="Example: twolevel figures results --only utilisation --only heat --format svg",
-)(figures_command)
-
-
-@app.command("doctor", short_help="Look at the installation.", epilog="Example: twolevel doctor")
 def doctor_command() -> None:
     """Look at the installation: versions, kernel cache, OTF2 library, other packages of our names."""
     from bridge.doctor import examine

@@ -1,0 +1,62 @@
+"""Values of options that are plain as they stand, converted without Typer's machinery for all others.
+
+Typer loads a library of checks and makes one for each option, which takes longer than a small run does. What is not plain, or
+wrong, is left to it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import partial
+from types import NoneType
+from typing import Any, get_args, get_origin
+
+from typer.core import TyperCommand
+
+__all__ = ["QuickCommand"]
+
+#: Words that are a number, beyond doubt, by the number's type.
+_PLAIN: dict[Any, re.Pattern[str]] = {
+    int: re.compile(r"-?[0-9]{1,18}"),
+    float: re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e[-+]?[0-9]{1,2})?"),
+}
+
+
+class QuickCommand(TyperCommand):
+    """A command that converts plain values of its parameters itself."""
+
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        """Parse the words of a command line, as every command does."""
+        assert self.callback is not None  # it has something to do
+        annotations = inspect.signature(self.callback, eval_str=True).parameters
+        for parameter in self.params:
+            if parameter.name in annotations:
+                one: Any = parameter
+                kind = _kind(annotations[parameter.name].annotation)
+                one.process_value = partial(_value, one, kind, one.process_value)
+        return super().make_context(*arguments, **named)
+
+
+def _kind(annotation: Any) -> Any:
+    # str, int, float or list, of Annotated[KIND, Option] and Annotated[KIND | None, Option]; None where it is not as plain.
+    hint, *given = get_args(annotation) or (annotation,)
+    if any(getattr(one, name, None) is not None for one in given for name in ("callback", "parser", "min", "max")):
+        return None
+    kinds = [hint] if get_origin(hint) is list else [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
+    kind = get_origin(kinds[0]) or kinds[0]
+    return kind if len(kinds) == 1 and kind in (str, int, float, list) else None
+
+
+def _value(parameter: Any, kind: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+    if kind is None:
+        return convert(context, value)
+    if value is None and not parameter.required:
+        return () if kind is list else None
+    if kind is not list:
+        if type(value) is kind:
+            return value
+        if kind in _PLAIN and type(value) is str and _PLAIN[kind].fullmatch(value):
+            return kind(value)
+    return convert(context, value)
