@@ -13,9 +13,9 @@ from functools import partial
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["QuickCommand"]
+__all__ = ["QuickCommand", "QuickGroup"]
 
 #: Words that are a number, beyond doubt, by the number's type.
 _PLAIN: dict[Any, re.Pattern[str]] = {
@@ -24,7 +24,22 @@ _PLAIN: dict[Any, re.Pattern[str]] = {
 }
 
 
-class QuickCommand(TyperCommand):
+class _QuickHelp:
+    """A command or group whose ``--help`` costs nothing where it is not asked for."""
+
+    def get_help_option(self, context: Any) -> Any:
+        """The option, as every command has it."""
+        option: Any = super().get_help_option(context)  # type: ignore[misc]
+        if option is not None and not isinstance(option.process_value, partial):
+            option.process_value = partial(_flag, option.process_value)
+        return option
+
+
+class QuickGroup(_QuickHelp, TyperGroup):
+    """A group of commands."""
+
+
+class QuickCommand(_QuickHelp, TyperCommand):
     """A command that converts plain values of its parameters itself."""
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
@@ -37,6 +52,10 @@ class QuickCommand(TyperCommand):
                 kind = _kind(annotations[parameter.name].annotation)
                 one.process_value = partial(_value, one, kind, one.process_value)
         return super().make_context(*arguments, **named)
+
+
+def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+    return None if value is None else convert(context, value)
 
 
 def _kind(annotation: Any) -> Any:

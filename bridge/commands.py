@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_bundles import bundled
 from bridge.cli_options import ForceOption, OutOption, WorkloadArgument
-from bridge.cli_values import QuickCommand
+from bridge.cli_values import QuickCommand, QuickGroup
 from bridge.scenario_options import CouplingOptions, LevelOptions, ScenarioOptions
 from bridge.standard_error import say, say_compiling
 
 __all__ = ["COMMANDS", "command_line"]
 
 
-class _Command(NamedTuple):
+@dataclass(frozen=True)
+class _Command:
     """A command: the module of its function, what the list of commands says of it, and the example below its help."""
 
     home: str
@@ -91,6 +93,7 @@ def command_line(asked: str) -> typer.Typer:
     """
     app = typer.Typer(
         name="twolevel",
+        cls=QuickGroup,
         help="Simulate batch-level and application-level scheduling of an HPC cluster on one clock.",
         no_args_is_help=True,
         add_completion=False,
@@ -102,8 +105,9 @@ def command_line(asked: str) -> typer.Typer:
     alone = asked if asked in (*COMMANDS, _GROUP) else None
     for name, command in COMMANDS.items():
         if alone in (None, name):
-            words = {"short_help": command.short_help, "epilog": f"Example: {command.example}"}
-            app.command(name, cls=QuickCommand, **words)(command.function(name))
+            example = f"Example: {command.example}"
+            add = app.command(name, cls=QuickCommand, short_help=command.short_help, epilog=example)
+            add(command.function(name))
     if alone in (None, _GROUP):
         from bridge.workload_commands import workload_app
 
