@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Any
 
 from als.planners import PLANNERS, Planner, planner
@@ -10,7 +9,7 @@ from als.planners.mapped import MAPPED, Mapped
 from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, technique
 from traces.errors import InputError, shown
 from traces.naming import split_parameters
-from traces.plugins import resolve
+from traces.plugins import entry_points, resolve
 
 __all__ = ["AnyScheduler", "loop_technique", "scheduler", "scheduler_name"]
 
@@ -46,7 +45,7 @@ def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     if plain in TECHNIQUES:
         return technique(name, where=where)
     in_file = ".py:" in plain
-    if plain in PLANNERS or (not in_file and any(one.name == plain for one in entry_points(group="twolevel.planners"))):
+    if plain in PLANNERS or (not in_file and any(one.name == plain for one in entry_points("twolevel.planners"))):
         return planner(name, where)
     if in_file and not name.startswith("select:"):
         found: Any = resolve("application-level scheduler", plain, {}, "twolevel.planners", object, where)

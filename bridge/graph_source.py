@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
 from als.graphs import GENERATORS, MAX_TASKS_PER_JOB, graph_model
 from als.graphs.draw import drawn_graph, room
@@ -16,6 +15,7 @@ from bridge.graph_run import check_memory
 from traces.errors import InputError, one_of, shown
 from traces.given_file import GivenFile
 from traces.naming import split_parameters
+from traces.plugins import entry_points
 from traces.ranges import real, whole
 
 __all__ = ["GraphSource"]
@@ -79,7 +79,7 @@ class GraphSource:
     def is_drawn(self) -> bool:
         """Whether it is a generator's, and no file."""
         plain, _ = split_parameters(self.graph)
-        known = (*GENERATORS, *(entry.name for entry in entry_points(group="twolevel.graphs")))
+        known = (*GENERATORS, *(entry.name for entry in entry_points("twolevel.graphs")))
         return plain in known or ".py:" in plain or plain.endswith(".py")
 
     def names(self) -> dict[str, object]:

@@ -7,16 +7,25 @@ import importlib.util
 import os
 import sys
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from traces.errors import InputError, PluginError, one_of, shown
 
-__all__ = ["resolve"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+__all__ = ["entry_points", "resolve"]
 
 T = TypeVar("T")
+
+
+def entry_points(group: str) -> EntryPoints:
+    """What installed packages add under a group."""
+    from importlib import metadata  # which takes a while, and is needed for names that are not ours only
+
+    return metadata.entry_points(group=group)
 
 
 def _load_file(path: Path, where: str) -> ModuleType:
@@ -99,7 +108,7 @@ def resolve(
     elif name.endswith(".py"):
         raise InputError(f"{where}: {shown(name)}: what of that file? allowed: FILE.py:NAME")
     else:
-        points = {point.name: point for point in entry_points(group=group)}
+        points = {point.name: point for point in entry_points(group)}
         if name not in points:
             raise one_of(kind, name, [*builtin, *points, *also], where)
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from importlib.metadata import entry_points
 from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
@@ -21,7 +20,7 @@ from bls.workloads.gwf import read_gwf
 from bls.workloads.sacct import read_sacct
 from bls.workloads.swf import read_swf
 from traces.errors import InputError, PluginError, TwolevelError
-from traces.plugins import resolve
+from traces.plugins import entry_points, resolve
 
 __all__ = ["ENDINGS", "READERS", "Reader", "read_workload", "sample_path"]
 
@@ -107,6 +106,6 @@ def sample_path() -> Path:
 
 def _format_of(path: str | os.PathLike[str]) -> str:
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix.removeprefix(".").lower()
-    if ending in READERS or (ending and ending in entry_points(group=_GROUP).names):
+    if ending in READERS or (ending and ending in entry_points(_GROUP).names):
         return ending
     return ENDINGS.get(ending) or format_by_content(path) or _DEFAULT
