@@ -196,15 +196,22 @@ def _arrow(column: Any) -> Any:
     if isinstance(column, np.ndarray):
         values = np.ascontiguousarray(column)
         return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
-    if isinstance(column, _Words):
-        places = pa.DictionaryArray.from_arrays(_arrow(np.asarray(column.place, np.int8)), _arrow(list(column.words)))
-        return places.dictionary_decode()
+    if isinstance(column, _Words):  # pyarrow's own way would import all that it can compute with
+        words = [word.encode() for word in column.words]
+        lengths = np.array([len(word) for word in words], np.int32)
+        return _text([words[place] for place in column.place.tolist()], lengths[column.place])
     if column and isinstance(column[0], str):
         encoded = [text.encode() for text in column]
-        offsets = np.zeros(len(encoded) + 1, np.int32)
-        np.cumsum([len(text) for text in encoded], out=offsets[1:])
-        return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+        return _text(encoded, [len(text) for text in encoded])
     return pa.array(column)
+
+
+def _text(encoded: Sequence[bytes], lengths: Any) -> Any:
+    import pyarrow as pa
+
+    offsets = np.zeros(len(encoded) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
 def _write(columns: Mapping[str, Any], path: Path) -> None:
