@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
 from bridge.delay_causes import LINKS
-from bridge.doctor import versions
+from bridge.library_versions import versions
 from bridge.results_directory import read_record, write_record
 from traces.compiled import Array
 from traces.errors import InputError, shown

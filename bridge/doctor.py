@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import platform
 import sys
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
+
+from bridge.library_versions import versions
 
 __all__ = ["Finding", "examine", "versions"]
 
 #: (what was looked at, what was found, whether it is well)
 Finding = tuple[str, str, bool]
 
-_LIBRARIES = ("numpy", "numba", "llvmlite", "pandas", "pyarrow", "otf2", "matplotlib", "msgspec", "typer", "rich")
 _PACKAGES = ("bls", "als", "bridge", "traces")
-
-
-def versions() -> dict[str, str]:
-    """Versions of this project, Python and the libraries that can bear on a result."""
-    found = {"python": platform.python_version()}
-    for name in ("twolevel", *_LIBRARIES):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
 
 
 def _cache() -> Finding:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from als.techniques import Technique
-from bridge.doctor import versions
 from bridge.graph_run import GraphResult
+from bridge.library_versions import versions
 from bridge.results_directory import write_record
 from traces.tables import write_rows
 from traces.time import format_ns

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bridge.doctor import versions
+from bridge.library_versions import versions
 from bridge.loop_run import LoopResult
 from bridge.results_directory import write_record
 from traces.tables import write_rows

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bls.workload import Workload
-from bridge.doctor import versions
+from bridge.library_versions import versions
 from bridge.node_table import node_columns
 from bridge.result import Result
 from bridge.results_directory import write_record

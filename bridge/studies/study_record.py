@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bridge.doctor import versions
+from bridge.library_versions import versions
 from bridge.results_directory import write_record
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs
