@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import sys
@@ -22,6 +23,9 @@ _INTERRUPTED = 130
 #: So long after an interrupt further ones are not heard, s: what was begun is being removed.
 _CLEARING_S = 3.0
 
+#: So many more objects are made than freed before garbage is looked for.
+_OBJECTS_BETWEEN = 50_000
+
 
 def _hear_interrupts() -> None:
     # A terminated run removes what it has begun, as an interrupted one does; and a second interrupt, which a terminal or
@@ -37,6 +41,12 @@ def _hear_interrupts() -> None:
 
     signal.signal(signal.SIGINT, interrupted)
     signal.signal(signal.SIGTERM, interrupted)
+
+
+def _clean_rarely() -> None:
+    # Modules that are loaded are thousands of objects that stay; to look again and again for garbage among them takes as long
+    # as a small run does.
+    gc.set_threshold(_OBJECTS_BETWEEN, *gc.get_threshold()[1:])
 
 
 class _Warnings(logging.Handler):
@@ -58,6 +68,7 @@ def main() -> None:
     usage_error: Any = typer.BadParameter.__bases__[0]
     code: Any
     try:
+        _clean_rarely()
         _hear_interrupts()
         _show_warnings()
         code = command_line(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)

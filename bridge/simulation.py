@@ -27,7 +27,6 @@ from bridge.application_level import ApplicationLevel
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
 from bridge.known_outcomes import lasting_as_in, outcomes_of
-from bridge.messages import MAX_CORES
 from bridge.result import ApplicationNotes, BatchNotes, Result
 from bridge.scenario import Options, Scenario, load_workload, platform_of
 from traces.compiled import Array
@@ -57,6 +56,16 @@ def _check_memory(scenario: Scenario) -> None:
         raise InputError(
             f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
             "run without them (--no-trace, and no --tasks)"
+        )
+
+
+def _check_widths(scenario: Scenario, coupling_name: str) -> None:
+    from bridge.messages import MAX_CORES  # which inline no message needs
+
+    if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
+        raise InputError(
+            f"--coupling {coupling_name}: a job asks for {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
+            "use --coupling inline"
         )
 
 
@@ -187,11 +196,8 @@ def run(
         check_fair_start(scenario.policy, scenario.options.rules)
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
-    if coupling_name != "inline" and (widest := int(scenario.workload.cores.max())) > MAX_CORES:
-        raise InputError(
-            f"--coupling {coupling_name}: a job asks for {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
-            "use --coupling inline"
-        )
+    if coupling_name != "inline":
+        _check_widths(scenario, coupling_name)
     began = time.perf_counter()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
     simulator = _simulator(scenario, scenario.observers, lasting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import signal
@@ -28,14 +29,15 @@ class Ran:
 
 @contextlib.contextmanager
 def _untouched() -> Iterator[None]:
-    # main() is made to have a process of its own: it takes over signals and logging.
+    # main() is made to have a process of its own: it takes over signals, logging and the looking for garbage.
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     log = logging.getLogger("twolevel")
-    before = list(log.handlers)
+    before, thresholds = list(log.handlers), gc.get_threshold()
     try:
         yield
     finally:
         log.handlers[:] = before
+        gc.set_threshold(*thresholds)
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
