@@ -1,0 +1,78 @@
+"""A plain run loads what it needs, and nothing else: to load a library takes longer than to simulate a day of 256 cores."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: What tables, figures, graphs of files, studies, processes and terminals are for.
+ELSEWHERE = (
+    "_otf2",
+    "asyncio",
+    "dask",
+    "distributed",
+    "matplotlib",
+    "multiprocessing",
+    "networkx",
+    "otf2",
+    "pandas",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+    "pydantic",
+    "rich",
+    "scipy",
+    "sqlite3",
+    "xml",
+    "als.graphs.readers",
+    "bls.generators",
+    "bridge.application_peer",
+    "bridge.figures",
+    "bridge.fleet",
+    "bridge.messages",
+    "bridge.session",
+    "bridge.studies",
+    "traces.exporters.otf2",
+    "traces.figures",
+    "traces.statistics",
+)
+
+MAIN = "from bridge.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code"
+LISTED = f"import json; print(json.dumps([name for name in {ELSEWHERE!r} if name in sys.modules]))"
+
+
+def loaded(code: str, folder: Path) -> object:
+    """Which modules of ``ELSEWHERE`` a process of its own has loaded once it has run this code."""
+    command = [sys.executable, "-c", f"import sys\n{code}\n{LISTED}"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import bridge, bls",
+        "import bridge, bls; bridge.simulate",
+        "import bridge, bls; print(bridge.simulate(bls.sample_path(), select='first:3').metrics['makespan_ns'])",
+    ],
+)
+def test_the_library_loads_what_it_needs(code: str, tmp_path: Path) -> None:
+    assert loaded(code, tmp_path) == []
+
+
+@pytest.mark.parametrize("words", [[], ["--als", "gss", "--variation", "0.25", "--seed", "1", "--workers", "2"]])
+def test_the_command_run_loads_what_it_needs(words: list[str], tmp_path: Path) -> None:
+    run = ["twolevel", "run", "sample", "--select", "first:3", "--no-trace", "--out", "r", *words]
+    code = f"sys.argv = {run!r}\n{MAIN}"
+    assert loaded(code, tmp_path) == []
+    assert (tmp_path / "r" / "jobs.parquet").is_file()
+
+
+def test_a_command_loads_no_other_one(tmp_path: Path) -> None:
+    others = "print([name for name in sys.modules if name.endswith('_commands')])"
+    code = f"import sys\nsys.argv = ['twolevel', 'run', '--help']\n{MAIN}\n{others}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert ran.stdout.splitlines()[-1] == "[]"
