@@ -16,8 +16,8 @@ __all__ = ["write_cores"]
 _TAGS = 2**31
 _MOST_BYTES = 2.0**62
 
-# Later than any event.
-_NEVER = np.iinfo(np.int64).max
+# Earlier and later than any event.
+_EARLIEST, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 _int32: Any = types.int32
 _int64: Any = types.int64
@@ -42,11 +42,11 @@ def _write_messages(
     arrived: Array,
     send: CFunction,
     receive: CFunction,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Write what a core sent before ``sends_before`` and received before ``receives_before``, which is no earlier.
 
     ``sends`` and ``receives`` are the transfers of that core in the order of time, ``next_send`` and ``next_receive`` the
-    first of them that are not written yet. Returned are 0 or an error code, and the next of each.
+    first of them that are not written yet. Returned are 0 or an error code, the next of each, and when the sooner of them is.
     """
     while True:
         sent_ns = sent[sends[next_send]] if next_send < len(sends) else _NEVER
@@ -62,9 +62,9 @@ def _write_messages(
             code = receive(writer, 0, arrived_ns, source_core[row], COMMUNICATOR, row % _TAGS, n_bytes)
             next_receive += 1
         else:
-            return 0, next_send, next_receive
+            return 0, next_send, next_receive, min(sent_ns, arrived_ns)
         if code != 0:
-            return code, next_send, next_receive
+            return code, next_send, next_receive, 0
 
 
 @compiled(
@@ -135,6 +135,9 @@ def write_cores(
         receives = receive_row[receive_first[core] : receive_first[core + 1]]
         messages = source_core, target_core, size, sent, arrived, send, receive
         s, r = 0, 0
+        # Most bars have no message before them, and most traces none at all; to ask costs as much as to write an event, so
+        # that is done only where the next one is due.
+        code, s, r, due_ns = _write_messages(writer, _EARLIEST, _EARLIEST, sends, s, receives, r, *messages)
         for bar in range(bar_first[core], bar_first[core + 1]):
             job = bar_job[bar]
             task = bar_task[bar]
@@ -146,22 +149,27 @@ def write_cores(
             if wait < len(wait_bar) and wait_bar[wait] == bar:
                 since = wait_from[wait]
                 wait += 1
-                code, s, r = _write_messages(writer, since + 1, since + 1, sends, s, receives, r, *messages)
-                if code != 0:
-                    return code
+                if due_ns < since + 1:
+                    code, s, r, due_ns = _write_messages(writer, since + 1, since + 1, sends, s, receives, r, *messages)
+                    if code != 0:
+                        return code
                 code = enter(writer, 0, since, wait_region)
                 if code != 0:
                     return code
-                code, s, r = _write_messages(writer, start, start + 1, sends, s, receives, r, *messages)
-                if code != 0:
-                    return code
+                if due_ns < start + 1:
+                    code, s, r, due_ns = _write_messages(writer, start, start + 1, sends, s, receives, r, *messages)
+                    if code != 0:
+                        return code
                 code = leave(writer, 0, start, wait_region)
                 if code != 0:
                     return code
             # What a task of no duration makes is sent behind it.
-            code, s, r = _write_messages(writer, min(start + 1, end), start + 1, sends, s, receives, r, *messages)
-            if code != 0:
-                return code
+            if due_ns < start + 1:
+                code, s, r, due_ns = _write_messages(
+                    writer, min(start + 1, end), start + 1, sends, s, receives, r, *messages
+                )
+                if code != 0:
+                    return code
             if task >= 0:
                 code = add_uint64(attributes, TASK, task)
                 if code != 0:
@@ -174,13 +182,14 @@ def write_cores(
                 code = enter(writer, 0, start, job)
             if code != 0:
                 return code
-            code, s, r = _write_messages(writer, end, end, sends, s, receives, r, *messages)
-            if code != 0:
-                return code
+            if due_ns < end:
+                code, s, r, due_ns = _write_messages(writer, end, end, sends, s, receives, r, *messages)
+                if code != 0:
+                    return code
             code = leave(writer, 0, end, job)
             if code != 0:
                 return code
-        code, s, r = _write_messages(writer, _NEVER, _NEVER, sends, s, receives, r, *messages)
+        code, s, r, due_ns = _write_messages(writer, _NEVER, _NEVER, sends, s, receives, r, *messages)
         if code != 0:
             return code
         code = close_writer(archive, writer)
