@@ -47,7 +47,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.metrics_exact import exact_mean, exact_product_sum, exact_quantile
+from bls.metrics_exact import exact_mean, exact_product_sum, exact_quantile, exact_quantiles
 from bls.metrics_jobs import (
     BOUND_NS,
     bounded_slowdown,
@@ -224,20 +224,21 @@ def _jobs_in_detail(schedule: Schedule, bound_ns: int) -> dict[str, Any]:
     bounded = bounded_slowdown(submit, start, end, bound_ns)
     per_processor = per_processor_slowdown(submit, start, end, cores, bound_ns)
     since_eligible = start - schedule.eligible_ns[measured]
+    waits, responses, bounds = (exact_quantiles(values, 50, 95, 99) for values in (wait, response, bounded))
     return {
         "measured_jobs": len(submit),
-        "median_wait_ns": exact_quantile(wait, 50),
-        "p95_wait_ns": exact_quantile(wait, 95),
-        "p99_wait_ns": exact_quantile(wait, 99),
+        "median_wait_ns": waits[0],
+        "p95_wait_ns": waits[1],
+        "p99_wait_ns": waits[2],
         "mean_wait_since_eligible_ns": exact_mean(since_eligible),
         "max_wait_since_eligible_ns": _largest(since_eligible),
-        "median_response_ns": exact_quantile(response, 50),
-        "p95_response_ns": exact_quantile(response, 95),
-        "p99_response_ns": exact_quantile(response, 99),
+        "median_response_ns": responses[0],
+        "p95_response_ns": responses[1],
+        "p99_response_ns": responses[2],
         "median_slowdown": exact_quantile(_slowdowns(schedule), 50),
-        "median_bounded_slowdown": exact_quantile(bounded, 50),
-        "p95_bounded_slowdown": exact_quantile(bounded, 95),
-        "p99_bounded_slowdown": exact_quantile(bounded, 99),
+        "median_bounded_slowdown": bounds[0],
+        "p95_bounded_slowdown": bounds[1],
+        "p99_bounded_slowdown": bounds[2],
         "mean_per_processor_slowdown": _mean(per_processor),
         "median_per_processor_slowdown": exact_quantile(per_processor, 50),
         "max_per_processor_slowdown": _largest(per_processor),

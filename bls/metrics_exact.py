@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["exact_mean", "exact_product_sum", "exact_quantile", "exact_sum"]
+__all__ = [
+    "Limbs",
+    "blocks",
+    "exact_mean",
+    "exact_product_sum",
+    "exact_quantile",
+    "exact_quantiles",
+    "exact_sum",
+    "limbs",
+    "limbs_product",
+    "limbs_sum",
+    "limbs_total",
+]
 
 _HALF = 31
 _LOW = (1 << _HALF) - 1
+
+# Products are of limbs of so many bits, so that sums of 64 products of two are int64: a list of arrays, the lowest first. All
+# but the last are from 0; a few may be added up before they are multiplied.
+_BITS = 28
+_LIMB = (1 << _BITS) - 1
+
+#: Rows that are worked on at once: their limbs stay in the processor's cache.
+_BLOCK = 1 << 14
+
+Limbs: TypeAlias = list[Array]
 
 
 def exact_sum(values: Array) -> int:
@@ -19,23 +44,57 @@ def exact_sum(values: Array) -> int:
     return (int((values >> _HALF).sum()) << _HALF) + int((values & _LOW).sum())
 
 
-def exact_product_sum(a: Array, b: Array) -> int:
-    """Σ a·b of int64 values from 0 to 2**62, exactly.
+def limbs(values: Array) -> Limbs:
+    """int64 values (n,), n ≥ 1, as limbs."""
+    found = []
+    while values.min() < -_LIMB or values.max() > _LIMB:
+        found.append(values & _LIMB)
+        values = values >> _BITS
+    return [*found, values]
+
+
+def limbs_sum(a: Limbs, b: Limbs) -> Limbs:
+    """a + b."""
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    return [x + y for x, y in zip(longer, shorter, strict=False)] + longer[len(shorter) :]
+
+
+def limbs_product(a: Limbs, b: Limbs) -> Limbs:
+    """a · b."""
+    found: Limbs = [np.zeros(len(a[0]), np.int64) for _ in range(len(a) + len(b) - 1)]
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            found[i + j] += x * y
+    for place in range(len(found) - 1):
+        found[place + 1] += found[place] >> _BITS
+        found[place] &= _LIMB
+    return [*found[:-1], *limbs(found[-1])]
+
+
+def limbs_total(a: Limbs) -> int:
+    """The sum of all numbers, of no more than 2**32 rows."""
+    return sum(int(limb.sum()) << _BITS * place for place, limb in enumerate(a))
+
+
+def blocks(*columns: Array) -> Iterator[tuple[Array, ...]]:
+    """Columns of equal length, a block of rows after the other."""
+    for first in range(0, len(columns[0]), _BLOCK):
+        yield tuple(column[first : first + _BLOCK] for column in columns)
+
+
+def exact_product_sum(*columns: Array) -> int:
+    """Σ a·b·… of int64 values, exactly.
 
     Parameters
     ----------
-    a, b : int64 (n,)
+    *columns : int64 (n,)
         For example cores and durations.
 
     Returns
     -------
     int
     """
-    a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW  # each below 2**31
-    total = exact_sum(a_low * b_low) + (exact_sum(a_low * b_high) << _HALF)
-    if a_high.any():
-        total += (exact_sum(a_high * b_low) << _HALF) + (exact_sum(a_high * b_high) << 2 * _HALF)
-    return total
+    return sum(limbs_total(reduce(limbs_product, map(limbs, block))) for block in blocks(*columns))
 
 
 def exact_mean(values: Array) -> float | None:
@@ -53,10 +112,18 @@ def exact_quantile(values: Array, percent: int) -> float | None:
     percent : int
         0 to 100.
     """
+    return exact_quantiles(values, percent)[0]
+
+
+def exact_quantiles(values: Array, *percents: int) -> list[float | None]:
+    """Several of :func:`exact_quantile`, found together."""
     if not len(values):
-        return None
-    at, rest = divmod((len(values) - 1) * percent, 100)
-    after = min(at + 1, len(values) - 1)
-    ordered = np.partition(values, (at, after))
-    low, high = Fraction(ordered[at].item()), Fraction(ordered[after].item())
-    return float(low + (high - low) * Fraction(rest, 100))
+        return [None] * len(percents)
+    places = [divmod((len(values) - 1) * percent, 100) for percent in percents]
+    last = len(values) - 1
+    ordered = np.partition(values, sorted({place for at, _ in places for place in (at, min(at + 1, last))}))
+    found: list[float | None] = []
+    for at, rest in places:
+        low, high = Fraction(ordered[at].item()), Fraction(ordered[min(at + 1, last)].item())
+        found.append(float(low + (high - low) * Fraction(rest, 100)))
+    return found

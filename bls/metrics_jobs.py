@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.metrics_exact import exact_mean, exact_product_sum
+from bls.metrics_exact import blocks, exact_mean, exact_product_sum, limbs, limbs_product, limbs_sum, limbs_total
 from traces.compiled import Array
 from traces.time import NS_PER_S
 
@@ -47,8 +47,7 @@ def per_processor_slowdown(
 def weighted_ns(values_ns: Array, run_ns: Array, cores: Array) -> float | None:
     """Σ n·p·v / Σ n·p, rounded once; None if no job has n·p > 0. AWRT with v = f - q, AWWT with v = s - q."""
     total = exact_product_sum(cores, run_ns)
-    areas = map(int.__mul__, cores.tolist(), run_ns.tolist())
-    return sum(map(int.__mul__, areas, values_ns.tolist())) / total if total else None
+    return exact_product_sum(cores, run_ns, values_ns) / total if total else None
 
 
 def specific_response_ns(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array) -> float | None:
@@ -57,12 +56,12 @@ def specific_response_ns(submit_ns: Array, start_ns: Array, end_ns: Array, cores
     3 Σ n·(F⁴ - W⁴) / (4 Σ n·(F³ - W³)) with F = f - q and W = s - q.
     """
     above = below = 0
-    columns = (end_ns - submit_ns, start_ns - submit_ns, cores)
-    for response, wait, n in zip(*(column.tolist() for column in columns), strict=True):
-        area = n * (response - wait)
-        squares = response * response + wait * wait
-        above += area * (response + wait) * squares
-        below += area * (squares + response * wait)
+    for response_ns, wait_ns, n in blocks(end_ns - submit_ns, start_ns - submit_ns, cores):
+        response, wait = limbs(response_ns), limbs(wait_ns)
+        area = limbs_product(limbs(n), limbs(response_ns - wait_ns))
+        squares = limbs_sum(limbs_product(response, response), limbs_product(wait, wait))
+        above += limbs_total(limbs_product(limbs_product(area, limbs_sum(response, wait)), squares))
+        below += limbs_total(limbs_product(area, limbs_sum(squares, limbs_product(response, wait))))
     return 3 * above / (4 * below) if below else None
 
 

@@ -18,8 +18,6 @@ from traces.kernels.state import State
 
 __all__ = ["FreeBlocks", "Occupancy", "free_blocks", "lasting_ns", "occupancy"]
 
-_WAITS, _RUNS, _DOWN = 0, 1, 2
-
 
 @dataclass(frozen=True)
 class Occupancy:
@@ -73,81 +71,84 @@ def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy
     runs = np.flatnonzero(started & (schedule.end_ns > schedule.start_ns))
     down = downtime.within(*schedule.span_ns)
 
-    times = [schedule.eligible_ns[waits], gone[waits], schedule.start_ns[runs], schedule.end_ns[runs]]
-    times += [down.down_ns, down.up_ns]
-    sizes = [len(part) for part in times]
-    time = np.concatenate(times)
-    order = np.argsort(time, kind="stable")
-    kind = np.repeat(np.array((_WAITS, _WAITS, _RUNS, _RUNS, _DOWN, _DOWN)), sizes)[order]
-    sign = np.repeat(np.array((1, -1, 1, -1, 1, -1)), sizes)[order]
     asked, held = schedule.cores[waits], schedule.held_cores[runs]
-    amount = np.concatenate((asked, asked, held, held, down.cores, down.cores))[order]
+    # Begins and ends of waiting, of running, of being down.
+    time = np.concatenate(
+        (
+            *(schedule.eligible_ns[waits], gone[waits]),
+            *(schedule.start_ns[runs], schedule.end_ns[runs]),
+            *(down.down_ns, down.up_ns),
+        )
+    )
     # Waiting jobs by size: the smallest size that waits is the next rank of a queue of sizes.
     size, rank = np.unique(asked, return_inverse=True)
-    nobody = np.zeros(sum(sizes[2:]), np.int64)
     words, starts = new_queue(len(size))
-    n_rows = len(np.unique(time))
-    columns = [np.zeros(n_rows, np.int64) for _ in range(6)]
-    _sweep(
-        own(time[order], np.int64),
-        own(kind, np.int64),
-        own(sign, np.int64),
-        own(amount, np.int64),
-        own(np.concatenate((rank, rank, nobody))[order], np.int64),
+    columns = np.zeros((6, len(time)), np.int64)  # what is not written to is no memory
+    rows = _sweep(
+        own(time, np.int64),
+        own(np.argsort(time, kind="stable"), np.int64),
+        own(asked, np.int64),
+        own(held, np.int64),
+        own(down.cores, np.int64),
+        own(rank, np.int64),
         own(size, np.int64),
         np.zeros(len(size), np.int64),
         words,
         starts,
-        *columns,
+        columns,
     )
-    return Occupancy(*columns)
+    return Occupancy(*columns[:, :rows])
 
 
 @compiled()
 def _sweep(
     time: Array,
-    kind: Array,
-    sign: Array,
-    amount: Array,
+    order: Array,
+    asked: Array,
+    held: Array,
+    down_cores: Array,
     rank: Array,
     size: Array,
     waiting: Array,
     words: Array,
     starts: Array,
-    out_instant: Array,
-    out_length: Array,
-    out_queued: Array,
-    out_smallest: Array,
-    out_busy: Array,
-    out_down: Array,
-) -> None:
-    # Events in order of time; a change that is undone at the same instant leaves no trace, in whichever order.
+    out: Array,
+) -> int:
+    # Events in ``order`` of time; one that is undone at the same instant leaves no trace, in whichever order. The columns of
+    # ``Occupancy`` are filled from the left; returned is how far.
+    n_waits, n_runs = asked.size, held.size
     length = queued = busy = down = 0
     row = -1
-    for k in range(time.size):
-        if row < 0 or time[k] != out_instant[row]:
+    for k in range(order.size):
+        event = order[k]
+        now = time[event]
+        if row < 0 or now != out[0, row]:
             row += 1
-            out_instant[row] = time[k]
-        change = sign[k] * amount[k]
-        if kind[k] == _WAITS:
-            length += sign[k]
-            queued += change
-            waiting[rank[k]] += sign[k]
-            if waiting[rank[k]] > 0:
-                queue_add(words, starts, rank[k])
+            out[0, row] = now
+        if event < 2 * n_waits:
+            sign, job = (1, event) if event < n_waits else (-1, event - n_waits)
+            length += sign
+            queued += sign * asked[job]
+            waiting[rank[job]] += sign
+            if waiting[rank[job]] > 0:
+                queue_add(words, starts, rank[job])
             else:
-                queue_remove(words, starts, rank[k])
-        elif kind[k] == _RUNS:
-            busy += change
+                queue_remove(words, starts, rank[job])
+        elif event < 2 * n_waits + n_runs:
+            busy += held[event - 2 * n_waits]
+        elif event < 2 * (n_waits + n_runs):
+            busy -= held[event - 2 * n_waits - n_runs]
         else:
-            down += change
-        if k + 1 == time.size or time[k + 1] != time[k]:
-            out_length[row] = length
-            out_queued[row] = queued
+            host = event - 2 * (n_waits + n_runs)
+            down += down_cores[host] if host < down_cores.size else -down_cores[host - down_cores.size]
+        if k + 1 == order.size or time[order[k + 1]] != now:
+            out[1, row] = length
+            out[2, row] = queued
             if length > 0:
-                out_smallest[row] = size[queue_next(words, starts, 0)]
-            out_busy[row] = busy
-            out_down[row] = down
+                out[3, row] = size[queue_next(words, starts, 0)]
+            out[4, row] = busy
+            out[5, row] = down
+    return row + 1
 
 
 @dataclass(frozen=True)
@@ -211,8 +212,7 @@ def free_blocks(
     stop = np.concatenate((allocations.first[runs + 1], own_rows + 1))
     taken = np.concatenate((schedule.start_ns[runs], down.down_ns))
     given = np.concatenate((schedule.end_ns[runs], down.up_ns))
-    n_rows = len(np.unique(np.concatenate((taken, given, np.array((begin,))))))
-    out = np.zeros((4, n_rows), np.int64)
+    out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # what is not written to is no memory
     events = _Events(
         taken=own(taken, np.int64),
         given=own(given, np.int64),
@@ -224,9 +224,10 @@ def free_blocks(
         hi=own(hi, np.int64),
     )
     words, starts = new_queue(schedule.n_cores)
-    if not _blocks(begin, schedule.n_cores, events, words, starts, out):
+    rows = _blocks(begin, schedule.n_cores, events, words, starts, out)
+    if rows == 0:
         raise ValueError("a core is held twice at one instant, or while its host is down")
-    return FreeBlocks(*out)
+    return FreeBlocks(*out[:, :rows])
 
 
 class _Events(State):
@@ -242,7 +243,8 @@ class _Events(State):
 
 
 @compiled(makes_arrays=True)
-def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Array, starts: Array, out: Array) -> bool:
+def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Array, starts: Array, out: Array) -> int:
+    # Fills ``out`` from the left, and returns how far; 0 where a core is held twice.
     # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
     # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back
     # before any are taken.
@@ -296,11 +298,11 @@ def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Array, starts: 
             else:
                 at = queue_next(words, starts, last - a)
                 if at < 0:
-                    return False
+                    return 0
                 left = last - at
                 right = free_end[left]
                 if right < b:
-                    return False
+                    return 0
                 squares -= (right - left) * (right - left)
                 blocks -= 1
                 if left < a:
@@ -326,4 +328,4 @@ def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Array, starts: 
         if now != out[0, row]:
             row += 1
         out[:, row] = (now, cores, blocks, squares)
-    return True
+    return row + 1
