@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
+
+from traces.compiled import Array
 from traces.errors import InputError, shown
 
-__all__ = ["intervals_text", "parse_intervals"]
+__all__ = ["Texts", "intervals_text", "intervals_texts", "parse_intervals"]
 
 _PART = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
@@ -15,6 +20,78 @@ _PART = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
     """The text of half-open intervals ``[first, stop)``: ``"0-63 128"`` for ``[(0, 64), (128, 129)]``."""
     return " ".join(f"{lo}-{hi - 1}" if hi - lo > 1 else f"{lo}" for lo, hi in intervals)
+
+
+class Texts(NamedTuple):
+    """A column of short texts in one piece of memory: millions of them need no object each.
+
+    Attributes
+    ----------
+    text : ndarray of uint8
+        All of them, one behind the other; ASCII.
+    first : ndarray of int64, shape (n + 1,)
+        Text ``i`` is ``text[first[i]:first[i + 1]]``.
+    """
+
+    text: Array
+    first: Array
+
+    def list(self) -> list[str]:
+        """They, as Python has them."""
+        text = self.text.tobytes().decode("ascii")
+        return [text[first:stop] for first, stop in pairwise(self.first.tolist())]
+
+
+def intervals_texts(first: Array, lo: Array, hi: Array) -> Texts:
+    """:func:`intervals_text` of many sets.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (n + 1,)
+        Set ``i`` has the intervals ``first[i]:first[i + 1]``, all of them one behind the other; none is empty.
+    lo, hi : ndarray of int64
+        The intervals ``[lo, hi)``, from 0.
+    """
+    several = hi - lo > 1
+    gap = np.ones(len(lo), np.int64)
+    gap[first[:-1][first[:-1] < len(lo)]] = 0
+    last = np.where(several, hi - 1, 0)
+    low_digits, high_digits = _digits(lo), np.where(several, _digits(last), 0)
+    low_stop = gap + low_digits
+    stop = np.cumsum(low_stop + several + high_digits)
+    end = np.zeros(len(lo) + 1, np.int64)
+    end[1:] = stop
+    text = np.full(int(end[-1]), ord(" "), np.uint8)
+    low_stop += end[:-1]
+    text[low_stop[several]] = ord("-")
+    _write(text, lo, low_digits, low_stop)
+    _write(text, last, high_digits, stop)
+    return Texts(text, end[first])
+
+
+def _digits(numbers: Array) -> Array:
+    # How many digits each of the numbers, from 0, has.
+    found = np.ones(len(numbers), np.int64)
+    power = 10
+    while len(numbers) and power <= numbers.max():
+        found += numbers >= power
+        power *= 10
+    return found
+
+
+def _write(text: Array, numbers: Array, digits: Array, stop: Array) -> None:
+    # The digits of each number, as many as ``digits`` says, before ``stop``.
+    place = 0
+    while True:
+        there = digits > place
+        if not there.all():
+            numbers, digits, stop = numbers[there], digits[there], stop[there]
+        if not len(numbers):
+            return
+        place += 1
+        rest = numbers // 10
+        text[stop - place] = ord("0") + numbers - 10 * rest
+        numbers = rest
 
 
 def parse_intervals(text: str, where: str) -> list[tuple[int, int]]:

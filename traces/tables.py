@@ -13,7 +13,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.errors import InputError
-from traces.intervals import intervals_text
+from traces.intervals import Texts, intervals_texts
 from traces.ledger import STATES, WHY, Ledger, TaskRecords, TransferRecords
 
 if TYPE_CHECKING:
@@ -91,10 +91,7 @@ class _Words(NamedTuple):
 def _job_columns(ledger: Ledger, further: Mapping[str, Array] | None) -> dict[str, object]:
     jobs = ledger.jobs
     columns: dict[str, object] = {name: getattr(jobs, name) for name in JOB_COLUMNS if name != "allocation"}
-    allocation = [""] * len(jobs)
-    for row in np.flatnonzero(np.diff(jobs.allocation_first)).tolist():  # millions of jobs may have none
-        allocation[row] = intervals_text(jobs.allocation(row))
-    columns["allocation"] = allocation
+    columns["allocation"] = intervals_texts(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
     columns["why"], columns["state"] = _Words(jobs.why, WHY), _Words(jobs.state, STATES)
     return {name: columns[name] for name in JOB_COLUMNS} | dict(further or {})
 
@@ -155,6 +152,8 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     for name, column in columns.items():
         if isinstance(column, _Words):
             columns[name] = np.array(column.words, object)[column.place]
+        elif isinstance(column, Texts):
+            columns[name] = column.list()
     return rows_frame(columns)
 
 
@@ -200,6 +199,9 @@ def _arrow(column: Any) -> Any:
         words = [word.encode() for word in column.words]
         lengths = np.array([len(word) for word in words], np.int32)
         return _text([words[place] for place in column.place.tolist()], lengths[column.place])
+    if isinstance(column, Texts):
+        offsets = column.first.astype(np.int32)
+        return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(column.text))
     if column and isinstance(column[0], str):
         encoded = [text.encode() for text in column]
         return _text(encoded, [len(text) for text in encoded])
