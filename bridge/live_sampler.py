@@ -119,7 +119,8 @@ class Sampler:
 
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
         platform, workload, requests = simulator.platform, simulator.workload, simulator.circumstances.requests
-        self._simulator, self._workload = simulator, workload
+        self._simulator: BatchSimulator | None = simulator
+        self._counters, self._workload = simulator.state.counters, workload
         cells_ = cells(platform.first_core)
         self._first_core = np.array(cells_.first_core, np.int64)
         self._host_core = platform.first_core
@@ -148,7 +149,7 @@ class Sampler:
 
     def pulse(self, elapsed_s: float) -> Pulse:
         """The numbers of this moment, ``elapsed_s`` after the run began; at any time, in any thread, of one at a time."""
-        counters = self._simulator.state.counters
+        counters = self._counters
         now_ns, ended = int(counters[b.NOW]), int(counters[b.ENDED])
         recent = self._recent
         recent.append((elapsed_s, now_ns, ended))
@@ -168,7 +169,8 @@ class Sampler:
     def look(self) -> Look:
         """The whole state; only while the engine pauses."""
         simulator, workload = self._simulator, self._workload
-        state, counters = simulator.state, simulator.state.counters
+        assert simulator is not None  # it has not been let go
+        state, counters = simulator.state, self._counters
         rows = np.concatenate(
             (
                 state.running_job[: counters[b.N_RUNNING]],
@@ -215,6 +217,10 @@ class Sampler:
             past_waiting,
             past_busy,
         )
+
+    def let_go(self) -> None:
+        """The run is over: nobody looks any more, and its state need not be kept for that; :meth:`pulse` goes on."""
+        self._simulator = None
 
     def _down_cores(self, state: b.BatchState) -> Array:
         n = len(self._first_core) - 1

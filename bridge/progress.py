@@ -275,6 +275,7 @@ class Broadcast:
         """After the last event."""
         assert self._sampler is not None  # it has begun
         self._look = self._sampler.look()
+        self._sampler.let_go()
         self._phase = FINISHING
         self._sample_s = self._write_s = self._draw_s = 0.0
         self.beat()

@@ -32,9 +32,12 @@ from bridge.scenario import Options, Scenario, load_workload, platform_of
 from traces.compiled import Array
 from traces.errors import InputError
 from traces.ledger import JobRecords, Ledger
-from traces.memory import free_memory_bytes
+from traces.memory import free_memory_bytes, give_back_memory
 
 __all__ = ["run", "simulate"]
+
+#: From so many jobs on their columns are of a size that matters.
+_MANY_JOBS = 50_000
 
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
@@ -78,14 +81,19 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
 def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
     workload, column = scenario.workload, simulator.column
     origin = column(b.ORIGIN)
+
+    def of_rows(values: Array) -> Array:
+        # Without later attempts the rows are those of the workload.
+        return values if simulator.rows == len(workload) else values[origin]
+
     jobs = JobRecords(
-        workload.job_id[origin],
-        workload.submit_ns[origin],
+        of_rows(workload.job_id),
+        of_rows(workload.submit_ns),
         column(b.START).copy(),
         column(b.END).copy(),
-        workload.estimate_ns[origin],
-        simulator.deadline_ns[origin],
-        workload.cores[origin],
+        of_rows(workload.estimate_ns),
+        of_rows(simulator.deadline_ns),
+        of_rows(workload.cores),
         applications.tasks,
         applications.chunks,
         applications.length_gflop,
@@ -106,7 +114,7 @@ def _application_notes(scenario: Scenario, origin: Array, applications: Applicat
     rules = () if programs is None else tuple(programs.rules.names)
     names = () if known is None else (*(one.name for one in known.applications), "default")
     return ApplicationNotes(
-        applications.loops,
+        np.asfortranarray(applications.loops),  # whoever reads it reads a column
         None if applications.chosen is None else (rules, applications.chosen),
         applications.ahead_chunks,
         None if known is None else (names, scenario.program[origin]),
@@ -198,6 +206,9 @@ def run(
         _check_memory(scenario)
     if coupling_name != "inline":
         _check_widths(scenario, coupling_name)
+    many = len(scenario.workload) >= _MANY_JOBS
+    if many:
+        give_back_memory()  # of a log that was read, and of which some jobs were taken
     began = time.perf_counter()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
     simulator = _simulator(scenario, scenario.observers, lasting)
@@ -214,10 +225,14 @@ def run(
     if isinstance(watch, RunWatch):
         watch.finish()
     cost = {"name": coupling_name, "simulation_s": time.perf_counter() - began, **applications.cost}
-    notes = _application_notes(scenario, simulator.column(b.ORIGIN), applications)
-    return Result(
-        scenario, _ledger(scenario, simulator, applications), cost, _notes(scenario, simulator, fair_start), notes
-    )
+    origin = simulator.column(b.ORIGIN).copy()
+    ledger, notes = _ledger(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
+    del simulator  # its state is larger than all that is kept of it
+    application_notes = _application_notes(scenario, origin, applications)
+    del applications, origin
+    if many:
+        give_back_memory()
+    return Result(scenario, ledger, cost, notes, application_notes)
 
 
 def simulate(

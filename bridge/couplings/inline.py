@@ -70,7 +70,8 @@ def run_inline(
             raise application_fault(status, inline.application, programs.rules, f"job {job}: ")
         elif simulator.settle(status) and status == engine.DONE:
             break
-    inline = kernel.with_rows(inline, simulator.rows)
+    if len(inline.n_rows) != simulator.rows:
+        inline = kernel.with_rows(inline, simulator.rows)
     return Applications(
         inline.n_tasks,
         inline.n_chunks,
