@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bls.distinct import distinct
 from bls.metrics_schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from bls.rank_queue import new_queue, queue_add, queue_next, queue_remove
 from traces.compiled import Array, compiled, own
@@ -81,7 +82,7 @@ def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy
         )
     )
     # Waiting jobs by size: the smallest size that waits is the next rank of a queue of sizes.
-    size, rank = np.unique(asked, return_inverse=True)
+    size, rank = distinct(asked)
     words, starts = new_queue(len(size))
     columns = np.zeros((6, len(time)), np.int64)  # what is not written to is no memory
     rows = _sweep(

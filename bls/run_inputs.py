@@ -9,6 +9,7 @@ import numpy as np
 from bls import batch_state as b
 from bls.allocators import Allocator
 from bls.circumstances import Circumstances, masks, outage_columns
+from bls.distinct import distinct
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
 from bls.first_state import Given
 from bls.partitions import partition_table
@@ -128,7 +129,7 @@ def given_for(
         ],
         axis=1,
     )
-    users, user = np.unique(workload.user, return_inverse=True)
+    users, user = distinct(workload.user)
     tier = table.priority[partition] if len(table) > 1 else None
     order = b.STATIC
     if isinstance(policy, DecidingPolicy):

@@ -11,6 +11,7 @@ from bridge.library_versions import versions
 from bridge.node_table import node_columns
 from bridge.result import Result
 from bridge.results_directory import write_record
+from traces.memory import give_back_memory
 from traces.tables import write_frame, write_jobs, write_rows, write_tasks, write_transfers
 
 __all__ = ["write_run"]
@@ -32,6 +33,8 @@ def write_run(
 ) -> None:
     """Write run.json, jobs.parquet and, where asked for, the other tables and trace/traces.otf2."""
     scenario = result.scenario
+    metrics = dict(result.metrics)  # before the library that writes tables takes its memory
+    give_back_memory(len(result.ledger.jobs))
     write_jobs(result.ledger, folder / "jobs.parquet", result.further_columns)
     if tasks:
         write_tasks(result.ledger, folder / "tasks.parquet")
@@ -58,7 +61,7 @@ def write_run(
         "applications": {} if known is None else known.counts(scenario.program),
         "chosen": notes.times_chosen,
         "ahead_chunks": int(notes.ahead_chunks.sum()),
-        "metrics": dict(result.metrics),
+        "metrics": metrics,
         "decisions": dict(result.notes.decisions),
         "missing_dependencies": result.notes.missing_dependencies,
         "coupling": dict(result.coupling),

@@ -36,9 +36,6 @@ from traces.memory import free_memory_bytes, give_back_memory
 
 __all__ = ["run", "simulate"]
 
-#: From so many jobs on their columns are of a size that matters.
-_MANY_JOBS = 50_000
-
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 
@@ -86,14 +83,20 @@ def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applica
         # Without later attempts the rows are those of the workload.
         return values if simulator.rows == len(workload) else values[origin]
 
+    def kept(name: int, usual: Array) -> Array:
+        # A copy of what belongs to the simulator, or, where it is what is known already, that.
+        values = column(name)
+        return usual if np.array_equal(values, usual) else values.copy()
+
+    submit_ns, cores = of_rows(workload.submit_ns), of_rows(workload.cores)
     jobs = JobRecords(
         of_rows(workload.job_id),
-        of_rows(workload.submit_ns),
+        submit_ns,
         column(b.START).copy(),
         column(b.END).copy(),
         of_rows(workload.estimate_ns),
         of_rows(simulator.deadline_ns),
-        of_rows(workload.cores),
+        cores,
         applications.tasks,
         applications.chunks,
         applications.length_gflop,
@@ -103,8 +106,8 @@ def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applica
         attempt=column(b.ATTEMPT).copy(),
         why=column(b.WHY).astype(np.int8),
         state=column(b.STATE).astype(np.int8),
-        eligible_ns=column(b.ELIGIBLE).copy(),
-        held_cores=column(b.HELD_CORES).copy(),
+        eligible_ns=kept(b.ELIGIBLE, submit_ns),
+        held_cores=kept(b.HELD_CORES, cores),
     )
     return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers)
 
@@ -206,9 +209,7 @@ def run(
         _check_memory(scenario)
     if coupling_name != "inline":
         _check_widths(scenario, coupling_name)
-    many = len(scenario.workload) >= _MANY_JOBS
-    if many:
-        give_back_memory()  # of a log that was read, and of which some jobs were taken
+    give_back_memory(len(scenario.workload))  # of a log that was read, and of which some jobs were taken
     began = time.perf_counter()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
     simulator = _simulator(scenario, scenario.observers, lasting)
@@ -230,8 +231,7 @@ def run(
     del simulator  # its state is larger than all that is kept of it
     application_notes = _application_notes(scenario, origin, applications)
     del applications, origin
-    if many:
-        give_back_memory()
+    give_back_memory(len(ledger.jobs))
     return Result(scenario, ledger, cost, notes, application_notes)
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 __all__ = ["free_memory_bytes", "give_back_memory"]
 
+#: From so many rows on, columns are of a size that matters.
+_MANY_ROWS = 50_000
+
 
 def free_memory_bytes() -> int | None:
     """Bytes that can be had without swapping, or None on a system that does not say (Linux does)."""
@@ -18,11 +21,17 @@ def free_memory_bytes() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def give_back_memory() -> None:
+def give_back_memory(rows: int) -> None:
     """Give the memory of what has been freed back to the system, where the C library can (glibc's can).
 
     It keeps what was freed between things that were not: after columns of millions of rows that is as much as they were.
-    It takes about a millisecond.
+
+    Parameters
+    ----------
+    rows : int
+        Of what size the columns were; of a few nothing is given back, as a study's thousands of runs use it again.
     """
+    if rows < _MANY_ROWS:
+        return
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
