@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pages import ROOT
 from small_schedules import Row, Small, column, small_schedules
 
+from bls.distinct import distinct
 from bls.metrics import (
     batch_metrics,
     bounded_slowdown,
@@ -23,6 +24,7 @@ from bls.metrics import (
     utilisation_within,
 )
 from bls.metrics_exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
+from bls.metrics_jobs import specific_response_ns
 from bls.metrics_schedule import STATES, WHY, Allocations, Schedule
 
 S = 10**9
@@ -432,3 +434,26 @@ def test_the_page_defines_every_metric() -> None:
     named = [name for cell in cells for name in re.findall(r"\w+", cell)]
     assert len(named) == len(set(named))
     assert set(named) == set(schedule_metrics(SMALL.schedule()))
+
+
+@given(rows=st.lists(st.tuples(*[st.integers(-(2**62), 2**62)] * 3), max_size=20))
+def test_exact_sums_of_products_of_three(rows: list[tuple[int, int, int]]) -> None:
+    columns = [column(*(row[k] for row in rows)) for k in range(3)]
+    assert exact_product_sum(*columns) == sum(x * y * z for x, y, z in rows)
+
+
+@given(rows=st.lists(st.tuples(*[st.integers(0, 2**61)] * 2, st.integers(1, 2**62)), min_size=1, max_size=20))
+def test_specific_response_is_exact(rows: list[tuple[int, int, int]]) -> None:
+    waits, runs, cores = (column(*(row[k] for row in rows)) for k in range(3))
+    above = sum(n * ((w + p) ** 4 - w**4) for w, p, n in rows)
+    below = sum(n * ((w + p) ** 3 - w**3) for w, p, n in rows)
+    expected = 3 * above / (4 * below) if below else None
+    assert specific_response_ns(np.zeros_like(waits), waits, waits + runs, cores) == expected
+
+
+@given(values=st.lists(st.integers(-50, 50), max_size=30), apart=st.sampled_from((1, 2**50)))
+def test_distinct_numbers_are_those_of_numpy(values: list[int], apart: int) -> None:
+    given_values = column(*values) * apart
+    numbers, place = distinct(given_values)
+    assert numbers.tolist() == sorted({value * apart for value in values})
+    assert np.array_equal(numbers[place], given_values)

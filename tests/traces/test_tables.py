@@ -5,12 +5,15 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 from pages import ROOT, section, table
 
+from traces.intervals import intervals_text, intervals_texts
 from traces.ledger import STATES, WHY, Ledger
 from traces.tables import JOB_COLUMNS, TASK_COLUMNS, jobs_frame, read_tasks, tasks_frame, write_jobs, write_tasks
 
@@ -72,3 +75,11 @@ def test_the_words_are_those_of_the_page() -> None:
     text = section(ROOT / "docs" / "results.md", "jobs.parquet")
     for head, words in (("| `why` | it", WHY), ("| `state` | it", STATES)):
         assert tuple(row[0].strip("`") for row in table(text[text.index(head) :])) == words
+
+
+@given(rows=st.lists(st.lists(st.tuples(st.integers(0, 10**7), st.integers(1, 200)), max_size=4), max_size=12))
+def test_texts_of_many_sets_of_cores_are_those_of_each(rows: list[list[tuple[int, int]]]) -> None:
+    sets = [[(lo, lo + cores) for lo, cores in row] for row in rows]
+    first = np.cumsum([0, *(len(one) for one in sets)])
+    flat = np.array([interval for one in sets for interval in one], np.int64).reshape(-1, 2)
+    assert intervals_texts(first, flat[:, 0], flat[:, 1]).list() == [intervals_text(one) for one in sets]
