@@ -178,8 +178,36 @@ _WORKLOADS: dict[str, dict[str, Any]] = {
 }
 
 
+#: Cores that go, for good or not, until the last tasks; and a technique's costs.
+_LEAVING = ("lost:cores=1-2,at=30s,until=70s", "lost:cores=4-6,at=55s", "late:cores=7,at=10s")
+_GRAPH_LEAVING = ("lost:cores=1,at=60ms,until=200ms", "lost:cores=4-6,at=150ms", "late:cores=7,at=20ms")
+
+
+def _lost() -> Iterator[Case]:
+    for technique in (
+        "static",
+        "ss:chunk=4",
+        "gss",
+        "tss",
+        "fac-mu-sigma",
+        "static-steal",
+        "awf-e",
+        "af",
+        "bold",
+        "tap",
+    ):
+        for assignment in ("distributed", "master"):
+            costs = {"assignment": assignment, "overhead_ns": 10**8, "latency_ns": 2 * 10**7, "hosts": 3}
+            loop = {"als": technique, "lengths": "gamma:cov=0.8", "steps": 2, "speeds": _LEAVING, **costs}
+            yield Case(f"loop: {technique} × lost × {assignment}", "loop", loop)
+        lossy = {**_COSTLY, "order": "rank", "network": "cm02", "speeds": _GRAPH_LEAVING}
+        graph = {"graph": "layered:tasks=150,ccr=0.2,cov=0.5", "als": technique, **lossy}
+        yield Case(f"graph: {technique} × lost", "graph", graph)
+
+
 def alone_cases() -> Iterator[Case]:
     """All of them."""
+    yield from _lost()
     yield Case("chunks of all techniques", "chunks", {"n_tasks": 1000, "n_cores": 4, "seed": 6})
     yield Case("chunks of all techniques, odd", "chunks", {"n_tasks": 317, "n_cores": 7, "seed": 0})
     for name, given in _LOOPS.items():

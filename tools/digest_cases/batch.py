@@ -166,6 +166,22 @@ def _circumstances() -> Iterator[Case]:
             observers=[f"{PLUGINS}:EveryHour", f"{PLUGINS}:Always"],
             rules={**rules, "keep_decisions": True},
         )
+        yield run(
+            f"preset × mixed × {name}",
+            workload="narrow",
+            platform="mixed-parts.toml",
+            preset=True,
+            select="window:40m+1h",
+            rules=rules,
+        )
+        costly = {"charge_decisions": True, "decision_cost_ns": 60 * 10**9}
+        yield run(
+            f"cost × withdrawn × failures × {name}",
+            workload="withdrawn",
+            platform="plain.toml",
+            rules={**rules, **costly},
+            around={"failures": "mtbf:1h,mttr:5m"},
+        )
     yield run("clamped", workload="busy", platform="small.toml", oversize="clamp", rules=BACKFILLING["easy"])
     yield run("rejected", workload="busy", platform="small.toml", rules=BACKFILLING["keep"])
     yield run("busiest", workload="sample", select="busiest:6h", bls="edf", slack=0.5)
