@@ -133,8 +133,16 @@ def new_edge_room(n_edges: int, n_parts: int) -> EdgeRoom:
 
 #: ``draw(table, edges, graph, lengths, first edge, tasks, cores, total GFLOP, bytes a GFLOP, keys)``
 HOOK = types.int64(
-    *[StateKind(ProgramTable), StateKind(EdgeRoom), types.int64, types.Column(types.float64)],
-    *[types.int64, types.int64, types.int64, types.float64, types.float64, types.Column(types.uint64)],
+    StateKind(ProgramTable),
+    StateKind(EdgeRoom),
+    types.int64,
+    types.Column(types.float64),
+    types.int64,
+    types.int64,
+    types.int64,
+    types.float64,
+    types.float64,
+    types.Column(types.uint64),
 )
 HOOKS = Hooks("drawing of tasks", HOOK, {0: ("task graphs", "als.features.graph_drawing:draw")})
 _draw_graph = caller(HOOK)

@@ -14,7 +14,7 @@ from bridge.cli_bundles import bundled
 from bridge.cli_options import ForceOption, OutOption, WorkloadArgument
 from bridge.cli_values import QuickCommand, QuickGroup
 from bridge.scenario_options import CouplingOptions, LevelOptions, ScenarioOptions
-from bridge.standard_error import say, say_compiling
+from bridge.standard_error import say
 
 __all__ = ["COMMANDS", "command_line"]
 
@@ -28,7 +28,7 @@ class _Command:
     example: str
 
     def function(self, name: str) -> Any:
-        return getattr(import_module(self.home), f"{name}_command")
+        return getattr(import_module(self.home), f"{name.replace('-', '_')}_command")
 
 
 #: Name → command; the function is called ``NAME_command``. ``workload`` is a group of commands, ``workload_app``.
@@ -75,6 +75,11 @@ COMMANDS: dict[str, _Command] = {
         "bridge.figure_commands",
         "Draw the figures of a run or a study.",
         "twolevel figures results --only utilisation --only heat --format svg",
+    ),
+    "warm-up": _Command(
+        "bridge.kernel_commands",
+        "Compile the kernels now.",
+        "twolevel warm-up --all",
     ),
     "doctor": _Command("bridge.commands", "Look at the installation.", "twolevel doctor"),
 }
@@ -182,6 +187,7 @@ def run_command(
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
     from bridge.progress import Broadcast
     from bridge.results_directory import fresh_directory
+    from bridge.run_kernels import prepare_run
     from bridge.run_record import write_run
     from bridge.scenario import RECORDED, Scenario
     from bridge.simulation import run
@@ -193,7 +199,7 @@ def run_command(
     if tasks and levels.als == RECORDED:
         raise InputError("--tasks: with --als recorded there are no tasks")
     machine = shared.machine()
-    say_compiling()
+    prepare_run(applications=levels.als != RECORDED)
     jobs, known_jobs = shared.jobs(workload, machine)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=known_jobs)
     jobs = scenario.workload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
@@ -20,20 +19,19 @@ _PACKAGES = ("bls", "als", "bridge", "traces")
 
 def _cache() -> Finding:
     try:
-        from traces.compiled import cache_directory, jit_enabled
+        from traces.compiled import jit_enabled
+        from traces.kernels.store import cache_directory, unit_names, why_unused
     except ImportError as error:
-        return "kernel cache", f"cannot be looked at: {error}", False
+        return "kernels", f"cannot be looked at: {error}", False
     if not jit_enabled():
-        return "kernel cache", "not used: NUMBA_DISABLE_JIT is set, kernels run as plain Python (slow)", True
-    folder = cache_directory()
-    existing = folder
-    while not existing.exists():
-        existing = existing.parent
-    if not os.access(existing, os.W_OK):
-        return "kernel cache", f"{folder}: cannot be written to; set NUMBA_CACHE_DIR to a folder that can", False
-    files = list(folder.rglob("*.nbc")) if folder.exists() else []
-    state = f"{len(files)} kernels" if files else "empty: the first run compiles, which takes a while"
-    return "kernel cache", f"{folder}: {state}", True
+        return "kernels", "NUMBA_DISABLE_JIT is set: nothing is compiled, kernels run as plain Python (slow)", True
+    if (why := why_unused()) is not None:
+        return "kernels", f"compiled again in every run: {why}", False
+    usable, damaged = unit_names()
+    state = f"machine code of {usable} modules can be used" if usable else "none yet: the first run compiles them"
+    if damaged:
+        state += f", of {damaged} it is damaged and will be made anew"
+    return "kernels", f"{cache_directory()}: {state}", True
 
 
 def _otf2_library() -> Finding:

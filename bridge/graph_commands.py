@@ -9,7 +9,7 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_options import CORE_SPEED, CoreSpeedOption, ForceOption
-from bridge.standard_error import say, say_compiling
+from bridge.standard_error import say
 
 __all__ = ["graph_command"]
 
@@ -133,7 +133,6 @@ def graph_command(
         raise InputError("--out: missing; allowed: the name of a folder")
     target = Path(out)
     check_target(target, force)
-    say_compiling()
     found = source.read(options)
     from bridge.graph_record import summary, write_graph
 

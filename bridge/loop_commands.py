@@ -9,7 +9,7 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli_options import CORE_SPEED, TECHNIQUES_HELP, CoreSpeedOption, ForceOption
-from bridge.standard_error import say, say_compiling
+from bridge.standard_error import say
 
 if TYPE_CHECKING:
     from traces.compiled import Array
@@ -91,7 +91,6 @@ def loop_command(
     target = Path(out)
     check_target(target, force)
     options = LoopOptions(als, speed, overhead, latency, hosts, assignment, steps, tuple(speeds or ()), seed)
-    say_compiling()
     arguments = {
         "lengths_file": lengths_file,
         "unit": unit or "gflop",

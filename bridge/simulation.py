@@ -28,7 +28,8 @@ from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, couplin
 from bridge.couplings.contract import Pace, nothing_done
 from bridge.known_outcomes import lasting_as_in, outcomes_of
 from bridge.result import ApplicationNotes, BatchNotes, Result
-from bridge.scenario import Options, Scenario, load_workload, platform_of
+from bridge.run_kernels import prepare_run, prepare_workers
+from bridge.scenario import RECORDED, Options, Scenario, load_workload, platform_of
 from traces.compiled import Array
 from traces.errors import InputError
 from traces.ledger import JobRecords, Ledger
@@ -210,6 +211,9 @@ def run(
     if coupling_name != "inline":
         _check_widths(scenario, coupling_name)
     give_back_memory(len(scenario.workload))  # of a log that was read, and of which some jobs were taken
+    prepare_run(applications=scenario.technique is not None)
+    if coupling_name != "inline" and peers.command is None:
+        prepare_workers()
     began = time.perf_counter()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
     simulator = _simulator(scenario, scenario.observers, lasting)
@@ -325,6 +329,7 @@ def simulate(
     >>> result.jobs.start_ns.tolist()
     [0, 60000000000]
     """
+    prepare_run(applications=als != RECORDED)
     loaded = platform_of(platform)
     rules = rules or Rules()
     if backfill is not None:

@@ -13,7 +13,7 @@ import typer
 from bridge.cli_bundles import bundled
 from bridge.cli_options import TECHNIQUES_HELP, ForceOption, OutOption, WorkersOption, WorkloadArgument
 from bridge.scenario_options import ScenarioOptions
-from bridge.standard_error import say, say_compiling
+from bridge.standard_error import say
 
 if TYPE_CHECKING:
     from bridge.studies.executor import Executor, Needs
@@ -63,9 +63,10 @@ def _out(out: str) -> str:
 
 def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *, force: bool, figures: bool) -> None:
     from bridge.progress import StudyProgress
+    from bridge.run_kernels import prepare_run
     from bridge.studies.run_study import run_study
 
-    say_compiling()
+    prepare_run(applications=True)
     executor = _executor(study, workers, cluster)
     try:
         with StudyProgress() as watch:
@@ -177,9 +178,10 @@ def repeat_command(
 ) -> None:
     """Run a study again, from what its folder says, and compare every number."""
     from bridge.progress import StudyProgress
+    from bridge.run_kernels import prepare_run
     from bridge.studies.repeat import repeat_study
 
-    say_compiling()
+    prepare_run(applications=True)
     with StudyProgress() as watch:
         found = repeat_study(
             Path(results),

@@ -14,6 +14,7 @@ from als import engine as application
 from als import engine_state as app
 from als import graph_state as graphs
 from als.core_speeds.state import SpeedState
+from als.engine_state import ApplicationState
 from als.graph_metrics import GRAPH_METRICS
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
@@ -189,7 +190,7 @@ class InlineState(State):
     edges: EdgeRoom
     base_gflops: Floats
     next_ns: Ints
-    application: application.ApplicationState
+    application: ApplicationState
     n_rows: Ints
     n_tasks: Ints
     n_chunks: Ints
@@ -201,7 +202,7 @@ class InlineState(State):
     graph_values: Floats2
     transfers: TransferColumns
     lengths: Floats
-    app: application.ApplicationState
+    app: ApplicationState
     seed: Words
     costs: Costs
     n_transfers: Ints
@@ -359,14 +360,14 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
                 return ROWS_SHORT
             need = _run_application(state, inline, job, keep_tasks)
             if need != 0:
-                return need
+                return int(need)
             if keep_tasks:
                 row, drawn = inline.first[job], inline.application.lengths
                 for k in range(inline.n_rows[job]):
                     lengths[row + k] = drawn[k]
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status != _STARTED:
-            return status
+            return int(status)
         if counters[_ENDED] >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from bridge.couplings import PeerOptions
 from bridge.process_names import die_with_parent, how_ended
+from bridge.run_kernels import prepare_run
 from bridge.studies.executor import Executor, Needs, Outcome, Prepared, Unit
 from bridge.studies.unit import LikeRuns, do_unit, warm_up
-from traces.compiled import cache_directory, jit_enabled
 from traces.errors import PeerError
 
 __all__ = ["Here", "Workers", "local_executor"]
@@ -157,11 +157,10 @@ class Workers:
         again: deque[list[Unit]] = deque()
         deaths: dict[int, int] = {}
         workers: list[_Worker] = []
-        # Kernels that are not in the cache yet are compiled by the first worker, and read by the others.
-        begin_with = self._n if not jit_enabled() or cache_directory().exists() else 1
+        prepare_run(applications=True)  # or every worker would wait for whoever compiles
         try:
             while True:
-                _deal(workers, groups, again, prepared, begin_with)
+                _deal(workers, groups, again, prepared, self._n)
                 busy = [worker for worker in workers if worker.groups]
                 if not busy:
                     return
@@ -170,9 +169,7 @@ class Workers:
                     if worker.pipe not in ready:
                         continue
                     try:
-                        for outcome in _answers(worker):
-                            begin_with = self._n
-                            yield outcome
+                        yield from _answers(worker)
                     except (EOFError, ConnectionResetError):
                         workers.remove(worker)
                         lost = _died(worker, again, deaths)

@@ -178,7 +178,8 @@ def _write_field(context: Any, builder: Any, signature: Any, values: Sequence[An
 def _array(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
     made = make_array(kind)(context, builder)
     item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    strides, step = [], _I64(item)
+    strides: list[Any] = []
+    step = _I64(item)
     for size in reversed(sizes):
         strides.insert(0, step)
         step = builder.mul(step, size) if len(sizes) > 1 else step
@@ -375,7 +376,7 @@ def _context() -> Any:
 
 
 class _Flags(Flags):  # type: ignore[misc]
-    # numba looks functions up by the flags of whoever calls them, tens of thousands of times; ours are few, and stay as they are.
+    # numba looks functions up by the flags of whoever calls them, tens of thousands of times; ours are few, and stay.
     def __hash__(self) -> int:
         return id(self)
 
@@ -396,10 +397,13 @@ def _flags(merged: bool, makes_arrays: bool) -> Flags:
 
 
 _LOWERED: dict[Any, Lowered] = {}
+_NOTES: list[
+    Callable[[], None]
+] = []  # whom to tell: kernels are lowered while numba finds the types of those that call them
 
 
-def lower(kernel: Kernel, arguments: tuple[Any, ...]) -> Lowered:
-    """A kernel in LLVM's language; what it calls is, too.
+def lower(kernel: Kernel, arguments: tuple[Any, ...], note: Callable[[], None] | None = None) -> Lowered:
+    """A kernel in LLVM's language; what it calls is, too. ``note`` is called for each that was not before.
 
     Raises
     ------
@@ -410,6 +414,12 @@ def lower(kernel: Kernel, arguments: tuple[Any, ...]) -> Lowered:
     if found is not None:
         return found
     context = _context()
+    if note is not None:
+        _NOTES.append(note)
+        try:
+            return lower(kernel, arguments)
+        finally:
+            _NOTES.pop()
     found = Lowered(kernel, arguments)
     library = _Library(context.codegen(), kernel.__qualname__)
     result = compile_extra(
@@ -430,6 +440,8 @@ def lower(kernel: Kernel, arguments: tuple[Any, ...]) -> Lowered:
         found.calls.append(other.found if isinstance(other, _KnownLibrary) else other)
     context.insert_user_function(found.key, result.fndesc, [_KnownLibrary(found)])
     _LOWERED[kernel, arguments] = found
+    for one in _NOTES[-1:]:
+        one()
     return found
 
 
@@ -515,7 +527,7 @@ def _add_entry(context: Any, module: Any, entry: Entry, found: Lowered) -> None:
 
 
 def emit(
-    entries: Sequence[Entry], note: Callable[[int], None] = lambda _: None
+    entries: Sequence[Entry], note: Callable[[], None] = lambda: None
 ) -> tuple[bytes, dict[str, str], dict[str, int]]:
     """The machine code of entries, and of what they call.
 
@@ -523,7 +535,7 @@ def emit(
     ----------
     entries : sequence of Entry
     note : callable
-        Is told, as the work goes on, how many of them have been gone through; once more as the file is done.
+        Is called whenever a kernel has been gone through.
 
     Returns
     -------
@@ -538,16 +550,15 @@ def emit(
     with numba.core.compiler_lock.global_compiler_lock:
         context = _context()
         found = []
-        for k, entry in enumerate(entries):
+        for entry in entries:
             kinds = tuple(numba_type(kind) for kind in entry.parameters)
             try:
-                found.append(lower(entry.kernel, kinds))
+                found.append(lower(entry.kernel, kinds, note))
             except errors.NumbaError as error:
                 # Which step of numba's failed is said before what is wrong.
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 told = [line for line in lines if not line.startswith("Failed in")]
                 raise BuildError(told[0]) from error
-            note(k)
         codegen = context.codegen()
         wrappers = codegen._create_empty_module("entries")
         for entry, one in zip(entries, found, strict=True):
@@ -571,7 +582,6 @@ def emit(
         builder = create_pass_builder(codegen._tm, opt=_OPTIMISE, loop_vectorize=True, slp_vectorize=False)
         builder.getModulePassManager().run(module, builder)
         code = codegen._tm.emit_object(module)
-        note(len(entries))
         strange = [
             function.name
             for function in module.functions

@@ -77,6 +77,8 @@ class Kernel:
         self._ways: dict[Any, Callable[..., Any]] = {}
         self._fixed: Callable[..., Any] | None = None
         self._count = function.__code__.co_argcount
+        self.__name__: str = function.__name__
+        self.__qualname__: str = function.__qualname__
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
@@ -178,11 +180,35 @@ def kind_of(value: Any) -> Kind:
     return kind
 
 
-def address_of(column: Array) -> int:
-    """Where an array's numbers are, for kernels; it has to be in C order."""
-    if not column.flags.c_contiguous:
-        raise TypeError("kernels take arrays in C order")
-    return column.__array_interface__["data"][0]  # type: ignore[no-any-return]
+def _place_of(kind: Kind, where: str) -> Callable[[list[Any], Any], None]:
+    # What puts an argument of a kind into the list of plain numbers that machine code is called with.
+    if isinstance(kind, Column):
+        dtype, ndim = np.dtype("bool" if kind.dtype.name == "boolean" else kind.dtype.name), kind.ndim
+
+        def put_column(flat: list[Any], value: Any) -> None:
+            if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
+                raise TypeError(
+                    f"{where}: {value.dtype}, {value.ndim} dimensions; allowed: {dtype}, {ndim} dimensions, in C order"
+                )
+            flat.append(value.__array_interface__["data"][0])
+            flat.extend(value.shape)
+
+        return put_column
+    if isinstance(kind, StateKind | FunctionKind):
+        return lambda flat, value: flat.append(value.address)
+    if kind.name == "float64":
+        return lambda flat, value: flat.append(value)
+    return lambda flat, value: flat.append(int(value))
+
+
+def _c_types(kind: Kind) -> list[Any]:
+    if isinstance(kind, Column):
+        return [ctypes.c_int64] * (1 + kind.ndim)
+    return [_C.get(kind.name, ctypes.c_int64) if isinstance(kind, Number) else ctypes.c_int64]
+
+
+_C: dict[str, Any] = {"float64": ctypes.c_double, "uint64": ctypes.c_uint64, "int32": ctypes.c_int32}
+_RETURNED: dict[str, Any] = {"v": None, "f": ctypes.c_double, "u": ctypes.c_uint64, "s": ctypes.c_int32}
 
 
 def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
@@ -190,52 +216,34 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
     from traces.kernels.units import machine_code
 
     found = machine_code(kernel, tuple(kinds))
-    names, given, types = [], [], []
-    for k, kind in enumerate(kinds):
-        name = f"a{k}"
-        names.append(name)
-        if isinstance(kind, Column):
-            given += [f"address_of({name})", f"*{name}.shape"]
-            types += [ctypes.c_int64] * (1 + kind.ndim)
-        elif isinstance(kind, StateKind | FunctionKind):
-            given.append(f"{name}.address")
-            types.append(ctypes.c_int64)
-        elif kind.name == "float64":
-            given.append(name)
-            types.append(ctypes.c_double)
-        else:
-            given.append(f"int({name})")
-            types.append(ctypes.c_uint64 if kind.name == "uint64" else _C.get(kind.name, ctypes.c_int64))
-    body = f"call({', '.join(given)})"
-    names_of = {"address_of": address_of}
+    names = inspect.signature(kernel.py_func).parameters
+    puts = [_place_of(kind, f"{kernel.__name__}: {name}") for kind, name in zip(kinds, names, strict=True)]
+    types = [one for kind in kinds for one in _c_types(kind)]
     code = found.returned
-    if code.startswith("t") and len(code) > 1:
+    several = code[1:] if code.startswith("t") and len(code) > 1 else ""
+    if several:
         types.append(ctypes.c_int64)
-        members = code[1:]
-        n = len(members)
-        names_of["many"] = functools.partial(_many, members)
-        given.append("out.__array_interface__['data'][0]")
-        names_of["empty"], names_of["i8"] = np.empty, np.int64
-        prefix = f"out = empty({n}, i8)\n    call({', '.join(given)})\n    return many(out)"
-        source = f"def way({', '.join(names)}):\n    {prefix}\n"
-    elif code == "t":
-        source = f"def way({', '.join(names)}):\n    return {body} != 0\n"
-    else:
-        source = f"def way({', '.join(names)}):\n    return {body}\n"
-    result = {"v": None, "f": ctypes.c_double, "u": ctypes.c_uint64, "s": ctypes.c_int32, "i": ctypes.c_int64}
-    returned = None if code.startswith("t") and len(code) > 1 else result.get(code, ctypes.c_int64)
-    names_of["call"] = ctypes.CFUNCTYPE(returned, *types)(found.address)
-    exec(source, names_of)
-    way: Callable[..., Any] = names_of["way"]  # type: ignore[assignment]
+    call = ctypes.CFUNCTYPE(None if several else _RETURNED.get(code, ctypes.c_int64), *types)(found.address)
+
+    def way(*arguments: Any) -> Any:
+        flat: list[Any] = []
+        for put, argument in zip(puts, arguments, strict=True):
+            put(flat, argument)
+        if several:
+            out = np.empty(len(several), np.int64)
+            call(*flat, out.__array_interface__["data"][0])
+            return tuple(_member(member, out, k) for k, member in enumerate(several))
+        answer = call(*flat)
+        return answer != 0 if code == "t" else answer
+
     return way
 
 
-_C = {"int32": ctypes.c_int32, "uint8": ctypes.c_uint8}
-
-
-def _many(members: str, out: Array) -> tuple[Any, ...]:
-    read = {"f": lambda k: float(out.view(np.float64)[k]), "t": lambda k: bool(out[k]), "i": lambda k: int(out[k])}
-    return tuple(read.get(member, read["i"])(k) for k, member in enumerate(members))
+def _member(code: str, out: Array, k: int) -> Any:
+    # One of several numbers that a kernel has returned.
+    if code == "f":
+        return float(out.view(np.float64)[k])
+    return bool(out[k]) if code == "t" else int(out[k])
 
 
 class Caller:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Kept", "cache_directory", "keep", "kept", "locked", "source_digest", "why_unused"]
+__all__ = ["Kept", "cache_directory", "has", "keep", "kept", "locked", "source_digest", "unit_names", "why_unused"]
 
 _PACKAGES = ("als", "bls", "bridge", "traces")
 
@@ -130,6 +130,11 @@ def _path(unit: str) -> Path:
     return folder / f"{unit}.code"
 
 
+def has(unit: str) -> bool:
+    """Whether there is a file of a unit; it may be damaged."""
+    return why_unused() is None and _path(unit).exists()
+
+
 def kept(unit: str) -> Kept | None:
     """A unit's machine code, if it is kept and whole."""
     if why_unused() is not None:
@@ -165,6 +170,15 @@ def unpacked(raw: bytes) -> Kept | None:
     (size,) = struct.unpack_from("<Q", body)
     words: dict[str, Any] = json.loads(body[8 : 8 + size])
     return Kept(body[8 + size :], words["returned"], words["facts"])
+
+
+def unit_names() -> tuple[int, int]:
+    """How many units this Python can use, and how many are damaged."""
+    folder = cache_directory()
+    if folder is None or why_unused() is not None:
+        return 0, 0
+    found = [unpacked(path.read_bytes()) is not None for path in folder.glob("*.code")]
+    return sum(found), len(found) - sum(found)
 
 
 def keep(unit: str, what: Kept) -> str | None:

@@ -13,13 +13,13 @@ import importlib
 import itertools
 import marshal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import Any
 
 from traces.kernels import loading, progress, store
-from traces.kernels.declared import OURS, Kernel
+from traces.kernels.declared import OURS, Kernel, jit_enabled
 from traces.kernels.signatures import Kind
 
 __all__ = ["CannotCompile", "MachineCode", "machine_code", "module_entries", "prepare"]
@@ -38,6 +38,7 @@ class MachineCode:
 
 
 _FOUND: dict[str, MachineCode] = {}
+_PREPARED: set[str] = set()
 _COUNT = itertools.count()
 
 
@@ -82,14 +83,25 @@ def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
     return _FOUND[symbol]
 
 
-def prepare(modules: Iterable[str]) -> None:
-    """Have the machine code of modules at hand, so that no run waits for it."""
-    wanted = [(module, module_entries(module)) for module in modules]
-    missing = [(module, entries) for module, entries in wanted if entries and store.kept(module) is None]
-    with progress.compiling([module for module, _ in missing]):
-        for module, entries in wanted:
-            if entries:
-                _prepare(module, entries)
+def prepare(modules: Mapping[str, int]) -> None:
+    """Have the machine code of modules at hand, so that no run waits for it, nor counts the wait.
+
+    Parameters
+    ----------
+    modules : mapping
+        How many kernels each has, for those who wait; 0 where nobody knows.
+    """
+    if not jit_enabled():
+        return
+    missing = {
+        module: kernels for module, kernels in modules.items() if module not in _PREPARED and not store.has(module)
+    }
+    with progress.compiling(missing):
+        for module in modules:
+            if module not in _PREPARED:
+                entries = module_entries(module)
+                if entries:
+                    _prepare(module, entries)
 
 
 def _prepare(
@@ -98,13 +110,14 @@ def _prepare(
     found = store.kept(unit) if is_kept else None
     if found is None:
         found = _built(unit, entries, symbol, is_kept)
+    _PREPARED.add(unit)
     addresses = loading.load(unit, found.code, found.returned)
     for name, returned in found.returned.items():
         _FOUND[name] = MachineCode(addresses[name], returned)
 
 
 def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: str | None, is_kept: bool) -> store.Kept:
-    with store.locked(unit), progress.compiling([unit]):
+    with progress.compiling({unit: 0}), store.locked(unit):
         found = store.kept(unit) if is_kept else None  # somebody else compiled it while we waited
         if found is None:
             from traces.kernels import build
@@ -114,6 +127,7 @@ def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: st
                 found = store.Kept(*build.emit(wanted, progress.note))
             except build.BuildError as error:
                 raise CannotCompile(str(error)) from error
+            progress.unit_done(unit, found.facts["kernels"])
             if is_kept and (why := store.keep(unit, found)) is not None:
                 progress.not_kept(why)
     return found

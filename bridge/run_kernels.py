@@ -1,0 +1,41 @@
+"""Which kernels a run needs, so that they are there before it begins: nobody's clock runs while they are compiled."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from traces.kernels.units import prepare
+
+__all__ = ["APPLICATION", "BATCH", "INLINE", "WORKER", "prepare_run", "prepare_workers"]
+
+# How many kernels each module's machine code is made of; a test holds the numbers, which those who wait are shown, and which
+# say what a plain run costs: whoever adds to it sees it here.
+
+#: The batch level, and what is measured of any run.
+BATCH: Final = {
+    "bls.workloads.swf": 7,
+    "bls.engine": 49,
+    "bls.policies.contract": 3,
+    "bls.allocators.first_fit": 9,
+    "bls.occupancy": 10,
+    "bls.metrics_schedule": 1,
+}
+
+#: The application level.
+APPLICATION: Final = {"als.engine": 31, "als.engine_state": 2, "als.techniques.static": 3, "als.lengths.equal": 1}
+
+#: Both in one process.
+INLINE: Final = {"bridge.couplings.inline_kernel": 21}
+
+#: An application simulator in a process of its own.
+WORKER: Final = {"als.program_drawing": 20, "als.changes": 10, "als.metrics": 2}
+
+
+def prepare_run(*, applications: bool) -> None:
+    """Have the kernels at hand that every run needs; ``applications`` says whether applications are simulated."""
+    prepare(BATCH | APPLICATION | INLINE if applications else BATCH)
+
+
+def prepare_workers() -> None:
+    """Have the kernels at hand that application simulators need in processes of their own."""
+    prepare(APPLICATION | WORKER)
