@@ -29,7 +29,12 @@ _PACKAGES = ("als", "bls", "bridge", "traces")
 # How a file that holds a kernel, or what one is made of, is told. Files of states hold the numbers of columns.
 _MARKS = (b"NamedTuple", b"(State)", b"compiled(", b"_kernel", b"_hook", b"Final = ")
 
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
 _MAGIC = b"twolevel machine code 1\n"
+
+#: The folder of ours in the user's folder for what can be made again.
+_OWN = "twolevel"
 
 #: How many folders of other versions are kept when a new one is made.
 _OLD = 3
@@ -78,11 +83,9 @@ def _root() -> Path | None:
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(chosen)
     if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "twolevel"
-    try:
-        return Path.home() / ".cache" / "twolevel"
-    except RuntimeError:  # nobody knows where home is
-        return None
+        return Path(base) / _OWN
+    home = os.path.expanduser("~")
+    return Path(home) / ".cache" / _OWN if os.path.isabs(home) else None  # else nobody knows where home is
 
 
 def cache_directory() -> Path | None:
@@ -92,7 +95,7 @@ def cache_directory() -> Path | None:
 
 
 def _private(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
 
 
 @functools.cache
@@ -103,13 +106,16 @@ def why_unused() -> str | None:
         return "there is no home directory to keep it in; XDG_CACHE_HOME can name a folder"
     try:
         if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o700)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
             _drop_old(folder)
+        above = folder.parent.stat()
+        if folder.parent.name == _OWN and above.st_uid == os.geteuid() and above.st_mode & _OTHERS_WRITE:
+            folder.parent.chmod(stat.S_IMODE(above.st_mode) & ~_OTHERS_WRITE)  # as a lax umask has made it
         # A folder above that others may write to, and that is not sticky, lets them put another in its place.
         for one in (folder, folder.parent):
             found = one.stat()
-            open_to_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+            open_to_others = found.st_mode & _OTHERS_WRITE and not found.st_mode & stat.S_ISVTX
             if (one is folder and not _private(found)) or open_to_others:
                 return f"{one} is not the user's alone; allowed: a folder of one's own that nobody else may write to"
     except OSError as error:
