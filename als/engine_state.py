@@ -245,7 +245,7 @@ _NO_NUMBERS = np.zeros(0, np.int32)
 
 
 @compiled()
-def whole_memo(phases: Array, rules: Array, n_cores: int) -> int:
+def whole_memo(phases: Ints2, rules: Ints2, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
     total = 0
     for phase in range(phases.shape[0]):

@@ -13,6 +13,7 @@ from als.engine_state import ApplicationState
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.metrics import distribution
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints, Shorts
 
 __all__ = ["GRAPH_METRICS", "copy_transfers", "graph_distribution", "graph_metrics", "measure_graph"]
 
@@ -59,7 +60,7 @@ def _critical_gflop(state: ApplicationState) -> float:
 
 @compiled()
 def measure_graph(
-    values: Array, state: ApplicationState, start_ns: int, end_ns: int, speed: Array, stopped: bool
+    values: Floats, state: ApplicationState, start_ns: int, end_ns: int, speed: Floats, stopped: bool
 ) -> None:
     """Find all :data:`GRAPH_METRICS` of one application that has ended.
 
@@ -134,7 +135,7 @@ def _between_cores(state: ApplicationState, part: int, edge: int) -> bool:
 
 @compiled()
 def copy_transfers(
-    state: ApplicationState, at: int, source: Array, target: Array, n_bytes: Array, sent_ns: Array, arrived_ns: Array
+    state: ApplicationState, at: int, source: Shorts, target: Shorts, n_bytes: Floats, sent_ns: Ints, arrived_ns: Ints
 ) -> int:
     """Write the transfers between cores that have arrived, as columns of ``traces.ledger.TransferRecords``; of an
     application whose task records are kept.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints
 
 __all__ = [
     "LOOP_METRICS",
@@ -43,7 +44,7 @@ LOOP_METRICS = (
 
 
 @compiled()
-def finish_imbalance(finish_ns: Array, start_ns: int) -> float:
+def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
     """max(t)/mean(t) - 1: the fraction of its time that an average core waits for the last; 0 is perfect balance.
 
     Parameters
@@ -70,7 +71,7 @@ def finish_imbalance(finish_ns: Array, start_ns: int) -> float:
 
 
 @compiled()
-def finish_cov(finish_ns: Array, start_ns: int) -> float:
+def finish_cov(finish_ns: Ints, start_ns: int) -> float:
     """Coefficient of variation of the cores' finishing times: σ(t)/mean(t) with the population's σ.
 
     Parameters
@@ -101,11 +102,11 @@ def finish_cov(finish_ns: Array, start_ns: int) -> float:
 
 @compiled()
 def measure(
-    values: Array,
+    values: Floats,
     start_ns: int,
-    finish_ns: Array,
-    busy_ns: Array,
-    speed_gflops: Array,
+    finish_ns: Ints,
+    busy_ns: Ints,
+    speed_gflops: Floats,
     total_gflop: float,
     length_cov: float,
     scheduling_ns: int,

@@ -25,6 +25,7 @@ import math
 import numpy as np
 
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Ints, Words
 
 __all__ = [
     "APPLICATIONS",
@@ -72,7 +73,7 @@ def _add(a: np.uint64, b_hi: np.uint64, b_lo: np.uint64) -> np.uint64:
 
 
 @compiled()
-def fill_round_keys(keys: Array, seed: np.uint64, job: np.uint64) -> None:
+def fill_round_keys(keys: Words, seed: np.uint64, job: np.uint64) -> None:
     """Write the ten round keys of (seed, job) to ``keys``, uint64 of shape (20,)."""
     k0, k1 = seed, job
     for r in range(_ROUNDS):
@@ -113,7 +114,7 @@ def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
 
 
 @compiled()
-def start_stream(cursor: Array, purpose: int) -> None:
+def start_stream(cursor: Ints, purpose: int) -> None:
     """Set ``cursor``, int64 of shape (3,), to the beginning of a stream."""
     cursor[0], cursor[1], cursor[2] = 0, 4, purpose
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from traces.compiled import Array, compiled
 from traces.errors import InputError, shown
+from traces.kernels.signatures import Floats, Ints
 
 __all__ = ["FUNCTIONS", "MAX_DEPTH", "MAX_LENGTH", "NAMES", "Program", "evaluate", "parse"]
 
@@ -259,14 +260,14 @@ def _combine(opcode: int, x: Array, y: Array, count: int) -> None:
 
 @compiled(makes_arrays=True)
 def evaluate(
-    memory: Array,
+    memory: Floats,
     now_ns: int,
-    rows: Array,
+    rows: Ints,
     n_rows: int,
-    submit_ns: Array,
-    estimate_ns: Array,
-    cores: Array,
-    out: Array,
+    submit_ns: Ints,
+    estimate_ns: Ints,
+    cores: Ints,
+    out: Floats,
 ) -> int:
     """The values of an expression for jobs that wait.
 

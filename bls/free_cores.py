@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bls.bit_tree import bits_of, lowest_bit, new_tree, next_number
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Ints
 
 __all__ = [
     "count_hosts",
@@ -64,7 +65,7 @@ def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
 
 
 @compiled()
-def free_give(words: Array, starts: Array, lo: int, hi: int) -> None:
+def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
     """Put the cores [lo, hi) into the set, whether or not some are in it."""
     if lo >= hi:
         return

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Ints
 from traces.ledger import STATES, WHY
 
 __all__ = ["NO_DOWNTIME", "STATES", "WHY", "Allocations", "Downtime", "Schedule"]
@@ -185,7 +186,7 @@ NO_DOWNTIME = Downtime()
 
 
 @compiled()
-def _join(host: Array, cores: Array, down: Array, up: Array) -> int:
+def _join(host: Ints, cores: Ints, down: Ints, up: Ints) -> int:
     # Joins neighbours of one host that touch or overlap, in place; returns how many are left.
     n = 0
     for i in range(host.size):

@@ -23,7 +23,7 @@ import numpy as np
 from bls.metrics_exact import exact_sum
 from bls.metrics_schedule import Allocations
 from traces.compiled import Array, compiled, own
-from traces.kernels.signatures import Ints
+from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State
 
 __all__ = ["HOST_STATES", "NO_WINDOWS", "HostStates", "Windows", "core_windows", "host_states", "host_windows"]
@@ -196,8 +196,8 @@ def _walk(
     begin_ns: int,
     until_ns: int,
     events: _Events,
-    place: Array,
-    out: Array,
+    place: Ints,
+    out: Ints2,
 ) -> None:
     # Walked twice: without columns to fill, place[h] counts the rows of host h; with them, it is where its next one goes.
     time = events.time

@@ -14,7 +14,7 @@ from bls.distinct import distinct
 from bls.metrics_schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from bls.rank_queue import new_queue, queue_add, queue_next, queue_remove
 from traces.compiled import Array, compiled, own
-from traces.kernels.signatures import Ints
+from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State
 
 __all__ = ["FreeBlocks", "Occupancy", "free_blocks", "lasting_ns", "occupancy"]
@@ -103,17 +103,17 @@ def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy
 
 @compiled()
 def _sweep(
-    time: Array,
-    order: Array,
-    asked: Array,
-    held: Array,
-    down_cores: Array,
-    rank: Array,
-    size: Array,
-    waiting: Array,
-    words: Array,
-    starts: Array,
-    out: Array,
+    time: Ints,
+    order: Ints,
+    asked: Ints,
+    held: Ints,
+    down_cores: Ints,
+    rank: Ints,
+    size: Ints,
+    waiting: Ints,
+    words: Ints,
+    starts: Ints,
+    out: Ints2,
 ) -> int:
     # Events in ``order`` of time; one that is undone at the same instant leaves no trace, in whichever order. The columns of
     # ``Occupancy`` are filled from the left; returned is how far.
@@ -244,7 +244,7 @@ class _Events(State):
 
 
 @compiled(makes_arrays=True)
-def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Array, starts: Array, out: Array) -> int:
+def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Ints, starts: Ints, out: Ints2) -> int:
     # Fills ``out`` from the left, and returns how far; 0 where a core is held twice.
     # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
     # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back

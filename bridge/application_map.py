@@ -37,6 +37,7 @@ from traces.compiled import Array, compiled, own
 from traces.errors import InputError, one_of, shown
 from traces.given_file import read_text
 from traces.intervals import intervals_text, parse_intervals
+from traces.kernels.signatures import Floats, Ints
 from traces.ranges import real
 
 __all__ = ["Application", "ApplicationMap", "Match", "load_application_map", "parse_application_map"]
@@ -224,7 +225,7 @@ def _places(matches: Sequence[Match], workload: Workload, seed: int) -> Array:
 
 
 @compiled(makes_arrays=True)
-def _fill_uniform(uniform: Array, seed: np.uint64, job_id: Array) -> None:
+def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
     # A number between 0 and 1 for each job: the first word of its stream.
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
     for row in range(job_id.size):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints
 
 __all__ = ["extremes"]
 
 
-@compiled()
 def extremes(values: Array) -> tuple[float, float]:
     """The lowest and the highest of at least one number, both NaN if there is one among them; of int64, as int64.
 
@@ -16,6 +18,21 @@ def extremes(values: Array) -> tuple[float, float]:
     values : float64 or int64 (N,)
         N >= 1.
     """
+    return _of_floats(values) if values.dtype == np.float64 else _of_ints(values)
+
+
+@compiled()
+def _of_floats(values: Floats) -> tuple[float, float]:
+    return _found(values)
+
+
+@compiled()
+def _of_ints(values: Ints) -> tuple[float, float]:
+    return _found(values)
+
+
+@compiled(inner=True)
+def _found(values: Array) -> tuple[float, float]:
     lowest = highest = values[0]
     for value in values:
         if value != value:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 from traces.job_checks import InvariantError
+from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.ledger import JobRecords, TaskRecords, TransferRecords
 
 __all__ = ["Messages", "check_transfers"]
@@ -29,16 +30,16 @@ _FAULTS = {
 
 @compiled()
 def first_transfer_fault(
-    transfers_first: Array,
-    source: Array,
-    target: Array,
-    size: Array,
-    sent: Array,
-    arrived: Array,
-    rows_first: Array,
-    task_core: Array,
-    task_start: Array,
-    task_end: Array,
+    transfers_first: Ints,
+    source: Shorts,
+    target: Shorts,
+    size: Floats,
+    sent: Ints,
+    arrived: Ints,
+    rows_first: Ints,
+    task_core: Shorts,
+    task_start: Ints,
+    task_end: Ints,
 ) -> tuple[int, int, int]:
     """The first (job row, transfer row, fault) that breaks a rule, or (-1, -1, 0); faults as in the table of this module."""
     for job in range(len(transfers_first) - 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
 from traces.nesting import CoreBars, core_bars
 
@@ -13,13 +14,13 @@ __all__ = ["bar_waits", "graph_waits", "latest_transfers", "wait_bars", "waits"]
 
 @compiled()
 def latest_transfers(
-    transfers_first: Array,
-    target: Array,
-    sent: Array,
-    arrived: Array,
-    rows_first: Array,
-    latest_sent: Array,
-    latest_arrived: Array,
+    transfers_first: Ints,
+    target: Shorts,
+    sent: Ints,
+    arrived: Ints,
+    rows_first: Ints,
+    latest_sent: Ints,
+    latest_arrived: Ints,
 ) -> None:
     """Raise each task row's ``latest_sent`` and ``latest_arrived`` (int64, to begin with -1) to those of its transfers."""
     for job in range(len(transfers_first) - 1):
@@ -31,17 +32,17 @@ def latest_transfers(
 
 @compiled()
 def wait_bars(
-    bar_first: Array,
-    bar_job: Array,
-    bar_task: Array,
-    job_start: Array,
-    rows_first: Array,
-    task_start: Array,
-    task_end: Array,
-    latest_sent: Array,
-    latest_arrived: Array,
-    wait_bar: Array,
-    wait_from: Array,
+    bar_first: Ints,
+    bar_job: Shorts,
+    bar_task: Shorts,
+    job_start: Ints,
+    rows_first: Ints,
+    task_start: Ints,
+    task_end: Ints,
+    latest_sent: Ints,
+    latest_arrived: Ints,
+    wait_bar: Ints,
+    wait_from: Ints,
 ) -> int:
     """Write which bars a core waited for (ascending), and since when (ns); return how many.
 
@@ -169,9 +170,9 @@ def graph_waits(
     bounds = np.array([0, n], np.int64)
     starts, ends = np.array(start_ns, np.int64), np.array(end_ns, np.int64)
     latest = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    to, sent, arrived = (np.array(column, np.int64) for column in (target, sent_ns, arrived_ns))
+    to, sent, arrived = np.array(target, np.int32), np.array(sent_ns, np.int64), np.array(arrived_ns, np.int64)
     latest_transfers(np.array([0, len(to)], np.int64), to, sent, arrived, bounds, *latest)
     bar, since = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-    job, begin = np.zeros(len(order), np.int64), np.array([begin_ns], np.int64)
-    found = wait_bars(first, job, order, begin, bounds, starts, ends, *latest, bar, since)
+    job, task, begin = np.zeros(len(order), np.int32), order.astype(np.int32), np.array([begin_ns], np.int64)
+    found = wait_bars(first, job, task, begin, bounds, starts, ends, *latest, bar, since)
     return order[bar[:found]], since[:found].copy()

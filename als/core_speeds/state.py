@@ -10,7 +10,7 @@ from als.core_speeds.contract import NOISE, SQUARE, Component
 from als.core_speeds.noise import CORE_SPEEDS, noise_factor, noise_next_ns
 from als.core_speeds.pieces import piece_factor, piece_next_ns
 from als.core_speeds.square import square_factor, square_next_ns
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Ints2, Words
 from traces.kernels.state import State
 from traces.time import MAX_NS
@@ -150,14 +150,14 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
 
 
 @compiled()
-def fill_factors(state: SpeedState, cores: Array, t_ns: int, factors: Array) -> None:
+def fill_factors(state: SpeedState, cores: Ints, t_ns: int, factors: Floats) -> None:
     """Write the factor of each of ``cores`` at an instant to ``factors``, float64 (P,)."""
     for c in range(cores.size):
         factors[c] = factor(state, cores[c], t_ns)
 
 
 @compiled()
-def fill_next_ns(state: SpeedState, cores: Array, t_ns: int, next_ns: Array) -> None:
+def fill_next_ns(state: SpeedState, cores: Ints, t_ns: int, next_ns: Ints) -> None:
     """Write :func:`next_change_ns` of each of ``cores`` to ``next_ns``, int64 (P,)."""
     for c in range(cores.size):
         next_ns[c] = next_change_ns(state, cores[c], t_ns)
@@ -166,15 +166,15 @@ def fill_next_ns(state: SpeedState, cores: Array, t_ns: int, next_ns: Array) -> 
 @compiled()
 def list_changes(
     state: SpeedState,
-    cores: Array,
+    cores: Ints,
     until_ns: int,
     most: int,
-    current: Array,
-    next_ns: Array,
-    at_ns: Array,
-    place: Array,
-    changed: Array,
-    progress: Array,
+    current: Floats,
+    next_ns: Ints,
+    at_ns: Ints,
+    place: Ints,
+    changed: Floats,
+    progress: Ints,
 ) -> int:
     """List what changes from where ``current`` and ``next_ns`` are, up to and with ``until_ns``.
 

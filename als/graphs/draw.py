@@ -20,6 +20,7 @@ from als.graphs.contract import (
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
 from traces.compiled import Array, as_value, caller, compiled, function_table, own
 from traces.errors import InputError, PluginError
+from traces.kernels.signatures import Entry, Floats, Ints, Words
 
 __all__ = [
     "IMPOSSIBLE",
@@ -103,17 +104,17 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
 
 @compiled()
 def draw_graph(
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    size: Array,
-    entry: Any,
-    params: Array,
-    given_gflop: Array,
-    given_source: Array,
-    given_target: Array,
-    given_bytes: Array,
+    gflop: Floats,
+    source: Ints,
+    target: Ints,
+    bytes_: Floats,
+    size: Ints,
+    entry: Entry,
+    params: Floats,
+    given_gflop: Floats,
+    given_source: Ints,
+    given_target: Ints,
+    given_bytes: Floats,
     n_tasks: int,
     n_cores: int,
     ccr: float,
@@ -121,11 +122,11 @@ def draw_graph(
     scale: bool,
     total_gflop: float,
     bytes_per_gflop: float,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    work_cursor: Array,
-    work_words: Array,
+    keys: Words,
+    cursor: Ints,
+    words: Words,
+    work_cursor: Ints,
+    work_words: Words,
 ) -> int:
     """Draw one graph of a job.
 

@@ -7,6 +7,7 @@ in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
 from __future__ import annotations
 
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints
 
 __all__ = ["by_rank", "index_edges", "topological_order", "upward_ranks"]
 
@@ -15,7 +16,7 @@ _RUN = 8
 
 
 @compiled()
-def index_edges(source: Array, target: Array, n_tasks: int, out_first: Array, in_first: Array, in_edge: Array) -> None:
+def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_first: Ints, in_edge: Ints) -> None:
     """Where the edges of each task are.
 
     Parameters
@@ -52,9 +53,7 @@ def index_edges(source: Array, target: Array, n_tasks: int, out_first: Array, in
 
 
 @compiled()
-def topological_order(
-    out_first: Array, target: Array, in_first: Array, n_tasks: int, order: Array, missing: Array
-) -> int:
+def topological_order(out_first: Ints, target: Ints, in_first: Ints, n_tasks: int, order: Ints, missing: Ints) -> int:
     """Order tasks so that each comes behind all its producers.
 
     By Kahn (1962, doi:10.1145/368996.369025), first come first served: tasks without producers by their number, then each
@@ -99,12 +98,12 @@ def topological_order(
 
 @compiled()
 def upward_ranks(
-    gflop: Array,
-    out_first: Array,
-    target: Array,
-    bytes_: Array,
-    order: Array,
-    ranks: Array,
+    gflop: Floats,
+    out_first: Ints,
+    target: Ints,
+    bytes_: Floats,
+    order: Ints,
+    ranks: Floats,
     s_per_gflop: float,
     latency_s: float,
     s_per_byte: float,

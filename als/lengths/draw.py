@@ -12,6 +12,7 @@ from als.lengths.contract import FILL, MAX_TASKS_PER_JOB, NEXT_LENGTH, NORMAL, S
 from als.streams import TASK_LENGTHS, fill_round_keys, next_word, normal_from_word, start_stream
 from traces.compiled import Array, as_value, caller, compiled, function_table
 from traces.errors import InputError, PluginError
+from traces.kernels.signatures import Entry, Floats, Ints, Words
 
 __all__ = ["IMPOSSIBLE", "NO_ROOM", "draw_loop", "drawn", "fault", "length_cov", "room"]
 
@@ -27,15 +28,15 @@ _call = caller(NEXT_LENGTH)
 
 @compiled()
 def draw_loop(
-    lengths: Array,
+    lengths: Floats,
     first: int,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    memo: Array,
-    entry: Any,
-    params: Array,
-    pattern: Array,
+    keys: Words,
+    cursor: Ints,
+    words: Words,
+    memo: Floats,
+    entry: Entry,
+    params: Floats,
+    pattern: Floats,
     mode: int,
     n: int,
     mean_gflop: float,
@@ -192,7 +193,7 @@ def drawn(model: LengthModel, seed: int, job: int, n: int, mean_gflop: float, to
 
 
 @compiled()
-def length_cov(lengths: Array, first: int, stop: int) -> float:
+def length_cov(lengths: Floats, first: int, stop: int) -> float:
     """Coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean.
 
     NaN if there are none.

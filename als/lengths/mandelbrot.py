@@ -18,8 +18,9 @@ import numpy as np
 
 from als.lengths.contract import LengthModel
 from als.lengths.pattern import pattern_lengths
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 from traces.errors import InputError
+from traces.kernels.signatures import Floats
 from traces.ranges import whole
 
 __all__ = ["MAX_STEPS", "Mandelbrot"]
@@ -29,7 +30,7 @@ MAX_STEPS = 4_000_000_000
 
 
 @compiled()
-def _fill_counts(counts: Array, width: int, height: int, iterations: int) -> None:
+def _fill_counts(counts: Floats, width: int, height: int, iterations: int) -> None:
     for row in range(height):
         c_y = -1.25 + 2.5 * ((row + 0.5) / height)
         for column in range(width):

@@ -23,6 +23,7 @@ from als.network.sharing import share
 from als.network.state import KIND, N_HOSTS, NONE, NetworkState
 from traces.compiled import Array, compiled, own
 from traces.errors import InputError
+from traces.kernels.signatures import Floats, Ints
 from traces.time import MAX_NS
 
 __all__ = ["transfer_times"]
@@ -89,12 +90,12 @@ def _drive(
     flows: FlowState,
     net: NetworkState,
     longest: int,
-    order: Array,
-    source: Array,
-    target: Array,
-    n_bytes: Array,
-    start_ns: Array,
-    arrives: Array,
+    order: Ints,
+    source: Ints,
+    target: Ints,
+    n_bytes: Floats,
+    start_ns: Ints,
+    arrives: Floats,
 ) -> None:
     # Starts and ends of phases in their order; at one instant, starts come first.
     n = len(order)

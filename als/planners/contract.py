@@ -46,8 +46,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from traces.compiled import Array, compiled, types
+from traces.compiled import compiled, types
 from traces.errors import InputError, shown
+from traces.kernels.signatures import Floats, Ints
 
 __all__ = [
     "ACROSS_S_PER_BYTE",
@@ -155,7 +156,7 @@ def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @compiled()
-def first_fault(source: Array, target: Array, speed: Array, core: Array, begin: Array) -> int:
+def first_fault(source: Ints, target: Ints, speed: Floats, core: Ints, begin: Floats) -> int:
     """The first task of a plan that could not run as it is planned.
 
     Parameters

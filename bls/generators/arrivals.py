@@ -40,6 +40,7 @@ from bls.generators.slots import SLOT_NS, SLOTS_PER_DAY, Slots, checked_span, gr
 from bls.workload import Workload
 from traces.compiled import Array, compiled, own
 from traces.errors import InputError
+from traces.kernels.signatures import Floats, Ints
 from traces.time import NS_PER_S
 
 __all__ = ["accasim_arrivals", "calendar_arrivals", "fitted_weights"]
@@ -177,19 +178,19 @@ def accasim_arrivals(
 
 @compiled(makes_arrays=True)
 def _walk(
-    uniform: Array,
-    gaps: Array,
-    weights: Array,
-    hour_share: Array,
-    weekday_share: Array,
-    month_share: Array,
-    half_hour: Array,
-    weekday: Array,
-    month: Array,
+    uniform: Floats,
+    gaps: Floats,
+    weights: Floats,
+    hour_share: Floats,
+    weekday_share: Floats,
+    month_share: Floats,
+    half_hour: Ints,
+    weekday: Ints,
+    month: Ints,
     start_ns: int,
     into: float,
     dynamic: bool,
-    submit_ns: Array,
+    submit_ns: Ints,
 ) -> int:
     """Fill ``submit_ns`` from the left; the number of jobs for which there were slots enough.
 

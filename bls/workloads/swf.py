@@ -70,6 +70,7 @@ from bls.workloads.decimals import NONE, blank, count, kilobytes, nanoseconds, n
 from bls.workloads.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
 from traces.compiled import Array, compiled
 from traces.given_file import GivenFile
+from traces.kernels.signatures import Chars, Ints, Ints2
 from traces.time import MAX_NS
 
 __all__ = ["parse_swf", "read_swf"]
@@ -284,7 +285,7 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
 
 
 @compiled()
-def _parse(text: Array, cancelled: bool, jobs: Array, comments: Array, counts: Array) -> int:
+def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, counts: Ints) -> int:
     """Read the lines of a block.
 
     Parameters

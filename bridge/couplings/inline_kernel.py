@@ -542,9 +542,26 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
     )
 
 
-@compiled()
 def reorder(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
-    """Copy each job's rows from where they are in ``source`` to where they belong in ``target``."""
+    """Copy each job's rows from where they are in ``source`` to where they belong in ``target``; numbers of 4 or 8 bytes."""
+    if source.itemsize == 4:
+        _reorder_shorts(source.view(np.int32), target.view(np.int32), source_first, target_first)
+    else:
+        _reorder(source.view(np.int64), target.view(np.int64), source_first, target_first)
+
+
+@compiled()
+def _reorder(source: Ints, target: Ints, source_first: Ints, target_first: Ints) -> None:
+    _copy_rows(source, target, source_first, target_first)
+
+
+@compiled()
+def _reorder_shorts(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
+    _copy_rows(source, target, source_first, target_first)
+
+
+@compiled(inner=True)
+def _copy_rows(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
     for job in range(source_first.size):
         if source_first[job] < 0:
             continue  # it never started

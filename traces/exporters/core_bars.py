@@ -7,15 +7,14 @@ and a job's tasks in task order, so that a core's bars come out in the order of 
 
 from __future__ import annotations
 
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
+from traces.kernels.signatures import Flags, Ints, Shorts
 
 __all__ = ["count_bars", "first_holding_clash", "first_task_outside", "place_bars"]
 
 
 @compiled()
-def count_bars(
-    rows_first: Array, task_core: Array, allocation_first: Array, lo: Array, hi: Array, counts: Array
-) -> None:
+def count_bars(rows_first: Ints, task_core: Shorts, allocation_first: Ints, lo: Ints, hi: Ints, counts: Ints) -> None:
     """Add the number of bars of each core to ``counts`` (int64, shape (n_cores,)).
 
     ``rows_first`` (shape (n_jobs + 1,)) says which task rows are a job's; the allocation is
@@ -34,21 +33,21 @@ def count_bars(
 
 @compiled()
 def place_bars(
-    job_order: Array,
-    job_start: Array,
-    job_end: Array,
-    rows_first: Array,
-    task_core: Array,
-    task_start: Array,
-    task_end: Array,
-    allocation_first: Array,
-    lo: Array,
-    hi: Array,
-    cursor: Array,
-    bar_job: Array,
-    bar_task: Array,
-    last_end: Array,
-    doubtful: Array,
+    job_order: Ints,
+    job_start: Ints,
+    job_end: Ints,
+    rows_first: Ints,
+    task_core: Shorts,
+    task_start: Ints,
+    task_end: Ints,
+    allocation_first: Ints,
+    lo: Ints,
+    hi: Ints,
+    cursor: Ints,
+    bar_job: Shorts,
+    bar_task: Shorts,
+    last_end: Ints,
+    doubtful: Flags,
 ) -> None:
     """Write each bar's job and task at its core's ``cursor``, which moves on.
 
@@ -82,14 +81,14 @@ def place_bars(
 
 @compiled()
 def first_holding_clash(
-    job_order: Array,
-    start: Array,
-    end: Array,
-    allocation_first: Array,
-    lo: Array,
-    hi: Array,
-    free_from: Array,
-    holder: Array,
+    job_order: Ints,
+    start: Ints,
+    end: Ints,
+    allocation_first: Ints,
+    lo: Ints,
+    hi: Ints,
+    free_from: Ints,
+    holder: Ints,
 ) -> tuple[int, int]:
     """The first (job row, core) that takes a core before its last holder has left it, or (-1, -1).
 
@@ -108,17 +107,17 @@ def first_holding_clash(
 
 @compiled()
 def first_task_outside(
-    rows_first: Array,
-    task_core: Array,
-    task_start: Array,
-    task_end: Array,
-    job_start: Array,
-    job_end: Array,
-    job_cores: Array,
-    allocation_first: Array,
-    lo: Array,
-    hi: Array,
-    owner: Array,
+    rows_first: Ints,
+    task_core: Shorts,
+    task_start: Ints,
+    task_end: Ints,
+    job_start: Ints,
+    job_end: Ints,
+    job_cores: Ints,
+    allocation_first: Ints,
+    lo: Ints,
+    hi: Ints,
+    owner: Ints,
 ) -> tuple[int, int, int]:
     """The first (job row, task, fault) whose task breaks a rule of its job, or (-1, -1, 0).
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
 
 __all__ = ["CoreMessages", "core_messages", "place_messages", "transfer_cores"]
@@ -35,7 +36,7 @@ class CoreMessages:
 
 
 @compiled()
-def transfer_cores(transfers_first: Array, task: Array, rows_first: Array, task_core: Array, core: Array) -> None:
+def transfer_cores(transfers_first: Ints, task: Shorts, rows_first: Ints, task_core: Shorts, core: Shorts) -> None:
     """Write the core of each transfer's ``task``, be it the source or the target."""
     for job in range(len(transfers_first) - 1):
         for k in range(transfers_first[job], transfers_first[job + 1]):
@@ -43,7 +44,7 @@ def transfer_cores(transfers_first: Array, task: Array, rows_first: Array, task_
 
 
 @compiled(makes_arrays=True)
-def place_messages(core: Array, instant: Array, first: Array, cursor: Array, row: Array) -> None:
+def place_messages(core: Shorts, instant: Ints, first: Ints, cursor: Ints, row: Ints) -> None:
     """Sort transfers by core, then by instant, then by row.
 
     ``first`` (int64, shape (n_cores + 1,)) is to begin with 0, and says afterwards which of ``row`` (int64, shape (m,)) are a

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from traces.compiled import Array, compiled
+from traces.kernels.signatures import Chars, Ints, Ints2
 
 __all__ = ["FIELDS", "STATUS", "swf_lines"]
 
@@ -81,7 +82,7 @@ def swf_lines(columns: Mapping[str, Array], extras: Sequence[Array] = ()) -> Ite
 
 
 @compiled(makes_arrays=True)
-def _write(values: Array, n: int, seconds: Array, text: Array) -> int:
+def _write(values: Ints2, n: int, seconds: Ints, text: Chars) -> int:
     """Write ``n`` lines into ``text`` (int8): values (int64, shape (fields, at least n)); returns the bytes used.
 
     A field with ``seconds`` is a time in ns, and written in seconds.

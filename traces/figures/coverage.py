@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.compiled import Array, compiled
+from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Floats, Floats2, Floats3, Ints
 
 __all__ = ["painted"]
 
 
 @compiled()
 def _paint(
-    row: Array,
-    start: Array,
-    end: Array,
-    colour: Array,
-    colours: Array,
+    row: Ints,
+    start: Floats,
+    end: Floats,
+    colour: Ints,
+    colours: Floats2,
     rows_per_cell: int,
-    ink: Array,
-    covered: Array,
+    ink: Floats3,
+    covered: Floats2,
 ) -> None:
     """Add each bar's colour, weighted by the share of a cell that it covers, to ``ink``, and the share to
     ``covered``.
@@ -75,6 +76,9 @@ def painted(
     height = -(-n_rows // rows_per_cell)
     ink = np.zeros((height, n_columns, 3))
     covered = np.zeros((height, n_columns))
-    _paint(row, start * n_columns, end * n_columns, colour, colours, rows_per_cell, ink, covered)
+    begin, stop = own(start * n_columns, np.float64), own(end * n_columns, np.float64)
+    _paint(
+        own(row, np.int64), begin, stop, own(colour, np.int64), own(colours, np.float64), rows_per_cell, ink, covered
+    )
     # Rounding may cover a full cell by a hair more than all of it.
     return np.clip(ink + (1.0 - covered)[:, :, None], 0.0, 1.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from traces.compiled import Array, compiled
 from traces.errors import InputError
+from traces.kernels.signatures import Floats, Ints
 
 __all__ = ["GraphPlaces", "graph_places", "task_levels"]
 
@@ -19,7 +20,7 @@ _MOST_PASSING = 6_000
 
 
 @compiled()
-def longest_paths(first: Array, target: Array, missing: Array, queue: Array, level: Array) -> int:
+def longest_paths(first: Ints, target: Ints, missing: Ints, queue: Ints, level: Ints) -> int:
     """Write each task's ``level``: the most edges that lead to it from a task without producers; return how many tasks have
     one, fewer than there are if some wait for each other.
 
@@ -143,7 +144,7 @@ def _heights(levels: Array, start: Array, before: Array, after: Array) -> Array:
 
 @compiled()
 def space_out(
-    order: Array, levels: Array, wanted: Array, weight: Array, height: Array, mean: Array, mass: Array, size: Array
+    order: Ints, levels: Ints, wanted: Floats, weight: Floats, height: Floats, mean: Floats, mass: Floats, size: Ints
 ) -> None:
     """Write heights as near as can be, by weighted squares, to the ``wanted``, one apart at least in each level.
 

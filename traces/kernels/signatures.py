@@ -14,9 +14,13 @@ import numpy as np
 __all__ = [
     "Array",
     "Bytes",
+    "Chars",
     "Column",
+    "Entry",
+    "Flags",
     "Floats",
     "Floats2",
+    "Floats3",
     "FunctionKind",
     "Ints",
     "Ints2",
@@ -32,6 +36,7 @@ __all__ = [
     "float64",
     "int32",
     "int64",
+    "int8",
     "uint8",
     "uint64",
     "uintp",
@@ -161,6 +166,7 @@ float64 = Number("float64")
 uint64 = Number("uint64")
 int32 = Number("int32")
 uint8 = Number("uint8")
+int8 = Number("int8")
 boolean = Number("boolean")
 
 #: An address.
@@ -172,6 +178,12 @@ Ints2 = Annotated[Array, Column(int64, 2)]
 Ints3 = Annotated[Array, Column(int64, 3)]
 Floats = Annotated[Array, Column(float64)]
 Floats2 = Annotated[Array, Column(float64, 2)]
+Floats3 = Annotated[Array, Column(float64, 3)]
 Words = Annotated[Array, Column(uint64)]
 Shorts = Annotated[Array, Column(int32)]
 Bytes = Annotated[Array, Column(uint8)]
+Chars = Annotated[Array, Column(int8)]
+Flags = Annotated[Array, Column(boolean)]
+
+#: An entry of a table of functions: its address; the function itself where nothing is compiled.
+Entry = Annotated[Any, int64]
