@@ -17,10 +17,11 @@ def warm_up_command(
     ] = False,
 ) -> None:
     """Compile the kernels of this version now, so that no run has to wait for it; what is there already stays."""
+    from traces.kernels.catalogue import kernel_modules
+
     from bridge.run_kernels import prepare_run, prepare_workers
     from traces.compiled import jit_enabled
     from traces.errors import InputError
-    from traces.kernels.catalogue import kernel_modules
     from traces.kernels.store import cache_directory, unit_names, why_unused
     from traces.kernels.units import prepare
 

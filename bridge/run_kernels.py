@@ -17,15 +17,16 @@ BATCH: Final = {
     "bls.engine": 49,
     "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
-    "bls.occupancy": 10,
+    "bls.occupancy": 6,
     "bls.metrics_schedule": 1,
+    "bls.free_cores": 2,
 }
 
 #: The application level.
-APPLICATION: Final = {"als.engine": 31, "als.engine_state": 2, "als.techniques.static": 3, "als.lengths.equal": 1}
+APPLICATION: Final = {"als.engine": 31, "als.engine_state": 2, "als.techniques.static": 1, "als.lengths.equal": 1}
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 21}
+INLINE: Final = {"bridge.couplings.inline_kernel": 26}
 
 #: An application simulator in a process of its own.
 WORKER: Final = {"als.program_drawing": 20, "als.changes": 10, "als.metrics": 2}

@@ -120,7 +120,7 @@ def new_memory(
 def usage_core_s(memory: Array) -> Array:
     """A copy of the users' usage at the period that was last brought forward to: core-seconds, float64, one a user."""
     first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
-    users: Array = _column(memory, _USAGE)[first:n].copy()
+    users: Array = memory[HEAD + _USAGE * n : HEAD + (_USAGE + 1) * n][first:].copy()
     return users
 
 

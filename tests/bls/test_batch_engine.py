@@ -172,11 +172,15 @@ _PLANNED = """
 import sys
 import bls.scheduling_pass as scheduling
 from bls import batch_state as b, first_state
+from bls.hooks import PLAN, call_hook
 from batch_cases import seeded_cases
 from batch_drives import engine_of
 
 by_itself = scheduling._easy, scheduling._only_the_newcomer
-general = scheduling._planned, lambda state, place: -1
+general = (
+    lambda state, place, n_order: call_hook(state.hooks[PLAN], (state, -1, n_order, 0, 0)),
+    lambda state, place: -1,
+)
 new_state = first_state.new_state
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from bls.policies.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
 from bls.policies.multifactor_tree import ROOT, Account, AccountTree, User
+from traces.compiled import compiled
+from traces.kernels.signatures import Floats
 from traces.time import NS_PER_S
 
 DOCUMENTED = AccountTree(
@@ -36,6 +38,13 @@ DOCUMENTED = AccountTree(
 )
 
 
+@compiled(makes_arrays=True)
+def _factors(memory: Floats, now_ns: int, out: Floats) -> None:
+    found = factor(memory, now_ns)
+    for node in range(found.size):
+        out[node] = found[node]
+
+
 class Shares:
     """The kernels on a tree, by user number; its users are those of the tree."""
 
@@ -48,7 +57,8 @@ class Shares:
         charge(self.memory, self.node[user], round(now_s * NS_PER_S), cores)
 
     def factors(self, now_s: float) -> dict[int, float]:
-        found = factor(self.memory, round(now_s * NS_PER_S))
+        found = np.zeros(len(self.memory))
+        _factors(self.memory, round(now_s * NS_PER_S), found)
         return {user: float(found[node]) for user, node in self.node.items()}
 
     def usage(self, now_s: float) -> dict[int, float]:

@@ -228,13 +228,13 @@ def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) ->
     grown: list[int] = []
 
     def small(*arguments: Any, **keywords: Any) -> Any:
-        state, _ = made(*arguments, **keywords)
+        state = made(*arguments, **keywords)
         records = {
             name: getattr(state.application, name)[:1].copy() for name in ("start_ns", "end_ns", "core", "chunk")
         }
         tight = state.application._replace(lengths=np.empty(1), **records)
         grown.append(len(tight.lengths))
-        return state._replace(application=tight), np.empty(1)
+        return inline.kernel.with_application(state._replace(lengths=np.empty(1)), tight)
 
     monkeypatch.setattr(inline.kernel, "new_inline_state", small)
     result = case.simulated()

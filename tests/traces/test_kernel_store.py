@@ -39,6 +39,11 @@ def folder_of(cache: Path) -> Path:
     return found
 
 
+def words_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What was said, but for how far the compiler is, which a slow machine says."""
+    return [line for line in done.stderr.splitlines() if not line.startswith("compiling for this version")]
+
+
 def compiled_anew(done: subprocess.CompletedProcess[str]) -> bool:
     """Whether the program compiled; it has said nothing it should not."""
     assert done.returncode == 0, done.stderr
@@ -73,7 +78,7 @@ def test_a_damaged_file_is_dropped_and_made_anew(cache: Path, damage: str) -> No
     )
     done = call(cache)
     assert compiled_anew(done)
-    assert done.stderr == ""
+    assert words_of(done) == []
     assert path.read_bytes() != b""
     assert not compiled_anew(call(cache))
 
@@ -90,7 +95,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, mode: int) -
     folder_of(cache).chmod(mode)
     done = call(cache)
     assert compiled_anew(done)
-    (line,) = done.stderr.splitlines()
+    (line,) = words_of(done)
     assert "not the user's alone" in line
     assert str(folder_of(cache)) in line
 
@@ -124,7 +129,7 @@ def test_what_belongs_to_somebody_else_is_not_used(cache: Path, whose: str) -> N
 def test_no_room_is_one_line(tmp_path: Path) -> None:
     done = call(tmp_path, "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n" + _PROGRAM)
     assert compiled_anew(done)
-    (line,) = done.stderr.splitlines()
+    (line,) = words_of(done)
     assert "File too large" in line
     assert _UNIT in line
     assert [path.name for path in folder_of(tmp_path).iterdir() if path.suffix != ".lock"] == []
@@ -134,14 +139,14 @@ def test_a_place_where_nothing_can_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = call(tmp_path / "file")
     assert compiled_anew(done)
-    (line,) = done.stderr.splitlines()
+    (line,) = words_of(done)
     assert str(tmp_path / "file") in line
 
 
 def test_without_a_home_nothing_is_kept(tmp_path: Path) -> None:
     done = call(tmp_path, "import os\nos.environ['HOME'] = ''\ndel os.environ['XDG_CACHE_HOME']\n" + _PROGRAM)
     assert compiled_anew(done)
-    (line,) = done.stderr.splitlines()
+    (line,) = words_of(done)
     assert "home" in line
 
 
@@ -171,6 +176,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> 
     assert killed.stdout.readline() == "compiling\n"  # it holds the lock now
     killed.send_signal(signal.SIGKILL)
     killed.wait()
+    killed.stdout.close()
     began = time.monotonic()
     assert compiled_anew(call(tmp_path))
     assert time.monotonic() - began < 250  # nobody waits for the dead

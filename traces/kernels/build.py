@@ -513,7 +513,9 @@ def _add_entry(context: Any, module: Any, entry: Entry, found: Lowered) -> None:
         arguments.append(_from_flat(context, builder, kind, function.args[taken : taken + len(group)]))
         taken += len(group)
     callee = context.declare_function(module, found.description)
-    _, value = context.call_conv.call_function(builder, callee, returned, kinds, arguments)
+    status, value = context.call_conv.call_function(builder, callee, returned, kinds, arguments)
+    if not entry.kernel.is_ours:
+        _note_raised(module, builder, entry.symbol, status.is_error)
     if nothing:
         builder.ret_void()
     elif several:
@@ -524,6 +526,23 @@ def _add_entry(context: Any, module: Any, entry: Entry, found: Lowered) -> None:
         builder.ret_void()
     else:
         builder.ret(_flat(context, builder, returned, value)[0])
+
+
+def _note_raised(module: Any, builder: Any, symbol: str, is_error: Any) -> None:
+    # Machine code has nobody to raise to: that a user's function has raised is kept, for whoever asks (and forgotten then).
+    flag = ir.GlobalVariable(module, _I64, name=f"{symbol}.flag")
+    flag.initializer, flag.linkage = _I64(0), "internal"
+    with builder.if_then(is_error, likely=False):
+        builder.store(_I64(1), flag)
+    asked = ir.IRBuilder(ir.Function(module, ir.FunctionType(_I64, []), name=raised_of(symbol)).append_basic_block())
+    answer = asked.load(flag)
+    asked.store(_I64(0), flag)
+    asked.ret(answer)
+
+
+def raised_of(symbol: str) -> str:
+    """What tells whether the function of an entry has raised since this was last asked."""
+    return f"{symbol}_raised"
 
 
 def emit(
@@ -572,6 +591,7 @@ def emit(
         if any(function.name.startswith("NRT_") for function in module.functions):
             module.link_in(llvm.parse_assembly(_MEMORY))
         symbols = {entry.symbol for entry in entries}
+        symbols |= {raised_of(entry.symbol) for entry in entries if not entry.kernel.is_ours}
         for function in module.functions:
             if not function.is_declaration and function.name not in symbols:
                 function.linkage = "internal"
@@ -595,6 +615,8 @@ def emit(
         for entry, one in zip(entries, found, strict=True):
             kind = _returned_kind(one.returned)
             returned[entry.symbol] = kind.code if kind else "v"
+            if not entry.kernel.is_ours:
+                returned[raised_of(entry.symbol)] = "i"
         return code, returned, {"kernels": len(ours), "lines": sum(one.lines for one in ours)}
 
 

@@ -75,7 +75,7 @@ class Kernel:
         self.merged, self.is_entry = merged, is_entry
         self.makes_arrays = makes_arrays or not self.is_ours
         self._ways: dict[Any, Callable[..., Any]] = {}
-        self._fixed: Callable[..., Any] | None = None
+        self._fixed: Callable[..., Any] | None = function if _DISABLED else None
         self._count = function.__code__.co_argcount
         self.__name__: str = function.__name__
         self.__qualname__: str = function.__qualname__
@@ -225,15 +225,21 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
         types.append(ctypes.c_int64)
     call = ctypes.CFUNCTYPE(None if several else _RETURNED.get(code, ctypes.c_int64), *types)(found.address)
 
+    raised = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised) if found.raised else None
+
     def way(*arguments: Any) -> Any:
         flat: list[Any] = []
         for put, argument in zip(puts, arguments, strict=True):
             put(flat, argument)
-        if several:
-            out = np.empty(len(several), np.int64)
-            call(*flat, out.__array_interface__["data"][0])
-            return tuple(_member(member, out, k) for k, member in enumerate(several))
+        out = np.empty(len(several), np.int64) if several else None
+        if out is not None:
+            flat.append(out.__array_interface__["data"][0])
         answer = call(*flat)
+        if raised is not None and raised() != 0:
+            kernel.py_func(*arguments)  # which raises, too, and can say what
+            raise RuntimeError(f"{kernel.__name__} has raised")
+        if out is not None:
+            return tuple(_member(member, out, k) for k, member in enumerate(several))
         return answer != 0 if code == "t" else answer
 
     return way

@@ -12,7 +12,7 @@ from typing import TextIO
 __all__ = ["Compiling", "compiling", "note", "not_kept", "spent_s", "unit_done"]
 
 #: So long nothing is said, s.
-_QUIET_S = 0.7
+_QUIET_S = 1.5
 
 #: The bar is drawn again after so long, and a line is written, s.
 _REDRAW_S, _LINE_S = 0.1, 3.0

@@ -84,7 +84,7 @@ def _root() -> Path | None:
         return Path(chosen)
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / _OWN
-    home = os.path.expanduser("~")
+    home = "" if os.environ.get("HOME") == "" else os.path.expanduser("~")
     return Path(home) / ".cache" / _OWN if os.path.isabs(home) else None  # else nobody knows where home is
 
 

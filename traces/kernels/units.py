@@ -31,10 +31,20 @@ class CannotCompile(Exception):
 
 @dataclass(frozen=True)
 class MachineCode:
-    """One entry: where it is, and what it returns (``traces.kernels.signatures``)."""
+    """One entry.
+
+    Attributes
+    ----------
+    address : int
+    returned : str
+        By ``traces.kernels.signatures``.
+    raised : int
+        Where a user's tells that it has raised; 0 of ours, which do not.
+    """
 
     address: int
     returned: str
+    raised: int = 0
 
 
 _FOUND: dict[str, MachineCode] = {}
@@ -113,7 +123,7 @@ def _prepare(
     _PREPARED.add(unit)
     addresses = loading.load(unit, found.code, found.returned)
     for name, returned in found.returned.items():
-        _FOUND[name] = MachineCode(addresses[name], returned)
+        _FOUND[name] = MachineCode(addresses[name], returned, addresses.get(f"{name}_raised", 0))
 
 
 def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: str | None, is_kept: bool) -> store.Kept:
