@@ -12,6 +12,7 @@ from als import engine
 from als import engine_state as s
 from als import graph_state as g
 from als.graph_application import Edges, GraphPart, edges_of_parts, graph_of
+from als.hooks import HOOKS
 from als.network.state import NO_NETWORK, NetworkState
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
@@ -288,6 +289,7 @@ class Application:
         return not self.stopped
 
     def _settle(self, status: int) -> bool:
+        HOOKS.check()
         if status in (engine.SUSPENDED, engine.FINISHED, engine.STOPPED):
             return status != engine.SUSPENDED
         raise application_fault(status, self.state, self._rules)

@@ -15,6 +15,7 @@ from bls import engine, first_state
 from bls.allocators import PLACE, Allocator
 from bls.circumstances import Circumstances, outage_columns
 from bls.estimates import ESTIMATORS, estimator
+from bls.hooks import HOOKS
 from bls.looks import Looks
 from bls.metrics_schedule import NO_DOWNTIME, Downtime
 from bls.outages import Outages
@@ -249,6 +250,7 @@ class BatchSimulator:
         PluginError, InputError
             If the status is a fault; the message names the job.
         """
+        HOOKS.check()
         if status in (engine.DONE, engine.STARTED, engine.DUE, engine.PAUSED):
             if status == engine.DONE and self._looks.observers:
                 self._look(last=True)

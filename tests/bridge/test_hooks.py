@@ -1,0 +1,176 @@
+"""Features are hooks: a plain run fills no slot, a run that does something fills the slots of it; no other is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from als import hooks as a
+from als import program_drawing
+from bls import hooks as b
+from bls.surroundings import Surroundings
+from bls.workload import Workload
+from bridge.application_level import ApplicationLevel
+from bridge.couplings import inline_kernel as i
+from bridge.run_kernels import APPLICATION, BATCH, INLINE, prepare_run
+from traces.compiled import as_value, compiled, types
+from traces.kernels import store
+from traces.kernels.hooks import REFUSED, Hooks
+
+TABLES = {"batch": b.HOOKS, "application": a.HOOKS, "drawing": program_drawing.HOOKS, "inline": i.HOOKS}
+
+JOBS = [(1, 0, 100, 200, 100), (2, 1, 50, 256, 60), (3, 2, 30, 4, 30), (4, 3, 10, 8, 20)]
+
+BY_CORES = {b.HOLD_POOL, b.HOLD_KEPT, b.HOLD_HOST, b.MOVE_PROFILE, b.EARLIEST, b.ROOM}
+HOSTS = {b.HOST_EVENTS, b.OUTAGES_SHORT, b.AGAIN}
+OTHERS = {b.OTHERS, b.NEXT_OTHER}
+GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH, a.CHANGE_GRAPH, a.STOP_GRAPH}
+
+EAGER = """
+class Eager:
+    name = "eager"
+    def decide(self, view):
+        free, chosen = view.free_cores, []
+        for job in view.waiting:
+            if job.cores <= free:
+                chosen.append(job)
+                free -= job.cores
+        return chosen
+"""
+
+GRAPH_MAP = """
+[default]
+graph = "cholesky:tiles=3,ccr=0.2"
+"""
+
+
+@pytest.fixture
+def filled(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
+    """Which slots of each table have been filled so far."""
+    found: dict[str, set[int]] = {name: set() for name in TABLES}
+    for name, table in TABLES.items():
+
+        def spy(wanted: Any, name: str = name, made: Callable[..., Any] = table.filled) -> Any:
+            found[name] |= set(wanted)
+            return made(wanted)
+
+        monkeypatch.setattr(table, "filled", spy)
+    a._table.cache_clear()
+    yield found
+    a._table.cache_clear()
+
+
+def simulated(**options: Any) -> Any:
+    result = bridge.simulate(Workload.from_jobs(JOBS), **options)
+    for table in TABLES.values():
+        table.check()
+    return result
+
+
+def test_a_plain_run_fills_no_slot(filled: dict[str, set[int]]) -> None:
+    for options in ({}, {"backfill": "easy"}, {"als": "gss", "variation": 0.25}, {"als": "recorded", "bls": "sjf"}):
+        simulated(**options)
+    assert filled == {"batch": set(), "application": set(), "drawing": set(), "inline": set()}
+
+
+BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
+    "planning": ({"backfill": "3"}, {b.PLAN}),
+    "keeping": ({"backfill": "conservative"}, {b.PLAN, *OTHERS}),
+    "by cores": ({"allocator": "contiguous", "backfill": "easy"}, {b.PLAN, *BY_CORES}),
+    "hosts": ({"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, {*HOSTS, *OTHERS}),
+    "predictions": ({"estimates": "last-two", "backfill": "easy"}, {b.PREDICT, b.LEARN}),
+    "an order": ({"bls": "wfp3"}, {b.ORDER}),
+    "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
+}
+
+
+@pytest.mark.parametrize("case", BATCH_CASES)
+def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[str, set[int]]) -> None:
+    options, wanted = BATCH_CASES[case]
+    simulated(**options)
+    assert filled["batch"] == wanted
+    assert filled["application"] | filled["drawing"] | filled["inline"] == set()
+
+
+def test_decisions_in_python_fill_their_slot(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "eager.py"
+    path.write_text(EAGER)
+    simulated(bls=f"{path}:Eager")
+    assert filled["batch"] == {b.CHOSEN, *OTHERS}
+
+
+def test_presets_fill_their_slot(filled: dict[str, set[int]]) -> None:
+    jobs = Workload.from_jobs(JOBS)
+    preset = np.array([1, 0, 0, 0])
+    bridge.simulate(Workload(**{**{name: getattr(jobs, name) for name in jobs.__dataclass_fields__}, "preset": preset}))
+    assert filled["batch"] == {b.PRESETS}
+
+
+APPLICATION_CASES: dict[str, tuple[dict[str, Any], dict[str, set[int]]]] = {
+    "a choice": ({"als": "select:gss,fac"}, {"application": {a.SELECT}}),
+    "speeds": (
+        {"als": "ss", "level": ApplicationLevel(speeds=("square:period=10m,low=0.5,cores=0-63",))},
+        {"inline": {i.SPEEDS, i.VARYING}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", APPLICATION_CASES)
+def test_a_feature_of_the_application_level_fills_its_slots(case: str, filled: dict[str, set[int]]) -> None:
+    options, wanted = APPLICATION_CASES[case]
+    simulated(**options)
+    assert filled == {name: wanted.get(name, set()) for name in TABLES}
+
+
+def test_graphs_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text(GRAPH_MAP)
+    simulated(als="gss", level=ApplicationLevel(applications=path))
+    assert filled["application"] == GRAPHS
+    assert filled["drawing"] == {0}
+    assert filled["inline"] == {i.GRAPHS}
+    simulated(als="gss", level=ApplicationLevel(applications=path, network="lv08"))
+    assert filled["inline"] == {i.GRAPHS, i.TRANSFERS}
+
+
+def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
+    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS}
+    assert batch == set(b.HOOKS.slots)
+    assert GRAPHS | {a.SELECT} == set(a.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS} == set(i.HOOKS.slots)
+
+
+SMALL = types.int64(types.int64, types.float64)
+
+
+@compiled(SMALL)
+def small(number: int, speed: float) -> int:
+    return number + int(speed)
+
+
+def test_a_slot_that_is_not_filled_refuses_by_name() -> None:
+    table = Hooks("engine", SMALL, {0: ("adding", f"{__name__}:small"), 1: ("subtracting", f"{__name__}:small")})
+    addresses = table.filled({0})
+    assert addresses[0] == as_value(small, SMALL).address
+    call = table._refuse(1)
+    assert call(3, 0.5) == REFUSED
+    with pytest.raises(RuntimeError, match="engine: subtracting: this run has not asked for it"):
+        table.check()
+
+
+def test_what_a_plain_run_is_made_of() -> None:
+    """Who adds a kernel to what everybody compiles sees it here: :mod:`bridge.run_kernels` says how many there are."""
+    simulated(als="static")
+    said = BATCH | APPLICATION | INLINE
+    prepare_run(applications=True)
+    found = {module: store.kept(module) for module in said}
+    if any(kept is None for kept in found.values()):
+        pytest.fail(f"not kept: {[module for module, kept in found.items() if kept is None]}")
+    facts = {module: kept.facts for module, kept in found.items() if kept is not None}
+    assert {module: fact["kernels"] for module, fact in facts.items()} == said
+    assert sum(fact["lines"] for fact in facts.values()) < 3000
