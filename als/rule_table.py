@@ -174,7 +174,7 @@ def _value(technique: Technique) -> Any:
         raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
 
 
-@compiled()
+@compiled(inner=True)
 def memo_size(rules: Array, row: int, n_cores: int) -> int:
     """How many numbers the rule of a row keeps for one loop; of a selection, all of its candidates."""
     total = 0

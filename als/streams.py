@@ -101,7 +101,7 @@ def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
     return np.uint64(((middle & _LOW) << _U32) | (low & _LOW))
 
 
-@compiled()
+@compiled(inner=True)
 def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
     """Write block number ``block`` = 0, 1, … of a stream: four uint64 words, to ``words[0:4]``."""
     # numpy's generator counts up before it computes, so that its first block has counter 1.
@@ -119,7 +119,7 @@ def start_stream(cursor: Ints, purpose: int) -> None:
     cursor[0], cursor[1], cursor[2] = 0, 4, purpose
 
 
-@compiled()
+@compiled(inner=True)
 def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
     """The next 64-bit word of a stream.
 

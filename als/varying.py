@@ -16,7 +16,7 @@ _advance, _run_until_stop, _set_speed = engine.advance, engine.run_until_stop, e
 _SUSPENDED, _NEVER, _ALL_LOST = engine.SUSPENDED, engine.NEVER, engine.ALL_LOST
 
 
-@compiled()
+@compiled(inner=True)
 def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, stop_ns: int) -> int:
     """As ``als.engine.run_until_stop``, with the changes of ``speeds``.
 

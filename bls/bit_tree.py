@@ -47,7 +47,7 @@ def bits_of(word: int) -> int:
     return n
 
 
-@compiled()
+@compiled(inner=True)
 def next_number(words: Array, starts: Array, number: int) -> int:
     """The smallest number >= ``number`` (from 0) in the set, or -1."""
     n_levels = starts.size - 1

@@ -17,7 +17,7 @@ PROFILE_NEVER = 2**63 - 1
 _LAST_BEGIN = 2**62
 
 
-@compiled()
+@compiled(inner=True)
 def profile_move(ns: Array, first: int, end: int, now: int) -> int:
     """Let time go on to ``now``; returns the new ``first``."""
     while first + 1 < end and ns[first + 1] <= now:
@@ -26,7 +26,7 @@ def profile_move(ns: Array, first: int, end: int, now: int) -> int:
     return first
 
 
-@compiled()
+@compiled(inner=True)
 def profile_pack(ns: Array, free: Array, first: int, end: int) -> int:
     """Move the slices to the front of the arrays; returns the new ``end`` (``first`` is then 0)."""
     for k in range(first, end):
@@ -35,7 +35,7 @@ def profile_pack(ns: Array, free: Array, first: int, end: int) -> int:
     return end - first
 
 
-@compiled()
+@compiled(inner=True)
 def _at(ns: Array, first: int, end: int, instant: int) -> int:
     # The last slice that begins at or before the instant, which is not before the first slice.
     lo, hi = first, end
@@ -48,7 +48,7 @@ def _at(ns: Array, first: int, end: int, instant: int) -> int:
     return lo
 
 
-@compiled()
+@compiled(inner=True)
 def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
     # Let a slice begin at the instant, which is in slice ``at``; returns how many slices that makes more.
     if ns[at] == instant:
@@ -61,7 +61,7 @@ def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
     return 1
 
 
-@compiled()
+@compiled(inner=True)
 def _join(ns: Array, free: Array, at: int, end: int) -> int:
     # Make one slice of slice ``at`` and an equal one before it; returns how many slices that makes less.
     if free[at] != free[at - 1]:
@@ -72,7 +72,7 @@ def _join(ns: Array, free: Array, at: int, end: int) -> int:
     return 1
 
 
-@compiled()
+@compiled(inner=True)
 def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: int, amount: int) -> int:
     """Add ``amount`` to the free cores of [begin, stop); returns the new ``end``.
 
@@ -99,7 +99,7 @@ def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: 
     return end
 
 
-@compiled()
+@compiled(inner=True)
 def profile_earliest(ns: Array, free: Array, first: int, end: int, n: int, length: int, before: int) -> int:
     """The earliest instant at which ``n`` cores are free for ``length``, if it is before ``before``; else PROFILE_NEVER."""
     k = first

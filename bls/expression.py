@@ -208,7 +208,7 @@ class _Maker:
         return number
 
 
-@compiled()
+@compiled(inner=True)
 def _change(opcode: int, x: Array, count: int) -> None:
     # One operation on each of the first values of x. What has no value is caught here, where Python itself would raise.
     for k in range(count):
@@ -231,7 +231,7 @@ def _change(opcode: int, x: Array, count: int) -> None:
             x[k] = math.log10(v)
 
 
-@compiled()
+@compiled(inner=True)
 def _combine(opcode: int, x: Array, y: Array, count: int) -> None:
     # One operation on each of the first pairs of x and y, into x.
     for k in range(count):

@@ -45,7 +45,7 @@ def _mask(word: int, lo: int, hi: int) -> int:
     return ((1 << stop) - 1) & ~((1 << first) - 1)
 
 
-@compiled()
+@compiled(inner=True)
 def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
     """Take the cores [lo, hi) out of the set, whether or not they are all in it."""
     for level in range(starts.size - 1):
@@ -85,7 +85,7 @@ def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
         hi = last + 1
 
 
-@compiled()
+@compiled(inner=True)
 def free_stop(words: Array, lo: int, hi: int) -> int:
     """Where the run of free cores that begins at ``lo`` ends: the first core after it, ``hi`` at most.
 
@@ -104,13 +104,13 @@ def free_stop(words: Array, lo: int, hi: int) -> int:
     return min(hi, (word << 5) + lowest_bit(busy))
 
 
-@compiled()
+@compiled(inner=True)
 def free_all(words: Array, lo: int, hi: int) -> bool:
     """Whether all the cores [lo, hi) are free; true of none at all."""
     return free_stop(words, lo, hi) >= hi
 
 
-@compiled()
+@compiled(inner=True)
 def free_count(words: Array, lo: int, hi: int) -> int:
     """How many of the cores [lo, hi) are free."""
     if lo >= hi:
@@ -125,7 +125,7 @@ def free_count(words: Array, lo: int, hi: int) -> int:
     return n
 
 
-@compiled()
+@compiled(inner=True)
 def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
     """The lowest core from ``core`` on at which ``n_cores`` (from 1) consecutive free cores begin, or -1."""
     begin = -1  # of the run that reaches the present word from below
@@ -167,7 +167,7 @@ def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
     return -1
 
 
-@compiled()
+@compiled(inner=True)
 def free_lowest(
     words: Array, starts: Array, lo: int, hi: int, n_cores: int, n_out: int, out_lo: Array, out_hi: Array
 ) -> tuple[int, int]:

@@ -19,7 +19,7 @@ new_queue = new_tree
 queue_next = next_number
 
 
-@compiled()
+@compiled(inner=True)
 def queue_add(words: Array, starts: Array, rank: int) -> None:
     """Add a rank."""
     for level in range(starts.size - 1):
@@ -31,7 +31,7 @@ def queue_add(words: Array, starts: Array, rank: int) -> None:
         rank >>= 5
 
 
-@compiled()
+@compiled(inner=True)
 def queue_remove(words: Array, starts: Array, rank: int) -> None:
     """Remove a rank that is there."""
     for level in range(starts.size - 1):

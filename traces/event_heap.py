@@ -11,7 +11,7 @@ from traces.compiled import Array, compiled
 __all__ = ["heap_drop_top", "heap_push", "heap_replace_top", "heap_settle"]
 
 
-@compiled()
+@compiled(inner=True)
 def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:
     # Move the hole up, past larger parents and no higher than ``top``, and fill it.
     while hole > top:
@@ -25,7 +25,7 @@ def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:
     key[hole] = k
 
 
-@compiled()
+@compiled(inner=True)
 def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) -> None:
     # Move the hole to the bottom along the smaller children, then let the pair rise: a pair that is put in at the top
     # nearly always belongs near the bottom, so this takes about half the comparisons of the textbook loop.
@@ -46,14 +46,14 @@ def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) ->
     _rise(time, key, top, hole, t, k)
 
 
-@compiled()
+@compiled(inner=True)
 def heap_push(time: Array, key: Array, size: int, t: int, k: int) -> int:
     """Add the pair ``(t, k)`` to the first ``size`` entries; returns the new size."""
     _rise(time, key, 0, size, t, k)
     return size + 1
 
 
-@compiled()
+@compiled(inner=True)
 def heap_drop_top(time: Array, key: Array, size: int) -> int:
     """Remove the smallest pair, ``(time[0], key[0])``; returns the new size."""
     last = size - 1
@@ -62,13 +62,13 @@ def heap_drop_top(time: Array, key: Array, size: int) -> int:
     return last
 
 
-@compiled()
+@compiled(inner=True)
 def heap_replace_top(time: Array, key: Array, size: int, t: int, k: int) -> None:
     """Remove the smallest pair and add ``(t, k)``, in one pass."""
     _sift_down(time, key, size, 0, t, k)
 
 
-@compiled()
+@compiled(inner=True)
 def heap_settle(time: Array, key: Array, size: int, at: int, t: int) -> None:
     """Give the entry at position ``at`` the new time ``t`` and restore the order."""
     k = key[at]

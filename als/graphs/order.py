@@ -179,7 +179,7 @@ def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: 
         into += 1
 
 
-@compiled()
+@compiled(inner=True)
 def by_rank(ranks: Array, order: Array, position: Array, at: Array, first: int) -> None:
     """Sort tasks by their rank, highest first; equal ones by their place in a topological order.
 

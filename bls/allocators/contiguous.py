@@ -16,7 +16,7 @@ from traces.compiled import Array, compiled
 __all__ = ["CONTIGUOUS"]
 
 
-@compiled()
+@compiled(inner=True)
 def _whole_units(host_first: Array, core: int, stop: int, n_cores: int, unit_cores: int) -> int:
     # The lowest begin >= core of a run of n_cores cores up to `stop` that gives each host whole units; -1 if none does.
     host = 0

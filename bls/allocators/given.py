@@ -15,7 +15,7 @@ from traces.compiled import Array, compiled
 __all__ = ["GIVEN"]
 
 
-@compiled()
+@compiled(inner=True)
 def _whole_units(host_first: Array, wanted_lo: Array, wanted_hi: Array, unit_cores: int) -> bool:
     # Whether each host's share of the intervals is a multiple of unit_cores.
     k = 0

@@ -14,7 +14,7 @@ def usable(offered: int, unit_cores: int) -> int:
     return offered if unit_cores == 1 else offered // unit_cores * unit_cores
 
 
-@compiled()
+@compiled(inner=True)
 def take_in_order(
     words: Array,
     starts: Array,
@@ -53,7 +53,7 @@ def take_in_order(
     return n_out, missing
 
 
-@compiled()
+@compiled(inner=True)
 def _between(host_free: Array, lo: int, hi: int, unit_cores: int) -> int:
     # The usable cores of all hosts that offer lo … hi-1.
     total = 0
@@ -67,7 +67,7 @@ def _between(host_free: Array, lo: int, hi: int, unit_cores: int) -> int:
     return total
 
 
-@compiled()
+@compiled(inner=True)
 def _first_units(host_free: Array, most_first: bool, most: int, unit_cores: int, n: int) -> int:
     # The usable cores of all hosts of the first n of the amounts that come one after the other: 1, 2, … units, or
     # `most`, most - 1, … units.
@@ -76,7 +76,7 @@ def _first_units(host_free: Array, most_first: bool, most: int, unit_cores: int,
     return _between(host_free, unit_cores, (n + 1) * unit_cores, unit_cores)
 
 
-@compiled()
+@compiled(inner=True)
 def take_by_amount(
     words: Array,
     starts: Array,

@@ -31,7 +31,7 @@ def blank(byte: int) -> bool:
     return byte == 32 or byte == 9 or (11 <= byte <= 13)
 
 
-@compiled()
+@compiled(inner=True)
 def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
     """Read the word at ``text[at]``.
 

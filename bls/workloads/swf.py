@@ -194,7 +194,7 @@ def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-@compiled()
+@compiled(inner=True)
 def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, column: int, counts: Array) -> int:
     """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is."""
     job_id, submit, run, allocated, requested, estimate = 0, 0, 0, 0, 0, 0
