@@ -20,11 +20,14 @@ _PACKAGES = ("bls", "als", "bridge", "traces")
 def _cache() -> Finding:
     try:
         from traces.compiled import jit_enabled
+        from traces.kernels.shipped import FOLDER, units
         from traces.kernels.store import cache_directory, unit_names, why_unused
     except ImportError as error:
         return "kernels", f"cannot be looked at: {error}", False
     if not jit_enabled():
         return "kernels", "NUMBA_DISABLE_JIT is set: nothing is compiled, kernels run as plain Python (slow)", True
+    if came := units():
+        return "kernels", f"{FOLDER}: machine code of all {len(came)} modules came with the package", True
     if (why := why_unused()) is not None:
         return "kernels", f"compiled again in every run: {why}", False
     usable, damaged = unit_names()

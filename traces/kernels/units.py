@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import Any
 
-from traces.kernels import loading, progress, store
+from traces.kernels import loading, progress, shipped, store
 from traces.kernels.declared import OURS, Kernel, jit_enabled
 from traces.kernels.signatures import Kind
 
@@ -104,7 +104,9 @@ def prepare(modules: Mapping[str, int]) -> None:
     if not jit_enabled():
         return
     missing = {
-        module: kernels for module, kernels in modules.items() if module not in _PREPARED and not store.has(module)
+        module: kernels
+        for module, kernels in modules.items()
+        if module not in _PREPARED and module not in shipped.units() and not store.has(module)
     }
     with progress.compiling(missing):
         for module in modules:
@@ -117,6 +119,11 @@ def prepare(modules: Mapping[str, int]) -> None:
 def _prepare(
     unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], *, symbol: str | None = None, is_kept: bool = True
 ) -> None:
+    came = shipped.unit(unit)
+    if came is not None:
+        _PREPARED.add(unit)
+        _FOUND.update({name: MachineCode(address, returned) for name, (address, returned) in came.items()})
+        return
     found = store.kept(unit) if is_kept else None
     if found is None:
         found = _built(unit, entries, symbol, is_kept)

@@ -1,0 +1,106 @@
+"""Machine code that came with the package: one library with all units, made with the wheel (``tools/build_wheel.py``).
+
+It is used as long as the sources are the ones that it was made of; where a file was edited, and where there is none for this
+kind of computer, units are compiled and kept as from a clone. Nothing here needs numba or LLVM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from traces.kernels import store
+
+__all__ = ["FOLDER", "Library", "library", "library_files", "unit", "units", "write_index"]
+
+#: Where it is; a package that was not built with it has no such folder.
+FOLDER = Path(__file__).resolve().with_name("machine_code")
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Library:
+    """What came with the package for this kind of computer.
+
+    Attributes
+    ----------
+    units : dict of str: dict of str: str
+        Of each unit its symbols, and what each returns (``traces.kernels.signatures``).
+    facts : dict of str: int
+        How many kernels and lines there are in it.
+    loaded : CDLL
+    """
+
+    units: dict[str, dict[str, str]]
+    facts: dict[str, int]
+    loaded: Any
+
+
+def library_files(folder: Path) -> tuple[Path, Path]:
+    """The library for this kind of computer and its index, whether or not they are there."""
+    machine = os.uname().machine
+    return folder / f"{machine}.so", folder / f"{machine}.json"
+
+
+def write_index(folder: Path, units: dict[str, dict[str, str]], facts: dict[str, int]) -> None:
+    """Write the index of a library that is there: what is in it, and of which sources it was made."""
+    code, index = library_files(folder)
+    raw = code.read_bytes()
+    said = {
+        "format": _FORMAT,
+        "source": store.source_digest(),
+        "size": len(raw),
+        "sha256": hashlib.sha256(raw).hexdigest(),
+        "facts": facts,
+        "units": units,
+    }
+    index.write_text(json.dumps(said, indent=1) + "\n", "utf-8")
+
+
+def unit(name: str) -> dict[str, tuple[int, str]] | None:
+    """Of each symbol of a unit its address and what it returns; None if the unit did not come with the package."""
+    found = library()
+    if found is None or name not in found.units:
+        return None
+    return {
+        symbol: (ctypes.cast(found.loaded[symbol], ctypes.c_void_p).value or 0, returned)
+        for symbol, returned in found.units[name].items()
+    }
+
+
+def units() -> frozenset[str]:
+    """The units that came with the package."""
+    found = library()
+    return frozenset() if found is None else frozenset(found.units)
+
+
+@functools.cache
+def library() -> Library | None:
+    """What came with the package, if it is whole and of these sources; where it is not whole, that is said, once."""
+    code, index = library_files(FOLDER)
+    try:
+        said = json.loads(index.read_text("utf-8"))
+        if said["format"] != _FORMAT or said["source"] != store.source_digest():
+            return None
+        raw = code.read_bytes()
+        if len(raw) != said["size"] or hashlib.sha256(raw).hexdigest() != said["sha256"]:
+            raise OSError("it is not the file that was installed")
+        return Library(said["units"], said["facts"], ctypes.CDLL(os.fspath(code)))
+    except FileNotFoundError as error:
+        if error.filename == os.fspath(index):
+            return None
+        why = f"{code}: there is no such file"
+    except OSError as error:
+        why = f"{code}: {error.strerror or error}"
+    except (ValueError, KeyError, TypeError) as error:
+        why = f"{index}: it cannot be read ({type(error).__name__})"
+    print(f"kernels: {why}: they are compiled instead; install twolevel again to repair it", file=sys.stderr)
+    return None
