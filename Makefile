@@ -1,6 +1,7 @@
 # make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace
 # make test    every check and test
 # make bench   the benchmark (tools/bench.py)
+# make wheel   a wheel that holds the machine code of all kernels, in dist (docs/wheels.md)
 # make clean   remove what the others made
 #
 # All that is needed is Python 3.11 or newer; another one than python3 is chosen by  make PYTHON=python3.12 …
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -26,6 +27,7 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
+	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -34,6 +36,10 @@ test: $(VENV)/installed-dev
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tools.bench
+
+wheel: $(VENV)/installed-dev
+	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
+	$(BIN)/python -m tools.build_wheel
 
 clean:
 	rm -rf $(VENV) demo bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,111 @@
+"""A wheel that holds the machine code of all kernels, so that a run from it compiles nothing and needs no numba.
+
+    python -m tools.build_wheel [--out dist]
+
+It is the wheel that ``pip install .`` makes, and one shared library more with its index, in ``traces/kernels/machine_code``
+(``traces.kernels.shipped`` reads them). It is for this kind of computer: any x86-64 of the last fifteen years, or what LLVM
+calls generic elsewhere. A C compiler (``CC``, else ``cc``) links it; the tag of the wheel says which C library it needs.
+docs/wheels.md has more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from traces.kernels import shipped
+from traces.kernels.catalogue import kernel_modules
+from traces.kernels.units import module_entries, symbol_of
+
+__all__ = ["build_library", "build_wheel", "main", "platform_tag"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+#: What the library may need for its wheel to be one for many systems.
+_SYSTEM = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def build_library(modules: Sequence[str], folder: Path) -> Path:
+    """Compile the units of modules and link them into one library; with its index, in ``folder``.
+
+    Returns
+    -------
+    Path
+        The library.
+    """
+    from traces.kernels import build
+
+    folder.mkdir(parents=True, exist_ok=True)
+    units, facts = {}, {"kernels": 0, "lines": 0}
+    library, _ = shipped.library_files(folder)
+    with tempfile.TemporaryDirectory() as space:
+        objects = []
+        for k, module in enumerate(modules):
+            print(f"compiling {k + 1} of {len(modules)}: {module}", file=sys.stderr)
+            entries = [build.Entry(kernel, kinds, symbol_of(kernel, kinds)) for kernel, kinds in module_entries(module)]
+            code, units[module], found = build.emit(entries)
+            facts = {name: number + found[name] for name, number in facts.items()}
+            objects.append(Path(space, f"{module}.o"))
+            objects[-1].write_bytes(code)
+        options = ("-s", "--as-needed", "--no-undefined", "-z,text", "-z,noexecstack", "--build-id=none")
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        given = [*objects, "-lm", *(f"-Wl,{option}" for option in options)]
+        subprocess.run([*compiler, "-shared", "-o", library, *given], check=True)
+    shipped.write_index(folder, units, facts)
+    return library
+
+
+def platform_tag(library: Path) -> str:
+    """The systems that a library runs on, as the tag of a wheel says it (PEP 600).
+
+    One that needs nothing but the C library runs wherever that is as new as its newest symbol.
+    """
+    said = subprocess.run(["objdump", "-T", "-p", library], capture_output=True, text=True, check=True).stdout
+    machine = os.uname().machine
+    needed = set(re.findall(r"^\s*NEEDED\s+(\S+)", said, re.MULTILINE))
+    versions = [(int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", said)]
+    if needed - _SYSTEM:
+        return f"linux_{machine}"
+    major, minor = max([(2, 17), *versions])  # no installer knows what is older
+    return f"manylinux_{major}_{minor}_{machine}"
+
+
+def build_wheel(folder: Path, out: Path) -> Path:
+    """The project's wheel, with the library that :func:`build_library` put into ``folder``."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    files = shipped.library_files(folder)
+    inside = shipped.FOLDER.relative_to(_ROOT)
+
+    class Builder(WheelBuilder):  # type: ignore[misc]
+        def get_default_build_data(self) -> dict[str, Any]:
+            return super().get_default_build_data() | {
+                "tag": f"py3-none-{platform_tag(files[0])}",
+                "pure_python": False,
+                "force_include": {os.fspath(one): os.fspath(inside / one.name) for one in files},
+            }
+
+    return Path(next(Builder(os.fspath(_ROOT)).build(directory=os.fspath(out), versions=["standard"])))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the wheel; its path is printed."""
+    parser = argparse.ArgumentParser(prog="python -m tools.build_wheel", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, default=Path("dist"), help="the folder to put it in (default: dist)")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        build_library(kernel_modules(), Path(folder))
+        print(build_wheel(Path(folder), given.out))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
