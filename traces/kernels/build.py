@@ -11,10 +11,11 @@ on all of them, so one file serves every machine of a cluster. Arithmetic is IEE
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import inspect
+import gc
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,7 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
+from numba.core.typing.context import Context
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_intrinsic_template
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.core.utils import pysignature
@@ -396,6 +398,36 @@ def _flags(merged: bool, makes_arrays: bool) -> Flags:
     return flags
 
 
+class _Typing(Context):  # type: ignore[misc]
+    # numba's knowledge of what calls return, with what it has once found out: it tries dozens of rules for every subscript.
+    def __init__(self) -> None:
+        known = cpu_target.typing_context
+        known.refresh()
+        self.__dict__.update(known.__dict__)
+        self._answers: dict[Any, Any] = {}
+
+    def refresh(self) -> None:
+        """Nothing is added while kernels are lowered."""
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """What a call returns."""
+        if kws:
+            return super().resolve_function_type(func, args, kws)
+        key = (func, tuple(args))
+        try:
+            found = self._answers.get(key)
+        except TypeError:  # a slice of constants
+            return super().resolve_function_type(func, args, kws)
+        if found is None:
+            found = self._answers[key] = super().resolve_function_type(func, args, kws)
+        return found
+
+
+@functools.cache
+def _typing() -> _Typing:
+    return _Typing()
+
+
 _LOWERED: dict[Any, Lowered] = {}
 _NOTES: list[
     Callable[[], None]
@@ -423,7 +455,7 @@ def lower(kernel: Kernel, arguments: tuple[Any, ...], note: Callable[[], None] |
     found = Lowered(kernel, arguments)
     library = _Library(context.codegen(), kernel.__qualname__)
     result = compile_extra(
-        cpu_target.typing_context,
+        _typing() if kernel.is_ours else cpu_target.typing_context,
         context,
         kernel.py_func,
         arguments,
@@ -434,7 +466,7 @@ def lower(kernel: Kernel, arguments: tuple[Any, ...], note: Callable[[], None] |
         pipeline_class=_Compiler if kernel.is_ours else Compiler,
     )
     found.returned, found.description = result.signature.return_type, result.fndesc
-    found.lines = len(inspect.getsource(kernel.py_func).splitlines()) if kernel.is_ours else 0
+    found.lines = max(line or 0 for *_, line in kernel.__code__.co_lines()) - kernel.__code__.co_firstlineno + 1
     found.text = library.texts[0]
     for other in library.others:
         found.calls.append(other.found if isinstance(other, _KnownLibrary) else other)
@@ -545,6 +577,18 @@ def raised_of(symbol: str) -> str:
     return f"{symbol}_raised"
 
 
+@contextlib.contextmanager
+def _no_garbage() -> Iterator[None]:
+    # What numba makes stays until it is done: to look for garbage in it again and again takes a tenth of the time.
+    looked = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if looked:
+            gc.enable()
+
+
 def emit(
     entries: Sequence[Entry], note: Callable[[], None] = lambda: None
 ) -> tuple[bytes, dict[str, str], dict[str, int]]:
@@ -566,7 +610,7 @@ def emit(
     BuildError
         If numba does not take one of them.
     """
-    with numba.core.compiler_lock.global_compiler_lock:
+    with numba.core.compiler_lock.global_compiler_lock, _no_garbage():
         context = _context()
         found = []
         for entry in entries:
