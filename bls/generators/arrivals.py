@@ -211,7 +211,7 @@ def _walk(
     """
     n, n_slots = len(uniform), len(half_hour)
     in_hour, in_weekday, in_month = np.zeros(24), np.zeros(7), np.zeros(12)
-    longest = gaps[-1]
+    longest = gaps[gaps.size - 1]
     slot, left = 0, into * weights[half_hour[0]]
     for job in range(n):
         if job > 0:

@@ -24,6 +24,7 @@ import llvmlite.binding as llvm
 import numba
 import numba.core.cgutils as cgutils
 import numba.core.codegen as numba_codegen
+import numba.np.arrayobj as numba_arrays
 from llvmlite import ir
 from numba import types
 from numba.core import errors, typing
@@ -46,7 +47,7 @@ from numba.core.utils import pysignature
 from numba.extending import models, register_model
 from numba.np.arrayobj import make_array, populate_array
 
-from traces.kernels.declared import Caller, Kernel
+from traces.kernels.declared import OURS, Caller, Kernel
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind, Tuple
 from traces.kernels.state import State, fields_of
 
@@ -171,6 +172,23 @@ def _told_apart(text: str) -> str:
 !900002 = !{{!900001, !900001, i64 0}}
 """
     return _ACCESS.sub(r"\1, !tbaa !900002", text) + nodes
+
+
+# What functions of ours are called in LLVM's language.
+_OUR_NAMES = tuple(f"_ZN{len(package)}{package}" for package in OURS)
+
+_index_of_numba = numba_arrays.fix_integer_index
+
+
+def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    # numba has each index count from the end where it is negative, which takes four more instructions and keeps LLVM from
+    # seeing what a loop does: the engines take a quarter longer. No kernel of ours counts from the end (CONTRIBUTING.md).
+    if kind.signed and builder.function.name.startswith(_OUR_NAMES):
+        return context.cast(builder, index, kind, types.intp)
+    return _index_of_numba(context, builder, kind, index, size)
+
+
+numba_arrays.fix_integer_index = _index
 
 
 def _entry_of(builder: Any, block: Any, place: int) -> Any:
