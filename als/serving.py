@@ -117,8 +117,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     counters, cores, amounts = state.counters, state.cores, state.amounts
     ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
     lengths, speed, facts, taken = state.lengths, state.speed, state.facts, state.taken
+    start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     n_cores = speed.size
-    keep = state.start_ns.size > 0
+    keep = start_ns.size > 0
     overhead, master = counters[s.OVERHEAD], counters[s.MASTER] != 0
     part = counters[s.PART]
     serial = is_serial(state)
@@ -264,11 +265,11 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             number = state.core_number[c]
             t = begin
             for k in range(first, stop):
-                state.start_ns[k] = t
+                start_ns[k] = t
                 t += duration_ns(lengths[k], gflops)
-                state.end_ns[k] = t
-                state.core[k] = number
-                state.chunk[k] = chunks
+                end_ns[k] = t
+                core[k] = number
+                chunk[k] = chunks
                 if t >= MAX_NS:
                     break
         if t >= MAX_NS - latency:
