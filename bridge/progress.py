@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from bridge.live_file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Process
 from bridge.live_sampler import Sampler
 from bridge.live_state import Look
+from traces.kernels.progress import working_s
 from traces.time import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Progress:
         what: str = "jobs",
         *,
         stream: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = working_s,
     ) -> None:
         self._total, self._what, self._clock = total, what, clock
         self._stream = sys.stderr if stream is None else stream
@@ -136,7 +137,7 @@ class StudyProgress:
         Seconds that only grow.
     """
 
-    def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
         self._terminal = self._stream.isatty()
@@ -149,15 +150,15 @@ class StudyProgress:
         self._total, self._kept = total, kept
         self._began = self._shown_s = self._clock()
 
-    def __call__(self, done: int, failed: int) -> None:
-        """So many more have been done, and so many of these have failed."""
+    def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
+        """See ``bridge.studies.run_study.Watch``."""
         now_s = self._clock()
         elapsed_s = now_s - self._began
         if elapsed_s < QUIET_S or now_s < self._shown_s + (_REDRAW_S if self._terminal else _LINE_S):
             return
         self._shown_s = now_s
         with contextlib.suppress(OSError):  # nobody reads it any more
-            self._show(self.text(done, failed, elapsed_s), self._kept + done)
+            self._show(self.text(done, failed, max(elapsed_s - waited_s, 0.0)), self._kept + done)
 
     def text(self, done: int, failed: int, elapsed_s: float) -> str:
         """As ``812 of 1,200 cells, 1 failed, 22 s left``."""
@@ -212,7 +213,7 @@ class Broadcast:
         *,
         live: bool = False,
         stream: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = working_s,
         wall_clock: Callable[[], float] = time.time,
         threaded: bool = True,
     ) -> None:

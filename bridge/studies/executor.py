@@ -114,6 +114,8 @@ class Outcome:
         How many were simulated.
     wall_s, simulation_s : float
         What it took; and the simulation alone.
+    compiled_s : float
+        How long a worker has waited for kernels to be compiled beside that, wall s; 0 in the process that asks.
     worker : str
     """
 
@@ -125,6 +127,7 @@ class Outcome:
     jobs: int = 0
     wall_s: float = 0.0
     simulation_s: float = 0.0
+    compiled_s: float = 0.0
     worker: str = ""
 
 

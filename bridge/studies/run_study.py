@@ -40,8 +40,9 @@ class Watch(Protocol):
         """There are so many cells with seeds, and so many are finished already."""
         ...
 
-    def __call__(self, done: int, failed: int) -> None:
-        """So many more have been done, and so many of these have failed."""
+    def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
+        """So many more have been done, and so many of these have failed; ``waited_s`` is the longest that a worker has waited
+        for its kernels to be compiled, which tells nothing of the cells that are left."""
         ...
 
 
@@ -254,6 +255,7 @@ def _do(
 ) -> list[str]:
     n = len(study.seeds)
     errors: list[str] = []
+    waited_s: dict[str, float] = {}
     outcomes = executor.outcomes(preparation.units(places), preparation.prepared)
     try:
         for done, outcome in enumerate(outcomes, 1):
@@ -267,7 +269,8 @@ def _do(
                 kept = preparation.folder_of(cell, seed)
                 _check_room(folder, (len(places) - 1) * (_ROW_BYTES + (_size(kept) if kept is not None else 0)))
             if watch is not None:
-                watch(done, len(errors))
+                waited_s[outcome.worker] = waited_s.get(outcome.worker, 0.0) + outcome.compiled_s
+                watch(done, len(errors), max(waited_s.values()))
     finally:
         close = getattr(outcomes, "close", None)
         if close is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import math
-import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from bridge.scenario import Options, Scenario
 from bridge.simulation import run
 from bridge.studies.executor import Outcome, Prepared, Unit
 from traces.errors import TwolevelError, one_of
-from traces.kernels.progress import spent_s
+from traces.kernels.progress import spent_s, working_s
 
 __all__ = [
     "check_metrics",
@@ -172,7 +171,8 @@ def check_metrics(names: Sequence[str], where: str) -> None:
 def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> Outcome:
     """Run a unit; whatever goes wrong is an outcome, too, but for an interrupt."""
     # Nobody is charged with what is compiled for the first cell that needs it: no estimate of what is left to do counts it.
-    began = time.perf_counter() - spent_s()
+    compiled_s = spent_s()
+    began = working_s()
     error, code, no_room = "", 0, False
     try:
         metrics, simulation_s = _run(unit, prepared, like_runs)
@@ -180,7 +180,8 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
             unit.place,
             metrics,
             jobs=len(prepared.workload),
-            wall_s=time.perf_counter() - spent_s() - began,
+            wall_s=working_s() - began,
+            compiled_s=spent_s() - compiled_s,
             simulation_s=simulation_s,
             worker=worker,
         )
@@ -198,7 +199,8 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
         code=code,
         no_room=no_room,
         jobs=len(prepared.workload),
-        wall_s=time.perf_counter() - spent_s() - began,
+        wall_s=working_s() - began,
+        compiled_s=spent_s() - compiled_s,
         worker=worker,
     )
 

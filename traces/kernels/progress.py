@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TextIO
 
-__all__ = ["Compiling", "compiling", "note", "not_kept", "spent_s", "unit_done"]
+__all__ = ["Compiling", "compiling", "note", "not_kept", "spent_s", "unit_done", "working_s"]
 
 #: So long nothing is said, s.
 _QUIET_S = 1.5
@@ -106,23 +106,24 @@ class Compiling:
 _LOCK = threading.RLock()
 _NOW: Compiling | None = None
 _SPENT_S = 0.0
+_SINCE_S: float | None = None
 _SAID: set[str] = set()
 
 
 @contextlib.contextmanager
 def compiling(units: Mapping[str, int]) -> Iterator[None]:
     """While these units are compiled: how many kernels each has, 0 where nobody knows. Within another, it is part of that."""
-    global _NOW, _SPENT_S
+    global _NOW, _SINCE_S, _SPENT_S
     with _LOCK:
         if _NOW is not None or not units:
             yield
             return
         _NOW = Compiling(units)
-        began = time.perf_counter()
+        _SINCE_S = time.monotonic()
         try:
             yield
         finally:
-            _SPENT_S += time.perf_counter() - began
+            _SPENT_S, _SINCE_S = spent_s(), None
             _NOW.close()
             _NOW = None
 
@@ -140,8 +141,14 @@ def unit_done(name: str, kernels: int) -> None:
 
 
 def spent_s() -> float:
-    """How long this process has compiled, or waited for one that does, wall s: no part of what a run takes."""
-    return _SPENT_S
+    """How long this process has compiled so far, or waited for one that does, wall s: no part of what a run takes."""
+    since_s = _SINCE_S
+    return _SPENT_S if since_s is None else _SPENT_S + time.monotonic() - since_s
+
+
+def working_s() -> float:
+    """The clock of whoever says how long a run takes: monotonic seconds, which stand still while this process compiles."""
+    return time.monotonic() - spent_s()
 
 
 def not_kept(why: str) -> None:
