@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import tools
-from tools.build_wheel import build_library, platform_tag
+from tools.build_wheel import platform_tag
 from traces.kernels import shipped
 from traces.kernels.catalogue import kernel_modules
 from traces.kernels.declared import OURS, Kernel
@@ -53,8 +53,15 @@ print(down.host.tolist(), down.down_ns.tolist(), down.up_ns.tolist())
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a library of a few units."""
     made = tmp_path_factory.mktemp("machine_code")
-    build_library(_MODULES, made)
+    build = f"from tools.build_wheel import *; from pathlib import Path; build_library({_MODULES}, Path({os.fspath(made)!r}))"
+    subprocess.run([sys.executable, "-c", build], env=_environment(), capture_output=True, check=True)
     return made
+
+
+def _environment() -> dict[str, str]:
+    # Of a process in which kernels are compiled, even where they are not in this one.
+    root = Path(tools.__file__).resolve().parents[1]
+    return dict(os.environ, PYTHONPATH=os.fspath(root), NUMBA_DISABLE_JIT="0")
 
 
 @pytest.fixture
@@ -69,8 +76,7 @@ def copy(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def test_a_run_from_a_library_needs_no_compiler(folder: Path, tmp_path: Path) -> None:
-    root = Path(tools.__file__).resolve().parents[1]
-    env = dict(os.environ, PYTHONPATH=os.fspath(root), XDG_CACHE_HOME=os.fspath(tmp_path), NUMBA_DISABLE_JIT="0")
+    env = _environment() | {"XDG_CACHE_HOME": os.fspath(tmp_path)}
     env.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, os.fspath(folder)], env=env, capture_output=True, text=True, check=False
