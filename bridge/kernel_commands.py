@@ -17,16 +17,19 @@ def warm_up_command(
     ] = False,
 ) -> None:
     """Compile the kernels of this version now, so that no run has to wait for it; what is there already stays."""
-    from traces.kernels.catalogue import kernel_modules
-
     from bridge.run_kernels import prepare_run, prepare_workers
     from traces.compiled import jit_enabled
     from traces.errors import InputError
+    from traces.kernels.catalogue import kernel_modules
+    from traces.kernels.shipped import units
     from traces.kernels.store import cache_directory, unit_names, why_unused
     from traces.kernels.units import prepare
 
     if not jit_enabled():
         raise InputError("NUMBA_DISABLE_JIT is set: nothing is compiled; allowed: without it")
+    if came := units():
+        say(f"machine code of all {len(came)} modules came with the package: there is nothing to compile")
+        return
     if (why := why_unused()) is not None:
         raise InputError(f"compiled kernels cannot be kept: {why}")
     prepare_run(applications=True)
