@@ -182,6 +182,18 @@ def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
     assert blocks(README, "text")[0] == ran.out
 
 
+def test_the_python_of_the_page_on_kernels(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks(ROOT / "docs" / "kernels.md", "python")
+    (desk / "shelf.py").write_text(block, encoding="utf-8")
+    names = runpy.run_path("shelf.py")
+    assert capsys.readouterr().out.strip() == block.rsplit("# ", 1)[1].strip()
+    # What is said there of a state.
+    shelf = names["shelf"]
+    other = shelf._replace(least=2.0)
+    assert other.amount is shelf.amount
+    assert (names["take"](shelf, 1.0), names["take"](other, 1.0)) == (1, -1)
+
+
 def test_the_python_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (desk / "tour.py").write_text(python_of_the_readme()[0], encoding="utf-8")
     names = runpy.run_path("tour.py")
