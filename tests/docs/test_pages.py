@@ -42,6 +42,7 @@ COMMANDS = (
     "gantt",
     "compare",
     "figures",
+    "warm-up",
     "doctor",
 )
 
