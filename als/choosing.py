@@ -1,4 +1,4 @@
-"""Which rule hands out a loop: the one that was asked for, or of several the one that does best in a simulation ahead."""
+"""What the rule that hands out a loop is told. Which of several does is ``als.features.selection``."""
 
 from __future__ import annotations
 

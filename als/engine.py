@@ -3,7 +3,7 @@
 An application is a sequence of parts, loops or serial ones, with a barrier behind each. In a loop a core asks for work as
 the part begins (in core order) and whenever it falls idle (ties by core number); a technique answers with a chunk, which
 the core runs task by task. The engine handles one event a chunk, not one a task. All state is in one
-:class:`ApplicationState`; the kernels of ``als.serving``, ``als.choosing``, ``als.changes`` and here are the only code that
+:class:`ApplicationState`; the kernels here, those that they call, and the hooks of ``als.features`` are the only code that
 changes it.
 
 What a chunk costs: its request reaches the master ``latency_ns`` later, the answer takes as long again. Where chunks

@@ -1,8 +1,8 @@
 """The batch engine: who runs where and when, advanced until it needs something from outside.
 
 At one instant it handles ends, then what happens to hosts and windows, then cancellations, then arrivals, and then makes one
-scheduling pass (``bls.scheduling_pass``). All state is in one :class:`~bls.batch_state.BatchState`; the kernels here and in
-the modules they call are the only code that changes it.
+scheduling pass (``bls.scheduling_pass``). All state is in one :class:`~bls.batch_state.BatchState`; the kernels here, those
+that they call, and the hooks of ``bls.features`` are the only code that changes it.
 
 The engine knows no run times but those it is given. When jobs have started it *suspends* (``STARTED``) and must be told
 for each either the outcome or a promise, "nothing visible before t"; it then runs on to the earliest open promise and

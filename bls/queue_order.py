@@ -1,4 +1,4 @@
-"""In which order the waiting jobs are walked through, where a policy scores them, and who of them may not start now."""
+"""Who of the waiting jobs may not start now."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 """One scheduling pass: the queue is walked in order, and each job starts, is given a reservation, or waits.
 
-EASY and conservative backfilling are this one walk with a different depth of reservations. With a depth of 1 the one
-reservation is two numbers, its slot (the shadow time) and the cores that are free beside it then (the extra ones); with
-more, reservations are entered into the profile of free cores over time, and a job's slot is the earliest instant at which
-it fits that profile.
+No backfilling, EASY and conservative backfilling are walks with a different depth of reservations. With a depth of 1, here, the
+one reservation is two numbers, its slot (the shadow time) and the cores that are free beside it then (the extra ones); with
+more, and where cores are told apart, it is ``bls.features.plan_ahead``.
 
-Sources: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35 (EASY); A. Mu'alem and D. Feitelson,
-"Utilization, predictability, workloads, and user runtime estimates", doi:10.1109/71.932708 (conservative, compression).
+Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35 (EASY).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from traces.compiled import CFunction, types
 
 __all__ = ["CLOCK", "wall_clock"]
 
-#: The numba signature of ``clock_gettime``: (clock number, address of two int64) → 0.
+#: The signature of ``clock_gettime``: (clock number, address of two int64) → 0.
 CLOCK = types.int64(types.int64, types.uintp)
 
 

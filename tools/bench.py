@@ -6,7 +6,7 @@
 
 Real logs are looked for in ``traces/`` of the folder ``TWOLEVEL_SHARED`` (default: ``shared`` beside the project); a case
 whose log is not there says so. Every case asserts what it computed. Times are of this machine, on this day: compare
-within one run. The numba cache is warm: every case runs once before it counts.
+within one run. Nothing is compiled while it counts: every case runs once before.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ _numbers = types.Column(types.float64, 1)
 _places = types.Column(types.int64, 1)
 _words = types.Column(types.uint64, 1)
 
-#: The numba signature of the rule.
+#: The signature of the rule.
 MAKE_GRAPH = _i64(_i64, _i64, _numbers, _words, _places, _words, _numbers, _places, _places, _numbers, _places)
 
 

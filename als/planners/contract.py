@@ -97,7 +97,7 @@ _ARGUMENTS = (
 _f = types.Column(types.float64, 1)
 _i = types.Column(types.int64, 1)
 
-#: The numba signature of the rule.
+#: The signature of the rule.
 PLAN = types.int64(_f, _i, _i, _f, _i, _i, _i, _i, _f, _i, _f, _f, _i, _f, _f, _i)
 
 

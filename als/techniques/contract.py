@@ -95,7 +95,7 @@ _FULL = ("n_tasks", "n_cores", "core", "request", "remaining", "facts", "speed",
 _i64 = types.int64
 _column = types.Column(types.float64)
 
-#: The numba signatures of the two forms.
+#: The signatures of the two forms.
 NEXT_CHUNK = _i64(_i64, _i64, _i64, _i64, _i64, _column)
 NEXT_CHUNK_FULL = _i64(_i64, _i64, _i64, _i64, _i64, _column, _column, _column, _column)
 

@@ -55,7 +55,7 @@ __all__ = ["PLACE", "Allocator", "allocator_kernel"]
 
 _ROW = types.Column(types.int64, 1)
 
-#: The numba signature of an allocator.
+#: The signature of an allocator.
 PLACE = types.int64(
     types.int64,  # number
     types.int64,  # n_cores

@@ -52,10 +52,10 @@ _COLUMN = types.Column(types.int64, 1)
 _VALUES = types.Column(types.float64, 1)
 _NUMBERS = types.Column(types.float64, 2)
 
-#: The numba signature of :attr:`ScorePolicy.score`.
+#: The signature of :attr:`ScorePolicy.score`.
 SCORE = types.int64(types.int64, _COLUMN, types.int64, _COLUMN, _COLUMN, _COLUMN, _COLUMN, _NUMBERS, _VALUES, _VALUES)
 
-#: The numba signature of :attr:`ScorePolicy.account`.
+#: The signature of :attr:`ScorePolicy.account`.
 ACCOUNT = types.int64(types.int64, types.int64, types.int64, types.int64, _NUMBERS, _VALUES)
 
 
@@ -179,7 +179,7 @@ def no_score(
     return 0
 
 
-#: The numba signature of what lets a Python policy decide, as the engine calls it.
+#: The signature of what lets a Python policy decide, as the engine calls it.
 DECIDE = types.int64(types.int64)
 
 

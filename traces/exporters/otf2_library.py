@@ -62,7 +62,7 @@ def _signature(name: str) -> Any:
     return result(*[types.int64] * len(parameters))
 
 
-#: The numba type of each function, for the signatures of the kernels that take it.
+#: The kind of each function, for the signatures of the kernels that take it.
 CALLS = {name: function_type(_signature(name)) for name in _PROTOTYPES}
 
 
