@@ -13,6 +13,7 @@ import importlib
 import itertools
 import marshal
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType, ModuleType
@@ -50,6 +51,7 @@ class MachineCode:
 _FOUND: dict[str, MachineCode] = {}
 _PREPARED: set[str] = set()
 _COUNT = itertools.count()
+_LOCK = threading.RLock()
 
 
 def symbol_of(kernel: Kernel, kinds: tuple[Kind, ...]) -> str:
@@ -124,18 +126,20 @@ def _about(module: str) -> int:
 def _prepare(
     unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], *, symbol: str | None = None, is_kept: bool = True
 ) -> None:
-    came = shipped.unit(unit)
-    if came is not None:
+    with _LOCK:
+        if unit in _PREPARED:  # by another thread, while this one waited
+            return
+        came = shipped.unit(unit)
+        if came is not None:
+            _FOUND.update({name: MachineCode(address, returned) for name, (address, returned) in came.items()})
+        else:
+            found = store.kept(unit) if is_kept else None
+            if found is None:
+                found = _built(unit, entries, symbol, is_kept)
+            addresses = loading.load(unit, found.code, found.returned)
+            for name, returned in found.returned.items():
+                _FOUND[name] = MachineCode(addresses[name], returned, addresses.get(f"{name}_raised", 0))
         _PREPARED.add(unit)
-        _FOUND.update({name: MachineCode(address, returned) for name, (address, returned) in came.items()})
-        return
-    found = store.kept(unit) if is_kept else None
-    if found is None:
-        found = _built(unit, entries, symbol, is_kept)
-    _PREPARED.add(unit)
-    addresses = loading.load(unit, found.code, found.returned)
-    for name, returned in found.returned.items():
-        _FOUND[name] = MachineCode(addresses[name], returned, addresses.get(f"{name}_raised", 0))
 
 
 def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: str | None, is_kept: bool) -> store.Kept:

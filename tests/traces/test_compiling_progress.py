@@ -1,0 +1,103 @@
+"""What is said while kernels are compiled, and what no clock counts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+
+from traces.kernels import progress
+from traces.kernels.progress import Compiling
+
+
+class Clock:
+    """Seconds that go on by hand."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def steps(stream: io.StringIO, clock: Clock, units: dict[str, int], each_s: float) -> Iterator[Compiling]:
+    shown = Compiling(units, stream=stream, clock=clock)
+    for unit, kernels in units.items():
+        for _ in range(kernels):
+            clock.now_s += each_s
+            shown.kernel()
+            yield shown
+        shown.unit(unit, kernels)
+    shown.close()
+
+
+def test_a_line_every_few_seconds_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    for _ in steps(stream, Clock(), {"one": 4, "two": 6}, 1.0):
+        pass
+    lines = stream.getvalue().splitlines()
+    assert lines == [
+        "compiling for this version, once: 2 of 10 kernels, about 12 s left",
+        "compiling for this version, once: 5 of 10 kernels, about 6 s left",
+        "compiling for this version, once: 8 of 10 kernels, about 3 s left",
+    ]
+
+
+def test_a_bar_on_a_terminal_that_goes() -> None:
+    stream = Terminal()
+    for _ in steps(stream, Clock(), {"one": 8}, 0.5):
+        pass
+    shown = stream.getvalue().split("\r\x1b[K")
+    assert shown[0] == ""
+    assert shown[-1] == ""
+    assert "━━━" in shown[-2]
+    assert "8 of 8 kernels" in shown[-2]
+
+
+def test_what_is_quick_says_nothing() -> None:
+    for stream in (io.StringIO(), Terminal()):
+        for _ in steps(stream, Clock(), {"one": 5}, 0.05):
+            pass
+        assert stream.getvalue() == ""
+
+
+def test_more_kernels_than_were_thought_are_no_more_than_there_are() -> None:
+    clock, stream = Clock(), io.StringIO()
+    shown = Compiling({"one": 0}, stream=stream, clock=clock)
+    for _ in range(3):
+        clock.now_s += 4
+        shown.kernel()
+    assert stream.getvalue().splitlines()[-1].startswith("compiling for this version, once: 3 of 3 kernels")
+
+
+def test_nobody_reads_any_more() -> None:
+    stream = io.StringIO()
+    shown = steps(stream, Clock(), {"one": 5}, 5.0)
+    next(shown)
+    stream.close()
+    assert len(list(shown)) == 4
+
+
+def test_the_clock_of_runs_stands_still_meanwhile() -> None:
+    before_s, spent_s = progress.working_s(), progress.spent_s()
+    with progress.compiling({"one": 1}), progress.compiling({"within": 1}):
+        seen = [progress.working_s() for _ in range(1000)]
+        waited_s = progress.spent_s() - spent_s
+    assert waited_s > 0
+    assert max(seen) - min(seen) < 1e-6  # but for rounding
+    assert progress.working_s() >= before_s
+
+
+def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    progress._SAID.discard("for a test")
+    progress.not_kept("for a test")
+    progress.not_kept("for a test")
+    assert capsys.readouterr().err == "kernels are compiled again in every run: for a test\n"

@@ -1,0 +1,208 @@
+"""How kernels are called: what they take and give, states by their address, functions by theirs, what users do wrong."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traces.compiled import (
+    Array,
+    CFunction,
+    State,
+    as_value,
+    caller,
+    compiled,
+    function_table,
+    jit_enabled,
+    types,
+    value_from,
+)
+from traces.event_heap import heap_push
+from traces.kernels.signatures import Bytes, Floats, Floats2, FunctionKind, Ints, Ints2, Shorts, StateKind, Words
+from traces.kernels.state import fields_of
+
+ADD = types.int64(types.int64, types.Column(types.float64))
+_call, _value = caller(ADD), value_from(ADD)
+
+
+class Inner(State):
+    a: Ints
+    table: Floats2
+
+
+class Outer(State):
+    inner: Inner
+    n: Ints
+    share: float
+    count: int
+
+
+def outer() -> Outer:
+    return Outer(
+        inner=Inner(a=np.arange(5), table=np.ones((2, 3))), n=np.arange(9, dtype=np.int64), share=0.25, count=7
+    )
+
+
+@compiled(inner=True)
+def _more(state: Inner, by: int) -> int:
+    state.a[0] += by
+    return int(state.a[0])
+
+
+@compiled()
+def looks(state: Outer, by: int, factor: float = 2.0) -> tuple[int, float, bool]:
+    _more(state.inner, by)
+    state.n = state.inner.a[1:3]
+    return state.n.size + state.count, state.inner.table[1, 2] * factor + state.share, by > 2
+
+
+@compiled(ADD)
+def adds(x: int, column: Array) -> int:
+    column[0] += 1.5
+    return 2 * x
+
+
+@compiled()
+def calls(table: Ints, column: Floats, function: Any) -> int:
+    total = _call(table[0], (3, column)) + _value(table[0])(4, column)
+    return int(total + function(5, column))
+
+
+@compiled()
+def sums(words: Words, shorts: Shorts, bytes_: Bytes, table: Ints2) -> float:
+    return float(words[0]) + float(shorts[0]) + float(bytes_[0]) + float(table[1, 1])
+
+
+@compiled()
+def fails(n: int) -> int:
+    if n > 2:
+        raise ValueError("too many")
+    return n
+
+
+@compiled()
+def makes(n: int) -> float:
+    values = np.zeros(n)
+    for k in range(n):
+        values[k] = k
+    return float(values.sum())
+
+
+def test_a_state_is_read_and_set_through_its_address() -> None:
+    state = outer()
+    assert looks(state, 3) == (9, 2.25, True)
+    assert looks(state, 1, 4.0) == (9, 4.25, False)
+    assert state.inner.a.tolist() == [4, 1, 2, 3, 4]
+
+
+def test_another_column_is_seen_by_kernels() -> None:
+    state = outer()
+    looks(state, 1)
+    state.inner.a = np.array([10, 0, 0], np.int64)
+    assert looks(state, 1)[0] == 9
+    assert state.inner.a[0] == 11
+    other = state.inner._replace(a=np.array([20, 0, 0], np.int64))
+    state.inner = other
+    looks(state, 1)
+    assert other.a[0] == 21
+    assert state._replace(count=8).count == 8
+    assert looks(state._replace(count=8), 0)[0] == 10
+
+
+def test_columns_of_another_kind_are_refused_before_anything_happens() -> None:
+    state = outer()
+    with pytest.raises(TypeError, match="missing or unknown"):
+        Inner(a=np.arange(3))
+    with pytest.raises(TypeError, match="unknown"):
+        state._replace(nothing=1)
+    if jit_enabled():
+        state.inner.a = np.arange(3.0)
+        with pytest.raises(TypeError, match=r"Inner.a: float64, 1 dimensions; allowed: int64"):
+            looks(state, 1)
+        with pytest.raises(TypeError, match=r"sums: table: int64, 1 dimensions; allowed: int64, 2 dimensions"):
+            sums(np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.uint8), np.zeros(3, np.int64))
+        with pytest.raises(TypeError, match="in C order"):
+            sums(np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.uint8), np.zeros((3, 2), np.int64).T)
+
+
+def test_a_state_is_copied_with_its_columns() -> None:
+    state = outer()
+    looks(state, 1)
+    again = pickle.loads(pickle.dumps(state))
+    assert [again.count, again.share, again.n.tolist()] == [7, 0.25, state.n.tolist()]
+    assert looks(again, 1) == looks(copy.deepcopy(state), 1)
+
+
+def test_fields_follow_one_another() -> None:
+    assert [(field.name, field.place) for field in fields_of(Outer).values()] == [
+        ("inner", 0),
+        ("n", 1),
+        ("share", 3),
+        ("count", 4),
+    ]
+    assert [field.entries for field in fields_of(Inner).values()] == [2, 3]
+
+
+def test_columns_of_every_kind() -> None:
+    table = np.arange(4, dtype=np.int64).reshape(2, 2)
+    given = np.array([2**63], np.uint64), np.array([-4], np.int32), np.array([200], np.uint8), table
+    assert sums(*given) == 2.0**63 - 4 + 200 + 3
+
+
+def test_functions_are_called_by_their_address() -> None:
+    column = np.zeros(2)
+    function = as_value(adds, ADD)
+    assert calls(function_table([function]), column, function) == 6 + 8 + 10
+    assert column[0] == 4.5
+    assert adds(4, column) == 8
+
+
+def test_a_function_of_another_signature_is_refused() -> None:
+    if not jit_enabled():
+        return
+    with pytest.raises(TypeError, match="adds is not compiled for"):
+        as_value(adds, types.int64(types.int64))
+    with pytest.raises(TypeError, match="is not compiled for"):
+        as_value(lambda x: x, ADD)
+
+
+def test_what_a_users_function_raises_is_raised() -> None:
+    assert fails(2) == 2
+    with pytest.raises(ValueError, match="too many"):
+        fails(3)
+    assert fails(1) == 1  # it is forgotten
+
+
+def test_a_users_function_may_make_arrays() -> None:
+    assert makes(1000) == 499500.0
+
+
+def test_kernels_of_ours_can_be_called_with_columns() -> None:
+    keys, items = np.zeros(4, np.int64), np.zeros(4, np.int64)
+    n = 0
+    for key in (3, 1, 2):
+        n = heap_push(keys, items, n, key, 10 * key)
+    assert (n, keys[0], items[0]) == (3, 1, 10)
+
+
+def test_threads_may_call_at_once() -> None:
+    found: list[float] = []
+    threads = [threading.Thread(target=lambda: found.append(makes(500))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [124750.0] * 4
+
+
+def test_kinds_have_names_that_tell_them_apart() -> None:
+    kinds = [types.int64, types.float64, types.Column(types.int64), types.Column(types.int64, 2)]
+    kinds += [StateKind(Inner), StateKind(Outer), FunctionKind(ADD), types.boolean]
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    assert ADD.code == "i:i,f1"
+    assert isinstance(as_value(adds, ADD), CFunction) is jit_enabled()
