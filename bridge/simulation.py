@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from bridge.run_kernels import prepare_run, prepare_workers
 from bridge.scenario import RECORDED, Options, Scenario, load_workload, platform_of
 from traces.compiled import Array
 from traces.errors import InputError
+from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger
 from traces.memory import free_memory_bytes, give_back_memory
 
@@ -214,7 +214,7 @@ def run(
     prepare_run(applications=scenario.technique is not None)
     if coupling_name != "inline" and peers.command is None:
         prepare_workers()
-    began = time.perf_counter()
+    began = working_s()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
     simulator = _simulator(scenario, scenario.observers, lasting)
     if isinstance(watch, RunWatch):
@@ -229,7 +229,7 @@ def run(
         applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, peers=peers)
     if isinstance(watch, RunWatch):
         watch.finish()
-    cost = {"name": coupling_name, "simulation_s": time.perf_counter() - began, **applications.cost}
+    cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
     origin = simulator.column(b.ORIGIN).copy()
     ledger, notes = _ledger(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
     del simulator  # its state is larger than all that is kept of it

@@ -96,8 +96,8 @@ def test_the_clock_of_runs_stands_still_meanwhile() -> None:
     assert progress.working_s() >= before_s
 
 
-def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    progress._SAID.discard("for a test")
+def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SAID", set())
     progress.not_kept("for a test")
-    progress.not_kept("for a test")
+    progress.not_kept("for another")
     assert capsys.readouterr().err == "kernels are compiled again in every run: for a test\n"

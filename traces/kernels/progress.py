@@ -153,7 +153,7 @@ def working_s() -> float:
 
 def not_kept(why: str) -> None:
     """Machine code is not kept: say why, once."""
-    if why not in _SAID:
+    if not _SAID:  # what is wrong with one file is wrong with the others
         _SAID.add(why)
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"kernels are compiled again in every run: {why}\n")

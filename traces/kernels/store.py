@@ -1,6 +1,6 @@
 """Where machine code is kept: one folder for each version of the kernels, one file for each unit.
 
-The folder is named by a digest of every source file that holds a kernel, so it serves every clone and environment of a version,
+The folder is named by a digest of the sources that kernels are made of, so it serves every clone and environment of a version,
 and a change to any of them is a fresh one. What is in it is run: it is used only if it is the user's own, and nobody else may
 write to it. A file says what is in it and its own digest; one that is damaged is dropped, and made anew.
 """
@@ -24,10 +24,10 @@ from typing import Any
 
 __all__ = ["Kept", "cache_directory", "has", "keep", "kept", "locked", "source_digest", "unit_names", "why_unused"]
 
+# Where kernels are, and the numbers that they read: of the bridge, those files that hold one.
 _PACKAGES = ("als", "bls", "bridge", "traces")
-
-# How a file that holds a kernel, or what one is made of, is told. Files of states hold the numbers of columns.
-_MARKS = (b"NamedTuple", b"(State)", b"compiled(", b"_kernel", b"_hook", b"Final = ")
+_WITHOUT = ("figures", "statistics", "__pycache__")
+_MARKS = (b"(State)", b"compiled(", b"_kernel")
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -61,19 +61,20 @@ class Kept:
 
 @functools.cache
 def source_digest() -> str:
-    """What names this version's kernels: a digest of all source files that hold one, and of this computer's architecture."""
+    """What names this version's kernels: a digest of the sources of all that they are made of and by, and of this computer's
+    architecture."""
     root = Path(__file__).resolve().parent.parent.parent
     digest = hashlib.sha256(os.uname().machine.encode())
     for package in _PACKAGES:
         for folder, inner, names in os.walk(root / package):
-            inner.sort()
+            inner[:] = sorted(set(inner).difference(_WITHOUT))
             for name in sorted(names):
                 if not name.endswith(".py"):
                     continue
                 path = os.path.join(folder, name)
                 with open(path, "rb") as file:
                     source = file.read()
-                if any(mark in source for mark in _MARKS):
+                if package != "bridge" or any(mark in source for mark in _MARKS):
                     digest.update(os.path.relpath(path, root).encode())
                     digest.update(source)
     return digest.hexdigest()[:16]
@@ -183,8 +184,17 @@ def unit_names() -> tuple[int, int]:
     folder = cache_directory()
     if folder is None or why_unused() is not None:
         return 0, 0
-    found = [unpacked(path.read_bytes()) is not None for path in folder.glob("*.code")]
-    return sum(found), len(found) - sum(found)
+    usable = damaged = 0
+    for path in folder.glob("*.code"):
+        try:
+            raw = path.read_bytes()
+        except OSError:
+            raw = b""
+        if unpacked(raw) is None:
+            damaged += 1
+        else:
+            usable += 1
+    return usable, damaged
 
 
 def keep(unit: str, what: Kept) -> str | None:
