@@ -13,6 +13,7 @@ from als.techniques import Technique
 from bridge.graph_run import GraphResult
 from bridge.library_versions import versions
 from bridge.results_directory import write_record
+from traces.processor import processor_model
 from traces.tables import write_rows
 from traces.time import format_ns
 
@@ -33,6 +34,7 @@ def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any],
         "arguments": dict(arguments) | names,
         "seed": options.seed,
         "versions": versions(),
+        "processor": processor_model(),
         "machine": {
             "host_names": [f"host {h}" for h in range(options.hosts)],
             "first_core": options.first_core.tolist(),

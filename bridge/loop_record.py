@@ -9,6 +9,7 @@ from typing import Any
 from bridge.library_versions import versions
 from bridge.loop_run import LoopResult
 from bridge.results_directory import write_record
+from traces.processor import processor_model
 from traces.tables import write_rows
 from traces.time import format_ns
 
@@ -39,6 +40,7 @@ def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *
         "arguments": dict(arguments) | names,
         "seed": options.seed,
         "versions": versions(),
+        "processor": processor_model(),
         "machine": {"host_names": [f"host {h}" for h in range(options.hosts)], "first_core": first_core},
         "makespan_ns": result.makespan_ns,
         "tasks": len(result.tasks["task"]),

@@ -12,6 +12,7 @@ from bridge.node_table import node_columns
 from bridge.result import Result
 from bridge.results_directory import write_record
 from traces.memory import give_back_memory
+from traces.processor import processor_model
 from traces.tables import write_frame, write_jobs, write_rows, write_tasks, write_transfers
 
 __all__ = ["write_run"]
@@ -54,6 +55,7 @@ def write_run(
         "arguments": dict(arguments) | scenario.options.names(),
         "seed": scenario.model.seed,
         "versions": versions(),
+        "processor": processor_model(),
         "platform": scenario.platform.as_dict(),
         "machine": {"host_names": list(machine.host_names), "first_core": machine.first_core.tolist()},
         "workload": _workload_record(scenario.workload),

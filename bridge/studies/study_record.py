@@ -17,6 +17,7 @@ from bridge.studies.preparing import Inputs
 from bridge.studies.study import Study
 from bridge.studies.study_file import parse_study
 from traces.errors import InputError, shown
+from traces.processor import processor_model
 
 __all__ = ["RECORD", "StudyRecord", "read_study_record", "write_study_record"]
 
@@ -74,6 +75,7 @@ def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
         "metrics": "all" if study.metrics is None else list(study.metrics),
         "inputs": {name: {"path": str(path), "sha256": sum_} for name, (path, sum_) in sorted(inputs.files.items())},
         "versions": versions(),
+        "processor": processor_model(),
     }
     partial = folder / f".{RECORD}.partial"
     write_record(partial, record)
