@@ -1,13 +1,18 @@
-"""What the benchmark's cases share: a row of the table, where the logs are, and how a piece of work is timed."""
+"""What the benchmark's cases share: a row of the table, where the logs are, and how a piece of work is timed.
+
+What a row must reach is a text of bounds, ``≤ 10 s, ≤ 2048 MiB`` or ``≥ 50 M tasks/s``, in the row's own unit; one in MiB is of
+the memory of the process. A text without a bound is for people.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +33,26 @@ class Row:
     high: float
     runs: int
     note: str = ""
+    memory_mib: float | None = None
+
+    @property
+    def far_off(self) -> bool:
+        """Whether a bound is missed by more than half: half as long again, or as much; two thirds of a rate."""
+        return any(
+            value > _FAR * bound if sign == "≤" else value < bound / _FAR for sign, bound, value in self._bounds()
+        )
+
+    def _bounds(self) -> Iterator[tuple[str, float, float]]:
+        for sign, number, unit in _BOUND.findall(self.must):
+            value = self.memory_mib if unit == "MiB" and self.unit != "MiB" else self.figure
+            if value is not None:
+                yield sign, float(number.replace(",", "")), value
+
+
+#: How much more than it must a row may take before the benchmark has failed: times on other machines are others.
+_FAR = 1.5
+
+_BOUND = re.compile(r"([≤≥]) ([\d,.]*\d) ?(MiB)?")
 
 
 def log(name: str) -> Path:
@@ -51,32 +76,58 @@ def timed(work: Callable[[], float | None], runs: int) -> list[float]:
 
 
 def row(
-    case: str, must: str, seconds: list[float], *, per: float | None = None, unit: str = "s", note: str = ""
+    case: str,
+    must: str,
+    seconds: list[float],
+    *,
+    per: float | None = None,
+    unit: str = "s",
+    note: str = "",
+    memory_mib: float | None = None,
 ) -> Row:
     """The row of these seconds; with ``per`` as a rate, so many things a second."""
     figures = [per / s for s in seconds] if per else seconds
-    return Row(case, statistics.median(figures), unit, must, min(figures), max(figures), len(figures), note)
+    return Row(case, statistics.median(figures), unit, must, min(figures), max(figures), len(figures), note, memory_mib)
 
 
 # A process is charged with the memory of the one that it was made from: one of a small process in between is not.
 _BETWEEN = """
 import resource, subprocess, sys
 status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 sys.exit(status)
 """
 
 
-def command(*words: str, folder: Path) -> tuple[float, float]:
-    """Wall seconds and MiB of a whole command of ``twolevel``."""
+@dataclass
+class Cost:
+    """What a process took, with those that it started and waited for."""
+
+    wall_s: float
+    cpu_s: float
+    memory_mib: float
+
+
+def python(*words: str, folder: Path, cache: Path | None = None) -> Cost:
+    """The cost of a new Python with these arguments; its kernels are kept in ``cache``, if that is not the usual folder."""
+    kept = {} if cache is None else {"XDG_CACHE_HOME": str(cache)}
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-S", "-c", _BETWEEN, sys.executable, "-m", "bridge.cli", *words],
+        [sys.executable, "-S", "-c", _BETWEEN, sys.executable, *words],
         check=False,
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **kept},
     )
+    took = time.perf_counter() - began
     assert done.returncode == 0, done.stderr
-    return time.perf_counter() - began, int(done.stdout) / 1024
+    cpu_s, kib = done.stdout.split()
+    return Cost(took, float(cpu_s), int(kib) / 1024)
+
+
+def command(*words: str, folder: Path) -> tuple[float, float]:
+    """Wall seconds and MiB of a whole command of ``twolevel``."""
+    cost = python("-m", "bridge.cli", *words, folder=folder)
+    return cost.wall_s, cost.memory_mib

@@ -56,8 +56,9 @@ def _rejected(path: Path, jobs: int, must: str, runs: int, peers: str) -> Row:
             if at:
                 seconds.append(took)
                 memory.append(mib)
-    note = f"whole command; {statistics.median(memory):.0f} MiB; {peers}"
-    return row(f"{jobs:,} jobs, all rejected", must, seconds, note=note)
+    mib = statistics.median(memory)
+    note = f"whole command; {mib:.0f} MiB; {peers}"
+    return row(f"{jobs:,} jobs, all rejected", must, seconds, note=note, memory_mib=mib)
 
 
 def rejected() -> list[Row]:

@@ -1,0 +1,24 @@
+"""When the benchmark has failed: a figure that must be reached is missed by more than half."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.bench_rows import row
+
+
+@pytest.mark.parametrize(
+    ("must", "figure", "far_off"),
+    [
+        ("≤ 15 s", 22.0, False),
+        ("≤ 15 s", 23.0, True),
+        ("≥ 300,000 chunks/s", 201_000.0, False),
+        ("≥ 300,000 chunks/s", 199_000.0, True),
+        ("≤ 30 s, ≤ 2 MiB", 1.0, True),
+        ("≤ 30 s, ≤ 4 MiB", 1.0, False),
+        ("linear in jobs", 1e9, False),
+        ("", 1e9, False),
+    ],
+)
+def test_a_row_is_far_off(must: str, figure: float, far_off: bool) -> None:
+    assert row("case", must, [figure], memory_mib=5.0).far_off == far_off
