@@ -186,7 +186,11 @@ def _place_of(kind: Kind, where: str) -> Callable[[list[Any], Any], None]:
         dtype, ndim = np.dtype("bool" if kind.dtype.name == "boolean" else kind.dtype.name), kind.ndim
 
         def put_column(flat: list[Any], value: Any) -> None:
-            if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
+            if (
+                (value.dtype is not dtype and value.dtype != dtype)
+                or value.ndim != ndim
+                or not value.flags.c_contiguous
+            ):
                 raise TypeError(
                     f"{where}: {value.dtype}, {value.ndim} dimensions; allowed: {dtype}, {ndim} dimensions, in C order"
                 )

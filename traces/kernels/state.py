@@ -29,12 +29,16 @@ class Field:
     kind : Column, Number, or a class of states
     place : int
         Its first entry in the block.
+    dtype : numpy dtype or None
+        Of a column.
     """
 
-    __slots__ = ("kind", "name", "place")
+    __slots__ = ("dtype", "kind", "name", "place")
 
     def __init__(self, name: str, kind: Any, place: int) -> None:
         self.name, self.kind, self.place = name, kind, place
+        names = {"boolean": "bool"}  # as numpy calls it
+        self.dtype = np.dtype(names.get(kind.dtype.name, kind.dtype.name)) if isinstance(kind, Column) else None
 
     @property
     def entries(self) -> int:
@@ -111,30 +115,35 @@ class State:
         return other
 
     def _write(self, field: Field, value: Any) -> None:
-        block, place, kind = self._block, field.place, field.kind
-        assert block is not None
-        if isinstance(kind, Column):
-            if value.dtype.name != kind.dtype.name or value.ndim != kind.ndim or not value.flags.c_contiguous:
+        assert self._block is not None
+        self._block[field.place : field.place + field.entries] = self._entries_of(field, value)
+
+    def _entries_of(self, field: Field, value: Any) -> tuple[int, ...]:
+        # A state a job is made, of dozens of columns: there is no time to lose here.
+        dtype, kind = field.dtype, field.kind
+        if dtype is not None:
+            if (
+                (value.dtype is not dtype and value.dtype != dtype)
+                or value.ndim != kind.ndim
+                or not value.flags.c_contiguous
+            ):
                 raise TypeError(
                     f"{type(self).__name__}.{field.name}: {value.dtype}, {value.ndim} dimensions; allowed: "
                     f"{kind.dtype.name}, {kind.ndim} dimensions, in C order"
                 )
-            block[place] = value.__array_interface__["data"][0]
-            block[place + 1 : place + 1 + kind.ndim] = value.shape
-        elif isinstance(kind, Number):
-            block[place : place + 1].view(kind.name)[0] = value
-        else:
-            block[place] = value.address
+            return (value.__array_interface__["data"][0], *value.shape)
+        if isinstance(kind, Number):
+            return (int(np.array(value, kind.name).view(np.int64)),)
+        return (value.address,)
 
     @property
     def address(self) -> int:
         """Where its block is, for kernels."""
-        block = self._block
-        if block is None:
-            block = self.__dict__["_block"] = np.empty(self._entries, np.int64)
-            for name, field in self._laid_out.items():
-                self._write(field, self.__dict__[name])
-            self.__dict__["_address"] = block.__array_interface__["data"][0]
+        if self._block is None:
+            held = self.__dict__
+            entries = [one for name, field in self._laid_out.items() for one in self._entries_of(field, held[name])]
+            block = held["_block"] = np.array(entries, np.int64)
+            held["_address"] = block.__array_interface__["data"][0]
         return self.__dict__["_address"]  # type: ignore[no-any-return]
 
 
