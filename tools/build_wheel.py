@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from traces.kernels import shipped
+from traces.kernels import shipped, store
 from traces.kernels.catalogue import kernel_modules
 from traces.kernels.units import module_entries, symbol_of
 
@@ -51,7 +51,7 @@ def build_library(modules: Sequence[str], folder: Path) -> Path:
         for k, module in enumerate(modules):
             print(f"compiling {k + 1} of {len(modules)}: {module}", file=sys.stderr)
             entries = [build.Entry(kernel, kinds, symbol_of(kernel, kinds)) for kernel, kinds in module_entries(module)]
-            code, units[module], found = build.emit(entries)
+            code, units[module], found = build.emit(entries, processor=store.BASELINE)
             facts = {name: number + found[name] for name, number in facts.items()}
             objects.append(Path(space, f"{module}.o"))
             objects[-1].write_bytes(code)

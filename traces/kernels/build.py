@@ -5,8 +5,9 @@ and writes LLVM's language, each function once; what belongs together is then on
 private, and is optimised and emitted once. The object file has plain C entries (``traces.kernels.signatures``) and needs
 neither numba nor Python.
 
-The code is for any x86-64 of the last fifteen years (``x86-64-v2``; another architecture's baseline elsewhere) and the same
-on all of them, so one file serves every machine of a cluster. Arithmetic is IEEE in the order that is written.
+What is shipped is for any x86-64 of the last fifteen years (``x86-64-v2``; another architecture's baseline elsewhere); what is
+compiled here for those since 2015, where this is one. Arithmetic is IEEE in the order that is written, so results are the
+same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -47,13 +47,12 @@ from numba.core.utils import pysignature
 from numba.extending import models, register_model
 from numba.np.arrayobj import make_array, populate_array
 
+from traces.kernels import store
 from traces.kernels.declared import OURS, Caller, Kernel
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind, Tuple
 from traces.kernels.state import State, fields_of
 
 __all__ = ["BuildError", "Entry", "Lowered", "caller_type", "emit", "kernel_type", "lower"]
-
-_CPU = {"x86_64": "x86-64-v2", "AMD64": "x86-64-v2"}
 
 _I64 = ir.IntType(64)
 
@@ -418,8 +417,7 @@ class _KnownLibrary:
 
 @functools.cache
 def _context() -> Any:
-    cpu = _CPU.get(platform.machine(), "generic")
-    context = cpu_target.target_context.with_aot_codegen("twolevel", cpu_name=cpu)
+    context = cpu_target.target_context.with_aot_codegen("twolevel", cpu_name=store.BASELINE)
     cpu_target.typing_context.refresh()
     context.refresh()
     return context
@@ -625,6 +623,12 @@ def raised_of(symbol: str) -> str:
     return f"{symbol}_raised"
 
 
+@functools.cache
+def _machine(processor: str) -> Any:
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=processor, opt=_OPTIMISE, reloc="pic", codemodel="default")
+
+
 @contextlib.contextmanager
 def _no_garbage() -> Iterator[None]:
     # What numba makes stays until it is done: to look for garbage in it again and again takes a tenth of the time.
@@ -638,7 +642,7 @@ def _no_garbage() -> Iterator[None]:
 
 
 def emit(
-    entries: Sequence[Entry], note: Callable[[], None] = lambda: None
+    entries: Sequence[Entry], note: Callable[[], None] = lambda: None, processor: str | None = None
 ) -> tuple[bytes, dict[str, str], dict[str, int]]:
     """The machine code of entries, and of what they call.
 
@@ -647,6 +651,8 @@ def emit(
     entries : sequence of Entry
     note : callable
         Is called whenever a kernel has been gone through.
+    processor : str, optional
+        What it is made for, as LLVM calls it; default what this machine has (``traces.kernels.store.processor``).
 
     Returns
     -------
@@ -691,9 +697,10 @@ def emit(
             if not variable.is_declaration:
                 variable.linkage = "internal"
         module.data_layout = codegen._data_layout
-        builder = create_pass_builder(codegen._tm, opt=_OPTIMISE, loop_vectorize=True, slp_vectorize=False)
+        machine = _machine(processor or store.processor())
+        builder = create_pass_builder(machine, opt=_OPTIMISE, loop_vectorize=True, slp_vectorize=False)
         builder.getModulePassManager().run(module, builder)
-        code = codegen._tm.emit_object(module)
+        code = machine.emit_object(module)
         strange = [
             function.name
             for function in module.functions

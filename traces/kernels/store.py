@@ -80,6 +80,26 @@ def source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+#: What code is made for where nothing more is known: any x86-64 of the last fifteen years.
+BASELINE = {"x86_64": "x86-64-v2", "AMD64": "x86-64-v2"}.get(os.uname().machine, "generic")
+
+_V3 = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
+
+
+@functools.cache
+def processor() -> str:
+    """What code is made for here: ``x86-64-v3`` on the processors that know it, as nearly all since 2015, else the baseline.
+
+    Walks over the hosts of a wide machine take a third longer without. The results are the same.
+    """
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            flags = next((line for line in file if line.startswith("flags")), "")
+    except OSError:
+        flags = ""
+    return "x86-64-v3" if set(flags.split()) >= _V3 else BASELINE
+
+
 def _root() -> Path | None:
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(chosen)
@@ -90,9 +110,9 @@ def _root() -> Path | None:
 
 
 def cache_directory() -> Path | None:
-    """The folder that holds this version's machine code; None where there is no home to have one in."""
+    """The folder that holds this version's machine code for such a processor; None where there is no home to have one in."""
     root = _root()
-    return None if root is None else root / f"kernels-{source_digest()}"
+    return None if root is None else root / f"kernels-{source_digest()}-{processor()}"
 
 
 def _private(found: os.stat_result) -> bool:
