@@ -180,29 +180,21 @@ def kind_of(value: Any) -> Kind:
     return kind
 
 
-def _place_of(kind: Kind, where: str) -> Callable[[list[Any], Any], None]:
-    # What puts an argument of a kind into the list of plain numbers that machine code is called with.
-    if isinstance(kind, Column):
-        dtype, ndim = np.dtype("bool" if kind.dtype.name == "boolean" else kind.dtype.name), kind.ndim
+def _checked_column(kind: Column, where: str) -> Callable[[Array], None]:
+    # What complains of an array that a kernel cannot take.
+    dtype, ndim = _numpy_dtype(kind), kind.ndim
 
-        def put_column(flat: list[Any], value: Any) -> None:
-            if (
-                (value.dtype is not dtype and value.dtype != dtype)
-                or value.ndim != ndim
-                or not value.flags.c_contiguous
-            ):
-                raise TypeError(
-                    f"{where}: {value.dtype}, {value.ndim} dimensions; allowed: {dtype}, {ndim} dimensions, in C order"
-                )
-            flat.append(value.__array_interface__["data"][0])
-            flat.extend(value.shape)
+    def check(value: Array) -> None:
+        if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
+            raise TypeError(
+                f"{where}: {value.dtype}, {value.ndim} dimensions; allowed: {dtype}, {ndim} dimensions, in C order"
+            )
 
-        return put_column
-    if isinstance(kind, StateKind | FunctionKind):
-        return lambda flat, value: flat.append(value.address)
-    if kind.name == "float64":
-        return lambda flat, value: flat.append(value)
-    return lambda flat, value: flat.append(int(value))
+    return check
+
+
+def _numpy_dtype(kind: Column) -> Any:
+    return np.dtype("bool" if kind.dtype.name == "boolean" else kind.dtype.name)
 
 
 def _c_types(kind: Kind) -> list[Any]:
@@ -213,47 +205,62 @@ def _c_types(kind: Kind) -> list[Any]:
 
 _C: dict[str, Any] = {"float64": ctypes.c_double, "uint64": ctypes.c_uint64, "int32": ctypes.c_int32}
 _RETURNED: dict[str, Any] = {"v": None, "f": ctypes.c_double, "u": ctypes.c_uint64, "s": ctypes.c_int32}
+_MEMBERS: dict[str, Any] = {"f": ctypes.c_double, "u": ctypes.c_uint64}
 
 
 def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
-    """What calls the machine code of a kernel with arguments of these kinds."""
+    """What calls the machine code of a kernel with arguments of these kinds.
+
+    It is written for the kernel, as a job has a dozen of such calls: to go through lists of arguments and kinds in each takes
+    longer than most kernels do.
+    """
     from traces.kernels.units import machine_code
 
     found = machine_code(kernel, tuple(kinds))
-    names = inspect.signature(kernel.py_func).parameters
-    puts = [_place_of(kind, f"{kernel.__name__}: {name}") for kind, name in zip(kinds, names, strict=True)]
+    known: dict[str, Any] = {"function": kernel.py_func, "raised": None}
+    checks, given = [], []
+    for k, (kind, name) in enumerate(zip(kinds, inspect.signature(kernel.py_func).parameters, strict=True)):
+        if isinstance(kind, Column):
+            known[f"check{k}"] = _checked_column(kind, f"{kernel.__name__}: {name}")
+            known[f"dtype{k}"] = _numpy_dtype(kind)
+            checks.append(
+                f"if a{k}.dtype is not dtype{k} or a{k}.ndim != {kind.ndim} or not a{k}.flags.c_contiguous: check{k}(a{k})"
+            )
+            given.append(f"a{k}.__array_interface__['data'][0], *a{k}.shape")
+        elif isinstance(kind, StateKind | FunctionKind):
+            given.append(f"a{k}.address")
+        else:
+            given.append(f"a{k}" if kind.name == "float64" else f"int(a{k})")
     types = [one for kind in kinds for one in _c_types(kind)]
     code = found.returned
     several = code[1:] if code.startswith("t") and len(code) > 1 else ""
+    taken = ", ".join(f"a{k}" for k in range(len(kinds)))
+    lines = [*checks]
     if several:
         types.append(ctypes.c_int64)
-    call = ctypes.CFUNCTYPE(None if several else _RETURNED.get(code, ctypes.c_int64), *types)(found.address)
-
-    raised = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised) if found.raised else None
-
-    def way(*arguments: Any) -> Any:
-        flat: list[Any] = []
-        for put, argument in zip(puts, arguments, strict=True):
-            put(flat, argument)
-        out = np.empty(len(several), np.int64) if several else None
-        if out is not None:
-            flat.append(out.__array_interface__["data"][0])
-        answer = call(*flat)
-        if raised is not None and raised() != 0:
-            kernel.py_func(*arguments)  # which raises, too, and can say what
-            raise RuntimeError(f"{kernel.__name__} has raised")
-        if out is not None:
-            return tuple(_member(member, out, k) for k, member in enumerate(several))
-        return answer != 0 if code == "t" else answer
-
-    return way
-
-
-def _member(code: str, out: Array, k: int) -> Any:
-    # One of several numbers that a kernel has returned.
-    if code == "f":
-        return float(out.view(np.float64)[k])
-    return bool(out[k]) if code == "t" else int(out[k])
+        fields = [(f"m{k}", _MEMBERS.get(member, ctypes.c_int64)) for k, member in enumerate(several)]
+        known["Answer"], known["addressof"] = (
+            type("Answer", (ctypes.Structure,), {"_fields_": fields}),
+            ctypes.addressof,
+        )
+        lines.append("answer = Answer()")
+        given.append("addressof(answer)")
+    returned = None if several else _RETURNED.get(code, ctypes.c_int64)
+    known["call"] = ctypes.CFUNCTYPE(returned, *types)(found.address)
+    lines.append(f"{'' if several else 'answer = '}call({', '.join(given)})")
+    if found.raised:
+        known["raised"] = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised)
+        lines += [
+            "if raised() != 0:",
+            f"    function({taken})",  # which raises, too, and can say what
+            f"    raise RuntimeError({f'{kernel.__name__} has raised'!r})",
+        ]
+    members = [f"answer.m{k} != 0" if member == "t" else f"answer.m{k}" for k, member in enumerate(several)]
+    lines.append(
+        f"return ({', '.join(members)},)" if several else "return answer != 0" if code == "t" else "return answer"
+    )
+    exec("\n    ".join([f"def way({taken}):", *lines]), known)
+    return known["way"]  # type: ignore[no-any-return]
 
 
 class Caller:
