@@ -54,26 +54,17 @@ def take_in_order(
 
 
 @compiled(inner=True)
-def _between(host_free: Array, lo: int, hi: int, unit_cores: int) -> int:
-    # The usable cores of all hosts that offer lo … hi-1.
+def _below(host_free: Array, bound: int, unit_cores: int) -> int:
+    # The usable cores of all hosts that offer fewer than `bound`.
     total = 0
     if unit_cores == 1:  # without a division this loop is many times as quick
         for host in range(host_free.size):
-            total += host_free[host] if lo <= host_free[host] < hi else 0
+            total += host_free[host] if host_free[host] < bound else 0
         return total
     for host in range(host_free.size):
-        if lo <= host_free[host] < hi:
+        if host_free[host] < bound:
             total += host_free[host] // unit_cores * unit_cores
     return total
-
-
-@compiled(inner=True)
-def _first_units(host_free: Array, most_first: bool, most: int, unit_cores: int, n: int) -> int:
-    # The usable cores of all hosts of the first n of the amounts that come one after the other: 1, 2, … units, or
-    # `most`, most - 1, … units.
-    if most_first:
-        return _between(host_free, (most + 1 - n) * unit_cores, (most + 1) * unit_cores, unit_cores)
-    return _between(host_free, unit_cores, (n + 1) * unit_cores, unit_cores)
 
 
 @compiled(inner=True)
@@ -105,17 +96,23 @@ def take_by_amount(
     for host in range(host_free.size):
         most = max(most, host_free[host])
     most //= unit_cores  # in units
-    if _first_units(host_free, most_first, most, unit_cores, most) < n_cores:
+    whole = _below(host_free, (most + 1) * unit_cores, unit_cores)
+    if whole < n_cores:
         return 0
-    before = 0
+    # The amounts come one after the other: 1, 2, … units, or `most`, most - 1, … units.
+    before = of_before = 0
     last = most
     while last - before > 1:
         middle = (before + last) >> 1
-        if _first_units(host_free, most_first, most, unit_cores, middle) < n_cores:
-            before = middle
+        if most_first:
+            of_middle = whole - _below(host_free, (most + 1 - middle) * unit_cores, unit_cores)
+        else:
+            of_middle = _below(host_free, (middle + 1) * unit_cores, unit_cores)
+        if of_middle < n_cores:
+            before, of_before = middle, of_middle
         else:
             last = middle
-    of_last = n_cores - _first_units(host_free, most_first, most, unit_cores, last - 1)
+    of_last = n_cores - of_before
     lo = (most + 1 - last if most_first else last) * unit_cores
     hi = lo + unit_cores  # hosts that offer lo … hi-1 give of_last together, those that come before them all
     missing = n_cores
