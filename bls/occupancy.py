@@ -225,7 +225,8 @@ def free_blocks(
         hi=own(hi, np.int64),
     )
     words, starts = new_queue(schedule.n_cores)
-    rows = _blocks(begin, schedule.n_cores, events, words, starts, out)
+    free_end, free_begin = np.zeros(schedule.n_cores, np.int64), np.full(schedule.n_cores + 1, -1, np.int64)
+    rows = _blocks(begin, schedule.n_cores, events, words, starts, free_end, free_begin, out)
     if rows == 0:
         raise ValueError("a core is held twice at one instant, or while its host is down")
     return FreeBlocks(*out[:, :rows])
@@ -243,8 +244,22 @@ class _Events(State):
     hi: Ints
 
 
-@compiled(makes_arrays=True)
-def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Ints, starts: Ints, out: Ints2) -> int:
+@compiled(inner=True)
+def _note_row(out: Array, row: int, now: int, cores: int, blocks: int, squares: int) -> None:
+    out[0, row], out[1, row], out[2, row], out[3, row] = now, cores, blocks, squares
+
+
+@compiled()
+def _blocks(
+    begin_ns: int,
+    n_cores: int,
+    events: _Events,
+    words: Ints,
+    starts: Ints,
+    free_end: Ints,
+    free_begin: Ints,
+    out: Ints2,
+) -> int:
     # Fills ``out`` from the left, and returns how far; 0 where a core is held twice.
     # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
     # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back
@@ -255,8 +270,6 @@ def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Ints, starts: I
     by_given = events.by_given
     lo = events.lo
     hi = events.hi
-    free_end = np.zeros(n_cores, np.int64)
-    free_begin = np.full(n_cores + 1, -1, np.int64)
     last = n_cores - 1
     free_end[0] = n_cores
     free_begin[n_cores] = 0
@@ -265,7 +278,7 @@ def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Ints, starts: I
     blocks = 1
     squares = n_cores * n_cores
     row = 0
-    out[:, 0] = (begin_ns, cores, blocks, squares)
+    _note_row(out, 0, begin_ns, cores, blocks, squares)
     t = g = 0
     n = taken.size
     while g < n:
@@ -328,5 +341,5 @@ def _blocks(begin_ns: int, n_cores: int, events: _Events, words: Ints, starts: I
             t += 1
         if now != out[0, row]:
             row += 1
-        out[:, row] = (now, cores, blocks, squares)
+        _note_row(out, row, now, cores, blocks, squares)
     return row + 1

@@ -17,7 +17,7 @@ BATCH: Final = {
     "bls.engine": 49,
     "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
-    "bls.occupancy": 6,
+    "bls.occupancy": 7,
     "bls.metrics_schedule": 1,
     "bls.free_cores": 2,
 }
