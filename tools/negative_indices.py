@@ -1,6 +1,6 @@
 """Whether a kernel of ours ever uses a negative index: they must not, as compiled code does not count from the end.
 
-    XDG_CACHE_HOME=/tmp/checked python -m tools.negative_indices compare tests/digests.json
+    XDG_CACHE_HOME=DIR python -m tools.negative_indices compare tests/digests.json
 
 Does what ``python -m tools.digests`` does, with kernels that say so on stderr where an index is negative, a line each time, and
 goes on as numpy does. What it compiles must not be kept where runs look for it: name an empty folder.

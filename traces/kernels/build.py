@@ -48,6 +48,7 @@ from numba.extending import models, register_model
 from numba.np.arrayobj import make_array, populate_array
 
 from traces.kernels import store
+from traces.kernels.c_library import KNOWN, MEMORY
 from traces.kernels.declared import OURS, Caller, Kernel
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind, Tuple
 from traces.kernels.state import State, fields_of
@@ -687,7 +688,7 @@ def emit(
         for other in others:
             module.link_in(other._get_module_for_linking(), preserve=True)
         if any(function.name.startswith("NRT_") for function in module.functions):
-            module.link_in(llvm.parse_assembly(_MEMORY))
+            module.link_in(llvm.parse_assembly(MEMORY))
         symbols = {entry.symbol for entry in entries}
         symbols |= {raised_of(entry.symbol) for entry in entries if not entry.kernel.is_ours}
         for function in module.functions:
@@ -704,7 +705,7 @@ def emit(
         strange = [
             function.name
             for function in module.functions
-            if function.is_declaration and not function.name.startswith("llvm.") and function.name not in _KNOWN
+            if function.is_declaration and not function.name.startswith("llvm.") and function.name not in KNOWN
         ] + [variable.name for variable in module.global_variables if variable.is_declaration]
         if strange:
             raise BuildError(
@@ -721,81 +722,3 @@ def emit(
 
 #: LLVM's level of optimisation.
 _OPTIMISE = 3
-
-#: What the code may call, of the C library.
-_BLOCKS = ("malloc", "free", "memset", "memcpy", "memmove", "abort", "perror")
-_ROUNDING = ("ceil", "floor", "rint", "round", "trunc", "fmod", "modf", "frexp", "ldexp", "nextafter", "fabs")
-_POWERS = ("sqrt", "cbrt", "pow", "hypot", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2")
-_ANGLES = ("sin", "cos", "sincos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh")
-_KNOWN = frozenset((*_BLOCKS, *_ROUNDING, *_POWERS, *_ANGLES, "erf", "erfc", "lgamma", "tgamma"))
-
-# What numba's arrays are made with, where a kernel makes some: its own is in numba, which is not there when the code is run.
-# The block of an array is: references, two pointers for a destructor, data, size, allocator.
-_MEMORY = """
-declare noalias ptr @malloc(i64)
-declare void @free(ptr)
-define ptr @NRT_Allocate(i64 %size) {
-  %block = call ptr @malloc(i64 %size)
-  ret ptr %block
-}
-define void @NRT_Free(ptr %block) {
-  call void @free(ptr %block)
-  ret void
-}
-define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
-  %wide = zext i32 %align to i64
-  %room = add i64 %size, %wide
-  %whole = add i64 %room, 64
-  %block = call ptr @malloc(i64 %whole)
-  %none = icmp eq ptr %block, null
-  br i1 %none, label %failed, label %made
-failed:
-  ret ptr null
-made:
-  %address = ptrtoint ptr %block to i64
-  %behind = add i64 %address, 64
-  %before = add i64 %behind, %wide
-  %last = sub i64 %before, 1
-  %rest = urem i64 %last, %wide
-  %aligned = sub i64 %last, %rest
-  %data = inttoptr i64 %aligned to ptr
-  store i64 1, ptr %block
-  %dtor = getelementptr i64, ptr %block, i64 1
-  store ptr null, ptr %dtor
-  %info = getelementptr i64, ptr %block, i64 2
-  store ptr null, ptr %info
-  %at = getelementptr i64, ptr %block, i64 3
-  store ptr %data, ptr %at
-  %sized = getelementptr i64, ptr %block, i64 4
-  store i64 %size, ptr %sized
-  %from = getelementptr i64, ptr %block, i64 5
-  store ptr null, ptr %from
-  ret ptr %block
-}
-define ptr @NRT_MemInfo_alloc(i64 %size) {
-  %block = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 32)
-  ret ptr %block
-}
-define ptr @NRT_MemInfo_alloc_safe_aligned(i64 %size, i32 %align) {
-  %block = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align)
-  ret ptr %block
-}
-define void @NRT_MemInfo_call_dtor(ptr %block) {
-  call void @free(ptr %block)
-  ret void
-}
-declare void @perror(ptr)
-declare void @abort()
-define void @PyErr_SetString(ptr %kind, ptr %text) {
-  call void @perror(ptr %text)
-  call void @abort()
-  unreachable
-}
-define void @numba_gil_ensure(ptr %state) {
-  ret void
-}
-define void @numba_gil_release(ptr %state) {
-  ret void
-}
-@PyExc_MemoryError = global ptr null
-"""
