@@ -43,8 +43,10 @@ def _untouched() -> Iterator[None]:
 
 
 def twolevel(*words: object) -> Ran:
-    """Run ``twolevel WORDS…`` in the current folder; how far the compiler is, which only the first to need a kernel sees, is not
-    part of what it has said."""
+    """Run ``twolevel WORDS…`` in the current folder.
+
+    How far the compiler is, which only the first to need a kernel sees, is not part of what it has said.
+    """
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with (
