@@ -12,7 +12,8 @@ from als import engine
 from als import engine_state as s
 from als import graph_state as g
 from als.graph_application import Edges, GraphPart, edges_of_parts, graph_of
-from als.hooks import HOOKS
+from als.graph_hooks import HOOKS as GRAPH_HOOKS
+from als.hooks import HOOKS, table
 from als.network.state import NO_NETWORK, NetworkState
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
@@ -149,8 +150,10 @@ class Application:
             memo=s.whole_memo(columns, self._rules.table.rules, len(speed)),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
+            changes=False,
             graph=graph,
         )
+        self._changes = False  # nor is what that needs compiled
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master)
 
@@ -265,6 +268,7 @@ class Application:
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
         if core is not None and not 0 <= core < n_cores:
             raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
+        self._allow_changes()
         for c in range(n_cores) if core is None else (core,):
             self._settle(engine.set_speed(self.state, c, speed_gflops))
 
@@ -273,6 +277,7 @@ class Application:
 
         One whose last task ends at this very instant has completed, and is not :attr:`stopped`.
         """
+        self._allow_changes()
         self._settle(engine.stop(self.state))
 
     def run_to_stop(self, stop_ns: int) -> bool:
@@ -285,11 +290,18 @@ class Application:
         """
         if stop_ns < self.now_ns and not self.finished:
             raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
+        self._allow_changes()
         self._settle(engine.run_until_stop(self.state, stop_ns))
         return not self.stopped
 
+    def _allow_changes(self) -> None:
+        if not self._changes:
+            self._changes = True
+            self.state.hooks = table(self.state.phases, selects=self._rules.selects, changes=True)
+
     def _settle(self, status: int) -> bool:
         HOOKS.check()
+        GRAPH_HOOKS.check()
         if status in (engine.SUSPENDED, engine.FINISHED, engine.STOPPED):
             return status != engine.SUSPENDED
         raise application_fault(status, self.state, self._rules)

@@ -186,9 +186,10 @@ def new_state(
     memo: int,
     keep_tasks: bool,
     selects: bool,
+    changes: bool,
     graph: GraphState = NO_GRAPH,
 ) -> ApplicationState:
-    """A state with arrays of its own; ``memo`` numbers of memo for all phases."""
+    """A state with arrays of its own; ``memo`` numbers of memo for all phases, the rest of ``als.hooks.table``."""
     from als import hooks  # which know of states
 
     n_tasks, n_cores = len(lengths), len(speed)
@@ -219,7 +220,7 @@ def new_state(
         core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         graph=graph,
-        hooks=hooks.table(phases, selects),
+        hooks=hooks.table(phases, selects=selects, changes=changes),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from als import graph_hooks
 from als import graph_state as g
 from als.graphs.task_graph import TaskGraph
 from als.network.routes import longest_route
@@ -171,6 +172,7 @@ def graph_of(
         local,
         host_number,
         network,
+        graph_hooks.table(network),
         n_tasks=n_tasks,
         longest_route=int(longest_route(network)),
         plan_room=rules.plan_room(int(longest), int(np.diff(edges.first).max(initial=0)), n_cores),

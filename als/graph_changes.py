@@ -5,10 +5,9 @@ from __future__ import annotations
 from als import engine_state as s
 from als import graph_state as g
 from als.engine_state import ApplicationState
-from als.graph_serving import ask_again, end_task, let_flow
+from als.graph_hooks import ARRIVED_BY, CANCEL, call_hook
+from als.graph_serving import ask_again, end_task, take_arrivals
 from als.graph_waiting import count_wait, put_in_pool, request_now, wake
-from als.network.flows import BASE_NS, DIRTY, cancel, set_clock
-from als.network.sharing import share
 from als.serving import OVERFLOW, SUSPENDED
 from traces.compiled import compiled
 from traces.event_heap import heap_drop_top, heap_settle
@@ -43,7 +42,7 @@ def _forget_transfers(state: ApplicationState, k: int) -> None:
     for at in range(graph.in_first[k], graph.in_first[k + 1]):
         edge = graph.in_edge[at]
         if graph.numbers[g.DATA] != 0:
-            cancel(graph.flows, edge)
+            call_hook(graph.hooks[CANCEL], (graph, edge, -1))
         graph.sent_ns[edge_0 + edge] = graph.arrived_ns[edge_0 + edge] = -1
 
 
@@ -128,8 +127,6 @@ def _lose(state: ApplicationState, c: int) -> None:
     pool = cores[g.HOST, c] if numbers[g.MODE] == g.ON_HOSTS else 0
     if graph.pools[g.WAITING_SIZE, pool] > 0:
         wake(state, pool, now)  # it may have been about to be served
-    if numbers[g.DATA] != 0 and graph.flows.numbers[DIRTY] > 0:
-        share(graph.flows, graph.net)
 
 
 @compiled(inner=True)
@@ -138,8 +135,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
     counters, graph, own = state.counters, state.graph, state.cores
     now = counters[s.NOW]
     if graph.numbers[g.DATA] != 0:
-        let_flow(state, float(now - graph.flows.numbers[BASE_NS]), now)
-        set_clock(graph.flows, now)
+        take_arrivals(state, now, ARRIVED_BY)
     _end_what_ends(state, now)
     before = state.speed[c]
     if speed_gflops == 0.0:

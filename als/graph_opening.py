@@ -5,11 +5,10 @@ from __future__ import annotations
 from als import engine_state as s
 from als import graph_state as g
 from als.engine_state import ApplicationState
+from als.graph_hooks import BEGIN, call_hook
 from als.graph_waiting import make_ready
 from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
 from als.network import state as n
-from als.network.flows import begin_flows
-from als.network.routes import longest_route, mean_costs
 from als.planners.contract import PLAN
 from als.planners.estimates import mean_edge_costs, mean_s_per_gflop
 from als.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
@@ -160,8 +159,8 @@ def open_graph(state: ApplicationState, t: int) -> None:
         graph.in_first[: m + 1],
         graph.in_edge[:n_edges],
     )
-    if numbers[g.DATA] != 0:
-        begin_flows(graph.flows, n_edges, longest_route(graph.net), t)
+    if graph.net.numbers[n.KIND] != n.NONE:
+        call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
     for c in range(n_cores):
         cores[g.TASK, c] = cores[g.SEQUENCE, c] = -1
         cores[g.QUEUED, c] = cores[g.ORPHAN, c] = 0
@@ -169,7 +168,6 @@ def open_graph(state: ApplicationState, t: int) -> None:
         state.cores[s.HELD_SIZE, c] = state.cores[s.AWAY, c] = 0
         state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0  # a loop that comes later must not find others'
     by_ranks = state.phases[phase, s.PHASE_ORDER] == g.BY_RANK
-    mean_costs(graph.net, graph.host_number, graph.host_number.size, graph.flows.keys, graph.amounts)
     if by_ranks or mode == g.PLANNED:
         topological_order(
             graph.out_first[: m + 1],

@@ -11,6 +11,7 @@ from als import engine_state as s
 from als import graph_state as g
 from als.engine_state import ApplicationState
 from als.graph_asking import serve_request, take_told
+from als.graph_hooks import ARRIVED_AT, ARRIVED_BY, NEXT, call_hook
 from als.graph_waiting import (
     begin_planned,
     begin_task,
@@ -22,15 +23,13 @@ from als.graph_waiting import (
     take_alone,
     wake,
 )
-from als.network.flows import BASE_NS, DIRTY, next_event, next_flow_ns, pop_flow, set_clock
-from als.network.sharing import share
 from als.serving import ALL_LOST, OVERFLOW, PART_DONE, SUSPENDED, TASKS_LEFT
 from traces.compiled import compiled
 from traces.event_heap import heap_drop_top, heap_push
 from traces.key_heap import key_pop
 from traces.time import MAX_NS
 
-__all__ = ["ask_again", "end_task", "let_flow", "serve_graph"]
+__all__ = ["ask_again", "end_task", "serve_graph", "take_arrivals"]
 
 
 @compiled(merged=True)
@@ -133,20 +132,14 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
             idle(state, c, pool)
 
 
-@compiled(merged=True)
-def let_flow(state: ApplicationState, until: float, t: int) -> None:
-    """Let transfers go on to this point of their clock, which is ``t`` as far as it is rounded."""
-    flows = state.graph.flows
-    if flows.numbers[DIRTY] > 0:
-        share(flows, state.graph.net)
-    while next_event(flows) <= until:
-        at = next_event(flows)
-        while next_event(flows) == at:
-            edge = pop_flow(flows)
-            if edge >= 0:
-                note_arrival(state, edge, t)
-        if flows.numbers[DIRTY] > 0:
-            share(flows, state.graph.net)
+@compiled(inner=True)
+def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
+    """Let the transfers end that end by ``t``, or at what is rounded to ``t``: ``ARRIVED_BY``, ``ARRIVED_AT``."""
+    graph = state.graph
+    edge = call_hook(graph.hooks[slot], (graph, -1, t))
+    while edge >= 0:
+        note_arrival(state, edge, t)
+        edge = call_hook(graph.hooks[slot], (graph, -1, t))
 
 
 @compiled(merged=True)
@@ -154,10 +147,8 @@ def _handle(state: ApplicationState, t: int) -> None:
     # Everything that happens at one instant.
     counters, graph, n_cores = state.counters, state.graph, state.speed.size
     data = graph.numbers[g.DATA] != 0
-    now = float(t - graph.flows.numbers[BASE_NS])
     if data:
-        let_flow(state, now, t)
-        set_clock(graph.flows, t)
+        take_arrivals(state, t, ARRIVED_BY)
     while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * n_cores:
         key = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
@@ -166,16 +157,11 @@ def _handle(state: ApplicationState, t: int) -> None:
         else:
             take_told(state, key - n_cores, t)
     if data:
-        if graph.flows.numbers[DIRTY] > 0:
-            share(graph.flows, graph.net)
-        while next_flow_ns(graph.flows) == t:
-            let_flow(state, next_event(graph.flows), t)
+        take_arrivals(state, t, ARRIVED_AT)
     while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * n_cores:
         key = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
         _serve(state, key - g.REQUESTS * n_cores, t)
-    if data and graph.flows.numbers[DIRTY] > 0:
-        share(graph.flows, graph.net)
 
 
 @compiled()
@@ -189,7 +175,7 @@ def serve_graph(state: ApplicationState, until_ns: int) -> int:
             return int(numbers[g.FAULT])
         t = state.ask_ns[0] if counters[s.ASKING] > 0 else MAX_NS
         if numbers[g.DATA] != 0:
-            t = min(t, next_flow_ns(graph.flows))
+            t = min(t, call_hook(graph.hooks[NEXT], (graph, -1, -1)))
         if t < MAX_NS:
             if t >= until_ns:
                 return SUSPENDED

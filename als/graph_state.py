@@ -142,6 +142,8 @@ class GraphState(State):
         Planners' work space.
     flows : FlowState
     net : NetworkState
+    hooks : int64
+        ``als.graph_hooks``.
     """
 
     numbers: Ints
@@ -168,6 +170,7 @@ class GraphState(State):
     plan_places: Ints
     flows: FlowState
     net: NetworkState
+    hooks: Ints
 
 
 def new_graph_state(
@@ -178,6 +181,7 @@ def new_graph_state(
     core_host: Array,
     host_number: Array,
     net: NetworkState,
+    hooks: Array,
     *,
     n_tasks: int,
     longest_route: int,
@@ -188,7 +192,7 @@ def new_graph_state(
 
     Parameters
     ----------
-    edge_first, source, target, n_bytes, host_number, net, given
+    edge_first, source, target, n_bytes, host_number, net, hooks, given
         As the attributes.
     core_host : int64 (P,)
         The host of each core, counted within the job, in the order in which they first appear.
@@ -227,12 +231,13 @@ def new_graph_state(
         plan_places=np.empty(plan_room[1], np.int64),
         flows=new_flow_state(n_edges if net.numbers[KIND] != NONE else 0, max(1, longest_route)),
         net=net,
+        hooks=hooks,
     )
 
 
 def _no_graph() -> GraphState:
     none = np.zeros(0, np.int64)
-    empty = new_graph_state(none, none, none, np.zeros(0), none, none, NO_NETWORK, n_tasks=0, longest_route=0)
+    empty = new_graph_state(none, none, none, np.zeros(0), none, none, NO_NETWORK, none, n_tasks=0, longest_route=0)
     return empty._replace(numbers=none)
 
 

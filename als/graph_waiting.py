@@ -6,7 +6,9 @@ from __future__ import annotations
 from als import engine_state as s
 from als import graph_state as g
 from als.engine_state import ApplicationState
-from als.network.flows import ARRIVED, BEYOND, send
+from als.graph_hooks import SEND, call_hook
+from als.graph_state import GraphState
+from als.network.flows import ARRIVED, BEYOND
 from als.serving import OVERFLOW
 from traces.compiled import compiled
 from traces.event_heap import heap_push
@@ -18,6 +20,7 @@ __all__ = [
     "begin_task",
     "count_wait",
     "fetch",
+    "host_of",
     "idle",
     "make_ready",
     "note_arrival",
@@ -183,7 +186,7 @@ def note_arrival(state: ApplicationState, edge: int, t: int) -> None:
     at = numbers[g.EDGE_0] + edge
     target = numbers[g.TASK_0] + graph.target[at]
     graph.arrived_ns[at] = t
-    if graph.cores[g.HOST, tasks[g.AT, numbers[g.TASK_0] + graph.source[at]]] != host_of(state, target):
+    if graph.cores[g.HOST, tasks[g.AT, numbers[g.TASK_0] + graph.source[at]]] != host_of(graph, target):
         numbers[g.TRANSFERS] += 1
         graph.amounts[g.TRANSFER_BYTES] += graph.bytes[at]
     tasks[g.MISSING, target] -= 1
@@ -192,9 +195,8 @@ def note_arrival(state: ApplicationState, edge: int, t: int) -> None:
 
 
 @compiled(merged=True)
-def host_of(state: ApplicationState, task: int) -> int:
+def host_of(graph: GraphState, task: int) -> int:
     """The host, counted within the job, where a task is computed or to be computed."""
-    graph = state.graph
     if graph.tasks[g.AT, task] >= 0:
         return int(graph.cores[g.HOST, graph.tasks[g.AT, task]])
     planned = graph.tasks[g.PLAN, task]
@@ -218,8 +220,7 @@ def fetch(state: ApplicationState, edge: int, t: int) -> None:
             have_all(state, graph.target[at], t)
         return
     graph.sent_ns[at] = t
-    here, there = graph.host_number[graph.cores[g.HOST, producer]], graph.host_number[host_of(state, target)]
-    answer = send(graph.flows, graph.net, edge, here, there, graph.bytes[at], t)
+    answer = call_hook(graph.hooks[SEND], (graph, edge, t))
     if answer == ARRIVED:
         note_arrival(state, edge, t)
     elif answer == BEYOND:

@@ -33,11 +33,22 @@ HOOKS = Hooks(
 
 
 @functools.cache
-def _table(has_graph: bool, selects: bool) -> Array:
-    graphs = {OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH} if has_graph else set()
-    return HOOKS.filled(graphs | ({SELECT} if selects else set()))
+def _table(has_graph: bool, selects: bool, changes: bool) -> Array:
+    wanted = {SELECT} if selects else set()
+    if has_graph:
+        wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
+    return HOOKS.filled(wanted)
 
 
-def table(phases: Array, selects: bool) -> Array:
-    """The table of an application of these phases; ``selects`` says whether a technique is chosen among several."""
-    return _table(bool((phases[:, KIND] == GRAPH).any()), selects)
+def table(phases: Array, *, selects: bool, changes: bool) -> Array:
+    """The table of an application.
+
+    Parameters
+    ----------
+    phases : int64 (phases, PHASE_COLUMNS)
+    selects : bool
+        Whether a technique is chosen among several.
+    changes : bool
+        Whether a core may change its speed, or the application be stopped.
+    """
+    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes)

@@ -221,6 +221,12 @@ class BatchSimulator:
         stop = int(self.state.jobs[b.STOP, row])
         return None if stop == b.NEVER else stop
 
+    @property
+    def cuts(self) -> bool:
+        """Whether a job may be cut before its end: at its walltime, by its user, as a host is lost."""
+        state = self.state
+        return bool(state.counters[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
+
     def advance(self, max_ends: int) -> int:
         """Run the engine; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``, and raises on a fault.
 

@@ -29,6 +29,7 @@ __all__ = [
     "ARRIVED",
     "BEYOND",
     "FLYING",
+    "INSTANT",
     "FlowState",
     "begin_flows",
     "cancel",
@@ -57,6 +58,10 @@ DIRTY = 6  # links whose transfers have changed since rates were worked out
 STAMP = 7
 BASE_NS = 8  # the instant from which the clock counts
 NUMBERS = 9
+
+# Entries of FlowState.clock.
+NOW = 0  # everything before has been worked out
+INSTANT = 1  # the point at which ends are taken one by one; NaN if none are
 
 # Rows of FlowState.flow.
 EDGE = 0
@@ -105,8 +110,8 @@ class FlowState(State):
     Attributes
     ----------
     numbers : int64 (NUMBERS,)
-    clock : float64 (1,)
-        Everything before has been worked out; ns, as all instants here.
+    clock : float64 (2,)
+        ``NOW`` and ``INSTANT``; ns, as all instants here.
     event_at : float64, event_slot : int64
         Heap of phases' ends by (instant, slot); some are out of date (:func:`next_event` drops them).
     edge_slot : int64 (E,)
@@ -159,7 +164,7 @@ def new_flow_state(n_edges: int, longest_route: int) -> FlowState:
 
     return FlowState(
         numbers=np.zeros(NUMBERS, np.int64),
-        clock=np.zeros(1),
+        clock=np.zeros(2),
         event_at=np.empty(events),
         event_slot=whole(events),
         edge_slot=whole(n_edges),
@@ -188,7 +193,8 @@ def begin_flows(flows: FlowState, n_edges: int, longest_route: int, t: int) -> N
     numbers[FREE] = -1
     numbers[STRIDE] = 2 * longest_route
     numbers[BASE_NS] = t
-    flows.clock[0] = 0.0
+    flows.clock[NOW] = 0.0
+    flows.clock[INSTANT] = math.nan
     size = 16
     while size < 2 * n_edges * numbers[STRIDE]:
         size *= 2
@@ -244,7 +250,7 @@ def _join(flows: FlowState, slot: int) -> None:
     # The latency is paid: from now on it shares its links.
     first = slot * flows.numbers[STRIDE]
     flows.flow[PHASE, slot] = SHARING
-    flows.amount[LAST, slot] = flows.clock[0]
+    flows.amount[LAST, slot] = flows.clock[NOW]
     flows.amount[END, slot] = math.inf
     flows.flow[MARK, slot] = 0
     flows.amount[RATE, slot] = 0.0
@@ -335,7 +341,7 @@ def send(flows: FlowState, net: NetworkState, edge: int, source: int, target: in
         slot = numbers[USED]
         numbers[USED] += 1
     # What happens at t happens after what has happened in the half ns behind it, and was rounded to t.
-    flows.clock[0] = max(flows.clock[0], float(t - numbers[BASE_NS]))
+    flows.clock[NOW] = max(flows.clock[NOW], float(t - numbers[BASE_NS]))
     flows.edge_slot[edge] = slot
     flows.flow[EDGE, slot] = edge
     flows.flow[ENTRIES, slot] = 0
@@ -394,7 +400,7 @@ def next_flow_ns(flows: FlowState) -> int:
 def pop_flow(flows: FlowState) -> int:
     """End the phase that :func:`next_event` has found; returns the edge whose bytes have arrived, or -1."""
     slot = flows.event_slot[0]
-    flows.clock[0] = max(flows.clock[0], flows.event_at[0])
+    flows.clock[NOW] = max(flows.clock[NOW], flows.event_at[0])
     flows.numbers[EVENTS] = heap_drop_top(flows.event_at, flows.event_slot, flows.numbers[EVENTS])
     if flows.flow[PHASE, slot] == _LATENCY:
         _join(flows, slot)
@@ -407,4 +413,4 @@ def pop_flow(flows: FlowState) -> int:
 @compiled(inner=True)
 def set_clock(flows: FlowState, t: int) -> None:
     """It is ``t``, for what is done to transfers next."""
-    flows.clock[0] = max(flows.clock[0], float(t - flows.numbers[BASE_NS]))
+    flows.clock[NOW] = max(flows.clock[NOW], float(t - flows.numbers[BASE_NS]))

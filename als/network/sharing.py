@@ -139,7 +139,7 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
 @compiled(inner=True)
 def _go_on(flows: FlowState, n_flows: int, factor: float) -> None:
     # At their new rates from now on; the first to end is expected, and then they are looked at again.
-    now, first, first_at = flows.clock[0], -1, math.inf
+    now, first, first_at = flows.clock[f.NOW], -1, math.inf
     for k in range(n_flows):
         slot = flows.flows[k]
         gone = (now - flows.amount[f.LAST, slot]) * flows.amount[f.RATE, slot]

@@ -11,6 +11,7 @@ from als.network.flows import (
     BASE_NS,
     BEYOND,
     DIRTY,
+    NOW,
     FlowState,
     begin_flows,
     new_flow_state,
@@ -119,4 +120,4 @@ def _drive(
         else:
             k = pop_flow(flows)
             if k >= 0:
-                arrives[k] = base + flows.clock[0]
+                arrives[k] = base + flows.clock[NOW]

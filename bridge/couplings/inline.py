@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from als import graph_hooks, program_drawing
 from als import hooks as application_hooks
-from als import program_drawing
 from als.application import application_fault
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
@@ -47,11 +47,12 @@ def run_inline(
         scenario.model.seed,
         costs,
         keep_tasks=keep_tasks,
+        cuts=simulator.cuts,
     )
     pace = Pace()
     while True:
         status = kernel.drive(simulator.state, inline, pace.ends())
-        for hooks in (kernel.HOOKS, application_hooks.HOOKS, program_drawing.HOOKS):
+        for hooks in (kernel.HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
             hooks.check()
         programs.rules.forget_all()  # applications run to their ends within drive()
         watch(simulator.ended, simulator.now_ns)

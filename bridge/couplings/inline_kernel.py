@@ -12,6 +12,7 @@ import numpy as np
 
 from als import engine as application
 from als import engine_state as app
+from als import graph_hooks
 from als import graph_state as graphs
 from als.core_speeds.state import SpeedState
 from als.engine_state import ApplicationState
@@ -386,8 +387,9 @@ def new_inline_state(
     costs: Costs,
     *,
     keep_tasks: bool,
+    cuts: bool,
 ) -> InlineState:
-    """The inline state for these jobs."""
+    """The inline state for these jobs; ``cuts`` says whether one may be stopped before its end."""
     n = len(cores)
     widest = int(cores.max()) if n else 1
     room, edges = programs.room(program, cores)
@@ -405,6 +407,7 @@ def new_inline_state(
         memo=programs.memo(program, cores),
         keep_tasks=False,
         selects=programs.rules.selects,
+        changes=cuts or speeds.component.size > 0,
         graph=_graph_room(programs, room, edges, widest, network) if programs.has_graph else graphs.NO_GRAPH,
     )
     work = work._replace(
@@ -470,6 +473,7 @@ def _graph_room(
         space,
         np.zeros(widest, np.int64),
         network,
+        graph_hooks.table(network),
         n_tasks=n_tasks,
         longest_route=int(longest_route(network)),
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),

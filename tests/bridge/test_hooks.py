@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import bridge
+from als import graph_hooks, program_drawing
 from als import hooks as a
-from als import program_drawing
 from bls import hooks as b
+from bls.rules import Rules
 from bls.surroundings import Surroundings
 from bls.workload import Workload
 from bridge.application_level import ApplicationLevel
@@ -22,14 +23,21 @@ from traces.compiled import as_value, compiled, types
 from traces.kernels import store
 from traces.kernels.hooks import REFUSED, Hooks
 
-TABLES = {"batch": b.HOOKS, "application": a.HOOKS, "drawing": program_drawing.HOOKS, "inline": i.HOOKS}
+TABLES = {
+    "batch": b.HOOKS,
+    "application": a.HOOKS,
+    "graphs": graph_hooks.HOOKS,
+    "drawing": program_drawing.HOOKS,
+    "inline": i.HOOKS,
+}
 
 JOBS = [(1, 0, 100, 200, 100), (2, 1, 50, 256, 60), (3, 2, 30, 4, 30), (4, 3, 10, 8, 20)]
 
 BY_CORES = {b.HOLD_POOL, b.HOLD_KEPT, b.HOLD_HOST, b.MOVE_PROFILE, b.EARLIEST, b.ROOM}
 HOSTS = {b.HOST_EVENTS, b.OUTAGES_SHORT, b.AGAIN}
 OTHERS = {b.OTHERS, b.NEXT_OTHER}
-GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH, a.CHANGE_GRAPH, a.STOP_GRAPH}
+GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
+CHANGES = {a.CHANGE_GRAPH, a.STOP_GRAPH}
 
 EAGER = """
 class Eager:
@@ -60,9 +68,11 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
             return made(wanted)
 
         monkeypatch.setattr(table, "filled", spy)
-    a._table.cache_clear()
+    for module in (a, graph_hooks):
+        module._table.cache_clear()
     yield found
-    a._table.cache_clear()
+    for module in (a, graph_hooks):
+        module._table.cache_clear()
 
 
 def simulated(**options: Any) -> Any:
@@ -75,7 +85,7 @@ def simulated(**options: Any) -> Any:
 def test_a_plain_run_fills_no_slot(filled: dict[str, set[int]]) -> None:
     for options in ({}, {"backfill": "easy"}, {"als": "gss", "variation": 0.25}, {"als": "recorded", "bls": "sjf"}):
         simulated(**options)
-    assert filled == {"batch": set(), "application": set(), "drawing": set(), "inline": set()}
+    assert filled == {name: set() for name in TABLES}
 
 
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
@@ -94,7 +104,7 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     options, wanted = BATCH_CASES[case]
     simulated(**options)
     assert filled["batch"] == wanted
-    assert filled["application"] | filled["drawing"] | filled["inline"] == set()
+    assert set().union(*(slots for name, slots in filled.items() if name != "batch")) == set()
 
 
 def test_decisions_in_python_fill_their_slot(filled: dict[str, set[int]], tmp_path: Path) -> None:
@@ -134,14 +144,34 @@ def test_graphs_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) ->
     assert filled["application"] == GRAPHS
     assert filled["drawing"] == {0}
     assert filled["inline"] == {i.GRAPHS}
+    assert filled["graphs"] == set()
     simulated(als="gss", level=ApplicationLevel(applications=path, network="lv08"))
     assert filled["inline"] == {i.GRAPHS, i.TRANSFERS}
+    assert filled["graphs"] == set(graph_hooks.HOOKS.slots)
+    assert filled["application"] == GRAPHS
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rules": Rules(kill_at_walltime=True)},
+        {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")},
+        {"level": {"speeds": ("square:period=10m,low=0.5,cores=0-63",)}},
+    ],
+    ids=["walltimes", "failures", "speeds"],
+)
+def test_changes_within_graphs_fill_theirs(options: Any, filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text(GRAPH_MAP)
+    others = {name: given for name, given in options.items() if name != "level"}
+    simulated(als="gss", level=ApplicationLevel(applications=path, **options.get("level", {})), **others)
+    assert filled["application"] == GRAPHS | CHANGES
 
 
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS}
     assert batch == set(b.HOOKS.slots)
-    assert GRAPHS | {a.SELECT} == set(a.HOOKS.slots)
+    assert GRAPHS | CHANGES | {a.SELECT} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS} == set(i.HOOKS.slots)
 
 

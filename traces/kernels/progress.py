@@ -148,7 +148,8 @@ def spent_s() -> float:
 
 def working_s() -> float:
     """The clock of whoever says how long a run takes: monotonic seconds, which stand still while this process compiles."""
-    return time.monotonic() - spent_s()
+    since_s = _SINCE_S
+    return (time.monotonic() if since_s is None else since_s) - _SPENT_S
 
 
 def not_kept(why: str) -> None:
