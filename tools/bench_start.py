@@ -28,6 +28,7 @@ graph = "cholesky:tiles=4"
 #: One more feature: its name, and what ``run sample`` is further told.
 _FEATURES = {
     "graphs": ("--applications", "graphs.toml"),
+    "graphs on a network": ("--applications", "graphs.toml", "--network", "lv08"),
     "easy, contiguous": ("--backfill", "easy", "--allocator", "contiguous"),
     "easy, whole hosts": ("--backfill", "easy", "--allocator", "whole-host"),
     "failures": ("--failures", "mtbf:1d,mttr:1h"),
