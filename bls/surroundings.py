@@ -11,7 +11,8 @@ import numpy as np
 from bls.circumstances import Circumstances
 from bls.dependencies import dependencies
 from bls.outages import outages
-from bls.partitions import assign, partition_table
+from bls.partition_assignment import assign
+from bls.partitions import partition_table
 from bls.platform import Platform
 from bls.resources import fit_requests, requests
 from bls.selection import check_preset

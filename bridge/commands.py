@@ -13,7 +13,8 @@ import typer
 from bridge.cli_bundles import bundled
 from bridge.cli_options import ForceOption, OutOption, WorkloadArgument
 from bridge.cli_values import QuickCommand, QuickGroup
-from bridge.scenario_options import CouplingOptions, LevelOptions, ScenarioOptions
+from bridge.couplings.options import CouplingOptions
+from bridge.scenario_options import LevelOptions, ScenarioOptions
 from bridge.standard_error import say
 
 __all__ = ["COMMANDS", "command_line"]

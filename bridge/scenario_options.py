@@ -40,18 +40,16 @@ from bridge.cli_options import (
     SwitchesOption,
     TasksPerCoreOption,
     WindowsOption,
-    WorkersOption,
 )
 
 if TYPE_CHECKING:
     from bls.platform import Platform
     from bls.rules import Rules
     from bls.workload import Workload
-    from bridge.couplings import PeerOptions
     from bridge.scenario import Options
     from traces.compiled import Array
 
-__all__ = ["CouplingOptions", "LevelOptions", "ScenarioOptions"]
+__all__ = ["LevelOptions", "ScenarioOptions"]
 
 
 @dataclass(frozen=True)
@@ -63,39 +61,6 @@ class LevelOptions:
     ] = "fcfs"
     als: Annotated[str, typer.Option(help=f"Application technique: {TECHNIQUES_HELP}; or recorded: none.")] = "static"
     variation: Annotated[float, typer.Option(help="Task variation factor: σ over µ of task lengths.")] = 0.0
-
-
-@dataclass(frozen=True)
-class CouplingOptions:
-    """How applications are run; none of it can change a result."""
-
-    coupling: Annotated[str, typer.Option(help="How applications are run: inline, pool or process.")] = "inline"
-    workers: WorkersOption = None
-    als_command: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="An application simulator of your own (bridge/PROTOCOL.md).")
-    ] = None
-    als_timeout: Annotated[
-        float, typer.Option(metavar="S", help="A process silent for so long is killed, its job run again.")
-    ] = 300.0
-    socket: Annotated[str, typer.Option(help="Between bridge and processes: unix, or tcp on the loopback.")] = "unix"
-
-    def peers(self) -> PeerOptions:
-        """The same, checked."""
-        from bridge.couplings import PeerOptions
-        from bridge.couplings import coupling as known_coupling
-
-        known_coupling(self.coupling)
-        return PeerOptions(self.workers, self.als_timeout, self.als_command, self.socket)
-
-    def names(self) -> dict[str, object]:
-        """As plain values, for a record of the run."""
-        return {
-            "coupling": self.coupling,
-            "workers": self.workers,
-            "als_command": self.als_command,
-            "als_timeout_s": self.als_timeout,
-            "socket": self.socket,
-        }
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import time
 from bls import engine
 from bls.allocators import allocator
 from bls.circumstances import Circumstances
-from bls.partitions import Partition, assign
+from bls.partition_assignment import assign
+from bls.partitions import Partition
 from bls.platform import HostGroup, Platform
 from bls.policies import policy
 from bls.rules import Rules

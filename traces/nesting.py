@@ -1,14 +1,11 @@
 """What must hold of every run, as functions: no core runs two tasks at once, no clock goes back, nothing is
-left open.
-
-:func:`check_ledger` looks at the columns, :func:`check_nesting` at a trace as a reader of OTF2 sees it. Both
-are fast enough to run at the end of a test; the first also on millions of tasks.
+left open. Fast enough to run at the end of a test, also on millions of tasks; of a written trace, see
+``traces.exporters.otf2_checks``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -16,9 +13,9 @@ from traces.compiled import Array
 from traces.exporters.core_bars import count_bars, first_holding_clash, first_task_outside, place_bars
 from traces.job_checks import InvariantError, check_jobs
 from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
-from traces.transfer_checks import Messages, check_transfers
+from traces.transfer_checks import check_transfers
 
-__all__ = ["CoreBars", "InvariantError", "check_ledger", "check_nesting", "core_bars"]
+__all__ = ["CoreBars", "InvariantError", "check_ledger", "core_bars"]
 
 _LEAST = np.iinfo(np.int64).min
 
@@ -237,57 +234,3 @@ def _check_allocations(ledger: Ledger) -> None:
         raise InvariantError(
             f"core {core} is held by jobs {jobs.job_id[holder[core]]} and {jobs.job_id[row]} at {jobs.start_ns[row]} ns"
         )
-
-
-def check_nesting(path: Path) -> int:
-    """Check a written trace event by event, as the OTF2 reader sees it (about 4 µs an event).
-
-    Checked are, for each location: times do not decrease, every Leave is of the region entered last, no
-    region is entered inside another (a core runs one task at a time, or waits for data), and none is left open; of messages
-    that each is received once, and not before it is sent.
-
-    Parameters
-    ----------
-    path : Path
-        The anchor file, ``traces.otf2``.
-
-    Returns
-    -------
-    int
-        Number of Enter/Leave pairs.
-
-    Raises
-    ------
-    InvariantError
-        Naming the first location and instant that is wrong.
-    """
-    from traces.exporters.otf2_library import reading
-
-    messages = Messages()
-    clock: dict[str, int] = {}
-    inside: dict[str, str] = {}
-    pairs = 0
-    with reading(path) as trace:
-        for location, event in trace.events:
-            where, kind = location.name, type(event).__name__
-            if event.time < clock.get(where, event.time):
-                raise InvariantError(f"{where}: an event at {event.time} ns comes after one at {clock[where]} ns")
-            clock[where] = event.time
-            if kind == "Enter":
-                if where in inside:
-                    raise InvariantError(
-                        f"{where}: {event.region.name} is entered at {event.time} ns inside {inside[where]}"
-                    )
-                inside[where] = event.region.name
-            elif kind == "Leave":
-                if inside.pop(where, None) != event.region.name:
-                    raise InvariantError(
-                        f"{where}: {event.region.name} is left at {event.time} ns, but was not entered"
-                    )
-                pairs += 1
-            elif kind in ("MpiSend", "MpiRecv"):
-                messages.note(where, kind, event)
-    messages.check()
-    for where, region in inside.items():
-        raise InvariantError(f"{where}: {region} is never left")
-    return pairs

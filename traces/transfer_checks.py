@@ -1,11 +1,8 @@
 """What must hold of every transfer: it brings data between two tasks that ran on different cores, after one and before the
-other. And of every message of a trace: it is received once, and not before it is sent.
+other.
 """
 
 from __future__ import annotations
-
-from collections import defaultdict
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +11,7 @@ from traces.job_checks import InvariantError
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.ledger import JobRecords, TaskRecords, TransferRecords
 
-__all__ = ["Messages", "check_transfers"]
+__all__ = ["check_transfers"]
 
 _FAULTS = {
     1: "leads to or from a task that does not exist; the job has {n_tasks} tasks",
@@ -111,42 +108,3 @@ def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: Tran
             "before_target": transfers.target[row - 1],
         }
     raise InvariantError(f"job {jobs.job_id[job]}, transfer {source} -> {target} {_FAULTS[fault].format(**told)}")
-
-
-class Messages:
-    """The messages of a trace, as its events tell of them one by one."""
-
-    def __init__(self) -> None:
-        self._sent: defaultdict[tuple[str, str, str, int], list[tuple[int, int]]] = defaultdict(list)
-        self._received: defaultdict[tuple[str, str, str, int], list[tuple[int, int]]] = defaultdict(list)
-
-    def note(self, where: str, kind: str, event: Any) -> None:
-        """Take an event ``MpiSend`` or ``MpiRecv`` of the location of this name, in the order of time of that location."""
-        group = event.communicator.group
-        if kind == "MpiSend":
-            ends, known = (where, group.location(event.receiver).name), self._sent
-        else:
-            ends, known = (group.location(event.sender).name, where), self._received
-        known[(*ends, event.communicator.name, event.msg_tag)].append((event.time, event.msg_length))
-
-    def check(self) -> int:
-        """Check that each that was sent was received, as large and no earlier, and none besides; return how many.
-
-        Messages of one sender, receiver, communicator and tag arrive in the order in which they were sent, as with MPI.
-
-        Raises
-        ------
-        InvariantError
-            Naming the first pair of locations of which that does not hold.
-        """
-        for key in {**self._sent, **self._received}:
-            sent, received = self._sent.get(key, []), self._received.get(key, [])
-            ends = f"{key[0]} to {key[1]}, tag {key[3]}"
-            if len(sent) != len(received):
-                raise InvariantError(f"{ends}: {len(sent)} messages are sent, {len(received)} received")
-            for (sent_ns, size), (arrived_ns, arrived_size) in zip(sent, received, strict=True):
-                if arrived_ns < sent_ns:
-                    raise InvariantError(f"{ends}: a message is received at {arrived_ns} ns, but sent at {sent_ns} ns")
-                if size != arrived_size:
-                    raise InvariantError(f"{ends}: a message has {size} bytes, but {arrived_size} when it is received")
-        return sum(len(sent) for sent in self._sent.values())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
 from traces.errors import one_of
+from traces.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
 
 __all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "RunWatch", "Watch", "coupling"]
 
@@ -29,4 +32,11 @@ def coupling(name: str) -> Coupling:
     if name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, "--coupling")
     module, function = COUPLINGS[name]
-    return cast(Coupling, getattr(import_module(module), function))
+    return cast("Coupling", getattr(import_module(module), function))
+
+
+# Imported when they are asked for, so that the command line can name the options of couplings at once.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    dict.fromkeys(("Applications", "Coupling", "PeerOptions", "RunWatch", "Watch"), "bridge.couplings.contract"),
+)

@@ -9,8 +9,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from bridge.couplings import PeerOptions
+from bridge.couplings.options import CouplingOptions
 from bridge.scenario import RECORDED, Options
-from bridge.scenario_options import CouplingOptions, LevelOptions, ScenarioOptions
+from bridge.scenario_options import LevelOptions, ScenarioOptions
 from traces.errors import InputError, one_of, shown
 
 __all__ = [

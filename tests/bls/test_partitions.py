@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.partitions import BEYOND_LIMITS, NO_LIMIT, NO_PARTITION, Partition, assign, partition_table
+from bls.partition_assignment import BEYOND_LIMITS, NO_PARTITION, assign
+from bls.partitions import NO_LIMIT, Partition, partition_table
 from bls.platform import HostGroup, Platform
 from bls.workload import TOO_WIDE, Workload
 from traces.errors import InputError

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.partitions import Partition, assign
+from bls.partition_assignment import assign
+from bls.partitions import Partition
 from bls.platform import HostGroup, Platform
 from bls.resources import ASKS_TOO_MUCH, Requests, fit_requests, requests
 from bls.switches import Switch

@@ -17,8 +17,9 @@ import bridge
 from bls import Partition, Platform, Rules, SeenJob, Surroundings, View
 from bls.platform import HostGroup
 from bls.workload import Workload
+from traces.exporters.otf2_checks import check_nesting
 from traces.ledger import STATES, WHY
-from traces.nesting import check_ledger, check_nesting
+from traces.nesting import check_ledger
 
 S = 10**9
 HOSTS = (HostGroup(2, 4, 40.0, (("gpu", 2),)), HostGroup(2, 4, 60.0))

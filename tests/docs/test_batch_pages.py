@@ -17,7 +17,8 @@ from bls.allocators import ALLOCATORS
 from bls.expression import FUNCTIONS, NAMES
 from bls.node_states import HOST_STATES
 from bls.outages import NEVER, outages, read_outages
-from bls.partitions import Partition, assign
+from bls.partition_assignment import assign
+from bls.partitions import Partition
 from bls.platform import parse_platform
 from bls.policies import POLICIES, policy
 from bls.policies.multifactor_settings import SETTINGS, TABLES

@@ -19,8 +19,9 @@ from bridge.graph_options import GraphOptions
 from bridge.graph_run import simulate_graph
 from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2_checks import check_nesting
 from traces.exporters.otf2_library import reading
-from traces.nesting import check_ledger, check_nesting
+from traces.nesting import check_ledger
 
 #: Name → tasks, edges, seconds of all tasks, bytes of all edges.
 WORKFLOWS = {

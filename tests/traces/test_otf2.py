@@ -22,9 +22,10 @@ from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 from traces.errors import InputError, PluginError, TwolevelError
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2_checks import check_nesting
 from traces.exporters.otf2_library import binding, reading
 from traces.ledger import STATES, WHY, Ledger
-from traces.nesting import check_ledger, check_nesting
+from traces.nesting import check_ledger
 from traces.series import load_series
 
 #: A bar: core, job number, task and chunk (None for a whole job), start and end.

@@ -18,9 +18,10 @@ from ledgers import Job, ledger, machine, messaging_ledgers, transfer_records
 from test_transfers import GRAPH, naive_waits, sound
 
 from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2_checks import check_nesting
 from traces.exporters.otf2_library import reading
 from traces.ledger import Ledger
-from traces.nesting import InvariantError, check_ledger, check_nesting
+from traces.nesting import InvariantError, check_ledger
 
 #: (time, kind, what): Enter and Leave of a region, Send and Recv with peer, tag and bytes.
 Event = tuple[int, str, object]
