@@ -5,23 +5,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from traces.lazy import lazy_names
+from traces.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from als.application import Application
     from als.bounds import earliest_end_ns
-    from als.graph_application import Edges, GraphPart
+    from als.engine.dag.parts import Edges, GraphPart
+    from als.engine.metrics import application_metrics
     from als.graphs import GraphModel, graph_kernel, graph_model
     from als.graphs.readers import read_graph
     from als.graphs.task_graph import TaskGraph
     from als.lengths import LengthModel, length_kernel
-    from als.metrics import application_metrics
     from als.network import NetworkModel, network_model, network_state
     from als.planners import Planner, planner, planner_kernel
-    from als.program import Graph, Loop, Program, Serial
-    from als.python_technique import PythonTechnique
-    from als.tasks import TaskModel
+    from als.programs.program import Graph, Loop, Program, Serial
+    from als.programs.tasks import TaskModel
     from als.techniques import Selection, Technique, technique, technique_kernel
+    from als.techniques.python_technique import PythonTechnique
 
 __all__ = [
     "Application",
@@ -58,22 +58,22 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Application": "als.application",
-        "Edges": "als.graph_application",
-        "Graph": "als.program",
+        "Edges": "als.engine.dag.parts",
+        "Graph": "als.programs.program",
         "GraphModel": "als.graphs",
-        "GraphPart": "als.graph_application",
+        "GraphPart": "als.engine.dag.parts",
         "LengthModel": "als.lengths",
-        "Loop": "als.program",
+        "Loop": "als.programs.program",
         "NetworkModel": "als.network",
         "Planner": "als.planners",
-        "Program": "als.program",
-        "PythonTechnique": "als.python_technique",
+        "Program": "als.programs.program",
+        "PythonTechnique": "als.techniques.python_technique",
         "Selection": "als.techniques",
-        "Serial": "als.program",
+        "Serial": "als.programs.program",
         "TaskGraph": "als.graphs.task_graph",
-        "TaskModel": "als.tasks",
+        "TaskModel": "als.programs.tasks",
         "Technique": "als.techniques",
-        "application_metrics": "als.metrics",
+        "application_metrics": "als.engine.metrics",
         "earliest_end_ns": "als.bounds",
         "graph_kernel": "als.graphs",
         "graph_model": "als.graphs",

@@ -8,24 +8,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als import engine
-from als import engine_state as s
-from als import graph_state as g
-from als.graph_application import Edges, GraphPart, edges_of_parts, graph_of
-from als.graph_hooks import HOOKS as GRAPH_HOOKS
-from als.hooks import HOOKS, table
+from als.engine import loop as engine
+from als.engine import state as s
+from als.engine.dag import state as g
+from als.engine.dag.hooks import HOOKS as GRAPH_HOOKS
+from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
+from als.engine.hooks import HOOKS, table
+from als.engine.rule_table import Rules
 from als.network.state import NO_NETWORK, NetworkState
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
-from als.rule_table import Rules
 from als.schedulers import AnyScheduler
 from als.streams import fill_round_keys
 from als.techniques import TECHNIQUES
+from traces.algorithms.extremes import extremes
+from traces.base.errors import InputError, PluginError, shown
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS
 from traces.compiled import Array, own
-from traces.errors import InputError, PluginError, shown
-from traces.extremes import extremes
-from traces.ranges import whole
-from traces.time import MAX_NS
 
 __all__ = ["Application", "application_fault"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from traces.base.time import MAX_NS
 from traces.compiled import Array
-from traces.time import MAX_NS
 
 __all__ = ["earliest_end_ns"]
 
@@ -27,7 +27,7 @@ def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_
     Returns
     -------
     int
-        ns, at most ``traces.time.MAX_NS``. Each task's duration is rounded by up to half a nanosecond, so the bound gives
+        ns, at most ``traces.base.time.MAX_NS``. Each task's duration is rounded by up to half a nanosecond, so the bound gives
         way by a thousandth, which covers 2,000 times the expected number of tasks as long as a task takes a
         millisecond; for shorter tasks nothing is promised, and the start is returned.
     """

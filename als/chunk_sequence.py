@@ -13,9 +13,9 @@ from als.techniques.contract import (
     UNIFORM,
     Technique,
 )
-from traces.errors import InputError, PluginError
-from traces.ranges import whole
-from traces.time import NS_PER_S
+from traces.base.errors import InputError, PluginError
+from traces.base.ranges import whole
+from traces.base.time import NS_PER_S
 
 __all__ = ["chunk_sequence"]
 

@@ -7,9 +7,9 @@ from typing import Any
 from als.planners import PLANNERS, Planner, planner
 from als.planners.mapped import MAPPED, Mapped
 from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, technique
-from traces.errors import InputError, shown
-from traces.naming import split_parameters
-from traces.plugins import entry_points, resolve
+from traces.base.errors import InputError, shown
+from traces.base.naming import split_parameters
+from traces.base.plugins import entry_points, resolve
 
 __all__ = ["AnyScheduler", "loop_technique", "scheduler", "scheduler_name"]
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from traces.lazy import lazy_names
+from traces.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bls.allocators import Allocator, allocator, allocator_kernel
-    from bls.description import describe
-    from bls.metrics import batch_metrics, schedule_metrics
-    from bls.partitions import Partition
-    from bls.platform import HostGroup, Network, Platform, load_platform
+    from bls.analysis.description import describe
+    from bls.constraints.options import Surroundings
+    from bls.machine.partitions import Partition
+    from bls.machine.platform import HostGroup, Network, Platform, load_platform
+    from bls.metrics.batch import batch_metrics, schedule_metrics
     from bls.policies import (
         AnyPolicy,
         DecidingPolicy,
@@ -23,13 +24,12 @@ if TYPE_CHECKING:
         policy,
         score_kernel,
     )
-    from bls.rules import Rules
-    from bls.selection import fit, select
+    from bls.scheduler_options import Rules
     from bls.simulator import BatchSimulator
-    from bls.surroundings import Surroundings
     from bls.view import Observer, SeenJob, View
-    from bls.workload import Workload
     from bls.workloads import read_workload, sample_path
+    from bls.workloads.selection import fit, select
+    from bls.workloads.workload import Workload
 
 __all__ = [
     "Allocator",
@@ -72,32 +72,32 @@ __getattr__, __dir__ = lazy_names(
         "AnyPolicy": "bls.policies",
         "BatchSimulator": "bls.simulator",
         "DecidingPolicy": "bls.policies",
-        "HostGroup": "bls.platform",
+        "HostGroup": "bls.machine.platform",
         "KnownJobs": "bls.policies",
-        "Network": "bls.platform",
+        "Network": "bls.machine.platform",
         "Observer": "bls.view",
-        "Partition": "bls.partitions",
-        "Platform": "bls.platform",
+        "Partition": "bls.machine.partitions",
+        "Platform": "bls.machine.platform",
         "Policy": "bls.policies",
-        "Rules": "bls.rules",
+        "Rules": "bls.scheduler_options",
         "ScorePolicy": "bls.policies",
         "ScoringPolicy": "bls.policies",
         "SeenJob": "bls.view",
-        "Surroundings": "bls.surroundings",
+        "Surroundings": "bls.constraints.options",
         "View": "bls.view",
-        "Workload": "bls.workload",
+        "Workload": "bls.workloads.workload",
         "account_kernel": "bls.policies",
         "allocator": "bls.allocators",
         "allocator_kernel": "bls.allocators",
-        "batch_metrics": "bls.metrics",
-        "describe": "bls.description",
-        "fit": "bls.selection",
-        "load_platform": "bls.platform",
+        "batch_metrics": "bls.metrics.batch",
+        "describe": "bls.analysis.description",
+        "fit": "bls.workloads.selection",
+        "load_platform": "bls.machine.platform",
         "policy": "bls.policies",
         "read_workload": "bls.workloads",
         "sample_path": "bls.workloads",
-        "schedule_metrics": "bls.metrics",
+        "schedule_metrics": "bls.metrics.batch",
         "score_kernel": "bls.policies",
-        "select": "bls.selection",
+        "select": "bls.workloads.selection",
     },
 )

@@ -1,7 +1,7 @@
 """Fair start times: when each job would have started if no job that arrived later existed.
 
 A job that starts later than that was delayed by jobs that came after it: the schedule was unfair to it
-(``bls.metrics_jobs.unfairness``).
+(``bls.metrics.jobs.unfairness``).
 
 The definition, for a row r (a job, or a later attempt at one) that joined the queue at the instant t:
 
@@ -29,14 +29,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls import batch_state as b
-from bls import engine
+from bls.engine import loop as engine
+from bls.engine import state as b
 from bls.policies import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
-from bls.rules import Rules
+from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.errors import InputError
 
 __all__ = ["check_fair_start", "fair_starts"]
 

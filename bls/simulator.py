@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from bls import batch_state as b
-from bls import engine, first_state
 from bls.allocators import PLACE, Allocator
-from bls.circumstances import Circumstances, outage_columns
+from bls.constraints.job_constraints import Circumstances, outage_columns
+from bls.constraints.outages import Outages
+from bls.engine import initial_state as first_state
+from bls.engine import loop as engine
+from bls.engine import state as b
+from bls.engine.hooks import HOOKS
+from bls.engine.wall_clock import wall_clock
 from bls.estimates import ESTIMATORS, estimator
-from bls.hooks import HOOKS
-from bls.looks import Looks
-from bls.metrics_schedule import NO_DOWNTIME, Downtime
-from bls.outages import Outages
-from bls.platform import Platform
+from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_with
+from bls.machine.platform import Platform
+from bls.metrics.schedule import NO_DOWNTIME, Downtime
+from bls.observers import Looks
 from bls.policies import (
     ACCOUNT,
     SCORE,
@@ -33,14 +36,12 @@ from bls.policies import (
 )
 from bls.policies.by_prediction import by_prediction
 from bls.policies.contract import DECIDE, no_account, no_decision, no_score
-from bls.rules import Rules
-from bls.run_inputs import deadlines_ns, estimates_come_later, given_for, planned_with
+from bls.scheduler_options import Rules
 from bls.view import Observer, View
-from bls.wall_clock import wall_clock
-from bls.workload import Workload
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError, TwolevelError, shown
+from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
-from traces.errors import InputError, PluginError, TwolevelError, shown
-from traces.time import MAX_NS, format_ns
 
 __all__ = ["BatchSimulator"]
 
@@ -201,7 +202,7 @@ class BatchSimulator:
         return int(self.state.counters[b.N_ROWS])
 
     def column(self, name: int) -> Array:
-        """A column of ``bls.batch_state`` of all rows; it changes as the simulation goes on."""
+        """A column of ``bls.engine.state`` of all rows; it changes as the simulation goes on."""
         return self.state.jobs[name, : self.rows]
 
     def started(self) -> list[int]:
@@ -245,11 +246,11 @@ class BatchSimulator:
                 return status
 
     def enter(self, max_ends: int) -> int:
-        """Run the engine as :func:`bls.engine.advance` does; what it returns is still to be dealt with."""
+        """Run the engine as :func:`bls.engine.loop.advance` does; what it returns is still to be dealt with."""
         return int(engine.advance(self.state, max_ends))
 
     def settle(self, status: int) -> bool:
-        """Deal with what :func:`bls.engine.advance` returned: False if it should just be called again.
+        """Deal with what :func:`bls.engine.loop.advance` returned: False if it should just be called again.
 
         Raises
         ------

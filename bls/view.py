@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from bls import batch_state as b
+from bls.engine import state as b
+from traces.base.errors import InputError, PluginError, shown
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS
 from traces.compiled import Array
-from traces.errors import InputError, PluginError, shown
-from traces.ranges import whole
-from traces.time import MAX_NS
 
 if TYPE_CHECKING:
     from bls.simulator import BatchSimulator

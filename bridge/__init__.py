@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bridge.application_level import ApplicationLevel
-    from bridge.application_map import ApplicationMap, load_application_map
     from bridge.couplings import PeerOptions
-    from bridge.graph_options import GraphOptions
-    from bridge.graph_run import GraphResult, simulate_graph
-    from bridge.grid import Grid, run_grid
-    from bridge.result import Result
-    from bridge.scenario import Options, Scenario
-    from bridge.simulation import run, simulate
+    from bridge.runs.result import Result
+    from bridge.runs.simulation import run, simulate
+    from bridge.scenarios.application_level import ApplicationLevel
+    from bridge.scenarios.application_map import ApplicationMap, load_application_map
+    from bridge.scenarios.scenario import Options, Scenario
+    from bridge.single.graph_options import GraphOptions
+    from bridge.single.graph_run import GraphResult, simulate_graph
+    from bridge.studies.grid import Grid, run_grid
+    from bridge.studies.input.study_file import load_study
     from bridge.studies.run_study import Report, run_study
     from bridge.studies.study import Study
-    from bridge.studies.study_file import load_study
 
 __all__ = [
     "ApplicationLevel",
@@ -44,30 +44,30 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ApplicationLevel": "bridge.application_level",
-    "ApplicationMap": "bridge.application_map",
-    "GraphOptions": "bridge.graph_options",
-    "GraphResult": "bridge.graph_run",
-    "Grid": "bridge.grid",
-    "Options": "bridge.scenario",
+    "ApplicationLevel": "bridge.scenarios.application_level",
+    "ApplicationMap": "bridge.scenarios.application_map",
+    "GraphOptions": "bridge.single.graph_options",
+    "GraphResult": "bridge.single.graph_run",
+    "Grid": "bridge.studies.grid",
+    "Options": "bridge.scenarios.scenario",
     "PeerOptions": "bridge.couplings",
     "Report": "bridge.studies.run_study",
-    "Result": "bridge.result",
-    "Scenario": "bridge.scenario",
+    "Result": "bridge.runs.result",
+    "Scenario": "bridge.scenarios.scenario",
     "Study": "bridge.studies.study",
-    "load_application_map": "bridge.application_map",
-    "load_study": "bridge.studies.study_file",
-    "run": "bridge.simulation",
-    "run_grid": "bridge.grid",
+    "load_application_map": "bridge.scenarios.application_map",
+    "load_study": "bridge.studies.input.study_file",
+    "run": "bridge.runs.simulation",
+    "run_grid": "bridge.studies.grid",
     "run_study": "bridge.studies.run_study",
-    "simulate": "bridge.simulation",
-    "simulate_graph": "bridge.graph_run",
+    "simulate": "bridge.runs.simulation",
+    "simulate_graph": "bridge.single.graph_run",
 }
 
 
 def __getattr__(name: str) -> Any:
     # Imported here: where another package is called ``traces``, ``twolevel doctor`` must still be able to say so.
-    from traces.lazy import lazy_names
+    from traces.base.lazy import lazy_names
 
     return lazy_names(__name__, _HOMES)[0](name)
 

@@ -15,27 +15,28 @@ from reference import orders, room
 from reference.machine import MINUTES, Attempt, Job, Machine, Predictor
 from reference.machine import Rules as CaseRules
 
-from bls import batch_state as b
-from bls import engine, first_state
 from bls.allocators import ALLOCATORS, PLACE
-from bls.batch_state import BatchState
-from bls.circumstances import Circumstances
-from bls.dependencies import dependencies
+from bls.constraints.advance_reservations import Window, windows
+from bls.constraints.dependencies import dependencies
+from bls.constraints.job_constraints import Circumstances
+from bls.constraints.outages import NEVER, Outages
+from bls.constraints.resource_requests import Requests
+from bls.engine import initial_state as first_state
+from bls.engine import loop as engine
+from bls.engine import state as b
+from bls.engine.initial_state import Given
+from bls.engine.state import BatchState
+from bls.engine.wall_clock import wall_clock
 from bls.estimates import HistoryEstimator
-from bls.first_state import Given
-from bls.outages import NEVER, Outages
-from bls.partitions import Partition
-from bls.platform import HostGroup, Platform
+from bls.machine.partitions import Partition
+from bls.machine.platform import HostGroup, Platform
+from bls.machine.switches import Switch
 from bls.policies import ACCOUNT, POLICIES, SCORE, KnownJobs, ScoringPolicy, ranks, scoring
 from bls.policies.by_prediction import by_prediction
 from bls.policies.contract import DECIDE, no_account, no_decision, no_score
-from bls.resources import Requests
-from bls.rules import Rules
+from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.switches import Switch
-from bls.wall_clock import wall_clock
-from bls.windows import Window, windows
-from bls.workload import Workload
+from bls.workloads.workload import Workload
 from traces.compiled import Array, as_value, function_table
 from traces.intervals import intervals_text
 from traces.ledger import STATES, WHY

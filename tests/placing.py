@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine
 
 from bls.allocators import Allocator
-from bls.free_cores import free_give, new_free
+from bls.availability.free_cores import free_give, new_free
 from traces.intervals import parse_intervals
 
 

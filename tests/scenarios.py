@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from reference import batch, two_level
 
 import bridge
-from bls.platform import HostGroup, Platform
-from bls.workload import Workload
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import Workload
+from traces.checks.ledger import check_ledger
 from traces.intervals import intervals_text
-from traces.nesting import check_ledger
 
 TECHNIQUES = ("static", "ss", "gss", "fac")
 POLICIES = ("fcfs", "edf", "sjf")

@@ -11,19 +11,19 @@ from statistics import fmean
 
 import numpy as np
 
-from bls import engine
 from bls.allocators import allocator
-from bls.batch_state import END, START
-from bls.metrics_jobs import slowdown
-from bls.platform import Platform, load_platform
+from bls.constraints.options import Surroundings, surround
+from bls.engine import loop as engine
+from bls.engine.state import END, START
+from bls.machine.platform import Platform, load_platform
+from bls.metrics.jobs import slowdown
 from bls.policies import policy
-from bls.rules import Rules
-from bls.selection import fit, select
+from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.surroundings import Surroundings, surround
 from bls.workloads import read_workload
+from bls.workloads.selection import fit, select
+from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.time import NS_PER_S
 
 __all__ = ["CORE_GFLOPS", "DISPATCHERS", "Dispatcher", "Measured", "measure", "resident_mb"]
 

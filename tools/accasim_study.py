@@ -26,14 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from bls.platform import load_platform
-from bls.selection import fit
+from bls.machine.platform import load_platform
 from bls.workloads import read_workload
+from bls.workloads.selection import fit
 from tools.accasim_dispatchers import CORE_GFLOPS, DISPATCHERS, Dispatcher, Measured, measure
 from tools.accasim_workloads import CONFIGURATIONS, Configuration, compare
-from traces.errors import InputError, TwolevelError
-from traces.figures.dispatchers import draw_dispatchers, draw_scaling, draw_step_times
-from traces.time import NS_PER_S
+from traces.base.errors import InputError, TwolevelError
+from traces.base.time import NS_PER_S
+from traces.figures.study.dispatchers import draw_dispatchers, draw_scaling, draw_step_times
 
 #: The paper's Figure 7.
 SETH = {

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bls.generators import METHODS, generate_like
-from bls.likeness import distributions, likeness_table
-from bls.platform import Platform
-from bls.workload import Workload
-from traces.figures.likeness import PANELS, draw_likeness
+from bls.analysis.likeness import distributions, likeness_table
+from bls.machine.platform import Platform
+from bls.workloads.generators import METHODS, generate_like
+from bls.workloads.workload import Workload
+from traces.figures.workload.likeness import PANELS, draw_likeness
 
 #: GFLOP/s of one of the paper's accelerator cards.
 CARD_GFLOPS = 933.0

@@ -29,13 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from bls.platform import HostGroup, Platform
-from bls.workload import Workload
+from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload
+from bls.workloads.workload import Workload
+from bridge.cli.doctor import versions
 from bridge.couplings import PeerOptions
-from bridge.doctor import versions
-from bridge.scenario import Options, Scenario, load_workload
-from bridge.simulation import run
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario, load_workload
 from tools.bench_batch import batch_engine, python_policy
 from tools.bench_graphs import graph_day, graph_engine, shared_links
 from tools.bench_loops import application_engine, python_technique, technique_study
@@ -44,9 +44,9 @@ from tools.bench_start import cold_and_warm, everything, first_use
 from tools.bench_studies import dask_overhead, many_cells, paper_study
 from tools.bench_wide import which_cores
 from tools.bench_workloads import generator, readers, rejected
+from traces.base.processor import processor_model
 from traces.exporters.otf2 import write_otf2
 from traces.ledger import Ledger
-from traces.processor import processor_model
 from traces.tables import read_rows
 
 PAPER = Platform()

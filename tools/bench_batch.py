@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from bls import engine
 from bls.allocators import allocator
-from bls.batch_state import START
-from bls.platform import HostGroup, Platform
+from bls.engine import loop as engine
+from bls.engine.state import START
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import AnyPolicy, policy
-from bls.rules import Rules
-from bls.selection import fit
+from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.view import SeenJob, View
-from bls.workload import Workload
 from bls.workloads import read_workload
+from bls.workloads.selection import fit
+from bls.workloads.workload import Workload
 from tools.bench_rows import CURIE, HPC2N, Row, log, row, timed
 
 __all__ = ["batch_engine", "python_policy"]

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from traces.figures.canvas import new_figure, save, styled
+from traces.figures.drawing.canvas import new_figure, save, styled
 
 Points = Sequence[tuple[int, Sequence[float]]]
 

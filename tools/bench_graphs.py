@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from als.application import Application
-from als.graph_application import Edges, GraphPart
+from als.engine.dag.parts import Edges, GraphPart
 from als.graphs import graph_model
 from als.graphs.draw import DrawnGraph, drawn_graph
 from als.network import network_model, network_state
@@ -18,10 +18,10 @@ from als.network.state import NO_NETWORK, NetworkState
 from als.planners import PLANNERS
 from als.planners.mapped import MAPPED
 from als.techniques import technique
-from bls.platform import Platform
-from bridge.application_level import ApplicationLevel
-from bridge.scenario import Options, Scenario, load_workload
-from bridge.simulation import run
+from bls.machine.platform import Platform
+from bridge.runs.simulation import run
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.scenario import Options, Scenario, load_workload
 from tools.bench_batch import CURIES_OWN
 from tools.bench_rows import CURIE, Row, log, row, timed
 from traces.compiled import Array

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from als.application import Application
-from als.tasks import drawn_lengths
+from als.programs.tasks import drawn_lengths
 from als.techniques import technique
-from bls.platform import Platform
-from bridge.grid import Grid, run_grid
-from bridge.scenario import Options, load_workload
+from bls.machine.platform import Platform
+from bridge.scenarios.scenario import Options, load_workload
+from bridge.studies.grid import Grid, run_grid
 from tools.bench_rows import CURIE, Row, log, row, timed
 
 __all__ = ["application_engine", "python_technique", "technique_study"]

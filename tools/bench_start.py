@@ -38,7 +38,17 @@ _FEATURES = {
 
 def _sample(scratch: Path, cache: Path, *words: str) -> Cost:
     cost = python(
-        "-m", "bridge.cli", "run", "sample", *words, "--no-trace", "--out", "r", "--force", folder=scratch, cache=cache
+        "-m",
+        "bridge.cli",
+        "run",
+        "sample",
+        *words,
+        "--no-trace",
+        "--out",
+        "r",
+        "--force",
+        folder=scratch,
+        cache=cache,
     )
     assert json.loads((scratch / "r" / "run.json").read_text())["workload"]["jobs"] == 320
     return cost

@@ -15,14 +15,14 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 
-from bridge.studies.dask_cluster import cluster_executor
-from bridge.studies.executor import Executor, Needs
+from bridge.studies.executors.dask_cluster import cluster_executor
+from bridge.studies.executors.executor import Executor, Needs
+from bridge.studies.executors.local import Workers
+from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
-from bridge.studies.local import Workers
 from bridge.studies.results import RESULTS, write_tables
 from bridge.studies.run_study import run_study
 from bridge.studies.study import Study
-from bridge.studies.study_file import parse_study
 from tools.bench_rows import CURIE, LOGS, ROOT, Row, command, log, row, timed
 
 __all__ = ["dask_overhead", "many_cells", "paper_study"]

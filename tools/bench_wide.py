@@ -9,16 +9,16 @@ import random
 import statistics
 import time
 
-from bls import engine
 from bls.allocators import allocator
-from bls.circumstances import Circumstances
-from bls.partition_assignment import assign
-from bls.partitions import Partition
-from bls.platform import HostGroup, Platform
+from bls.constraints.job_constraints import Circumstances
+from bls.constraints.partition_assignment import assign
+from bls.engine import loop as engine
+from bls.machine.partitions import Partition
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import policy
-from bls.rules import Rules
+from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.workload import Workload
+from bls.workloads.workload import Workload
 from tools.bench_rows import Row, row, timed
 
 __all__ = ["which_cores"]

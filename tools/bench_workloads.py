@@ -7,9 +7,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from bls.generators import generate_like
 from bls.workloads import read_workload
-from bls.workloads.write_swf import write_swf
+from bls.workloads.generators import generate_like
+from bls.workloads.writers.swf import write_swf
 from tools.bench_rows import CURIE, HPC2N, Row, command, log, row, timed
 
 __all__ = ["generator", "readers", "rejected"]

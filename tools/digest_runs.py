@@ -100,8 +100,8 @@ def _run(given: Mapping[str, Any]) -> Tables:
 
 def _loop(given: Mapping[str, Any]) -> Tables:
     from als.lengths import lengths
-    from bridge.loop_options import LoopOptions
-    from bridge.loop_run import drawn_tasks, simulate_loop
+    from bridge.single.loop_options import LoopOptions
+    from bridge.single.loop_run import drawn_tasks, simulate_loop
 
     said = {"core_speed_gflops": (1.0,) * 8, "seed": 5, **given}
     model = lengths(said.pop("lengths"), variation=said.pop("variation", 0.0))
@@ -114,7 +114,7 @@ def _loop(given: Mapping[str, Any]) -> Tables:
 
 def _graph(given: Mapping[str, Any]) -> Tables:
     from bridge import GraphOptions, simulate_graph
-    from bridge.graph_source import GraphSource
+    from bridge.single.graph_source import GraphSource
 
     said = {"core_speed_gflops": (46.875,) * 8, "seed": 3, **given}
     source = GraphSource(said.pop("graph"), said.pop("tasks", None))
@@ -161,7 +161,7 @@ def _chunks(given: Mapping[str, Any]) -> Tables:
 
 def _workload(given: Mapping[str, Any]) -> Tables:
     import bls
-    from bls.generators import generate_like, generate_lublin
+    from bls.workloads.generators import generate_like, generate_lublin
 
     said = dict(given)
     if "read" in said:

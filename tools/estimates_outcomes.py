@@ -9,23 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
-from bls import engine
 from bls.allocators import allocator
-from bls.batch_state import BY_BACKFILL, END, START, WHY
-from bls.calendar import header_facts
+from bls.engine import loop as engine
+from bls.engine.state import BY_BACKFILL, END, START, WHY
 from bls.estimates import AnyEstimator, estimator
-from bls.metrics_jobs import bounded_slowdown, slowdown
-from bls.platform import HostGroup, Platform
+from bls.machine.platform import HostGroup, Platform
+from bls.metrics.jobs import bounded_slowdown, slowdown
 from bls.policies import policy
-from bls.reshape import scale
-from bls.rules import Rules
-from bls.selection import fit
+from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.workload import Workload
 from bls.workloads import read_workload
+from bls.workloads.calendar import header_facts
+from bls.workloads.reshape import scale
+from bls.workloads.selection import fit
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.errors import InputError
-from traces.time import NS_PER_S
 
 __all__ = [
     "ESTIMATES", "HIGH", "RUN_CLASSES", "Doubled", "Outcome", "counted", "load", "of_sample", "outcome", "shaken",

@@ -24,12 +24,12 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from bls.workload import Workload
+from bls.workloads.workload import Workload
 from tools.estimates_outcomes import ESTIMATES, HIGH, RUN_CLASSES, Outcome, load, of_sample, width_bounds
+from traces.base.errors import InputError, TwolevelError
 from traces.compiled import Array
-from traces.errors import InputError, TwolevelError
-from traces.figures.boxes import Box
-from traces.figures.slowdown_share import Affected, draw_slowdown_share
+from traces.figures.drawing.boxes import Box
+from traces.figures.run.slowdown_share import Affected, draw_slowdown_share
 
 SAMPLES = 10
 

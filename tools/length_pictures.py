@@ -16,7 +16,7 @@ import numpy as np
 
 from als.lengths import LengthModel, lengths
 from als.lengths.draw import drawn, length_cov
-from traces.figures.canvas import GREY, INK, PALETTE, Figure, new_figure, save, styled
+from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, new_figure, save, styled
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "lengths.png"
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import bridge
-from bls.selection import fit, select
-from bls.workload import Workload
+from bls.workloads.selection import fit, select
+from bls.workloads.workload import Workload
 from traces.compiled import Array
 from traces.metric_units import interval_text
 from traces.statistics import mean_interval
@@ -128,7 +128,7 @@ def five_jobs(gss: Any, fac: Any) -> list[str]:
     gss, fac : Result
         Of ``bridge.simulate``, one seed, under FCFS.
     """
-    from bridge.comparison import compare_jobs
+    from bridge.compare.comparison import compare_jobs
 
     delays = compare_jobs(fac.jobs, gss.jobs).delays
     tables = [result.jobs.set_index("job_id") for result in (gss, fac)]

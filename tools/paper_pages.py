@@ -24,13 +24,13 @@ import bridge
 from bls.workloads import read_workload
 from tools.paper_causes import busiest_day, five_jobs, jobs_of, shares, stretches
 from tools.paper_selections import table as selections_table
-from traces.errors import InputError, TwolevelError
-from traces.figures.canvas import Figure, save
-from traces.figures.cost import cost_figure
-from traces.figures.gantt import core_gantt_figure
-from traces.figures.makespans import makespans_figure
-from traces.figures.ratio import ratio_figure
-from traces.figures.variation import variation_figure
+from traces.base.errors import InputError, TwolevelError
+from traces.figures.drawing.canvas import Figure, save
+from traces.figures.run.gantt import core_gantt_figure
+from traces.figures.study.cost import cost_figure
+from traces.figures.study.makespans import makespans_figure
+from traces.figures.study.ratio import ratio_figure
+from traces.figures.study.variation import variation_figure
 from traces.metric_units import interval_text
 from traces.statistics import mean_interval, paired_comparisons
 

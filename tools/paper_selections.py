@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bls.calendar import Calendar
-from bls.columns import CANCELLED, FAILED
-from bls.workload import Workload
 from bls.workloads import read_workload
+from bls.workloads.calendar import Calendar
+from bls.workloads.columns import CANCELLED, FAILED
+from bls.workloads.workload import Workload
+from traces.base.errors import TwolevelError
+from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.errors import TwolevelError
-from traces.time import NS_PER_S
 
 __all__ = ["COUNTED", "MEASURES", "NEAR", "SPANS", "Selection", "days_near", "flurry", "selections", "table"]
 

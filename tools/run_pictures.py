@@ -16,14 +16,14 @@ import pandas as pd
 
 import bridge
 from bls import sample_path
-from traces.figures.canvas import Figure, save
-from traces.figures.chunk_sizes import chunks_figure
-from traces.figures.core_heat import heat_figure
-from traces.figures.gantt import core_gantt_figure
-from traces.figures.job_imbalance import imbalance_jobs_figure
-from traces.figures.task_lengths import task_lengths_figure
-from traces.figures.utilisation import utilisation_figure
-from traces.figures.wait_times import waits_figure
+from traces.figures.application.chunk_sizes import chunks_figure
+from traces.figures.application.task_lengths import task_lengths_figure
+from traces.figures.drawing.canvas import Figure, save
+from traces.figures.run.core_heat import heat_figure
+from traces.figures.run.gantt import core_gantt_figure
+from traces.figures.run.job_imbalance import imbalance_jobs_figure
+from traces.figures.run.utilisation import utilisation_figure
+from traces.figures.run.wait_times import waits_figure
 
 __all__ = ["RUNS", "main", "pictures"]
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import bridge
 from bls import HostGroup, Platform, Workload
-from bls.rules import Rules
-from traces.time import NS_PER_S
+from bls.scheduler_options import Rules
+from traces.base.time import NS_PER_S
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "batch.md"

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from als.core_speeds import CoreSpeeds, core_speeds
-from traces.figures.canvas import GREY, PALETTE, Figure, new_figure, save, styled
-from traces.figures.panels import quiet
-from traces.time import NS_PER_S
+from traces.base.time import NS_PER_S
+from traces.figures.drawing.canvas import GREY, PALETTE, Figure, new_figure, save, styled
+from traces.figures.drawing.panels import quiet
 
 IMAGE = Path(__file__).resolve().parent.parent / "docs" / "images" / "core-speeds.png"
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from bridge import load_study, run_study
-from bridge.studies.study_file import parse_study
-from traces.figures.canvas import Figure, save
-from traces.figures.comparison import comparison_figure
-from traces.figures.cost import cost_figure
-from traces.figures.imbalance import imbalance_figure
-from traces.figures.makespans import makespans_figure
-from traces.figures.ratio import ratio_figure
-from traces.figures.variation import variation_figure
+from bridge.studies.input.study_file import parse_study
+from traces.figures.application.imbalance import imbalance_figure
+from traces.figures.drawing.canvas import Figure, save
+from traces.figures.study.comparison import comparison_figure
+from traces.figures.study.cost import cost_figure
+from traces.figures.study.makespans import makespans_figure
+from traces.figures.study.ratio import ratio_figure
+from traces.figures.study.variation import variation_figure
 from traces.statistics import paired_comparisons
 
 __all__ = ["main", "pictures"]

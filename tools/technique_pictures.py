@@ -17,9 +17,9 @@ import numpy as np
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
 from als.techniques import Technique, technique
-from traces.figures.canvas import save
-from traces.figures.chunk_owners import chunk_owners_figure
-from traces.figures.chunk_sizes import chunk_sizes_figure
+from traces.figures.application.chunk_owners import chunk_owners_figure
+from traces.figures.application.chunk_sizes import chunk_sizes_figure
+from traces.figures.drawing.canvas import save
 
 __all__ = ["IN_TURN", "LEARNING", "SPEEDS", "learned", "main", "sizes"]
 

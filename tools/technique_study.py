@@ -30,8 +30,8 @@ from als.lengths import lengths
 from als.lengths.draw import drawn
 from als.techniques import TECHNIQUES
 from tools.technique_answers import answers
+from traces.base.time import NS_PER_S, parse_duration_ns
 from traces.compiled import Array
-from traces.time import NS_PER_S, parse_duration_ns
 
 __all__ = [
     "CORES",

@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 
 import bridge
 from bls import HostGroup, Platform, Workload, read_workload, sample_path
-from bls.metrics import started_and_finished
-from bls.metrics_schedule import Schedule
-from bls.surroundings import Surroundings
-from bls.switches import Switch
-from traces.time import NS_PER_S
+from bls.constraints.options import Surroundings
+from bls.machine.switches import Switch
+from bls.metrics.batch import started_and_finished
+from bls.metrics.schedule import Schedule
+from traces.base.time import NS_PER_S
 
 DAYS, REPETITIONS = 7, 10
 LEAVES, HOSTS_PER_LEAF, CORES_PER_HOST = 4, 16, 4

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from traces.lazy import lazy_names
+from traces.base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from traces.errors import InputError, PeerError, PluginError, TwolevelError
+    from traces.base.errors import InputError, PeerError, PluginError, TwolevelError
+    from traces.checks.ledger import check_ledger
     from traces.exporters import exporter
     from traces.ledger import JobRecords, Ledger, Machine, TaskRecords, TransferRecords
-    from traces.nesting import check_ledger
     from traces.tables import jobs_frame, tasks_frame, transfers_frame
 
 __all__ = [
@@ -33,16 +33,16 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "InputError": "traces.errors",
+        "InputError": "traces.base.errors",
         "JobRecords": "traces.ledger",
         "Ledger": "traces.ledger",
         "Machine": "traces.ledger",
-        "PeerError": "traces.errors",
-        "PluginError": "traces.errors",
+        "PeerError": "traces.base.errors",
+        "PluginError": "traces.base.errors",
         "TaskRecords": "traces.ledger",
         "TransferRecords": "traces.ledger",
-        "TwolevelError": "traces.errors",
-        "check_ledger": "traces.nesting",
+        "TwolevelError": "traces.base.errors",
+        "check_ledger": "traces.checks.ledger",
         "exporter": "traces.exporters",
         "jobs_frame": "traces.tables",
         "tasks_frame": "traces.tables",

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from traces.base.errors import InputError, shown
 from traces.compiled import Array
-from traces.errors import InputError, shown
 
 __all__ = ["Texts", "intervals_text", "intervals_texts", "parse_intervals"]
 

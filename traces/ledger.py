@@ -83,7 +83,7 @@ class JobRecords:
         Sum of the lengths of all the job's tasks, whether they ran or not, or its nominal length where there was no
         application level.
     imbalance, cov : ndarray of float64, shape (n,)
-        ``als.metrics``; NaN where there was no application level.
+        ``als.engine.metrics``; NaN where there was no application level.
     attempt : ndarray of int64, shape (n,)
         Number of the attempt at this job, from 0; default 0.
     why : ndarray of int8, shape (n,)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.errors import InputError
 from traces.intervals import Texts, intervals_texts
 from traces.ledger import STATES, WHY, Ledger, TaskRecords, TransferRecords
 

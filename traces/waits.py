@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from traces.checks.ledger import CoreBars, core_bars
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
-from traces.nesting import CoreBars, core_bars
 
 __all__ = ["bar_waits", "graph_waits", "latest_transfers", "wait_bars", "waits"]
 
@@ -48,7 +48,7 @@ def wait_bars(
 
     A core waited for a task that started at the very instant at which the last of its data arrived. It did so from the end of
     its task before in that job, or from the job's start, but not before the last of the transfers began: until then it was
-    not the network that it waited for. ``bar_first``, ``bar_job`` and ``bar_task`` are ``traces.nesting.CoreBars``'s, the
+    not the network that it waited for. ``bar_first``, ``bar_job`` and ``bar_task`` are ``traces.checks.ledger.CoreBars``'s, the
     latest instants are those of :func:`latest_transfers`; ``wait_bar`` and ``wait_from`` (int64) have room for every bar.
     """
     found = 0
@@ -119,7 +119,7 @@ def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
     Parameters
     ----------
     ledger : Ledger
-        Sound (``traces.nesting.check_ledger``).
+        Sound (``traces.checks.ledger.check_ledger``).
 
     Returns
     -------

@@ -22,11 +22,11 @@ from als.core_speeds.noise import Noise
 from als.core_speeds.square import Square
 from als.core_speeds.state import SpeedState, fill_factors, fill_next_ns, list_changes, new_state
 from als.core_speeds.trace import Trace
+from traces.base.errors import InputError, one_of
+from traces.base.naming import with_parameters
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS
 from traces.compiled import Array, own
-from traces.errors import InputError, one_of
-from traces.naming import with_parameters
-from traces.ranges import whole
-from traces.time import MAX_NS
 
 __all__ = ["SPEED_KINDS", "CoreSpeeds", "SpeedChanges", "SpeedKind", "core_speeds"]
 

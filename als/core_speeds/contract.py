@@ -13,10 +13,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS, parse_duration_ns
 from traces.compiled import Array
-from traces.errors import InputError
 from traces.intervals import parse_intervals
-from traces.time import MAX_NS, parse_duration_ns
 
 __all__ = [
     "MAX_FACTOR",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.core_speeds.contract import Component, chosen_cores, instant_ns, of_pieces
-from traces.errors import InputError, shown
+from traces.base.errors import InputError, shown
 
 __all__ = ["Lost"]
 

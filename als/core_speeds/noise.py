@@ -20,8 +20,8 @@ import numpy as np
 
 from als.core_speeds.contract import NOISE, Component, chosen_cores, period
 from als.streams import fill_round_keys, fill_words, normal_from_word
+from traces.base.ranges import real
 from traces.compiled import Array, compiled
-from traces.ranges import real
 
 __all__ = ["CORE_SPEEDS", "MAX_SIGMA", "Noise", "noise_factor", "noise_next_ns"]
 

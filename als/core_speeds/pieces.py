@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
-from traces.time import MAX_NS
 
 __all__ = ["piece_factor", "piece_next_ns"]
 

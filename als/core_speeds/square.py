@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.core_speeds.contract import MAX_FACTOR, SQUARE, Component, chosen_cores, instant_ns, period
+from traces.base.errors import InputError
+from traces.base.ranges import real
 from traces.compiled import compiled
-from traces.errors import InputError
-from traces.ranges import real
 
 __all__ = ["Square", "square_factor", "square_next_ns"]
 

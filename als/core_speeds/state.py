@@ -10,10 +10,10 @@ from als.core_speeds.contract import NOISE, SQUARE, Component
 from als.core_speeds.noise import CORE_SPEEDS, noise_factor, noise_next_ns
 from als.core_speeds.pieces import piece_factor, piece_next_ns
 from als.core_speeds.square import square_factor, square_next_ns
+from traces.base.time import MAX_NS
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Ints2, Words
 from traces.kernels.state import State
-from traces.time import MAX_NS
 
 __all__ = [
     "NEVER",

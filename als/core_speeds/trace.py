@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from als.core_speeds.contract import MAX_FACTOR, PIECES, Component, period
-from traces.errors import InputError, shown
-from traces.time import MAX_NS, NS_PER_S
+from traces.base.errors import InputError, shown
+from traces.base.time import MAX_NS, NS_PER_S
 
 __all__ = ["COLUMNS", "Trace"]
 

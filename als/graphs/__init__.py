@@ -28,10 +28,10 @@ from als.graphs.generators.layered import Layered
 from als.graphs.generators.lu import LU
 from als.graphs.generators.stencil import Stencil
 from als.graphs.generators.tree import Tree
-from traces.errors import InputError
-from traces.naming import split_parameters, with_parameters
-from traces.plugins import resolve
-from traces.ranges import real
+from traces.base.errors import InputError
+from traces.base.naming import split_parameters, with_parameters
+from traces.base.plugins import resolve
+from traces.base.ranges import real
 
 __all__ = [
     "GENERATORS",

@@ -45,9 +45,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from als.lengths.contract import MAX_COV, MAX_TASKS_PER_JOB
+from traces.base.errors import InputError, shown
+from traces.base.ranges import real
 from traces.compiled import Array, compiled, own, types
-from traces.errors import InputError, shown
-from traces.ranges import real
 
 if TYPE_CHECKING:
     from als.graphs.task_graph import TaskGraph

@@ -18,8 +18,8 @@ from als.graphs.contract import (
     check_size,
 )
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
+from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, as_value, caller, compiled, function_table, own
-from traces.errors import InputError, PluginError
 from traces.kernels.signatures import Entry, Floats, Ints, Words
 
 __all__ = [

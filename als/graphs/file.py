@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from als.graphs.contract import IMPOSSIBLE, MAX_COV, GraphModel, check_size, graph_kernel
+from traces.base.errors import InputError
+from traces.base.ranges import real
 from traces.compiled import Array
-from traces.errors import InputError
-from traces.ranges import real
 
 __all__ = ["FromFile"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from als.graphs.contract import MAKE_GRAPH, GraphModel
 from als.graphs.draw import draw_graph, given_arrays
+from traces.base.errors import PluginError
 from traces.compiled import Array, as_value, compiled, function_table
-from traces.errors import PluginError
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2
 from traces.kernels.state import State
 

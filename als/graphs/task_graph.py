@@ -11,9 +11,9 @@ import numpy as np
 
 from als.graphs.order import index_edges, topological_order
 from als.lengths.contract import MAX_TASKS_PER_JOB
+from traces.base.errors import InputError, shown
+from traces.base.ranges import real, whole
 from traces.compiled import Array
-from traces.errors import InputError, shown
-from traces.ranges import real, whole
 
 if TYPE_CHECKING:
     import networkx as nx

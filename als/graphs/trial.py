@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from als.fences import Fences
 from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphModel
+from als.guarded_arrays import Fences
 from als.streams import GRAPHS, fill_round_keys, start_stream
+from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array, as_value
-from traces.errors import InputError, PluginError, shown
 
 __all__ = ["try_out"]
 

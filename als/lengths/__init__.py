@@ -25,10 +25,10 @@ from als.lengths.lognormal import Lognormal
 from als.lengths.mandelbrot import Mandelbrot
 from als.lengths.normal import Normal
 from als.lengths.uniform import Uniform
-from traces.errors import InputError
-from traces.naming import split_parameters, with_parameters
-from traces.plugins import resolve
-from traces.ranges import real
+from traces.base.errors import InputError
+from traces.base.naming import split_parameters, with_parameters
+from traces.base.plugins import resolve
+from traces.base.ranges import real
 
 __all__ = [
     "COUNT",

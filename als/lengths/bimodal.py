@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from als.lengths.contract import LengthModel, length_kernel
 from als.streams import next_word, uniform_from_word
+from traces.base.ranges import real
 from traces.compiled import Array
-from traces.ranges import real
 
 __all__ = ["Bimodal"]
 

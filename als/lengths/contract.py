@@ -45,9 +45,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from traces.base.errors import InputError, shown
+from traces.base.ranges import whole
 from traces.compiled import Array, compiled, own, types
-from traces.errors import InputError, shown
-from traces.ranges import whole
 
 __all__ = [
     "COUNT",

@@ -16,8 +16,8 @@ from typing import ClassVar
 from als.lengths.contract import MAX_COV, LengthModel, length_kernel
 from als.lengths.equal import equal_lengths
 from als.streams import next_word, normal_from_word
+from traces.base.ranges import real
 from traces.compiled import Array
-from traces.ranges import real
 
 __all__ = ["Correlated"]
 

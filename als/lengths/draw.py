@@ -10,8 +10,8 @@ import numpy as np
 
 from als.lengths.contract import FILL, MAX_TASKS_PER_JOB, NEXT_LENGTH, NORMAL, SCALED, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, next_word, normal_from_word, start_stream
+from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, as_value, caller, compiled, function_table
-from traces.errors import InputError, PluginError
 from traces.kernels.signatures import Entry, Floats, Ints, Words
 
 __all__ = ["IMPOSSIBLE", "NO_ROOM", "draw_loop", "drawn", "fault", "length_cov", "room"]

@@ -16,8 +16,8 @@ import numpy as np
 
 from als.lengths.contract import COUNT, MAX_TASKS_PER_JOB, SCALED, LengthModel
 from als.lengths.pattern import pattern_lengths
+from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
-from traces.errors import InputError, one_of, shown
 
 __all__ = ["UNITS", "FromFile", "read_lengths"]
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from als.lengths.contract import LengthModel
 from als.lengths.triangular import MAX_END, triangular_lengths
-from traces.errors import InputError
-from traces.ranges import real
+from traces.base.errors import InputError
+from traces.base.ranges import real
 
 __all__ = ["Increasing"]
 

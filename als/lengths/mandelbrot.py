@@ -18,10 +18,10 @@ import numpy as np
 
 from als.lengths.contract import LengthModel
 from als.lengths.pattern import pattern_lengths
+from traces.base.errors import InputError
+from traces.base.ranges import whole
 from traces.compiled import compiled
-from traces.errors import InputError
 from traces.kernels.signatures import Floats
-from traces.ranges import whole
 
 __all__ = ["MAX_STEPS", "Mandelbrot"]
 

@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from als.fences import Fences
+from als.guarded_arrays import Fences
 from als.lengths.contract import NEXT_LENGTH, NORMAL, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
+from traces.base.errors import PluginError
 from traces.compiled import as_value
-from traces.errors import PluginError
 
 __all__ = ["try_out"]
 

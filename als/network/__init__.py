@@ -27,8 +27,8 @@ from als.network.state import (
     NetworkState,
 )
 from als.network.topologies import TOPOLOGIES, Topology, topology
-from traces.errors import InputError
-from traces.ranges import real, whole
+from traces.base.errors import InputError
+from traces.base.ranges import real, whole
 
 __all__ = [
     "BYTES_PER_GBIT",

@@ -19,11 +19,11 @@ import numpy as np
 from als.network import state as n
 from als.network.routes import MAX_ROUTE, link_bandwidth, link_latency_ns, route
 from als.network.state import NetworkState
+from traces.algorithms.event_heap import heap_drop_top, heap_push
+from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
-from traces.event_heap import heap_drop_top, heap_push
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2
 from traces.kernels.state import State
-from traces.time import MAX_NS
 
 __all__ = [
     "ARRIVED",

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from als.network.state import HOCKNEY, NONE, SHARING
-from traces.errors import InputError, one_of, shown
-from traces.naming import split_parameters, with_parameters
-from traces.plugins import resolve
-from traces.ranges import real
+from traces.base.errors import InputError, one_of, shown
+from traces.base.naming import split_parameters, with_parameters
+from traces.base.plugins import resolve
+from traces.base.ranges import real
 
 __all__ = ["MODELS", "NetworkKind", "NetworkModel", "SharingModel", "network_model"]
 

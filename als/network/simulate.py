@@ -22,10 +22,10 @@ from als.network.flows import (
 from als.network.routes import longest_route
 from als.network.sharing import share
 from als.network.state import KIND, N_HOSTS, NONE, NetworkState
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, own
-from traces.errors import InputError
 from traces.kernels.signatures import Floats, Ints
-from traces.time import MAX_NS
 
 __all__ = ["transfer_times"]
 

@@ -14,7 +14,7 @@ from als.planners.heft import HEFT
 from als.planners.max_min import MAX_MIN
 from als.planners.min_min import MIN_MIN
 from als.planners.peft import PEFT
-from traces.plugins import resolve
+from traces.base.plugins import resolve
 
 __all__ = ["PLAN", "PLANNERS", "Planner", "first_fault", "planner", "planner_kernel"]
 

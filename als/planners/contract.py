@@ -46,8 +46,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from traces.base.errors import InputError, shown
 from traces.compiled import compiled, types
-from traces.errors import InputError, shown
 from traces.kernels.signatures import Floats, Ints
 
 __all__ = [

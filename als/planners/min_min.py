@@ -25,8 +25,8 @@ from als.planners.estimates import (
     mean_s_per_gflop,
     new_arrivals,
 )
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
 from traces.compiled import Array
-from traces.event_heap import heap_drop_top, heap_push, heap_replace_top
 
 __all__ = ["MIN_MIN"]
 

@@ -31,8 +31,8 @@ from als.planners.slots import (
     new_slots,
     take_slot,
 )
+from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import Array, compiled
-from traces.event_heap import heap_drop_top, heap_push
 
 __all__ = ["PEFT"]
 

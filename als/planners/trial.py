@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from als.fences import Fences
 from als.graphs.order import index_edges, topological_order
+from als.guarded_arrays import Fences
 from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, first_fault
+from traces.base.errors import PluginError, shown
+from traces.base.ranges import whole
 from traces.compiled import Array, as_value
-from traces.errors import PluginError, shown
-from traces.ranges import whole
 
 __all__ = ["try_out"]
 

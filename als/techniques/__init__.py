@@ -9,38 +9,38 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from als.techniques.af import AF
-from als.techniques.awf import AWF
-from als.techniques.awf_b import AWF_B
-from als.techniques.awf_c import AWF_C
-from als.techniques.awf_d import AWF_D
-from als.techniques.awf_e import AWF_E
-from als.techniques.bold import BOLD
+from als.techniques.adaptive.af import AF
+from als.techniques.adaptive.awf import AWF
+from als.techniques.adaptive.awf_b import AWF_B
+from als.techniques.adaptive.awf_c import AWF_C
+from als.techniques.adaptive.awf_d import AWF_D
+from als.techniques.adaptive.awf_e import AWF_E
+from als.techniques.adaptive.bold import BOLD
+from als.techniques.adaptive.maf import MAF
 from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, Technique, technique_kernel
-from als.techniques.fac import FAC, FAC2
-from als.techniques.fac_mu_sigma import FAC_MU_SIGMA
-from als.techniques.fiss import FISS
-from als.techniques.fsc import FSC
-from als.techniques.gss import GSS
-from als.techniques.guided import GUIDED
-from als.techniques.maf import MAF
-from als.techniques.mfac import MFAC
-from als.techniques.mfsc import MFSC
-from als.techniques.pls import PLS
-from als.techniques.rnd import RND
+from als.techniques.fixed.fac import FAC, FAC2
+from als.techniques.fixed.fac_mu_sigma import FAC_MU_SIGMA
+from als.techniques.fixed.fiss import FISS
+from als.techniques.fixed.fsc import FSC
+from als.techniques.fixed.gss import GSS
+from als.techniques.fixed.guided import GUIDED
+from als.techniques.fixed.mfac import MFAC
+from als.techniques.fixed.mfsc import MFSC
+from als.techniques.fixed.pls import PLS
+from als.techniques.fixed.rnd import RND
+from als.techniques.fixed.ss import SS
+from als.techniques.fixed.static import STATIC
+from als.techniques.fixed.static_steal import STATIC_STEAL
+from als.techniques.fixed.tap import TAP
+from als.techniques.fixed.tfss import TFSS
+from als.techniques.fixed.tss import TSS
+from als.techniques.fixed.viss import VISS
+from als.techniques.fixed.wf import WF
 from als.techniques.selection import PREFIX, Selection
-from als.techniques.ss import SS
-from als.techniques.static import STATIC
-from als.techniques.static_steal import STATIC_STEAL
-from als.techniques.tap import TAP
-from als.techniques.tfss import TFSS
-from als.techniques.tss import TSS
-from als.techniques.viss import VISS
-from als.techniques.wf import WF
-from traces.errors import InputError, PluginError, shown
-from traces.naming import split_names, split_parameters, with_parameters
-from traces.plugins import resolve
-from traces.time import parse_duration_ns
+from traces.base.errors import InputError, PluginError, shown
+from traces.base.naming import split_names, split_parameters, with_parameters
+from traces.base.plugins import resolve
+from traces.base.time import parse_duration_ns
 
 __all__ = [
     "NEXT_CHUNK",
@@ -118,7 +118,7 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     name : str
         A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
         ``:key=value,key=value`` behind it (what a file or a package gives is a :class:`Technique`, or a class in plain
-        Python as in ``als.python_technique``); or ``select:NAME,NAME,…``, perhaps with ``every=60s`` as the last.
+        Python as in ``als.techniques.python_technique``); or ``select:NAME,NAME,…``, perhaps with ``every=60s`` as the last.
     where : str
         The option it was given in, for the error.
     also : tuple of str
@@ -139,7 +139,7 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         raise InputError(f"{where}: {name}: {shown(rest)} is no parameter; allowed: key=value, separated by commas")
     found: Any = resolve("application technique", plain, TECHNIQUES, "twolevel.techniques", object, where, also)
     if not isinstance(found, Technique):
-        from als.python_technique import PythonTechnique  # it needs this package's contract
+        from als.techniques.python_technique import PythonTechnique  # it needs this package's contract
 
         if not callable(getattr(found, "chunk", None)):
             given = type(found).__name__

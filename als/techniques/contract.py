@@ -46,8 +46,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from traces.base.errors import InputError, shown
 from traces.compiled import Array, compiled, types
-from traces.errors import InputError, shown
 
 __all__ = [
     "AHEAD",

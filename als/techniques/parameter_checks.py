@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from numbers import Real
 
-from traces.errors import InputError, one_of, shown
-from traces.ranges import whole
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import whole
 
 __all__ = ["above_zero", "chosen", "count", "not_negative"]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from als.techniques.contract import Technique
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 __all__ = ["PREFIX", "Selection"]
 

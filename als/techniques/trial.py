@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from als.fences import Fences
+from als.guarded_arrays import Fences
 from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, Technique
+from traces.base.errors import PluginError
 from traces.compiled import as_value
-from traces.errors import PluginError
 
 __all__ = ["try_out"]
 

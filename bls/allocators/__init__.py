@@ -15,7 +15,7 @@ from bls.allocators.random import RANDOM
 from bls.allocators.topology import TOPOLOGY
 from bls.allocators.whole_host import WHOLE_HOST
 from bls.allocators.worst_fit import WORST_FIT
-from traces.plugins import resolve
+from traces.base.plugins import resolve
 
 __all__ = ["ALLOCATORS", "PLACE", "Allocator", "allocator", "allocator_kernel"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from bls.allocators.contract import Allocator, allocator_kernel
-from bls.free_cores import free_run, free_stop
+from bls.availability.free_cores import free_run, free_stop
 from traces.compiled import Array, compiled
 
 __all__ = ["CONTIGUOUS"]

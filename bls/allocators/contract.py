@@ -15,9 +15,9 @@ An allocator is a compiled function of this signature (see :data:`PLACE`)::
 ``limit``
     The most leaf switches that the job's hosts may hang on; 0: any number.
 ``words, starts``
-    The offered cores, to be read with ``bls.free_cores``: those that are free, already without what the job may not have
-    (another partition's, a failed host's …). There may be fewer than the job needs. What a host offers is trimmed to what
-    its other resources allow, but need not be a multiple of ``unit_cores``.
+    The offered cores, to be read with ``bls.availability.free_cores``: those that are free, already without what the job may
+    not have (another partition's, a failed host's …). There may be fewer than the job needs. What a host offers is trimmed
+    to what its other resources allow, but need not be a multiple of ``unit_cores``.
 ``host_first``
     Shape (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``; the last is the number of cores.
 ``host_free``
@@ -48,8 +48,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from traces.base.errors import PluginError
 from traces.compiled import compiled, types
-from traces.errors import PluginError
 
 __all__ = ["PLACE", "Allocator", "allocator_kernel"]
 

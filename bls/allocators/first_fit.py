@@ -11,7 +11,7 @@ from typing import Any
 
 from bls.allocators.contract import Allocator, allocator_kernel
 from bls.allocators.hosts import take_in_order
-from bls.free_cores import free_lowest
+from bls.availability.free_cores import free_lowest
 
 __all__ = ["FIRST_FIT", "LOWEST"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bls.allocators.contract import Allocator, allocator_kernel
-from bls.free_cores import free_all
+from bls.availability.free_cores import free_all
 from traces.compiled import Array, compiled
 
 __all__ = ["GIVEN"]

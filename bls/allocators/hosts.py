@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bls.free_cores import free_count, free_lowest, free_next
+from bls.availability.free_cores import free_count, free_lowest, free_next
 from traces.compiled import Array, compiled
 
 __all__ = ["take_by_amount", "take_in_order", "usable"]

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from bls.allocators.contract import PLACE, Allocator
-from bls.bit_tree import bits_of, lowest_bit
-from bls.free_cores import free_count
+from bls.availability.bitset import bits_of, lowest_bit
+from bls.availability.free_cores import free_count
 from traces.compiled import Array, compiled
 
 __all__ = ["RANDOM"]

@@ -26,8 +26,8 @@ import numpy as np
 
 from bls.allocators.contract import PLACE, Allocator
 from bls.allocators.hosts import take_in_order, usable
+from traces.algorithms.sorting import sort_first
 from traces.compiled import Array, compiled
-from traces.sorting import sort_first
 
 __all__ = ["TOPOLOGY"]
 

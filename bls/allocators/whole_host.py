@@ -11,7 +11,7 @@ from typing import Any
 
 from bls.allocators.contract import Allocator, allocator_kernel
 from bls.allocators.hosts import usable
-from bls.free_cores import free_all
+from bls.availability.free_cores import free_all
 
 __all__ = ["WHOLE_HOST"]
 

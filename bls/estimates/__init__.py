@@ -17,8 +17,8 @@ from bls.estimates.contract import (
 )
 from bls.estimates.history import LAST_TWO, PROFILE
 from bls.estimates.knowing import EXACT, REQUESTED, Within, within
-from traces.errors import PluginError
-from traces.plugins import resolve
+from traces.base.errors import PluginError
+from traces.base.plugins import resolve
 
 __all__ = [
     "ALIKE",

@@ -17,11 +17,11 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from bls.workload import Workload
+from bls.workloads.workload import Workload
+from traces.base.errors import PluginError, TwolevelError, one_of
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
-from traces.errors import PluginError, TwolevelError, one_of
-from traces.ranges import whole
-from traces.time import MAX_NS, NS_PER_S
 
 __all__ = ["ALIKE", "CORRECTIONS_NS", "AnyEstimator", "HistoryEstimator", "KnowingEstimator", "groups", "planned_ns"]
 

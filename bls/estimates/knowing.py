@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.workload import Workload
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, shown
+from traces.base.time import MAX_NS
 from traces.compiled import Array
-from traces.errors import InputError, shown
-from traces.time import MAX_NS
 
 __all__ = ["EXACT", "REQUESTED", "Exact", "Requested", "Within", "within"]
 

@@ -34,15 +34,15 @@ from bls.policies.f3 import F3
 from bls.policies.f4 import F4
 from bls.policies.fcfs import Fcfs
 from bls.policies.ljf import Ljf
-from bls.policies.multifactor import multifactor
+from bls.policies.multifactor.priority import multifactor
 from bls.policies.reject import Reject
 from bls.policies.saf import Saf
 from bls.policies.sjf import Sjf
 from bls.policies.unicef import UNICEF
 from bls.policies.wfp3 import WFP3
-from traces.errors import PluginError
-from traces.naming import split_names, split_parameters, with_parameters
-from traces.plugins import resolve
+from traces.base.errors import PluginError
+from traces.base.naming import split_names, split_parameters, with_parameters
+from traces.base.plugins import resolve
 
 __all__ = [
     "ACCOUNT",

@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from bls.expression import parse
 from bls.policies.contract import AnyPolicy, KnownJobs, ScorePolicy, score_kernel
 from bls.policies.expr import StaticExpression, prepared, score_expression
+from bls.policies.expression import parse
 from bls.policies.f1 import F1
 from bls.policies.f2 import F2
 from bls.policies.f3 import F3
@@ -21,8 +21,8 @@ from bls.policies.f4 import F4
 from bls.policies.ljf import Ljf
 from bls.policies.saf import Saf
 from bls.policies.sjf import Sjf
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.errors import InputError
 
 __all__ = ["by_prediction"]
 

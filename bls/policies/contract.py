@@ -21,9 +21,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from traces.base.errors import PluginError, TwolevelError
+from traces.base.time import NS_PER_S
 from traces.compiled import Array, as_value, compiled, types
-from traces.errors import PluginError, TwolevelError
-from traces.time import NS_PER_S
 
 __all__ = [
     "ACCOUNT",

@@ -1,4 +1,5 @@
-"""``expr:EXPRESSION``: the job with the largest score first, as in CQSim; see :mod:`bls.expression` for what can be written."""
+"""``expr:EXPRESSION``: the job with the largest score first, as in CQSim; see :mod:`bls.policies.expression` for what can be
+written."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from bls.expression import Program, evaluate, parse
 from bls.policies.contract import KnownJobs, Policy, ScorePolicy, score_kernel
+from bls.policies.expression import Program, evaluate, parse
+from traces.base.errors import InputError, shown
 from traces.compiled import Array, own
-from traces.errors import InputError, shown
 
 __all__ = ["StaticExpression", "expression", "prepared", "score_expression", "values"]
 
@@ -76,7 +77,7 @@ def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
     Raises
     ------
     InputError
-        As :func:`bls.expression.parse`.
+        As :func:`bls.policies.expression.parse`.
     """
     program = parse(text, f"{where}: expr")
     if not program.dynamic:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bls.expression import Program, parse
 from bls.policies.contract import KnownJobs
 from bls.policies.expr import values
+from bls.policies.expression import Program, parse
 from traces.compiled import Array
 
 __all__ = ["F3"]

@@ -13,14 +13,14 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
-from bls.workload import Workload
-from bls.workloads.batsim import read_batsim
-from bls.workloads.first_lines import format_by_content
-from bls.workloads.gwf import read_gwf
-from bls.workloads.sacct import read_sacct
-from bls.workloads.swf import read_swf
-from traces.errors import InputError, PluginError, TwolevelError
-from traces.plugins import entry_points, resolve
+from bls.workloads.readers.batsim import read_batsim
+from bls.workloads.readers.first_lines import format_by_content
+from bls.workloads.readers.gwf import read_gwf
+from bls.workloads.readers.sacct import read_sacct
+from bls.workloads.readers.swf import read_swf
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError, TwolevelError
+from traces.base.plugins import entry_points, resolve
 
 __all__ = ["ENDINGS", "READERS", "Reader", "read_workload", "sample_path"]
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from traces.errors import one_of
-from traces.lazy import lazy_names
+from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
+from bridge.options.coupling import CouplingOptions
+from traces.base.errors import one_of
 
-if TYPE_CHECKING:
-    from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
-
-__all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "RunWatch", "Watch", "coupling"]
+__all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "RunWatch", "Watch", "coupling", "peers"]
 
 #: Name → module and function; imported when chosen, since each brings its own machinery.
 COUPLINGS: dict[str, tuple[str, str]] = {
@@ -32,11 +30,16 @@ def coupling(name: str) -> Coupling:
     if name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, "--coupling")
     module, function = COUPLINGS[name]
-    return cast("Coupling", getattr(import_module(module), function))
+    return cast(Coupling, getattr(import_module(module), function))
 
 
-# Imported when they are asked for, so that the command line can name the options of couplings at once.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    dict.fromkeys(("Applications", "Coupling", "PeerOptions", "RunWatch", "Watch"), "bridge.couplings.contract"),
-)
+def peers(how: CouplingOptions) -> PeerOptions:
+    """What the options of a run say of processes, checked, and that there is such a coupling.
+
+    Raises
+    ------
+    InputError
+        If one of them is not allowed.
+    """
+    coupling(how.coupling)
+    return PeerOptions(how.workers, how.als_timeout, how.als_command, how.socket)

@@ -11,14 +11,14 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from als.metrics import LOOP_METRICS
-from bls.batch_state import ORIGIN, START
+from als.engine.metrics import LOOP_METRICS
+from bls.engine.state import ORIGIN, START
 from bls.simulator import BatchSimulator
-from bridge.scenario import Scenario
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import real, whole
 from traces.compiled import Array
-from traces.errors import InputError, one_of, shown
 from traces.ledger import TaskRecords, TransferRecords
-from traces.ranges import real, whole
 
 __all__ = ["Applications", "Coupling", "Pace", "PeerOptions", "RunWatch", "Watch", "core_gflop", "nothing_done"]
 
@@ -126,7 +126,7 @@ class Applications:
     tasks, chunks : int64 (rows,)
     length_gflop, imbalance, cov : float64 (rows,)
     loops : float64 (rows, len(LOOP_METRICS))
-        ``als.metrics.measure``; NaN where there was no application level.
+        ``als.engine.metrics.measure``; NaN where there was no application level.
     chosen : int64 (rows, rules) or None
         How often each rule was chosen; None where nothing was.
     ahead_chunks : int64 (rows,)
@@ -134,7 +134,7 @@ class Applications:
     records : TaskRecords or None
         None where task records were not kept, or there was no application level.
     graphs : float64 (rows, len(GRAPH_METRICS)) or None
-        ``als.graph_metrics.measure_graph``, NaN of jobs that have no graph; None where none can have one.
+        ``als.engine.dag.metrics.measure_graph``, NaN of jobs that have no graph; None where none can have one.
     transfers : TransferRecords or None
         None where task records were not kept, or there was no network.
     cost : dict
@@ -160,7 +160,7 @@ class Coupling(Protocol):
 
     ``simulator`` is at its start and is driven to ``DONE``; ``keep_tasks`` says whether task records are wanted;
     ``watch`` is called now and then; ``peers`` matters to couplings with processes. Raises
-    ``traces.errors.TwolevelError``.
+    ``traces.base.errors.TwolevelError``.
     """
 
     def __call__(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from als import graph_hooks, program_drawing
-from als import hooks as application_hooks
 from als.application import application_fault
+from als.engine import hooks as application_hooks
+from als.engine.dag import hooks as graph_hooks
+from als.engine.metrics import LOOP_METRICS
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
-from als.metrics import LOOP_METRICS
-from bls import engine
-from bls.batch_state import NUMBER, ORIGIN
+from als.programs import drawing as program_drawing
+from bls.engine import loop as engine
+from bls.engine.state import NUMBER, ORIGIN
 from bls.simulator import BatchSimulator
 from bridge.couplings import inline_kernel as kernel
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch, core_gflop
-from bridge.scenario import Scenario
+from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
 

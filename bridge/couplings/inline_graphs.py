@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from als.engine import end_ns
-from als.engine_state import GRAPH, KIND
-from als.graph_metrics import copy_transfers, measure_graph
+from als.engine.dag.metrics import copy_transfers, measure_graph
+from als.engine.loop import end_ns
+from als.engine.state import GRAPH, KIND
 from bridge.couplings.inline_kernel import HOOK, STARTED_NS, TRANSFERS_USED, InlineState
 from traces.compiled import Array, compiled
 

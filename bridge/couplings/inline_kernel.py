@@ -10,27 +10,27 @@ import math
 
 import numpy as np
 
-from als import engine as application
-from als import engine_state as app
-from als import graph_hooks
-from als import graph_state as graphs
 from als.core_speeds.state import SpeedState
-from als.engine_state import ApplicationState
-from als.graph_metrics import GRAPH_METRICS
+from als.engine import loop as application
+from als.engine import state as app
+from als.engine.dag import hooks as graph_hooks
+from als.engine.dag import state as graphs
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import LOOP_METRICS, measure
+from als.engine.state import ApplicationState
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
-from als.metrics import LOOP_METRICS, measure
 from als.network.routes import longest_route
 from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
-from als.program_table import EdgeRoom, Programs, ProgramTable, draw_program, new_edge_room
-from bls import batch_state as columns
-from bls import engine as batch
-from bls.batch_state import BatchState
+from als.programs.table import EdgeRoom, Programs, ProgramTable, draw_program, new_edge_room
+from bls.engine import loop as batch
+from bls.engine import state as columns
+from bls.engine.state import BatchState
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, as_value, caller, compiled, function_table, own, types
-from traces.copying import copy_first
-from traces.kernels.hooks import Hooks
+from traces.hooks import Hooks
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.state import State
 
@@ -161,7 +161,7 @@ class InlineState(State):
     first : int64 (rows,)
         The job's first row in the task records (rows are in the order in which jobs started), -1 if none.
     graph_values : float64 (rows, len(GRAPH_METRICS)) or (0, …)
-        ``als.graph_metrics.measure_graph`` of jobs that have a graph; no rows where no job can have one.
+        ``als.engine.dag.metrics.measure_graph`` of jobs that have a graph; no rows where no job can have one.
     transfers : TransferColumns
     lengths : float64
         The task lengths of the records; of size 0 if no records are kept.

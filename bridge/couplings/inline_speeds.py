@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from als.core_speeds.state import factor
-from als.varying import run_varying
+from als.engine.varying_speeds import run_varying
 from bridge.couplings.inline_kernel import HOOK, InlineState
 from traces.compiled import compiled
 
@@ -21,5 +21,5 @@ def set_speeds(inline: InlineState, n_cores: int, t_ns: int) -> int:
 
 @compiled(HOOK)
 def run(inline: InlineState, n_cores: int, stop_ns: int) -> int:
-    """Run the application as ``als.varying.run_varying`` does."""
+    """Run the application as ``als.engine.varying_speeds.run_varying`` does."""
     return int(run_varying(inline.app, inline.speeds, inline.base_gflops[:n_cores], inline.next_ns, stop_ns))

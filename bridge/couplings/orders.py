@@ -8,23 +8,23 @@ import numpy as np
 
 from als.bounds import earliest_end_ns
 from als.core_speeds.state import NEVER, fill_next_ns
+from als.engine.varying_speeds import MOST_ALONE
 from als.lengths import COUNT, LENGTHS
-from als.program import Graph, Loop, Program, Serial, absolute_name
-from als.program_table import drawn_program
+from als.programs.program import Graph, Loop, Program, Serial, absolute_name
+from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
-from als.varying import MOST_ALONE
-from bls.batch_state import ORIGIN, START
+from bls.engine.state import ORIGIN, START
 from bls.simulator import BatchSimulator
-from bridge.columns import pack_float64, pack_int32, pack_int64
 from bridge.couplings.contract import core_gflop
-from bridge.messages import MAX_CHANGES, MAX_PARTS, Change, Part, Recipe, Start
-from bridge.network_fields import network_of
-from bridge.roster import Ahead, Order
-from bridge.scenario import Scenario
-from bridge.told_tasks import Told
+from bridge.protocol.messages import MAX_CHANGES, MAX_PARTS, Change, Part, Recipe, Start
+from bridge.protocol.network_fields import network_of
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
+from bridge.protocol.task_payload import Told
+from bridge.scenarios.scenario import Scenario
+from bridge.workers.assignment import Ahead, Order
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 from traces.compiled import Array
-from traces.errors import InputError
-from traces.time import MAX_NS
 
 __all__ = ["Orders"]
 
@@ -171,7 +171,7 @@ class Orders:
         horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self.start_ns(row)), MAX_NS)
         found = speeds.changes(numbers, base, from_ns, horizon_ns, MAX_CHANGES // len(numbers))
         changes = tuple(Change(at_ns=at_ns, core=core, speed_gflops=gflops) for at_ns, core, gflops in found.changes)
-        # Where nobody is there, and nobody comes in all that time, nobody will: as als.varying has it.
+        # Where nobody is there, and nobody comes in all that time, nobody will: as als.engine.varying_speeds has it.
         if found.changes or self.speed(numbers, from_ns).any():
             self._alone.pop(row, None)
         elif found.complete_ns < horizon_ns:

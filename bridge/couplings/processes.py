@@ -13,15 +13,15 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from bls import engine
-from bls.batch_state import N_ROWS
+from bls.engine import loop as engine
+from bls.engine.state import N_ROWS
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, PeerOptions, Watch
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
-from bridge.fleet import Fleet
-from bridge.scenario import Scenario
-from traces.errors import PeerError
+from bridge.scenarios.scenario import Scenario
+from bridge.workers.supervisor import Fleet
+from traces.base.errors import PeerError
 
 __all__ = ["run_pool", "run_process"]
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from als.graph_metrics import GRAPH_METRICS
-from als.metrics import LOOP_METRICS, measure
-from als.program_table import Programs
-from bridge.columns import unpack_float64, unpack_int32, unpack_int64
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import LOOP_METRICS, measure
+from als.programs.table import Programs
 from bridge.couplings.contract import Applications
 from bridge.couplings.orders import Orders
-from bridge.messages import Measurement, Outcome, Records, Transfers
-from bridge.roster import Report
-from bridge.scenario import Scenario
+from bridge.protocol.messages import Measurement, Outcome, Records, Transfers
+from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
+from bridge.scenarios.scenario import Scenario
+from bridge.workers.assignment import Report
+from traces.base.errors import PeerError
 from traces.compiled import Array
-from traces.errors import PeerError
 from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["Reports"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.studies.run_options import column_name
+from bridge.studies.input.run_options import column_name
+from bridge.studies.input.study_file import COMPARED
 from bridge.studies.study import Comparison, Study, option_column
-from bridge.studies.study_file import COMPARED
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, paired_comparisons
 from traces.tables import write_frame
 

@@ -11,15 +11,15 @@ from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study
 from bridge.studies.study_record import read_study_record
 from bridge.studies.subsets import subsets
-from traces.errors import InputError, one_of
-from traces.figures.combinations import FEW
+from traces.base.errors import InputError, one_of
+from traces.figures.study.combinations import FEW
 from traces.statistics import MIN_SEEDS
 from traces.tables import read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.canvas import Figure
+    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["STUDY_FIGURES", "draw_study_figures", "read_results"]
 
@@ -31,37 +31,37 @@ _MOST_PARTS = 12
 
 
 def _makespans(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.makespans import makespans_figure
+    from traces.figures.study.makespans import makespans_figure
 
     return makespans_figure(frame, title=title)
 
 
 def _variation(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.variation import variation_figure
+    from traces.figures.study.variation import variation_figure
 
     return variation_figure(frame, title=title)
 
 
 def _ratio(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.ratio import ratio_figure
+    from traces.figures.study.ratio import ratio_figure
 
     return ratio_figure(frame, title=title)
 
 
 def _imbalance(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.imbalance import imbalance_figure
+    from traces.figures.application.imbalance import imbalance_figure
 
     return imbalance_figure(frame, title=title)
 
 
 def _cost(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.cost import cost_figure
+    from traces.figures.study.cost import cost_figure
 
     return cost_figure(frame, title=title)
 
 
 def _comparison(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.comparison import comparison_figure
+    from traces.figures.study.comparison import comparison_figure
 
     return comparison_figure(frame, title=title)
 
@@ -185,7 +185,7 @@ def draw_study_figures(
     InputError
         If a name is unknown, or what is asked for cannot be drawn of the results.
     """
-    from traces.figures.canvas import save
+    from traces.figures.drawing.canvas import save
 
     study = study or read_study_record(folder).study()
     if target is None:

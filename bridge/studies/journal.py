@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from bridge.studies.unit import NO_ROOM, NoRoomError
-from traces.errors import InputError, shown
+from traces.base.errors import InputError, shown
 
 __all__ = ["FORMAT", "JOURNAL", "Entry", "Journal"]
 

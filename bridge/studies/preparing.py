@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from bls.workload import Workload
 from bls.workloads import read_workload, sample_path
-from bridge.scenario import Scenario, load_workload
-from bridge.studies.executor import Prepared, Unit
-from bridge.studies.named_files import PATHS, FileSums, find_file, located, names_in
-from bridge.studies.run_options import Drawn, Value, drawn, effects
+from bls.workloads.workload import Workload
+from bridge.scenarios.scenario import Scenario, load_workload
+from bridge.studies.executors.executor import Prepared, Unit
+from bridge.studies.input.named_files import PATHS, FileSums, find_file, located, names_in
+from bridge.studies.input.run_options import Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
-from traces.errors import InputError, TwolevelError, shown
-from traces.given_file import GivenFile
+from traces.base.errors import InputError, TwolevelError, shown
+from traces.base.given_file import GivenFile
 
 __all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of"]
 

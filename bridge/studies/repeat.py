@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from bridge.studies.executor import Executor, Needs
+from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.preparing import find_inputs
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Watch, run_study
 from bridge.studies.study import Study
 from bridge.studies.study_record import StudyRecord, read_study_record
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.tables import read_rows
 
 __all__ = ["Repetition", "repeat_study"]

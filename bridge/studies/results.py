@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bridge.studies.input.run_options import column_name
 from bridge.studies.journal import Entry, Journal
-from bridge.studies.run_options import column_name
 from bridge.studies.study import Study, option_column
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.tables import ColumnKind, write_blocks
 
 __all__ = ["COSTS", "RESULTS", "write_tables"]

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from bridge.results_directory import check_target
-from bridge.scenario import RECORDED
+from bridge.runs.directory import check_target
+from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS
-from bridge.studies.executor import Executor, Needs, Outcome
+from bridge.studies.executors.executor import Executor, Needs, Outcome
+from bridge.studies.executors.local import local_executor
 from bridge.studies.journal import JOURNAL, Entry, Journal
-from bridge.studies.local import local_executor
 from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere
 from bridge.studies.results import COSTS, RESULTS, write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import CELL, NO_ROOM, NoRoomError, check_metrics, remove_partial
-from traces.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, shown
 
 __all__ = ["Report", "Watch", "run_study"]
 

@@ -13,11 +13,11 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
-from bridge.scenario import RECORDED
-from bridge.studies.run_options import WITHOUT_EFFECT, Value, effects, known_options
-from traces.errors import InputError, one_of, shown
-from traces.figures.combinations import batch_label
-from traces.ranges import whole
+from bridge.scenarios.scenario import RECORDED
+from bridge.studies.input.run_options import WITHOUT_EFFECT, Value, effects, known_options
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import whole
+from traces.figures.study.combinations import batch_label
 
 __all__ = [
     "ALWAYS",

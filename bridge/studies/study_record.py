@@ -10,14 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bridge.library_versions import versions
-from bridge.results_directory import write_record
+from bridge.runs.directory import write_record
+from bridge.runs.library_versions import versions
+from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs
 from bridge.studies.study import Study
-from bridge.studies.study_file import parse_study
-from traces.errors import InputError, shown
-from traces.processor import processor_model
+from traces.base.errors import InputError, shown
+from traces.base.processor import processor_model
 
 __all__ = ["RECORD", "StudyRecord", "read_study_record", "write_study_record"]
 

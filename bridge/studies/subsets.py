@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bridge.studies.run_options import column_name
+from bridge.studies.input.run_options import column_name
 from bridge.studies.study import ALWAYS, Study, short_word
 
 if TYPE_CHECKING:

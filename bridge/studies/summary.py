@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bridge.studies.comparing import metric_names
 from bridge.studies.study import Study
 from bridge.studies.subsets import subsets
-from traces.figures.combinations import Combinations
+from traces.figures.study.combinations import Combinations
 from traces.metric_units import four_digits, interval_text
 from traces.statistics import MIN_SEEDS, comparison_table
 

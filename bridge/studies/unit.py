@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from als.graph_metrics import GRAPH_METRICS, graph_distribution
-from bls.platform import Platform
-from bls.workload import Workload
-from bridge.known_outcomes import all_completed, same_anywhere
-from bridge.result import Result
-from bridge.results_directory import fresh_directory, write_record
-from bridge.run_record import write_run
-from bridge.scenario import Options, Scenario
-from bridge.simulation import run
-from bridge.studies.executor import Outcome, Prepared, Unit
-from traces.errors import TwolevelError, one_of
+from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
+from bls.machine.platform import Platform
+from bls.workloads.workload import Workload
+from bridge.runs.directory import fresh_directory, write_record
+from bridge.runs.record import write_run
+from bridge.runs.result import Result
+from bridge.runs.shared_outcomes import all_completed, same_anywhere
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario
+from bridge.studies.executors.executor import Outcome, Prepared, Unit
+from traces.base.errors import TwolevelError, one_of
 from traces.kernels.progress import spent_s, working_s
 
 __all__ = [

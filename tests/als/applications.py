@@ -10,7 +10,7 @@ from reference.application import AllLost, Ran, Run, TasksLeft, run
 
 from als.application import Application
 from als.techniques import TECHNIQUES, technique
-from traces.errors import InputError, PluginError
+from traces.base.errors import InputError, PluginError
 
 KNOWN = ("static", "ss", "gss", "fac")
 

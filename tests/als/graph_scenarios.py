@@ -15,9 +15,9 @@ from reference.graph_run import GraphRun, run_graph
 from reference.graph_ways import Plan
 from reference.sharing import Link, Network
 
-from als import graph_state as g
 from als.application import Application
-from als.graph_application import GraphPart
+from als.engine.dag import state as g
+from als.engine.dag.parts import GraphPart
 from als.network import NetworkState, SharingModel, network_model, network_state
 from als.planners import PLANNERS, planner
 from als.planners.mapped import MAPPED

@@ -19,7 +19,7 @@ from reference.adaptive_rules import Factoring, Stealing, Weights
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, technique
 from als.techniques.contract import FACTS, FIRST, LAST_SIZE, LAST_SQUARES, LAST_WORK_NS, Technique
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]
 

@@ -15,9 +15,9 @@ from reference.application import Ran
 
 from als.application import Application
 from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
+from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS
 from traces.compiled import jit_enabled
-from traces.errors import InputError, PluginError
-from traces.time import MAX_NS
 
 SS = TECHNIQUES["ss"]
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, section, table
 
-from als.graph_metrics import GRAPH_METRICS
-from als.metrics import LOOP_METRICS, application_metrics, finish_cov, finish_imbalance, loop_metrics, measure
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import LOOP_METRICS, application_metrics, finish_cov, finish_imbalance, loop_metrics, measure
 
 NAMES = [name for name, _ in LOOP_METRICS]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
-from als.python_technique import Ask, PythonTechnique
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
-from traces.errors import PluginError
+from als.techniques.python_technique import Ask, PythonTechnique
+from traces.base.errors import PluginError
 
 NS = 1e-9  # GFLOP: one nanosecond at 1 GFLOP/s
 

@@ -18,9 +18,9 @@ from reference import speeds as slow
 from als.core_speeds import SPEED_KINDS, CoreSpeeds, core_speeds
 from als.core_speeds.state import NEVER, fill_next_ns
 from tools.speed_pictures import PANELS, figure_of
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
-from traces.errors import InputError
-from traces.time import MAX_NS, NS_PER_S
 
 P = 4
 ALL = np.arange(P)

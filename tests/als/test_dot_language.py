@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from als.graphs.readers.dot_language import MAX_DEPTH, DotGraph, parse_dot
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 KEPT = ("size", "host")
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from reference import application
 
 from als.bounds import earliest_end_ns
-from als.tasks import TaskModel
-from traces.time import MAX_NS
+from als.programs.tasks import TaskModel
+from traces.base.time import MAX_NS
 
 
 @settings(max_examples=500)

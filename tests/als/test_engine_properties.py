@@ -14,7 +14,7 @@ from reference.chunk_rules import sizes
 
 from als.application import Application
 from als.techniques import TECHNIQUES, technique
-from traces.time import NS_PER_S
+from traces.base.time import NS_PER_S
 
 anything = scenarios(names=st.sampled_from(NAMES) | selections(), max_tasks=16)
 unchanged = scenarios(lost=False).map(lambda scenario: replace(scenario, changes=(), stop=None))

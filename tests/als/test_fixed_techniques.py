@@ -17,13 +17,13 @@ from reference.chunk_rules import Bold, sizes
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, Technique, technique
 from als.techniques.contract import FACTS, MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, UNIFORM
-from als.techniques.fiss import FissParameters
-from als.techniques.fsc import FscParameters
-from als.techniques.gss import GssParameters
-from als.techniques.rnd import RndParameters
-from als.techniques.tap import TapParameters
-from als.techniques.wf import WfParameters
-from traces.errors import InputError
+from als.techniques.fixed.fiss import FissParameters
+from als.techniques.fixed.fsc import FscParameters
+from als.techniques.fixed.gss import GssParameters
+from als.techniques.fixed.rnd import RndParameters
+from als.techniques.fixed.tap import TapParameters
+from als.techniques.fixed.wf import WfParameters
+from traces.base.errors import InputError
 
 ROUND = st.sampled_from(("ceil", "floor"))
 MU = st.sampled_from((1.0, 0.3, 7e-6, 2500.0)) | st.floats(1e-6, 1e3)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from als.application import Application
-from als.graph_application import Edges, GraphPart
+from als.engine.dag.parts import Edges, GraphPart
 from als.network import network_model, network_state
 from als.planners import PLANNERS
 from als.planners.mapped import MAPPED
 from als.techniques import technique
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 SS = technique("ss")
 

@@ -15,8 +15,8 @@ from reference import drawing
 from als.graphs import MAKE_GRAPH, GraphModel, graph_kernel, graph_model
 from als.graphs.draw import IMPOSSIBLE, NO_ROOM, draw_graph, drawn_graph, given_arrays
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, next_word, start_stream, uniform_from_word
+from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, as_value, function_table
-from traces.errors import InputError, PluginError
 
 
 @graph_kernel

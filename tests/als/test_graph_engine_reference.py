@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference.graph_run import GraphRun
 
 from als.planners import PLANNERS
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 pauses = st.lists(st.integers(0, 300), max_size=4)
 

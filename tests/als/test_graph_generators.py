@@ -23,7 +23,7 @@ from als.graphs import GENERATORS, GraphModel, graph_kernel, graph_model, takes_
 from als.graphs.draw import DrawnGraph, drawn_graph, room
 from als.graphs.trial import try_out
 from als.streams import GRAPHS
-from traces.errors import InputError, PluginError
+from traces.base.errors import InputError, PluginError
 
 Edges = list[tuple[int, int]]
 

@@ -12,13 +12,13 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from reference.graph_records import edges_of
 
-from als import engine_state as s
-from als import graph_state as g
 from als.application import Application
-from als.graph_application import Edges, GraphPart
+from als.engine import state as s
+from als.engine.dag import state as g
+from als.engine.dag.parts import Edges, GraphPart
 from als.planners import PLANNERS
 from als.techniques import Technique, technique
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 #: None of them learns or draws, and so none remembers anything of a part.
 LOOPS = ("ss", "gss", "static", "fac", "static-steal", "mfac")

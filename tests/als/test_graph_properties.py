@@ -17,10 +17,10 @@ from reference.graph_run import GraphRun
 from reference.planning import RULES, related, upward_ranks
 from test_planners import order_of
 
-from als import graph_state as g
 from als.application import Application
-from als.graph_application import GraphPart
-from als.graph_metrics import GRAPH_METRICS, graph_metrics, measure_graph
+from als.engine.dag import state as g
+from als.engine.dag.metrics import GRAPH_METRICS, graph_metrics, measure_graph
+from als.engine.dag.parts import GraphPart
 from als.network import flows as f
 from als.planners import PLANNERS
 from als.techniques import TECHNIQUES, technique

@@ -17,7 +17,7 @@ from als.graphs import readers
 from als.graphs.readers import CORE_GFLOPS, READERS, read_graph
 from als.graphs.readers.contract import GraphRows
 from als.graphs.task_graph import MAX_EDGES, TaskGraph
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 PAGE = ROOT / "docs" / "graph-files.md"
 

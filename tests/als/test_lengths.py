@@ -17,8 +17,8 @@ from reference import drawing
 
 from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, SCALED, lengths
 from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov, room
+from als.programs.tasks import TaskModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
-from als.tasks import TaskModel
 from traces.compiled import Array, as_value, function_table
 
 KEYS = st.sampled_from((0, 1, 2**64 - 1)) | st.integers(0, 2**64 - 1)

@@ -22,8 +22,8 @@ from als.lengths import (
 )
 from als.lengths.draw import drawn
 from als.lengths.file import read_lengths
-from als.tasks import MAX_TASKS_PER_JOB, TaskModel
-from traces.errors import InputError, PluginError
+from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel
+from traces.base.errors import InputError, PluginError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from als.lengths import lengths
 from als.lengths.draw import drawn
-from als.tasks import TaskModel, drawn_lengths
+from als.programs.tasks import TaskModel, drawn_lengths
 
 #: (seed, job, n, mean, variation, total), number of tasks, digest of their bytes, the first.
 RECORDED = [

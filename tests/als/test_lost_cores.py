@@ -10,11 +10,11 @@ from applications import ran
 from reference.application import Ran
 
 from als.application import Application
-from als.changes import MOST_FRUITLESS
-from als.engine_state import FRUITLESS
+from als.engine.injected_changes import MOST_FRUITLESS
+from als.engine.state import FRUITLESS
 from als.techniques import TECHNIQUES, Technique, technique_kernel
 from als.techniques.contract import FIRST
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 SS, STATIC, GSS, STEAL = (TECHNIQUES[name] for name in ("ss", "static", "gss", "static-steal"))
 TEN = 1e-8  # GFLOP: ten nanoseconds at 1 GFLOP/s

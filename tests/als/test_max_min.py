@@ -23,7 +23,7 @@ from als.network.flows import FlowState, new_flow_state
 from als.network.routes import longest_route
 from als.network.simulate import transfer_times
 from als.network.state import BANDWIDTH_FACTOR, NetworkState
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 DATA = Path(__file__).parent / "data"
 

@@ -24,7 +24,7 @@ from als.network.state import (
     TOPOLOGY,
     WEIGHT_S,
 )
-from traces.errors import InputError, PluginError
+from traces.base.errors import InputError, PluginError
 
 
 def test_the_models_are_named() -> None:

@@ -16,8 +16,8 @@ from network_calls import call_costs, call_link, call_route, network
 
 from als.network import TOPOLOGIES, topology
 from als.network.state import MAX_LEVELS, MAX_ROUTE, NUMBERS, PARAMETERS
-from bls.platform import TOPOLOGIES as OF_PLATFORMS
-from traces.errors import InputError
+from bls.machine.platform import TOPOLOGIES as OF_PLATFORMS
+from traces.base.errors import InputError
 
 SIMGRID: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/simgrid_routes.json").read_text())[
     "platforms"

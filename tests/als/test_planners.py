@@ -16,8 +16,8 @@ from als.graphs.order import index_edges, topological_order
 from als.planners import PLANNERS, Planner, first_fault, planner, planner_kernel
 from als.planners.contract import NO_CORE, SOUND
 from als.planners.trial import try_out
+from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, jit_enabled
-from traces.errors import InputError, PluginError
 
 # Few values, so that ties are frequent; zeros, and thirds and tenths, whose sums are rounded.
 works = st.sampled_from((0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 0.1, 7.3, 1 / 3))

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from als.program import MAX_PHASES, Graph, Loop, Program, Serial
-from als.program_table import Programs, drawn_program
-from als.program_text import program_of
-from als.tasks import MAX_TASKS_PER_JOB
+from als.programs.program import MAX_PHASES, Graph, Loop, Program, Serial
+from als.programs.table import Programs, drawn_program
+from als.programs.tasks import MAX_TASKS_PER_JOB
+from als.programs.text import program_of
 from als.techniques import TECHNIQUES, Technique, technique_kernel
-from traces.errors import InputError, PluginError
+from traces.base.errors import InputError, PluginError
 
 OWN_TECHNIQUE = """
 from als.techniques import Technique, technique_kernel

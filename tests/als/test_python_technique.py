@@ -15,10 +15,10 @@ import pytest
 from event_driven import S, drive, said
 
 from als.chunk_sequence import chunk_sequence
-from als.python_technique import Ask, LoopStart, PythonTechnique
 from als.techniques import TECHNIQUES, technique
 from als.techniques.contract import FACTS, NOW_NS, Technique, technique_kernel
-from traces.errors import InputError, PluginError
+from als.techniques.python_technique import Ask, LoopStart, PythonTechnique
+from traces.base.errors import InputError, PluginError
 
 
 class Guided:

@@ -8,7 +8,7 @@ from als.planners import PLANNERS
 from als.planners.mapped import MAPPED
 from als.schedulers import loop_technique, scheduler, scheduler_name
 from als.techniques import TECHNIQUES
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 
 @pytest.mark.parametrize("name", [*TECHNIQUES, *PLANNERS, "mapped"])

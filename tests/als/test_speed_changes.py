@@ -13,8 +13,8 @@ from reference.application import Ran, run
 
 from als.application import Application
 from als.techniques import TECHNIQUES
-from traces.errors import InputError
-from traces.time import MAX_NS
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 
 #: An instant, a core (or all of them) and its speed from then on.
 Change = tuple[int, int | None, float]

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.application import Ran, Run
 
-from als import engine
 from als.application import Application
+from als.engine import loop as engine
 from als.techniques import TECHNIQUES
-from traces.errors import InputError
-from traces.time import MAX_NS
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 
 #: An instant, a core and its speed from then on.
 Change = tuple[int, int, float]

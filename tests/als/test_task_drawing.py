@@ -12,8 +12,8 @@ from reference import drawing
 
 from als.lengths import lengths as length_model
 from als.lengths.draw import room
-from als.tasks import MAX_TASKS_PER_JOB, TaskModel, drawn_lengths
-from traces.errors import InputError
+from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel, drawn_lengths
+from traces.base.errors import InputError
 
 numbers = st.sampled_from((0, 1, 2**62, 2**64 - 1)) | st.integers(0, 2**64 - 1)
 speeds = st.sampled_from((46.875, 1.0, 3.3, 1e-3, 7e5))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 DIAMOND = ([1.0, 2.0, 3.0, 4.0], [0, 0, 1, 2], [1, 2, 3, 3], [10.0, 20.0, 30.0, 40.0])
 

@@ -12,8 +12,8 @@ from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
 from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from als.techniques.trial import try_out
+from traces.base.errors import InputError, PluginError
 from traces.compiled import jit_enabled
-from traces.errors import InputError, PluginError
 
 
 @technique_kernel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from bls.metrics_schedule import STATES, WHY, Allocations, Downtime, Schedule
+from bls.metrics.schedule import STATES, WHY, Allocations, Downtime, Schedule
 
 __all__ = ["Row", "Small", "column", "small_schedules"]
 

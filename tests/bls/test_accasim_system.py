@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bls.platform import HostGroup, Platform, load_platform
-from traces.errors import InputError
+from bls.machine.platform import HostGroup, Platform, load_platform
+from traces.base.errors import InputError
 
 # Made by hand, in the shape of those that come with AccaSim: a plain machine, and one of several kinds of host.
 PLAIN: dict[str, Any] = {

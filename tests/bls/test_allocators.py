@@ -14,18 +14,18 @@ from placing import Question, questions, suggestion
 from reference import allocation
 from reference.machine import Host, Job, Machine
 
-from bls import engine
 from bls.allocators import ALLOCATORS, Allocator, allocator, allocator_kernel
-from bls.batch_state import START
-from bls.free_cores import free_all, free_next
-from bls.platform import HostGroup, Platform
+from bls.availability.free_cores import free_all, free_next
+from bls.engine import loop as engine
+from bls.engine.state import START
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
-from bls.workload import Workload
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError
+from traces.base.time import NS_PER_S
 from traces.compiled import jit_enabled
-from traces.errors import InputError, PluginError
 from traces.intervals import parse_intervals
-from traces.time import NS_PER_S
 
 WORKLOAD = Workload.from_jobs([(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (3, 1, 10, 2, 10)])
 REQUESTED = {1: "0 2", 2: "3-5", 3: "2-3"}
@@ -188,7 +188,7 @@ def test_an_unknown_allocator_is_told_the_nearest_first() -> None:
 def test_an_allocator_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
-        "from bls.allocators import Allocator, allocator_kernel\nfrom bls.free_cores import free_all\n\n\n"
+        "from bls.allocators import Allocator, allocator_kernel\nfrom bls.availability.free_cores import free_all\n\n\n"
         "@allocator_kernel\n"
         "def place(number, n_cores, unit_cores, limit, words, starts, host_first, host_free, switch_lo, switch_hi,\n"
         "          wanted_lo, wanted_hi, parameters, out_lo, out_hi):\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bls
-from bls.archive import (
+from bls.workloads.archive import (
     ArchivedLog,
     catalogue,
     catalogue_rows,
@@ -17,7 +17,7 @@ from bls.archive import (
     parse_catalogue,
     thanks,
 )
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 HEAD = '[archive]\ntitle = "A"\nurl = "https://a.org/w/"\ncite = "C"\ndoi = "10.1/x"\n'
 LOG = '[[log]]\nname = "one"\ntitle = "One"\npath = "l_one/One-1.swf.gz"\n'

@@ -21,18 +21,18 @@ from reference.machine import Attempt, Host, Job, Machine, Rules, Window
 from test_reference_vectors import VECTORS, jobs_of
 
 import bridge
-from bls import batch_state as b
-from bls import engine
 from bls.allocators import ALLOCATORS
-from bls.circumstances import Circumstances
-from bls.outages import OutageModel, Outages, modelled_outages
-from bls.platform import HostGroup, Platform
+from bls.constraints.job_constraints import Circumstances
+from bls.constraints.outages import OutageModel, Outages, modelled_outages
+from bls.engine import loop as engine
+from bls.engine import state as b
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
-from bls.rules import Rules as BatchRules
+from bls.scheduler_options import Rules as BatchRules
 from bls.simulator import BatchSimulator
-from bls.workload import Workload
-from traces.errors import InputError, PluginError
-from traces.time import MAX_NS, NS_PER_S
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS, NS_PER_S
 
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 KEEP = replace(REBUILD, keep=True)
@@ -170,9 +170,9 @@ def test_who_has_waited_long_enough_accepts_more_switches(rules: Rules, wait_ns:
 
 _PLANNED = """
 import sys
-import bls.scheduling_pass as scheduling
+import bls.engine.scheduling_pass as scheduling
 from bls import batch_state as b, first_state
-from bls.hooks import PLAN, call_hook
+from bls.engine.hooks import PLAN, call_hook
 from batch_cases import seeded_cases
 from batch_drives import engine_of
 

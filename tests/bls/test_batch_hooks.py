@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bls import hooks as h
+from bls.engine import hooks as h
 
 #: Slots that are filled together, because they are one feature.
 BY_CORES = {h.HOLD_POOL, h.HOLD_KEPT, h.HOLD_HOST, h.MOVE_PROFILE, h.EARLIEST, h.ROOM}

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pages import ROOT
 from small_schedules import Row, Small, column, small_schedules
 
-from bls.distinct import distinct
-from bls.metrics import (
+from bls.metrics.batch import (
     batch_metrics,
     bounded_slowdown,
     per_processor_slowdown,
@@ -23,9 +22,10 @@ from bls.metrics import (
     unfairness,
     utilisation_within,
 )
-from bls.metrics_exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
-from bls.metrics_jobs import specific_response_ns
-from bls.metrics_schedule import STATES, WHY, Allocations, Schedule
+from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
+from bls.metrics.jobs import specific_response_ns
+from bls.metrics.schedule import STATES, WHY, Allocations, Schedule
+from bls.workloads.distinct import distinct
 
 S = 10**9
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.workload import Workload
 from bls.workloads import read_workload
-from bls.workloads.batsim import read_batsim
-from traces.errors import InputError
+from bls.workloads.readers.batsim import read_batsim
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 NS = 10**9
 Read = Callable[..., Workload]

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bls.calendar import Calendar, _offsets
-from bls.workload import Workload
+from bls.workloads.calendar import Calendar, _offsets
+from bls.workloads.workload import Workload
 
 S, H, D = 10**9, 3600 * 10**9, 86_400 * 10**9
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine, Rules
 
-from bls import batch_state as b
 from bls.allocators import PLACE
 from bls.allocators.contract import allocator_kernel
-from bls.batch_state import BatchState
-from bls.core_offer import earliest_place
-from bls.core_profile import hold_cores, move_profile
-from bls.free_cores import new_free
+from bls.availability.free_cores import new_free
+from bls.engine import state as b
+from bls.engine.core_profile import hold_cores, move_profile
+from bls.engine.placement_search import earliest_place
+from bls.engine.state import BatchState
 from traces.compiled import Array, as_value, compiled
 
 HORIZON = 60

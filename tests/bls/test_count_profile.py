@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.count_profile import (
+from bls.availability.count_profile import (
     PROFILE_NEVER,
     profile_add,
     profile_earliest,

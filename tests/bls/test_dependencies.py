@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.dependencies import dependencies
-from bls.workload import Workload
-from traces.errors import InputError
+from bls.constraints.dependencies import dependencies
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 NS = 10**9
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from bls.description import Spread, describe, header_facts
-from bls.platform import HostGroup, Platform
-from bls.selection import fit
-from bls.workload import Workload
-from bls.workloads.swf import parse_swf
-from traces.errors import InputError
+from bls.analysis.description import Spread, describe, header_facts
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.readers.swf import parse_swf
+from bls.workloads.selection import fit
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 PLATFORM = Platform((HostGroup(1, 8, 8.0),), name="eight")
 

@@ -21,16 +21,16 @@ from reference.machine import Host, Job, Machine, Predictor, Window
 from reference.machine import Rules as CaseRules
 
 import bridge
-from bls import batch_state as b
+from bls.engine import state as b
 from bls.estimates import CORRECTIONS_NS, ESTIMATORS, HistoryEstimator, Within, estimator, groups
-from bls.platform import HostGroup, Platform
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, policy
 from bls.policies.by_prediction import by_prediction
-from bls.rules import Rules
-from bls.workload import Workload
+from bls.scheduler_options import Rules
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError
+from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.errors import InputError, PluginError
-from traces.time import NS_PER_S
 
 WIDE = Platform((HostGroup(16, 64, 64.0),))
 SMALL = Platform((HostGroup(1, 4, 4.0),))

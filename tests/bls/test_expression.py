@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.expression import FUNCTIONS, MAX_DEPTH, MAX_LENGTH, NAMES, parse
 from bls.policies import KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, unscored
 from bls.policies.expr import score_expression
-from traces.errors import InputError, PluginError
-from traces.time import MAX_NS, NS_PER_S
+from bls.policies.expression import FUNCTIONS, MAX_DEPTH, MAX_LENGTH, NAMES, parse
+from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS, NS_PER_S
 
 # (submit, estimate, cores), seconds
 Rows = list[tuple[float, float, int]]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bls.policies.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
-from bls.policies.multifactor_tree import ROOT, Account, AccountTree, User
+from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
+from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
+from traces.base.time import NS_PER_S
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats
-from traces.time import NS_PER_S
 
 DOCUMENTED = AccountTree(
     accounts=(

@@ -17,19 +17,19 @@ from reference.cluster import NeverFinishes, _Cluster
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
 
-from bls import batch_state as b
-from bls import engine
+from bls.constraints.options import Surroundings
+from bls.engine import loop as engine
+from bls.engine import state as b
 from bls.fair_start import check_fair_start, fair_starts
-from bls.platform import HostGroup, Platform
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
-from bls.rules import Rules as BatchRules
+from bls.scheduler_options import Rules as BatchRules
 from bls.simulator import BatchSimulator
-from bls.surroundings import Surroundings
-from bls.workload import Workload
+from bls.workloads.workload import Workload
 from bridge import simulate
-from traces.errors import InputError
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
 from traces.tables import write_jobs
-from traces.time import NS_PER_S
 
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 KEEP = replace(REBUILD, keep=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.free_cores import (
+from bls.availability.free_cores import (
     free_all,
     free_count,
     free_give,

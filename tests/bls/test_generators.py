@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.calendar import Calendar, header_facts
-from bls.generators import METHODS, generate_like
-from bls.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
-from bls.generators.machines import Machine, machine_of
-from bls.generators.requests import node_sizes
-from bls.generators.slots import SLOT_NS, Slots, slots
-from bls.generators.streams import stream
-from bls.platform import HostGroup, Platform
-from bls.workload import Workload
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.calendar import Calendar, header_facts
+from bls.workloads.generators import METHODS, generate_like
+from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
+from bls.workloads.generators.machines import Machine, machine_of
+from bls.workloads.generators.requests import node_sizes
+from bls.workloads.generators.slots import SLOT_NS, Slots, slots
+from bls.workloads.generators.streams import stream
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.errors import InputError
 
 S = 10**9
 DAY_S = 86_400

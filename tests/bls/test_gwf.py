@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.workload import Workload
 from bls.workloads import read_workload
-from bls.workloads.gwf import read_gwf
-from bls.workloads.swf import parse_swf
-from traces.errors import InputError
+from bls.workloads.readers.gwf import read_gwf
+from bls.workloads.readers.swf import parse_swf
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 NS = 10**9
 Read = Callable[..., Workload]

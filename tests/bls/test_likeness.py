@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bls.likeness import (
+from bls.analysis.likeness import (
     CYCLES,
     QUANTITIES,
     _line,
@@ -21,9 +21,9 @@ from bls.likeness import (
     likeness,
     likeness_table,
 )
-from bls.workload import Workload
-from traces.errors import InputError
-from traces.figures.likeness import PANELS
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.figures.workload.likeness import PANELS
 
 S = 10**9
 DAY_S = 86_400

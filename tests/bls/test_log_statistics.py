@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bls.calendar import Calendar
-from bls.log_periods import periods
-from bls.log_statistics import (
+from bls.analysis.periods import periods
+from bls.analysis.statistics import (
     Members,
     Spread,
     arrivals,
@@ -26,7 +25,8 @@ from bls.log_statistics import (
     users,
     work_core_s,
 )
-from bls.workload import Workload
+from bls.workloads.calendar import Calendar
+from bls.workloads.workload import Workload
 
 S, H, D = 10**9, 3600 * 10**9, 86_400 * 10**9
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bls.calendar import Calendar, header_facts
-from bls.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, Sizes, generate_lublin
-from bls.generators.lublin import _arrivals_s, _run_s, gamma_cdf
+from bls.workloads.calendar import Calendar, header_facts
+from bls.workloads.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, Sizes, generate_lublin
+from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.errors import InputError
 
 S = 10**9
 TYPES = (BATCH, INTERACTIVE, TYPELESS)

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from test_fair_share import SlowShares
 
 from bls.policies.contract import KnownJobs, Scoring, scoring
-from bls.policies.fair_share import CLASSIC, FAIR_TREE
-from bls.policies.multifactor import multifactor, prepare, score_policy
-from bls.policies.multifactor_settings import SETTINGS, TABLES, Multifactor, Partition, Qos
-from bls.policies.multifactor_tree import ROOT, Account, AccountTree, User
-from bls.priority_file import parse_priority_file
-from traces.errors import InputError
-from traces.time import MAX_NS, NS_PER_S
+from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
+from bls.policies.multifactor.file import parse_priority_file
+from bls.policies.multifactor.priority import multifactor, prepare, score_policy
+from bls.policies.multifactor.settings import SETTINGS, TABLES, Multifactor, Partition, Qos
+from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS, NS_PER_S
 
 DAY_S = 86400
 

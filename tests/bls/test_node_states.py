@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_schedules import Small, column, small_schedules
 
-from bls.metrics_schedule import Allocations
-from bls.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
+from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
+from bls.metrics.schedule import Allocations
 
 
 def rows(states: HostStates) -> list[tuple[int, int, int, str]]:

@@ -13,11 +13,11 @@ import pytest
 
 import bridge
 from bls import Observer, Platform, Rules, Surroundings, View
-from bls import batch_state as b
-from bls.platform import HostGroup
-from bls.workload import Workload
-from bridge.run_record import write_run
-from traces.errors import PluginError
+from bls.engine import state as b
+from bls.machine.platform import HostGroup
+from bls.workloads.workload import Workload
+from bridge.runs.record import write_run
+from traces.base.errors import PluginError
 
 S = 10**9
 MACHINE = Platform((HostGroup(2, 4, 40.0), HostGroup(1, 6, 60.0)))

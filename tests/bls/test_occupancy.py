@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_schedules import Row, Small, column, small_schedules
 
-from bls.metrics_schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
-from bls.occupancy import free_blocks, lasting_ns, occupancy
+from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
+from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 
 
 def at(instants: np.ndarray, values: np.ndarray, t: int) -> int:

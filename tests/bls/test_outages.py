@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
-from bls.platform import HostGroup, Platform
-from traces.errors import InputError
+from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
+from bls.machine.platform import HostGroup, Platform
+from traces.base.errors import InputError
 
 NS = 10**9
 MACHINE = Platform((HostGroup(4, 2, 2.0),))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.partition_assignment import BEYOND_LIMITS, NO_PARTITION, assign
-from bls.partitions import NO_LIMIT, Partition, partition_table
-from bls.platform import HostGroup, Platform
-from bls.workload import TOO_WIDE, Workload
-from traces.errors import InputError
+from bls.constraints.partition_assignment import BEYOND_LIMITS, NO_PARTITION, assign
+from bls.machine.partitions import NO_LIMIT, Partition, partition_table
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import TOO_WIDE, Workload
+from traces.base.errors import InputError
 
 NS = 10**9
 

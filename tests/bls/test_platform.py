@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.partitions import Partition
-from bls.platform import MAX_CORES, TOPOLOGIES, HostGroup, Network, Platform, load_platform, parse_platform
-from bls.switches import Switch
-from traces.errors import InputError
+from bls.machine.partitions import Partition
+from bls.machine.platform import MAX_CORES, TOPOLOGIES, HostGroup, Network, Platform, load_platform, parse_platform
+from bls.machine.switches import Switch
+from traces.base.errors import InputError
 
 MIXED = """
 name = "test"

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bls.policies
+from bls.inputs import deadlines_ns
 from bls.policies import DecidingPolicy, KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, split_names, unscored
-from bls.run_inputs import deadlines_ns
-from bls.workload import Workload
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import jit_enabled
-from traces.errors import InputError, PluginError
-from traces.time import MAX_NS, NS_PER_S
 
 
 def known(submit: list[int], estimate: list[int], deadline: list[int], cores: list[int] | None = None) -> KnownJobs:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.selection import check_preset, select
-from bls.workload import Workload
-from traces.errors import InputError
-from traces.time import MAX_NS
+from bls.workloads.selection import check_preset, select
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 
 NS = 10**9
 LOG = [

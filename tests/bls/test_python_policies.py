@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import bridge
 from bls import BatchSimulator, Platform, Rules, SeenJob, Surroundings, View, allocator, policy
-from bls import batch_state as b
-from bls.platform import HostGroup
+from bls.constraints.options import surround
+from bls.engine import state as b
+from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
-from bls.surroundings import surround
-from bls.workload import Workload
-from traces.errors import InputError, PluginError
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError
 
 S = 10**9
 

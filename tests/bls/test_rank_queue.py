@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.rank_queue import new_queue, queue_add, queue_next, queue_remove
+from bls.engine.queue import new_queue, queue_add, queue_next, queue_remove
 
 #: One, two, three and four levels, and their edges.
 SIZES = (1, 2, 31, 32, 33, 1023, 1024, 1025, 32_768, 32_769, 40_000)

@@ -13,19 +13,19 @@ from batch_drives import as_users_say, circumstances_of, platform_of, workload_o
 from command_line import twolevel
 
 import bridge
-from bls import batch_state as b
-from bls import engine
+from bls.constraints.options import Surroundings
+from bls.engine import loop as engine
+from bls.engine import state as b
 from bls.fair_start import check_fair_start
-from bls.platform import HostGroup, Platform
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
-from bls.rules import Rules
-from bls.surroundings import Surroundings
+from bls.scheduler_options import Rules
 from bls.view import View
-from bls.workload import Workload
-from traces.errors import InputError
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
-from traces.nesting import check_ledger
-from traces.time import NS_PER_S
 
 MACHINE = Platform((HostGroup(2, 4, 4.0),))
 

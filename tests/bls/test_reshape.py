@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workload_drawing import swf_workloads
 
-from bls.columns import OPTIONAL
-from bls.log_header import merged_header, moved_header
-from bls.reshape import cut, filter_jobs, merge, scale
-from bls.selection import select
-from bls.workload import Workload
-from traces.errors import InputError
-from traces.time import MAX_NS, NS_PER_S
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.header import merged_header, moved_header
+from bls.workloads.reshape import cut, filter_jobs, merge, scale
+from bls.workloads.selection import select
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS, NS_PER_S
 
 S = NS_PER_S
 DAY = 86_400

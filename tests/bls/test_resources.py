@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.partition_assignment import assign
-from bls.partitions import Partition
-from bls.platform import HostGroup, Platform
-from bls.resources import ASKS_TOO_MUCH, Requests, fit_requests, requests
-from bls.switches import Switch
-from bls.workload import Workload
-from traces.errors import InputError
+from bls.constraints.partition_assignment import assign
+from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
+from bls.machine.partitions import Partition
+from bls.machine.platform import HostGroup, Platform
+from bls.machine.switches import Switch
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 GB = 2**20
 MACHINE = Platform(

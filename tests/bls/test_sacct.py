@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.columns import OPTIONAL
-from bls.workload import Workload
 from bls.workloads import read_workload
-from bls.workloads.sacct import job_number, memory_kb, read_sacct, time_ns, timespan_ns
-from traces.errors import InputError
-from traces.time import MAX_NS
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.readers.sacct import job_number, memory_kb, read_sacct, time_ns, timespan_ns
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 
 NS = 10**9
 Read = Callable[..., Workload]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bls.description import describe
-from bls.platform import Platform
-from bls.selection import fit, select
+from bls.analysis.description import describe
+from bls.machine.platform import Platform
 from bls.workloads import read_workload, sample_path
+from bls.workloads.selection import fit, select
 
 GENERATOR = Path(__file__).resolve().parents[2] / "tools" / "make_sample.py"
 

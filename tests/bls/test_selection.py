@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.selection import busiest_window, fit, select
-from bls.workload import TOO_WIDE, Workload
-from traces.errors import InputError
-from traces.time import MAX_NS
+from bls.workloads.selection import busiest_window, fit, select
+from bls.workloads.workload import TOO_WIDE, Workload
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 
 NS = 10**9
 

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, engine, policy
-from bls import batch_state as b
+from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, policy
 from bls.allocators import Allocator, allocator_kernel
-from bls.platform import HostGroup
-from bls.run_inputs import deadlines_ns
-from bls.surroundings import surround
-from bls.workload import Workload
+from bls.constraints.options import surround
+from bls.engine import loop as engine
+from bls.engine import state as b
+from bls.inputs import deadlines_ns
+from bls.machine.platform import HostGroup
+from bls.workloads.workload import Workload
 from bridge import simulate
+from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS
+from traces.checks.ledger import check_ledger
 from traces.compiled import jit_enabled
-from traces.errors import InputError, PluginError
-from traces.nesting import check_ledger
-from traces.time import MAX_NS
 
 S = 10**9
 MACHINE = Platform((HostGroup(2, 4, 1.0),))

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from bls import Partition, Platform, Surroundings
-from bls.batch_state import NEVER
-from bls.circumstances import Circumstances, core_mask, masks, outage_columns, planned_outages
-from bls.partitions import partition_table
-from bls.platform import HostGroup
-from bls.surroundings import surround, switch_limit
-from bls.switches import Switch
-from bls.windows import load_windows
-from bls.workload import Workload
-from traces.errors import InputError
+from bls.constraints.advance_reservations import load_windows
+from bls.constraints.job_constraints import Circumstances, core_mask, masks, outage_columns, planned_outages
+from bls.constraints.options import surround, switch_limit
+from bls.engine.state import NEVER
+from bls.machine.partitions import partition_table
+from bls.machine.platform import HostGroup
+from bls.machine.switches import Switch
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 S = 10**9
 MACHINE = Platform((HostGroup(4, 4, 1.0),))

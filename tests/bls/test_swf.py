@@ -17,15 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
 
-from bls.columns import OPTIONAL
-from bls.workload import REASONS, Workload
-from bls.workloads import READERS, line_blocks, read_workload, sample_path
-from bls.workloads.line_blocks import BLOCK_BYTES
-from bls.workloads.swf import parse_swf, read_swf
-from bridge.results_directory import check_target
-from traces.errors import InputError, PluginError
-from traces.given_file import GivenFile
-from traces.time import MAX_NS
+from bls.workloads import READERS, read_workload, sample_path
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.readers import line_blocks
+from bls.workloads.readers.line_blocks import BLOCK_BYTES
+from bls.workloads.readers.swf import parse_swf, read_swf
+from bls.workloads.workload import REASONS, Workload
+from bridge.runs.directory import check_target
+from traces.base.errors import InputError, PluginError
+from traces.base.given_file import GivenFile
+from traces.base.time import MAX_NS
 
 LINE = b"1 0 -1 60 4 -1 -1 8 120 -1 1 1 1 -1 -1 -1 -1 -1\n"
 COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
@@ -500,7 +501,7 @@ def test_the_examples_on_the_inputs_page(tmp_path: Path) -> None:
 
 def test_an_outside_reader_is_found_by_file_and_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(
-        "from bls.workload import Workload\n"
+        "from bls.workloads.workload import Workload\n"
         "def one(path):\n    return Workload.from_jobs([(1, 0, 5, 2, 9)])\n"
         "def nothing(path):\n    return None\n"
         "def broken(path):\n    return 1 / 0\n"

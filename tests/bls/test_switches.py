@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.switches import Switch, topology
-from traces.errors import InputError
+from bls.machine.switches import Switch, topology
+from traces.base.errors import InputError
 
 
 def switch(name: str, below: str) -> Switch:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.platform import HostGroup, Platform
-from bls.windows import Window, load_windows, parse_windows, windows
-from bls.workload import Workload
-from traces.errors import InputError
+from bls.constraints.advance_reservations import Window, load_windows, parse_windows, windows
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 NS = 10**9
 MACHINE = Platform((HostGroup(3, 4, 4.0), HostGroup(1, 2, 2.0)))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.columns import OPTIONAL
-from bls.workload import Workload
 from bls.workloads import READERS, read_workload
-from bls.workloads.swf import parse_swf
-from traces.errors import InputError
-from traces.time import MAX_NS
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.readers.swf import parse_swf
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS
 
 NS = 10**9
 

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import assume, given
 from workload_drawing import swf_workloads
 
-from bls.columns import OPTIONAL
-from bls.workload import Workload
 from bls.workloads import read_workload
-from bls.workloads.swf import parse_swf
-from bls.workloads.write_swf import result_as_workload, unwritten, write_swf
-from traces.errors import InputError
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.readers.swf import parse_swf
+from bls.workloads.workload import Workload
+from bls.workloads.writers.swf import result_as_workload, unwritten, write_swf
+from traces.base.errors import InputError
 from traces.exporters.swf_lines import FIELDS
 
 S = 10**9

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from bls.workload import Workload
-from traces.time import MAX_NS, NS_PER_S
+from bls.workloads.workload import Workload
+from traces.base.time import MAX_NS, NS_PER_S
 
 __all__ = ["swf_workloads"]
 

@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from bridge.columns import pack_float64, pack_int32, pack_int64
-from bridge.framing import frame
-from bridge.messages import (
+from bridge.protocol.framing import frame
+from bridge.protocol.messages import (
     Change,
     Edges,
     Hello,
@@ -30,7 +29,8 @@ from bridge.messages import (
     encode,
     sender_of,
 )
-from bridge.session import (
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
+from bridge.protocol.session import (
     NEED_DATA,
     Session,
 )

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import bridge
-from bls.platform import HostGroup, Platform
-from bls.workload import Workload
-from bridge.process_names import PROCESS_NAME
-from traces.nesting import check_ledger
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import Workload
+from bridge.workers.process_names import PROCESS_NAME
+from traces.checks.ledger import check_ledger
 
 #: Longest that anything is waited for, s; far longer than it takes, so that only a fault reaches it.
 PATIENCE_S = 120.0

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from pages import ROOT, blocks
 from reference import drawing
 
-from als.program import Graph, Loop, Program, Serial
-from bls.workload import Workload
-from bridge.application_map import (
+from als.programs.program import Graph, Loop, Program, Serial
+from bls.workloads.workload import Workload
+from bridge.scenarios.application_map import (
     Application,
     ApplicationMap,
     Match,
     load_application_map,
     parse_application_map,
 )
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 #: The purpose of the stream that shares are decided by.
 PURPOSE = 3

@@ -13,18 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from als.application import Application
-from als.graph_application import Edges, GraphPart
-from als.graph_metrics import GRAPH_METRICS, graph_metrics, measure_graph
+from als.engine.dag.metrics import GRAPH_METRICS, graph_metrics, measure_graph
+from als.engine.dag.parts import Edges, GraphPart
 from als.lengths.draw import length_cov
 from als.network.state import NO_NETWORK
-from als.program import Graph, Loop, Program, Serial
-from als.program_table import Programs, drawn_program
-from als.tasks import drawn_lengths
+from als.programs.program import Graph, Loop, Program, Serial
+from als.programs.table import Programs, drawn_program
+from als.programs.tasks import drawn_lengths
 from als.techniques import technique
-from bridge import application_peer
-from bridge.application_peer import ApplicationPeer
-from bridge.columns import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from bridge.messages import (
+from bridge.protocol.messages import (
     ALL_CORES,
     Cancel,
     Change,
@@ -39,8 +36,11 @@ from bridge.messages import (
     Suspended,
     Transfers,
 )
-from bridge.network_fields import state_of
-from bridge.session import JobState
+from bridge.protocol.network_fields import state_of
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.session import JobState
+from bridge.workers import application_peer
+from bridge.workers.application_peer import ApplicationPeer
 
 START_NS, S = 5 * 10**9, 10**9
 

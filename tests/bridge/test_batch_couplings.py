@@ -15,11 +15,11 @@ import pytest
 
 import bridge
 from bls import Partition, Platform, Rules, SeenJob, Surroundings, View
-from bls.platform import HostGroup
-from bls.workload import Workload
+from bls.machine.platform import HostGroup
+from bls.workloads.workload import Workload
+from traces.checks.ledger import check_ledger
 from traces.exporters.otf2_checks import check_nesting
 from traces.ledger import STATES, WHY
-from traces.nesting import check_ledger
 
 S = 10**9
 HOSTS = (HostGroup(2, 4, 40.0, (("gpu", 2),)), HostGroup(2, 4, 60.0))

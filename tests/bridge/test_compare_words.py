@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 from run_tables import table
 
-from bridge.compare_words import chain_table, delay_lines, overrun_lines
-from bridge.comparison import compare_jobs
+from bridge.compare.comparison import compare_jobs
+from bridge.compare.words import chain_table, delay_lines, overrun_lines
 
 S = 10**9
 

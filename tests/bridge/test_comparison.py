@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_tables import served, table
 
-from bridge.comparison import Comparison, Link, chain, compare_jobs, overtakers, ranked
-from bridge.delay_causes import LINKS
-from bridge.delay_chains import followers, sums_along
-from traces.errors import InputError
+from bridge.compare.comparison import Comparison, Link, chain, compare_jobs, overtakers, ranked
+from bridge.compare.delay_causes import LINKS
+from bridge.compare.delay_chains import followers, sums_along
+from traces.base.errors import InputError
 
 
 def row_of(compared: Comparison, job: int, attempt: int = 0) -> int:

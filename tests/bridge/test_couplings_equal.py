@@ -10,7 +10,7 @@ from reference.batch import Job
 from scenarios import PLATFORMS, Case, assert_as_expected, crowd
 
 from bridge.couplings import COUPLINGS
-from traces.errors import TwolevelError
+from traces.base.errors import TwolevelError
 from traces.tables import write_jobs, write_tasks
 
 #: A few dozen jobs of all sizes; jobs of whole seconds are promised for, those of nanoseconds are not.

@@ -15,14 +15,14 @@ import pandas as pd
 import pytest
 from studies import killing_policy, run_command, write_study
 
-from bridge.studies.dask_cluster import cluster_executor
-from bridge.studies.executor import Executor, Needs
-from bridge.studies.fitness import Terms, unfit
-from bridge.studies.local import Here
+from bridge.studies.executors.dask_cluster import cluster_executor
+from bridge.studies.executors.executor import Executor, Needs
+from bridge.studies.executors.fitness import Terms, unfit
+from bridge.studies.executors.local import Here
+from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Report, run_study
-from bridge.studies.study_file import load_study
-from traces.errors import InputError, PeerError
+from traces.base.errors import InputError, PeerError
 
 TOTAL = 24
 
@@ -138,7 +138,7 @@ def test_kept_cells_are_written_by_workers(cluster: str, tmp_path: Path) -> None
 
 
 def test_what_a_worker_lacks_is_said_first(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import bridge.studies.dask_cluster as module
+    import bridge.studies.executors.dask_cluster as module
 
     path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
     real = module.terms_of
@@ -165,7 +165,7 @@ def test_terms() -> None:
 
 
 def test_an_unfit_worker_that_joins_stops_it(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import bridge.studies.dask_cluster as module
+    import bridge.studies.executors.dask_cluster as module
 
     monkeypatch.setattr(module.DaskCells, "_check", lambda *_: None)
     monkeypatch.setattr(module, "terms_of", lambda needs, token: Terms(token, "0.0", {}, None))
@@ -194,7 +194,7 @@ def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    import bridge.studies.dask_cluster as module
+    import bridge.studies.executors.dask_cluster as module
 
     monkeypatch.setattr(module, "_TIMEOUT_S", 1)
     with socket.socket() as taken:  # bound, but nobody listens

@@ -12,11 +12,12 @@ import pytest
 from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
-from bls.workload import Workload
-from bridge import fleet, session
-from bridge.application_level import ASSIGNMENTS, ApplicationLevel
-from bridge.launchers import Launcher
-from traces.errors import InputError, PeerError, TwolevelError
+from bls.workloads.workload import Workload
+from bridge.protocol import session
+from bridge.scenarios.application_level import ASSIGNMENTS, ApplicationLevel
+from bridge.workers import supervisor as fleet
+from bridge.workers.launchers import Launcher
+from traces.base.errors import InputError, PeerError, TwolevelError
 
 HERE = Path(__file__).parent
 TOY = shlex.join([sys.executable, str(HERE / "toy_peer.py")])

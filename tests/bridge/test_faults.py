@@ -32,16 +32,17 @@ from faulty_runs import (
 )
 
 import bridge
-from bridge import fleet, launchers
-from bridge.application_level import ApplicationLevel
 from bridge.couplings import PeerOptions
-from bridge.fleet import RETRIES, Fleet
-from bridge.launchers import Launcher
-from bridge.messages import Suspended
-from bridge.roster import Order, Roster, Worker
-from bridge.scenario import Options, Scenario
-from bridge.simulation import run
-from traces.errors import PeerError
+from bridge.protocol.messages import Suspended
+from bridge.runs.simulation import run
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.scenario import Options, Scenario
+from bridge.workers import launchers
+from bridge.workers import supervisor as fleet
+from bridge.workers.assignment import Order, Roster, Worker
+from bridge.workers.launchers import Launcher
+from bridge.workers.supervisor import RETRIES, Fleet
+from traces.base.errors import PeerError
 
 COUPLINGS = ("pool", "process")
 

@@ -23,12 +23,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bridge.fetch
-from bls.archive import catalogue, find_log
+import bridge.archive.fetch
 from bls.workloads import read_workload
-from bridge.download_checks import Damaged, FetchError, Unpacked
-from bridge.fetch import Download, catalogue_table, download, fetch, told
-from traces.errors import InputError
+from bls.workloads.archive import catalogue, find_log
+from bridge.archive.download_checks import Damaged, FetchError, Unpacked
+from bridge.archive.fetch import Download, catalogue_table, download, fetch, told
+from traces.base.errors import InputError
 
 # One of which no sum is known, and one of which one is.
 FREE, KNOWN = "lcg", "kth"
@@ -170,7 +170,7 @@ def test_without_another_address_the_archive_is_asked(monkeypatch: pytest.Monkey
         asked.append((request.full_url, timeout))  # type: ignore[attr-defined]
         raise TimeoutError
 
-    monkeypatch.setattr(bridge.fetch, "urlopen", urlopen)
+    monkeypatch.setattr(bridge.archive.fetch, "urlopen", urlopen)
     with pytest.raises(FetchError):
         fetch("curie", tmp_path)
     assert asked == [
@@ -253,7 +253,7 @@ def test_a_known_sum_is_that_of_the_log_however_it_is_compressed(
 ) -> None:
     log = find_log(KNOWN)
     twin = type(log)(name="twin", title="Twin", path=log.path, text_sha256=hashlib.sha256(TEXT).hexdigest())
-    monkeypatch.setattr(bridge.fetch, "find_log", lambda name: twin)
+    monkeypatch.setattr(bridge.archive.fetch, "find_log", lambda name: twin)
     for level in (1, 9):
         server.answers_for(KNOWN, sends(gzip.compress(TEXT, level, mtime=level)))
         assert download("twin", tmp_path, base_url=server.url, force=True).checked == "known"
@@ -308,7 +308,7 @@ def test_a_way_that_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         def urlopen(*_: object, reason: object = reason, **__: object) -> object:
             raise URLError(reason)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(bridge.fetch, "urlopen", urlopen)
+        monkeypatch.setattr(bridge.archive.fetch, "urlopen", urlopen)
         with pytest.raises(FetchError) as caught:
             fetch(FREE, tmp_path, timeout_s=9)
         assert str(caught.value) == f"{url}: {said}"
@@ -377,7 +377,7 @@ class Scripted:
     ],
 )
 def test_how_far_it_came_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Scripted, said: str) -> None:
-    monkeypatch.setattr(bridge.fetch, "urlopen", lambda *_, **__: script)
+    monkeypatch.setattr(bridge.archive.fetch, "urlopen", lambda *_, **__: script)
     with pytest.raises(FetchError) as caught:
         fetch(FREE, tmp_path)
     assert str(caught.value) == f"{catalogue().url}{find_log(FREE).path}: {said}"
@@ -480,7 +480,7 @@ def test_only_the_beginning_is_kept() -> None:
 
 
 def test_more_than_any_log_has(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge.fetch, "MAX_BYTES", len(LOG) - 1)
+    monkeypatch.setattr(bridge.archive.fetch, "MAX_BYTES", len(LOG) - 1)
     url = server.answers_for(FREE, sends(LOG))
     assert refused(server, tmp_path) == (f"{url}: the server sends more than {len(LOG) - 1} bytes; no log is so large")
 
@@ -576,9 +576,9 @@ def test_a_full_disk(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyP
         return file
 
     if step in ("write", "flush"):
-        monkeypatch.setattr(bridge.fetch, "open", opened, raising=False)
+        monkeypatch.setattr(bridge.archive.fetch, "open", opened, raising=False)
     else:
-        monkeypatch.setattr(bridge.fetch.os, step.replace("rename", "replace"), full)
+        monkeypatch.setattr(bridge.archive.fetch.os, step.replace("rename", "replace"), full)
     server.answers_for(FREE, sends(LOG))
     with pytest.raises(InputError, match=r"LCG-2005-1\.swf\.gz'?: cannot be written: No space left on device"):
         fetch(FREE, tmp_path, base_url=server.url)

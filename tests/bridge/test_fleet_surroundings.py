@@ -13,8 +13,8 @@ import pytest
 from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
-from bridge.fleet import _room_for
-from traces.errors import PeerError
+from bridge.workers.supervisor import _room_for
+from traces.base.errors import PeerError
 
 HERE = Path(__file__).parent
 
@@ -58,7 +58,7 @@ def test_modules_of_the_same_names_in_the_working_directory(tmp_path: Path) -> N
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
     program = (
         "import sys; sys.path[:] = [folder for folder in sys.path if folder]; import os; os.chdir(sys.argv[1])\n"
-        "import bridge; from bls.workload import Workload\n"
+        "import bridge; from bls.workloads.workload import Workload\n"
         "result = bridge.simulate(Workload.from_jobs([(1, 0, 60, 4, 60)]), coupling='pool', workers=1)\n"
         "print(result.jobs.end_ns[0])\n"
     )

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from faulty_runs import PATIENCE_S, await_end, await_that, descendants, strike
 
-from bridge.large_pages import use_large_pages
-from bridge.process_names import SERVER_NAME, how_ended
+from bridge.workers.large_pages import use_large_pages
+from bridge.workers.process_names import SERVER_NAME, how_ended
 
 
 class Server:
@@ -22,7 +22,7 @@ class Server:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from bridge.forkserver import main; main()"],
+            [sys.executable, "-c", "from bridge.workers.forkserver import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

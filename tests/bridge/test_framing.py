@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import bridge.framing
-from bridge.framing import HEADER_BYTES, MAX_FRAME, FrameError, FrameReader, frame
-from bridge.messages import Promise, encode
+import bridge.protocol.framing
+from bridge.protocol.framing import HEADER_BYTES, MAX_FRAME, FrameError, FrameReader, frame
+from bridge.protocol.messages import Promise, encode
 
-PROTOCOL = Path(bridge.framing.__file__).parent / "PROTOCOL.md"
+PROTOCOL = Path(bridge.protocol.framing.__file__).parents[1] / "PROTOCOL.md"
 
 
 def drain(reader: FrameReader) -> list[bytes]:

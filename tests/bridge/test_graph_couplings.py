@@ -17,12 +17,12 @@ import pytest
 
 import bridge
 from als.planners import PLANNERS
-from bls.platform import HostGroup, Network, Platform
-from bls.rules import Rules
-from bls.workload import Workload
-from bridge.application_level import ApplicationLevel
+from bls.machine.platform import HostGroup, Network, Platform
+from bls.scheduler_options import Rules
+from bls.workloads.workload import Workload
 from bridge.couplings import COUPLINGS
-from traces.nesting import check_ledger
+from bridge.scenarios.application_level import ApplicationLevel
+from traces.checks.ledger import check_ledger
 
 TOLD_PEER = shlex.join([sys.executable, str(Path(__file__).with_name("told_peer.py"))])
 LAYERED = '[[application]]\nname = "layered"\nmatch = { user = # }\ngraph = "layered:tasks=40,ccr=2"\nals = "gss"\n'

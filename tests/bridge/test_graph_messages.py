@@ -26,13 +26,12 @@ from conversation import (
 from test_protocol_page import example_messages
 
 from als.application import Application
-from als.graph_application import Edges as EngineEdges
-from als.graph_application import GraphPart
-from als.graph_metrics import copy_transfers, graph_metrics, measure_graph
+from als.engine.dag.metrics import copy_transfers, graph_metrics, measure_graph
+from als.engine.dag.parts import Edges as EngineEdges
+from als.engine.dag.parts import GraphPart
 from als.network import MODELS, network_state
 from als.schedulers import scheduler
-from bridge.columns import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from bridge.messages import (
+from bridge.protocol.messages import (
     MAX_EDGES,
     Edges,
     Lengths,
@@ -45,10 +44,11 @@ from bridge.messages import (
     encode,
     sender_of,
 )
-from bridge.network_fields import network_of, state_of
-from bridge.session import JobState, LocalProtocolError, ProtocolError
-from bridge.told_tasks import Told, check_told
-from traces.errors import InputError
+from bridge.protocol.network_fields import network_of, state_of
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.session import JobState, LocalProtocolError, ProtocolError
+from bridge.protocol.task_payload import Told, check_told
+from traces.base.errors import InputError
 
 HOSTS = pack_int32([0, 2])
 TOLD = [graph(), lengths(), edges()]
@@ -239,8 +239,8 @@ def test_transfers_are_along_the_edges_that_were_told(
 
 
 def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridge.told_tasks.LENGTHS_PER_FRAME", 4)
-    monkeypatch.setattr("bridge.told_tasks.EDGES_PER_FRAME", 2)
+    monkeypatch.setattr("bridge.protocol.task_payload.LENGTHS_PER_FRAME", 4)
+    monkeypatch.setattr("bridge.protocol.task_payload.EDGES_PER_FRAME", 2)
     pair, sent = Pair(), list(EDGES.messages(JOB))
     pair.say(graph(tasks=6, parts=EDGES.parts), *sent)
     assert [(type(message), message.first) for message in sent] == [(Lengths, 0), (Lengths, 4), (Edges, 0), (Edges, 2)]

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 import traces
-from als.graph_metrics import GRAPH_METRICS
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import LOOP_METRICS
 from als.graphs import graph_model
 from als.graphs.draw import drawn_graph
 from als.graphs.task_graph import TaskGraph
-from als.metrics import LOOP_METRICS
 from als.planners import PLANNERS
 from als.planners.mapped import MAPPED
 from als.techniques import TECHNIQUES
-from bridge import graph_run
-from bridge.graph_options import GraphOptions
-from bridge.graph_record import summary
-from bridge.graph_run import GraphResult, check_memory, critical_path, simulate_graph
-from bridge.graph_source import GraphSource
-from bridge.loop_options import LoopOptions
-from bridge.loop_run import simulate_loop
-from traces.errors import InputError
+from bridge.single import graph_run
+from bridge.single.graph_options import GraphOptions
+from bridge.single.graph_record import summary
+from bridge.single.graph_run import GraphResult, check_memory, critical_path, simulate_graph
+from bridge.single.graph_source import GraphSource
+from bridge.single.loop_options import LoopOptions
+from bridge.single.loop_run import simulate_loop
+from traces.base.errors import InputError
 from traces.tables import TASK_COLUMNS, TRANSFER_COLUMNS
 
 SECOND = 10**9

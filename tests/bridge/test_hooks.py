@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 import bridge
-from als import graph_hooks, program_drawing
-from als import hooks as a
-from bls import hooks as b
-from bls.rules import Rules
-from bls.surroundings import Surroundings
-from bls.workload import Workload
-from bridge.application_level import ApplicationLevel
+from als.engine import hooks as a
+from als.engine.dag import hooks as graph_hooks
+from als.programs import drawing as program_drawing
+from bls.constraints.options import Surroundings
+from bls.engine import hooks as b
+from bls.scheduler_options import Rules
+from bls.workloads.workload import Workload
 from bridge.couplings import inline_kernel as i
-from bridge.run_kernels import APPLICATION, BATCH, INLINE, prepare_run
+from bridge.runs.kernels import APPLICATION, BATCH, INLINE, prepare_run
+from bridge.scenarios.application_level import ApplicationLevel
 from traces.compiled import as_value, compiled, types
+from traces.hooks import REFUSED, Hooks
 from traces.kernels import store
-from traces.kernels.hooks import REFUSED, Hooks
 
 TABLES = {
     "batch": b.HOOKS,
@@ -194,7 +195,7 @@ def test_a_slot_that_is_not_filled_refuses_by_name() -> None:
 
 
 def test_what_a_plain_run_is_made_of() -> None:
-    """Who adds a kernel to what everybody compiles sees it here: :mod:`bridge.run_kernels` says how many there are."""
+    """Who adds a kernel to what everybody compiles sees it here: :mod:`bridge.runs.kernels` says how many there are."""
     simulated(als="static")
     said = BATCH | APPLICATION | INLINE
     prepare_run(applications=True)

@@ -22,18 +22,18 @@ from conversation import (
     suspended,
 )
 
-from bridge.columns import pack_float64, pack_int32, pack_int64
-from bridge.messages import (
+from bridge.protocol.messages import (
     Lengths,
     Message,
     Welcome,
     sender_of,
 )
-from bridge.session import (
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
+from bridge.protocol.session import (
     LocalProtocolError,
     ProtocolError,
 )
-from traces.time import MAX_NS
+from traces.base.time import MAX_NS
 
 #: Columns of records in which the last task never ran.
 TWO_RAN: dict[str, Any] = {

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls import Platform, Workload, sample_path
-from bls.platform import HostGroup
-from bls.rules import Rules
-from bls.surroundings import Surroundings
-from bridge.application_level import ApplicationLevel
-from bridge.known_outcomes import all_completed, same_anywhere
-from bridge.result import Result
-from bridge.scenario import Options, Scenario, load_workload
-from bridge.simulation import run
+from bls.constraints.options import Surroundings
+from bls.machine.platform import HostGroup
+from bls.scheduler_options import Rules
+from bridge.runs.result import Result
+from bridge.runs.shared_outcomes import all_completed, same_anywhere
+from bridge.runs.simulation import run
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.scenario import Options, Scenario, load_workload
 from bridge.studies.unit import all_metrics
 
 PLATFORM = Platform((HostGroup(count=2, cores=8, speed_gflops=16.0),))
@@ -83,7 +83,7 @@ def test_they_are_as_simulated_anew(
 def _graphs(program: str | None):  # type: ignore[no-untyped-def]
     if program is None:
         return None
-    from bridge.application_map import parse_application_map
+    from bridge.scenarios.application_map import parse_application_map
 
     return parse_application_map(f'[[application]]\nname = "graph"\nmatch = {{}}\ngraph = "{program}"\n', "map.toml")
 

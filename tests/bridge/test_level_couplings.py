@@ -17,13 +17,13 @@ from scenarios import Case, crowd
 import bridge
 from als.lengths import LENGTHS
 from als.techniques import TECHNIQUES
-from bls.workload import Workload
-from bridge.application_level import ApplicationLevel
+from bls.workloads.workload import Workload
 from bridge.couplings import COUPLINGS
-from bridge.fleet import Fleet
-from bridge.roster import Ahead, Order
-from traces.errors import InputError
-from traces.nesting import check_ledger
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.workers.assignment import Ahead, Order
+from bridge.workers.supervisor import Fleet
+from traces.base.errors import InputError
+from traces.checks.ledger import check_ledger
 
 #: Techniques of the user's own: a class in plain Python, and compiled rules of both forms.
 MINE = """

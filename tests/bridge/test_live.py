@@ -22,24 +22,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.machine import Attempt
 
-from bls import batch_state as b
-from bls import engine
 from bls.allocators import ALLOCATORS
-from bls.platform import HostGroup, Platform
+from bls.engine import loop as engine
+from bls.engine import state as b
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
-from bls.workload import Workload
+from bls.workloads.workload import Workload
 from bridge.couplings import COUPLINGS, PeerOptions, RunWatch
 from bridge.couplings.contract import Pace
-from bridge.live_file import FILE, FINISHING, SIMULATING, STARTING, Live, LiveFile, Process, read_live
-from bridge.live_lines import screen_lines, status_line
-from bridge.live_sampler import FEW_HOSTS, Sampler, cells, occupy
-from bridge.live_screen import LiveScreen
-from bridge.live_state import Cells, Look, Pulse, Resource, RunningJob, Setting
-from bridge.progress import Broadcast
-from bridge.scenario import Options, Scenario
-from bridge.simulation import run
-from traces.errors import InputError
+from bridge.live.file import FILE, FINISHING, SIMULATING, STARTING, Live, LiveFile, Process, read_live
+from bridge.live.lines import screen_lines, status_line
+from bridge.live.progress import Broadcast
+from bridge.live.sampler import FEW_HOSTS, Sampler, cells, occupy
+from bridge.live.screen import LiveScreen
+from bridge.live.state import Cells, Look, Pulse, Resource, RunningJob, Setting
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario
+from traces.base.errors import InputError
 
 S = 10**9
 FEATURES = (

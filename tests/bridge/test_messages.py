@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import bridge.messages
-from als.graph_metrics import GRAPH_METRICS
-from bridge.columns import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from bridge.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO
-from bridge.messages import (
+import bridge.protocol.messages
+from als.engine.dag.metrics import GRAPH_METRICS
+from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO
+from bridge.protocol.messages import (
     EDGES_PER_FRAME,
     LENGTHS_PER_FRAME,
     MAX_CHANGES,
@@ -53,9 +52,10 @@ from bridge.messages import (
     name_of,
     sender_of,
 )
-from traces.time import MAX_NS
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from traces.base.time import MAX_NS
 
-PROTOCOL = Path(bridge.messages.__file__).parent / "PROTOCOL.md"
+PROTOCOL = Path(bridge.protocol.messages.__file__).parents[1] / "PROTOCOL.md"
 
 KEYS = st.integers(0, 2**63 - 1)
 INSTANTS = st.integers(0, MAX_NS)
@@ -318,7 +318,7 @@ def plain(name: str, /, **changed: Any) -> bytes:
 
 
 def role_of(name: str) -> Role:
-    return Role.APPLICATION if MESSAGES[name] in bridge.messages.FromApplication.__args__ else Role.BRIDGE
+    return Role.APPLICATION if MESSAGES[name] in bridge.protocol.messages.FromApplication.__args__ else Role.BRIDGE
 
 
 def test_the_cases_below_know_every_message_and_every_field() -> None:

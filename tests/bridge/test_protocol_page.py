@@ -33,10 +33,9 @@ from conversation import (
     start,
 )
 
-import bridge.session
-from bridge.columns import pack_float64, pack_int32, pack_int64
-from bridge.framing import READ_AT_MOST
-from bridge.messages import (
+import bridge.protocol.session
+from bridge.protocol.framing import READ_AT_MOST
+from bridge.protocol.messages import (
     MESSAGES,
     Cancel,
     Failed,
@@ -50,7 +49,8 @@ from bridge.messages import (
     Welcome,
     decode,
 )
-from bridge.session import (
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
+from bridge.protocol.session import (
     CONNECTION_TABLE,
     JOB_TABLE,
     NEED_DATA,
@@ -60,7 +60,7 @@ from bridge.session import (
     Session,
 )
 
-PROTOCOL = Path(bridge.session.__file__).parent / "PROTOCOL.md"
+PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
 TOY = Path(__file__).parent / "toy_peer.py"
 TOOL = Path(__file__).parents[2] / "tools" / "protocol_picture.py"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from conversation import start
 
-from bridge.roster import Order, Roster, Worker
-from bridge.told_tasks import Told
+from bridge.protocol.task_payload import Told
+from bridge.workers.assignment import Order, Roster, Worker
 
 
 def order(row: int, attempt: int = 0) -> Order:

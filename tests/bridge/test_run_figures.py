@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from run_frames import jobs_of, tasks_of
 
-import bridge.figures as module
-from bridge.figures import RUN_FIGURES, draw_run_figures
-from traces.errors import InputError
-from traces.figures.canvas import Figure, new_figure
+import bridge.runs.figures as module
+from bridge.runs.figures import RUN_FIGURES, draw_run_figures
+from traces.base.errors import InputError
+from traces.figures.drawing.canvas import Figure, new_figure
 
 JOBS = jobs_of(
     [
@@ -147,7 +147,7 @@ def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytes
         seen[path.stem] = figure
         return path
 
-    monkeypatch.setattr("traces.figures.canvas.save", save)
+    monkeypatch.setattr("traces.figures.drawing.canvas.save", save)
     draw_run_figures(run, None, tmp_path, ["png"], jobs="2-7", cores="1-2")
     assert len(seen) == 8
     assert len(seen["gantt"].axes[0].collections[0].get_paths()) == 2

@@ -26,10 +26,9 @@ from conversation import (
     transfers,
 )
 
-import bridge.session
-from bridge.columns import pack_int32
-from bridge.framing import HEADER_BYTES, MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, frame
-from bridge.messages import (
+import bridge.protocol.session
+from bridge.protocol.framing import HEADER_BYTES, MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, frame
+from bridge.protocol.messages import (
     Cancel,
     Failed,
     Message,
@@ -41,7 +40,8 @@ from bridge.messages import (
     encode,
     sender_of,
 )
-from bridge.session import (
+from bridge.protocol.packing import pack_int32
+from bridge.protocol.session import (
     CONNECTION_TABLE,
     JOB_TABLE,
     NEED_DATA,
@@ -282,7 +282,7 @@ def test_the_story_of_a_job() -> None:
 
 
 def test_the_story_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge.session, "STORY_LINES", 5)
+    monkeypatch.setattr(bridge.protocol.session, "STORY_LINES", 5)
     pair = Pair()
     pair.say(start(), lengths(), *[promise(100 + k) for k in range(20)])
     assert [line.event for line in pair.bridge.story(JOB)] == [JobEvent.PROMISE] * 5

@@ -24,9 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from bridge.columns import pack_int64
-from bridge.framing import HEADER_BYTES, MAX_FRAME_BEFORE_HELLO, frame
-from bridge.messages import (
+from bridge.protocol.framing import HEADER_BYTES, MAX_FRAME_BEFORE_HELLO, frame
+from bridge.protocol.messages import (
     Cancel,
     Failed,
     Hello,
@@ -41,7 +40,8 @@ from bridge.messages import (
     encode,
     sender_of,
 )
-from bridge.session import (
+from bridge.protocol.packing import pack_int64
+from bridge.protocol.session import (
     JOB_TABLE,
     NEED_DATA,
     ConnectionClosed,

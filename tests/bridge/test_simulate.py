@@ -20,13 +20,13 @@ import bridge
 from als.application import Application
 from als.techniques import TECHNIQUES as REGISTERED
 from als.techniques import Technique, technique_kernel
-from bls import engine
 from bls.allocators import ALLOCATORS
-from bls.platform import HostGroup, Platform
+from bls.engine import loop as engine
+from bls.machine.platform import HostGroup, Platform
 from bls.simulator import BatchSimulator
-from bls.workload import Workload
+from bls.workloads.workload import Workload
 from bridge.couplings import inline
-from traces.errors import InputError, PluginError
+from traces.base.errors import InputError, PluginError
 from traces.tables import write_jobs, write_tasks
 
 S = 10**9
@@ -301,8 +301,8 @@ import sys
 from pathlib import Path
 
 import bridge
-from bls.platform import HostGroup, Platform
-from bls.workload import Workload
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import Workload
 from traces.compiled import jit_enabled
 from traces.tables import write_jobs, write_tasks
 
@@ -369,7 +369,7 @@ def test_a_job_wider_than_a_message_is_refused() -> None:
 
 
 def test_records_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridge.simulation.free_memory_bytes", lambda: 100)
+    monkeypatch.setattr("bridge.runs.simulation.free_memory_bytes", lambda: 100)
     with pytest.raises(InputError, match="the records of about 4 tasks need"):
         bridge.simulate(Workload.from_jobs([(1, 0, 1, 4, 1)]))
     assert len(bridge.simulate(Workload.from_jobs([(1, 0, 1, 4, 1)]), keep_tasks=False).jobs) == 1

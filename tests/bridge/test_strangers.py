@@ -19,16 +19,16 @@ from conversation import TOKEN
 from faulty_runs import PATIENCE_S, PLATFORM, Once, assert_same, descendants, expected, workload
 
 import bridge
-from bridge import reception
-from bridge.address import connect
-from bridge.connection import Connection
 from bridge.couplings import PeerOptions
-from bridge.framing import frame
-from bridge.messages import Hello, encode
-from bridge.reception import OVER, STRANGERS, Reception
-from bridge.scenario import Options, Scenario
-from bridge.simulation import run
-from traces.errors import InputError
+from bridge.protocol.framing import frame
+from bridge.protocol.messages import Hello, encode
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario
+from bridge.workers import listener as reception
+from bridge.workers.address import connect
+from bridge.workers.connection import Connection
+from bridge.workers.listener import OVER, STRANGERS, Reception
+from traces.base.errors import InputError
 
 HELLO = {"version": 4, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
 

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bls import sample_path
-from bridge.scenario_options import ScenarioOptions
-from bridge.studies.grid_text import grid_text
+from bridge.scenarios.options import ScenarioOptions
+from bridge.studies.input.grid_text import grid_text
+from bridge.studies.input.named_files import FileSums, located, names_in
+from bridge.studies.input.run_options import checked_value, column_name, known_options
+from bridge.studies.input.study_file import load_study, parse_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
-from bridge.studies.named_files import FileSums, located, names_in
 from bridge.studies.preparing import find_inputs, options_of
-from bridge.studies.run_options import checked_value, column_name, known_options
 from bridge.studies.study import Study, seeds_of
-from bridge.studies.study_file import load_study, parse_study
 from bridge.studies.unit import all_metrics
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 WORKLOAD = '[[workload]]\nfile = "sample"\n'
 
@@ -71,7 +71,7 @@ def test_several_grids_and_lists_as_values() -> None:
 def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
     import inspect
 
-    from bridge.commands import run_command
+    from bridge.cli.run_commands import run_command
 
     ours = set(inspect.signature(run_command).parameters)
     not_cells = {"workload", "out", "seed", "observe", "nodes", "decisions", "tasks", "trace", "live", "force"}

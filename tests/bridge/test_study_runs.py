@@ -12,15 +12,15 @@ import pytest
 from studies import killing_policy, quits, run_command, write_study
 
 from bls import sample_path
-from bridge.studies.executor import Executor, Needs
+from bridge.studies.executors.executor import Executor, Needs
+from bridge.studies.executors.local import Here, Workers
+from bridge.studies.input.study_file import load_study
 from bridge.studies.journal import JOURNAL, Journal
-from bridge.studies.local import Here, Workers
 from bridge.studies.repeat import repeat_study
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.run_study import Report, run_study
-from bridge.studies.study_file import load_study
 from bridge.studies.unit import NoRoomError
-from traces.errors import InputError, PeerError
+from traces.base.errors import InputError, PeerError
 
 TOTAL = 24
 
@@ -53,7 +53,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_row_is_a_run(whole: Path) -> None:
     import bridge
-    from bls.rules import Rules
+    from bls.scheduler_options import Rules
 
     table = pd.read_parquet(whole / RESULTS)
     assert len(table) == TOTAL
@@ -326,7 +326,7 @@ def test_processes_that_cannot_begin_end_the_study_and_fail_no_cell(
 ) -> None:
     path = write_study(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("bridge.studies.local._work", quits)
+        patched.setattr("bridge.studies.executors.local._work", quits)
         with pytest.raises(PeerError, match="exited with status 3 before it could; what is finished is kept"):
             ran(path, tmp_path / "out", two)
     with Journal(tmp_path / "out") as journal:

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from als.application import Application
-from als.graph_application import Edges as EngineEdges
-from als.graph_application import GraphPart
+from als.engine.dag.parts import Edges as EngineEdges
+from als.engine.dag.parts import GraphPart
 from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.schedulers import AnyScheduler
-from bridge.application_peer import ApplicationPeer, _Job
-from bridge.columns import unpack_float64, unpack_int32, unpack_int64
-from bridge.framing import READ_AT_MOST
-from bridge.messages import Edges, Hello, Lengths, Message, Part, Quit, Refused, Role, Start, Welcome
-from bridge.network_fields import state_of
-from bridge.session import NEED_DATA, Session
+from bridge.protocol.framing import READ_AT_MOST
+from bridge.protocol.messages import Edges, Hello, Lengths, Message, Part, Quit, Refused, Role, Start, Welcome
+from bridge.protocol.network_fields import state_of
+from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.session import NEED_DATA, Session
+from bridge.workers.application_peer import ApplicationPeer, _Job
 
 
 class ToldPeer(ApplicationPeer):

@@ -14,8 +14,8 @@ from command_line import Ran, twolevel
 import bridge
 from als.techniques import TECHNIQUES
 from bls import sample_path
-from bridge.application_level import ApplicationLevel
-from traces.figures.makespans import makespans_figure
+from bridge.scenarios.application_level import ApplicationLevel
+from traces.figures.study.makespans import makespans_figure
 
 APPLICATIONS = """
 [[application]]

@@ -20,10 +20,10 @@ from command_line import twolevel
 import bridge
 import traces
 from bls import Platform, sample_path
-from bls.platform import parse_platform
-from bridge.cli import _show_warnings
-from bridge.cli_bundles import bundled
-from bridge.scenario_options import ScenarioOptions
+from bls.machine.platform import parse_platform
+from bridge.cli.app import _show_warnings
+from bridge.options.bundles import bundled
+from bridge.scenarios.options import ScenarioOptions
 
 COMMANDS = (
     *("run", "watch", "grid", "study", "repeat", "compare", "loop", "graph", "workload info"),

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from command_line import twolevel
 
-from bridge import doctor
+from bridge.cli import doctor
 from traces.kernels import store
 
-ROOT = Path(doctor.__file__).resolve().parents[1]
+ROOT = Path(doctor.__file__).resolve().parents[2]
 
 
 def test_a_sound_installation(here: Path) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
 
-import traces.figures.gantt
+import traces.figures.run.gantt
 
 HEAD = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
@@ -25,13 +25,13 @@ def test_a_chart_in_each_format(here: Path, result: Path, form: str) -> None:
 def test_jobs_and_cores_are_selected(here: Path, result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = pd.read_parquet(result / "tasks.parquet")
     drawn: list[pd.DataFrame] = []
-    draw = traces.figures.gantt.gantt_figure
+    draw = traces.figures.run.gantt.gantt_figure
 
     def noting(*columns: object, **options: object) -> object:
         drawn.append(pd.DataFrame(dict(zip(("job_id", "core", "start_ns", "end_ns"), columns, strict=True))))
         return draw(*columns, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(traces.figures.gantt, "gantt_figure", noting)
+    monkeypatch.setattr(traces.figures.run.gantt, "gantt_figure", noting)
     columns = ["job_id", "core", "start_ns", "end_ns"]
     for words, chosen in [
         ([], tasks),

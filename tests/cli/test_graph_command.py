@@ -13,12 +13,12 @@ import pytest
 from command_line import everything_in, twolevel
 from pages import ROOT, blocks, section, table
 
-from als.graph_metrics import GRAPH_METRICS
-from als.metrics import LOOP_METRICS
-from bridge import own_cores
-from bridge.graph_options import GraphOptions
-from bridge.graph_source import GraphSource
-from traces.errors import InputError
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import LOOP_METRICS
+from bridge.single import own_cores
+from bridge.single.graph_options import GraphOptions
+from bridge.single.graph_source import GraphSource
+from traces.base.errors import InputError
 from traces.tables import TASK_COLUMNS, TRANSFER_COLUMNS
 
 SECOND = 10**9

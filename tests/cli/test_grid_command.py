@@ -13,9 +13,9 @@ import pytest
 from command_line import everything_in, twolevel
 
 import bridge
-from als.graph_metrics import GRAPH_METRICS
+from als.engine.dag.metrics import GRAPH_METRICS
 from bls import Platform, Workload
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 #: Some metrics, of both levels.
 METRICS = ("makespan_ns", "mean_wait_ns", "max_bounded_slowdown", "utilisation", "tasks", "chunks", "mean_imbalance")

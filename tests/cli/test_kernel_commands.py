@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bridge import doctor, kernel_commands
+from bridge.cli import doctor, kernel_commands
 from traces.kernels import shipped
 
 
 @pytest.fixture
 def _came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "units", lambda: frozenset({"als.engine", "bls.engine"}))
+    monkeypatch.setattr(shipped, "units", lambda: frozenset({"als.engine.loop", "bls.engine.loop"}))
     monkeypatch.setattr("traces.compiled.jit_enabled", lambda: True)
 
 

@@ -13,7 +13,7 @@ import pytest
 from command_line import everything_in, twolevel
 from pages import ROOT, section, table
 
-from als.metrics import LOOP_METRICS
+from als.engine.metrics import LOOP_METRICS
 from traces.tables import TASK_COLUMNS
 
 SECOND = 10**9

@@ -11,7 +11,7 @@ from typing import TextIO
 
 import pytest
 
-from bridge.progress import Progress, StudyProgress
+from bridge.live.progress import Progress, StudyProgress
 
 
 class Clock:

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
 
-from als.metrics import LOOP_METRICS
-from bridge.results_directory import fresh_directory, read_record, write_record
-from traces.errors import InputError
+from als.engine.metrics import LOOP_METRICS
+from bridge.runs.directory import fresh_directory, read_record, write_record
+from traces.base.errors import InputError
 from traces.tables import JOB_COLUMNS, TASK_COLUMNS
 
 RUN = ("run", "sample", "--select", "first:5", "--variation", "0.1")

@@ -17,10 +17,10 @@ import pytest
 from command_line import everything_in, twolevel
 from test_progress import shown, terminal
 
-from bridge.live_file import FILE, Live, LiveFile, Process, read_live
-from bridge.results_directory import fresh_directory
-from bridge.watch import DIED, ENDED, UNDER_WAY, find_run, watch_run
-from traces.errors import InputError
+from bridge.live.file import FILE, Live, LiveFile, Process, read_live
+from bridge.live.watch import DIED, ENDED, UNDER_WAY, find_run, watch_run
+from bridge.runs.directory import fresh_directory
+from traces.base.errors import InputError
 
 RUN = ("run", "sample", "--als", "recorded", "--select", "first:60", "--no-trace")
 GONE = Process(1, os.uname().nodename, "a process of another time")
@@ -28,7 +28,7 @@ GONE = Process(1, os.uname().nodename, "a process of another time")
 #: Looks once at the run from within it, by way of a policy that decides.
 WATCHED = """
 import os
-from bridge.watch import watch_run
+from bridge.live.watch import watch_run
 from pathlib import Path
 class Clerk:
     name = "clerk"

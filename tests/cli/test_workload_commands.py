@@ -16,16 +16,16 @@ import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
 
-import bls.workloads.write_swf
+import bls.workloads.writers.swf
 from bls import Workload, sample_path
-from bls.archive import find_log
-from bls.reshape import cut, filter_jobs, merge, scale
 from bls.workloads import read_workload
-from bls.workloads.write_swf import write_swf
-from bridge.fresh_file import check_file, fresh_file
-from traces.errors import InputError
+from bls.workloads.archive import find_log
+from bls.workloads.reshape import cut, filter_jobs, merge, scale
+from bls.workloads.writers.swf import write_swf
+from bridge.runs.fresh_file import check_file, fresh_file
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
 from traces.exporters.batsim_jobs import COLUMNS
-from traces.time import NS_PER_S
 
 COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 HOUR = 3600 * NS_PER_S
@@ -98,7 +98,7 @@ def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
 
 def test_what_swf_cannot_say_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_qos = Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "qos": 3}])
-    monkeypatch.setattr("bridge.workload_files.read_workload", lambda *_, **__: with_qos)
+    monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
     ran = twolevel("workload", "cut", "sample", "-o", "x.swf")
     assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
 
@@ -126,7 +126,7 @@ def test_what_fails_half_way_leaves_what_there_was(here: Path, monkeypatch: pyte
         yield b"half a line"
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bls.workloads.write_swf, "swf_lines", fails)
+    monkeypatch.setattr(bls.workloads.writers.swf, "swf_lines", fails)
     for target in ("x.swf", "new/y.swf"):
         ran = twolevel("workload", "cut", "sample", "-o", target, "--force")
         assert (ran.code, ran.out) == (2, "")
@@ -267,7 +267,7 @@ def test_what_a_run_s_log_says_and_swf_cannot_is_said(
     here: Path, result: Path, sample: Workload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_qos = sample.take(np.arange(len(sample)), qos=3)
-    monkeypatch.setattr("bridge.workload_files.read_workload", lambda *_, **__: with_qos)
+    monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
     ran = twolevel("workload", "export", result, "--workload", "sample", "-o", "x.swf")
     assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
 

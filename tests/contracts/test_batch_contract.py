@@ -10,12 +10,12 @@ import pytest
 
 import bridge
 from bls.allocators import ALLOCATORS
-from bls.platform import HostGroup, Platform
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
-from bls.rules import Rules
-from bls.workload import Workload
+from bls.scheduler_options import Rules
+from bls.workloads.workload import Workload
+from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
-from traces.nesting import check_ledger
 
 BACKFILL = {
     "none": Rules(),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from scenarios import assert_as_expected, crowd
 
-from bls import batch_state as b
-from bls.platform import Platform
+from bls.engine import state as b
+from bls.machine.platform import Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
 from bridge.couplings import COUPLINGS, PeerOptions, coupling
-from bridge.scenario import Options, Scenario
+from bridge.scenarios.scenario import Options, Scenario
 
 CASE = crowd(51, 30, policy="sjf", technique="gss", variation=0.25, tasks_per_core=2)
 

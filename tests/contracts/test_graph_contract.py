@@ -14,8 +14,8 @@ from als.graphs import GENERATORS, IMPOSSIBLE, NO_ROOM, GraphModel, graph_model
 from als.graphs.draw import drawn_graph, room
 from als.graphs.trial import try_out
 from als.streams import GRAPHS, fill_round_keys, start_stream
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.errors import InputError
 
 #: What each parameter may be in these tests; one that is not here is an error, so that a new one is thought of.
 VALUES: dict[str, st.SearchStrategy[Any]] = {

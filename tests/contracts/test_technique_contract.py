@@ -10,7 +10,7 @@ from scenarios import crowd
 
 from als.application import Application
 from als.techniques import TECHNIQUES, technique
-from traces.time import NS_PER_S
+from traces.base.time import NS_PER_S
 
 lengths = st.lists(st.integers(1, 9).map(lambda work: work * 1e-8), min_size=1, max_size=60)
 speeds = st.lists(st.sampled_from((0.5, 1.0, 3.0)), min_size=1, max_size=9)

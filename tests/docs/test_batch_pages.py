@@ -14,18 +14,18 @@ from pages import ROOT, blocks, section, table
 import bridge
 from bls import Allocator, HostGroup, Platform, Rules, Workload, load_platform, read_workload, sample_path
 from bls.allocators import ALLOCATORS
-from bls.expression import FUNCTIONS, NAMES
-from bls.node_states import HOST_STATES
-from bls.outages import NEVER, outages, read_outages
-from bls.partition_assignment import assign
-from bls.partitions import Partition
-from bls.platform import parse_platform
+from bls.constraints.advance_reservations import load_windows
+from bls.constraints.options import Surroundings, surround
+from bls.constraints.outages import NEVER, outages, read_outages
+from bls.constraints.partition_assignment import assign
+from bls.constraints.resource_requests import requests
+from bls.machine.partitions import Partition
+from bls.machine.platform import parse_platform
+from bls.metrics.node_states import HOST_STATES
 from bls.policies import POLICIES, policy
-from bls.policies.multifactor_settings import SETTINGS, TABLES
-from bls.resources import requests
-from bls.rules import BACKFILL, CONSERVATIVE
-from bls.surroundings import Surroundings, surround
-from bls.windows import load_windows
+from bls.policies.expression import FUNCTIONS, NAMES
+from bls.policies.multifactor.settings import SETTINGS, TABLES
+from bls.scheduler_options import BACKFILL, CONSERVATIVE
 from tools import schedule_pictures, topology_study
 from traces.ledger import STATES, WHY
 

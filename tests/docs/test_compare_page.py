@@ -13,7 +13,7 @@ import pytest
 from command_line import twolevel
 from pages import ROOT, blocks, section, table
 
-from bridge.delay_causes import CAUSES
+from bridge.compare.delay_causes import CAUSES
 
 PAGE = ROOT / "docs" / "compare.md"
 

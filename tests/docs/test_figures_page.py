@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT, blocks, section, table
 
-from bridge.figures import RUN_FIGURES
+from bridge.runs.figures import RUN_FIGURES
 from bridge.studies.drawing import STUDY_FIGURES
 
 PAGE = ROOT / "docs" / "figures.md"

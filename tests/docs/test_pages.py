@@ -15,15 +15,15 @@ from command_line import twolevel
 from pages import PAGES, ROOT, anchors, blocks, links, section, table
 
 import bridge
+from als.engine.metrics import LOOP_METRICS, application_metrics
 from als.lengths import LENGTHS
-from als.metrics import LOOP_METRICS, application_metrics
 from als.techniques import TECHNIQUES
 from bls import Platform, sample_path
 from bls.allocators import ALLOCATORS
 from bls.policies import POLICIES
-from bls.workload import REASONS
-from bridge.application_level import ASSIGNMENTS
+from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
+from bridge.scenarios.application_level import ASSIGNMENTS
 from traces.tables import JOB_COLUMNS, TASK_COLUMNS
 
 DOCS = ROOT / "docs"

@@ -11,7 +11,7 @@ import pytest
 
 from bls import Workload
 from tools import paper_causes, paper_pages, paper_selections
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 DAY_S, DAY_NS = 86_400, 86_400 * 10**9
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bls import Platform, Workload, read_workload, sample_path
-from bls.calendar import header_facts
 from bls.estimates import estimator
+from bls.workloads.calendar import header_facts
 from tools import accasim_dispatchers, accasim_study, estimates_study
 from tools.accasim_dispatchers import DISPATCHERS
 from tools.accasim_workloads import CONFIGURATIONS, Configuration

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traces.errors import InputError
-from traces.figures.boxes import Box
-from traces.figures.dispatchers import (
+from traces.base.errors import InputError
+from traces.figures.drawing.boxes import Box
+from traces.figures.run.slowdown_share import Affected, draw_slowdown_share, slowdown_share_figure
+from traces.figures.study.dispatchers import (
     by_queue_size,
     dispatchers_figure,
     draw_dispatchers,
@@ -18,7 +19,6 @@ from traces.figures.dispatchers import (
     scaling_figure,
     step_times_figure,
 )
-from traces.figures.slowdown_share import Affected, draw_slowdown_share, slowdown_share_figure
 
 NAMES = [("FIFO", "FF"), ("FIFO", "BF"), ("EASY", "FF")]
 SLOWDOWN = [np.linspace(1, 101, 101), np.linspace(1, 51, 101), np.array([1.0, 1.0, 1.0, 5.0])]

@@ -20,8 +20,8 @@ from als.application import Application
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, Technique, technique
 from tools import technique_answers, technique_pictures, technique_study
-from traces.errors import InputError
-from traces.figures.chunk_owners import chunk_owners_figure
+from traces.base.errors import InputError
+from traces.figures.application.chunk_owners import chunk_owners_figure
 
 PAGE = ROOT / "docs" / "techniques.md"
 TEXT = PAGE.read_text(encoding="utf-8")

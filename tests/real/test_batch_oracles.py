@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import bridge
-from bls.platform import HostGroup, Platform
+from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload
-from traces.nesting import check_ledger
+from traces.checks.ledger import check_ledger
 
 #: Mean waits in seconds, as those who made the schedules published them.
 MEAN_WAITS = {

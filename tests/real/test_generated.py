@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bls.calendar import Calendar
-from bls.generators import generate_like
-from bls.likeness import halves, likeness
-from bls.workload import Workload
+from bls.analysis.likeness import halves, likeness
 from bls.workloads import read_workload
+from bls.workloads.calendar import Calendar
+from bls.workloads.generators import generate_like
+from bls.workloads.workload import Workload
 
 LOGS = ("HPC2N-2002-2.2-cln", "CEA-Curie-2011-2.1-cln")
 MEASURES = ("ks", "kuiper", "wasserstein")

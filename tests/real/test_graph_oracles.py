@@ -29,7 +29,7 @@ from test_graph_reference_oracles import (
 )
 
 from als.application import Application
-from als.graph_application import GraphPart
+from als.engine.dag.parts import GraphPart
 from als.graphs.readers import read_graph
 from als.network import NetworkState, SharingModel, network_state
 from als.network.simulate import transfer_times

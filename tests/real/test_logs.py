@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bls.archive import find_log
-from bls.platform import Platform
-from bls.selection import fit, select
-from bls.workload import REASONS
+from bls.machine.platform import Platform
 from bls.workloads import read_workload
+from bls.workloads.archive import find_log
+from bls.workloads.selection import fit, select
+from bls.workloads.workload import REASONS
 
 LOGS = (
     "NASA-iPSC-1993-3.1-cln",

@@ -12,12 +12,12 @@ import pytest
 from pages import ROOT, links
 
 import bridge
-from bls.workload import Workload
 from bls.workloads import read_workload
-from bridge.comparison import Link, chain, compare_jobs
-from bridge.studies.local import Here
+from bls.workloads.workload import Workload
+from bridge.compare.comparison import Link, chain, compare_jobs
+from bridge.studies.executors.local import Here
+from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
-from bridge.studies.study_file import load_study
 from tools import paper_pages, paper_selections
 from tools.paper_causes import FIVE, busiest_day, five_jobs, jobs_of, shares, stretches
 

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from pages import ROOT, links
 
-from bls import engine
 from bls.allocators import allocator
-from bls.batch_state import END, START
-from bls.metrics_jobs import slowdown
-from bls.platform import HostGroup, Platform, load_platform
+from bls.engine import loop as engine
+from bls.engine.state import END, START
+from bls.machine.platform import HostGroup, Platform, load_platform
+from bls.metrics.jobs import slowdown
 from bls.policies import policy
-from bls.rules import Rules
-from bls.selection import fit
+from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.workload import Workload
 from bls.workloads import read_workload
+from bls.workloads.selection import fit
+from bls.workloads.workload import Workload
 from tools import accasim_study, estimates_study
 from tools.accasim_dispatchers import CORE_GFLOPS, DISPATCHERS, measure
 from tools.accasim_workloads import CONFIGURATIONS, compare

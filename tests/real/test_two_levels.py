@@ -9,8 +9,8 @@ from reference import batch, two_level
 from scenarios import assert_as_expected
 
 import bridge
-from bls.platform import HostGroup, Platform
-from traces.nesting import check_ledger
+from bls.machine.platform import HostGroup, Platform
+from traces.checks.ledger import check_ledger
 
 #: As many cores as the logged machine had, so that jobs wait, in two groups of different speed.
 PLATFORM = Platform((HostGroup(1, 64, 3000.0), HostGroup(6, 6, 562.5)))

@@ -15,13 +15,13 @@ import pytest
 from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
 from als.graphs.readers import CORE_GFLOPS, read_graph
 from als.graphs.task_graph import TaskGraph
-from bridge.graph_options import GraphOptions
-from bridge.graph_run import simulate_graph
+from bridge.single.graph_options import GraphOptions
+from bridge.single.graph_run import simulate_graph
+from traces.checks.ledger import check_ledger
 from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2_checks import check_nesting
 from traces.exporters.otf2_library import reading
-from traces.nesting import check_ledger
 
 #: Name → tasks, edges, seconds of all tasks, bytes of all edges.
 WORKFLOWS = {

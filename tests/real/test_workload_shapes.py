@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bls.columns import OPTIONAL
-from bls.reshape import cut, merge, scale
-from bls.workload import Workload
 from bls.workloads import read_workload
-from bls.workloads.swf import parse_swf
-from bls.workloads.write_swf import unwritten, write_swf
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.readers.swf import parse_swf
+from bls.workloads.reshape import cut, merge, scale
+from bls.workloads.workload import Workload
+from bls.workloads.writers.swf import unwritten, write_swf
 
 LOGS = ("NASA-iPSC-1993-3.1-cln", "HPC2N-2002-2.2-cln", "CEA-Curie-2011-2.1-cln")
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als import graph_state as g
 from als.application import Application
-from als.graph_application import Edges
+from als.engine.dag import state as g
+from als.engine.dag.parts import Edges
 from reference.application import Ran
 from reference.graph_run import GraphRun
 

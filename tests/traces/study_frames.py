@@ -7,7 +7,7 @@ from itertools import product
 
 import pandas as pd
 
-from traces.figures.canvas import Figure
+from traces.figures.drawing.canvas import Figure
 
 H = 3600 * 10**9
 

@@ -33,7 +33,7 @@ def inner():
         "return inner()",
     ),
     "a module": ("import theirs", "return theirs.GIVEN"),
-    "a column of ours": ("from als.engine_state import CHUNKS", "return CHUNKS"),
+    "a column of ours": ("from als.engine.state import CHUNKS", "return CHUNKS"),
     "numpy": ("", "return int(np.sqrt(16.0))"),
 }
 

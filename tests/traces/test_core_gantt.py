@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_frames import S, tasks_of
 
-from traces.errors import InputError
-from traces.figures.gantt import core_gantt_figure, gantt_figure
-from traces.figures.gantt_blocks import job_blocks
+from traces.base.errors import InputError
+from traces.figures.run.gantt import core_gantt_figure, gantt_figure
+from traces.figures.run.gantt_blocks import job_blocks
 
 HOSTS: dict[str, Any] = {"first_core": np.array([0, 16, 32]), "host_names": ["host 0", "host 1"]}
 

@@ -10,10 +10,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from traces.errors import InputError
-from traces.figures.canvas import save
-from traces.figures.delay_chain import MOST_JOBS, delay_chain_figure
-from traces.figures.start_delays import start_delays_figure
+from traces.base.errors import InputError
+from traces.figures.compare.delay_chain import MOST_JOBS, delay_chain_figure
+from traces.figures.compare.start_delays import start_delays_figure
+from traces.figures.drawing.canvas import save
 
 HOUR = 3600 * 10**9
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.event_heap import heap_drop_top, heap_push, heap_replace_top, heap_settle
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top, heap_settle
 
 ROOM = 40
 

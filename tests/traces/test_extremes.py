@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traces.algorithms.extremes import extremes
 from traces.compiled import own
-from traces.extremes import extremes
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.errors import InputError
-from traces.figures import gantt
-from traces.figures.canvas import PALETTE, rgb
-from traces.figures.coverage import painted
-from traces.figures.gantt import draw_gantt, gantt_figure, select_bars
+from traces.base.errors import InputError
+from traces.figures.drawing.canvas import PALETTE, rgb
+from traces.figures.drawing.coverage import painted
+from traces.figures.run import gantt
+from traces.figures.run.gantt import draw_gantt, gantt_figure, select_bars
 
 S = 10**9
 #: job, core, start, end

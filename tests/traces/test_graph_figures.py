@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import messaging_ledgers
 
-import traces.figures.schedule as schedule
-import traces.figures.schedule_bars as schedule_bars
-import traces.figures.task_graph as task_graph
-from traces.errors import InputError
-from traces.figures.canvas import shades
-from traces.figures.graph_levels import graph_places, space_out, task_levels
-from traces.figures.schedule import ScheduleTasks, ScheduleTransfers, draw_schedule, schedule_figure
-from traces.figures.task_graph import draw_task_graph, task_graph_figure
+import traces.figures.application.schedule as schedule
+import traces.figures.application.schedule_bars as schedule_bars
+import traces.figures.application.task_graph as task_graph
+from traces.base.errors import InputError
+from traces.figures.application.graph_levels import graph_places, space_out, task_levels
+from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, draw_schedule, schedule_figure
+from traces.figures.application.task_graph import draw_task_graph, task_graph_figure
+from traces.figures.drawing.canvas import shades
 from traces.ledger import Ledger
 from traces.waits import graph_waits, waits
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_frames import S, jobs_of, tasks_of
 
-import traces.figures.core_heat as core_heat
-from traces.errors import InputError
-from traces.figures.core_heat import heat_figure
+import traces.figures.run.core_heat as core_heat
+from traces.base.errors import InputError
+from traces.figures.run.core_heat import heat_figure
 
 HOSTS: dict[str, Any] = {"first_core": np.array([0, 4, 6]), "host_names": ["host 0", "host 1"]}
 

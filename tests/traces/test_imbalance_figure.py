@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from run_frames import jobs_of
 
-from traces.errors import InputError
-from traces.figures.boxes import Box
-from traces.figures.job_imbalance import POINTS, imbalance_jobs_figure, width_classes
+from traces.base.errors import InputError
+from traces.figures.drawing.boxes import Box
+from traces.figures.run.job_imbalance import POINTS, imbalance_jobs_figure, width_classes
 
 
 def jobs(pairs: list[tuple[int, float]]) -> pd.DataFrame:

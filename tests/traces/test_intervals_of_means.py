@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, mean_interval, mean_intervals
 
 ROWS = 1_000

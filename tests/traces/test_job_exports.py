@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from ledgers import Job, ledger, ledgers, machine, never_started
 
-from traces.errors import InputError
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
 from traces.exporters import exporter
 from traces.exporters.batsim_jobs import COLUMNS, write_batsim_jobs
 from traces.exporters.stored import stored_ledger
 from traces.exporters.swf import write_swf_jobs
 from traces.ledger import STATES, Ledger
 from traces.tables import jobs_frame
-from traces.time import NS_PER_S
 
 S = NS_PER_S
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from traces.algorithms.event_heap import heap_push
 from traces.compiled import (
     Array,
     CFunction,
@@ -22,7 +23,6 @@ from traces.compiled import (
     types,
     value_from,
 )
-from traces.event_heap import heap_push
 from traces.kernels.signatures import Bytes, Floats, Floats2, FunctionKind, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.state import fields_of
 

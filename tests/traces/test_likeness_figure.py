@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traces.errors import InputError
-from traces.figures.likeness import PANELS, draw_likeness, likeness_figure
+from traces.base.errors import InputError
+from traces.figures.workload.likeness import PANELS, draw_likeness, likeness_figure
 
 
 def table() -> list[dict[str, Any]]:

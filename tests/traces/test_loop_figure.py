@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import traces.figures.loop as loop
-from traces.errors import InputError
-from traces.figures.chunk_sizes import chunk_sizes_figure, draw_chunk_sizes
-from traces.figures.loop import LoopChunks, draw_loop, loop_figure, loop_intervals
+import traces.figures.application.loop as loop
+from traces.base.errors import InputError
+from traces.figures.application.chunk_sizes import chunk_sizes_figure, draw_chunk_sizes
+from traces.figures.application.loop import LoopChunks, draw_loop, loop_figure, loop_intervals
 
 
 def chunks(*rows: tuple[int, int, int, int, int]) -> LoopChunks:

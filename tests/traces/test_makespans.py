@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from study_frames import H, plain, results, within
 
-from traces.errors import InputError
-from traces.figures.canvas import save
-from traces.figures.combinations import FEW, STYLES, Combinations, batch_label
-from traces.figures.makespans import above_lowest, makespans_figure
+from traces.base.errors import InputError
+from traces.figures.drawing.canvas import save
+from traces.figures.study.combinations import FEW, STYLES, Combinations, batch_label
+from traces.figures.study.makespans import above_lowest, makespans_figure
 from traces.statistics import mean_interval
 
 MANY = ["static", "fsc:h=1e-6,sigma=0.2", "select:(gss,fac,awf-b)", *(f"tss:first={k}" for k in range(9))]

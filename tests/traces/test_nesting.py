@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 
+from traces.checks.ledger import InvariantError, check_ledger, core_bars
 from traces.exporters.otf2_checks import check_nesting
 from traces.ledger import JobRecords, Ledger, TaskRecords
-from traces.nesting import InvariantError, check_ledger, core_bars
 
 SOUND = [
     Job(11, 0, 0, 10, [(0, 2)], [(0, 0, 0, 4), (1, 1, 0, 10), (0, 2, 5, 9)]),

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 
-from traces.errors import InputError, PluginError, TwolevelError
+from traces.base.errors import InputError, PluginError, TwolevelError
+from traces.checks.ledger import check_ledger
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2_checks import check_nesting
 from traces.exporters.otf2_library import binding, reading
 from traces.ledger import STATES, WHY, Ledger
-from traces.nesting import check_ledger
 from traces.series import load_series
 
 #: A bar: core, job number, task and chunk (None for a whole job), start and end.
@@ -227,7 +227,7 @@ def test_without_the_jit_the_bytes_are_the_same(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from ledgers import ledger, machine;"
         "from test_otf2 import SMALL;"
-        "from traces.exporters.otf2 import write_otf2; from traces.nesting import check_ledger;"
+        "from traces.exporters.otf2 import write_otf2; from traces.checks.ledger import check_ledger;"
         "of = ledger(machine(2, 1), SMALL); check_ledger(of); write_otf2(of, Path(sys.argv[1]))"
     )
     here = Path(__file__).parent

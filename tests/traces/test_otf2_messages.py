@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from ledgers import Job, ledger, machine, messaging_ledgers, transfer_records
 from test_transfers import GRAPH, naive_waits, sound
 
+from traces.checks.ledger import InvariantError, check_ledger
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2_checks import check_nesting
 from traces.exporters.otf2_library import reading
 from traces.ledger import Ledger
-from traces.nesting import InvariantError, check_ledger
 
 #: (time, kind, what): Enter and Leave of a region, Send and Recv with peer, tag and bytes.
 Event = tuple[int, str, object]
@@ -225,7 +225,7 @@ def test_without_transfers_the_bytes_are_those_of_a_run_without_network(tmp_path
 def test_without_the_jit_the_bytes_are_the_same(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from test_transfers import sound;"
-        "from traces.exporters.otf2 import write_otf2; from traces.nesting import check_ledger;"
+        "from traces.exporters.otf2 import write_otf2; from traces.checks.ledger import check_ledger;"
         "of = sound(); check_ledger(of); write_otf2(of, Path(sys.argv[1]))"
     )
     here = Path(__file__).parent

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
 from study_frames import H, plain, results
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.metric_units import four_digits, interval_text, shown_as
 from traces.statistics import comparison_table, mean_interval, option_columns, paired, paired_comparisons
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from traces.processor import processor_model
+from traces.base.processor import processor_model
 
 X86 = """processor\t: 0
 vendor_id\t: AuthenticAMD

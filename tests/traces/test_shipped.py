@@ -19,7 +19,7 @@ from traces.kernels import shipped
 from traces.kernels.catalogue import kernel_modules
 from traces.kernels.declared import OURS, Kernel
 
-_MODULES = ("als.metrics", "bls.metrics_schedule", "traces.extremes")
+_MODULES = ("als.engine.metrics", "bls.metrics.schedule", "traces.algorithms.extremes")
 
 # What the kernels of these modules give, in a process that has neither numba nor LLVM.
 _PROGRAM = """
@@ -37,9 +37,9 @@ import numpy as np
 from traces.kernels import shipped
 shipped.FOLDER = Path(sys.argv[1])
 
-from als.metrics import finish_imbalance
-from bls.metrics_schedule import Downtime
-from traces.extremes import extremes
+from als.engine.metrics import finish_imbalance
+from bls.metrics.schedule import Downtime
+from traces.algorithms.extremes import extremes
 
 print(extremes(np.array([3.0, -1.5, 2.0])), extremes(np.array([7, -2])))
 print(finish_imbalance(np.array([10, 30]), 0))
@@ -88,11 +88,11 @@ def test_a_run_from_a_library_needs_no_compiler(folder: Path, tmp_path: Path) ->
 
 def test_it_holds_the_units_that_it_was_made_of(copy: Path) -> None:
     assert shipped.units() == set(_MODULES)
-    found = shipped.unit("als.metrics")
+    found = shipped.unit("als.engine.metrics")
     assert found is not None
     assert sorted(returned for _, returned in found.values()) == ["f", "f", "v"]
     assert all(address for address, _ in found.values())
-    assert shipped.unit("als.engine") is None
+    assert shipped.unit("als.engine.loop") is None
     library = shipped.library()
     assert library is not None
     assert library.facts["kernels"] >= 7
@@ -128,8 +128,8 @@ def test_a_damaged_library_is_not_used_and_that_is_said_once(
         code.write_bytes(
             {"emptied": b"", "cut": raw[:at], "flipped": raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]}[how]
         )
-    assert shipped.unit("als.metrics") is None
-    assert shipped.unit("traces.extremes") is None
+    assert shipped.unit("als.engine.metrics") is None
+    assert shipped.unit("traces.algorithms.extremes") is None
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert os.fspath(index if how == "no index" else code) in said[0]

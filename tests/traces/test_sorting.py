@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traces.algorithms.sorting import sort_first, sort_places
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints
-from traces.sorting import sort_first, sort_places
 
 
 @compiled()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traces.figures.steps import in_columns, mean, steps
+from traces.figures.drawing.steps import in_columns, mean, steps
 
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(1, 5)), min_size=1, max_size=10)
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_frames import tasks_of
 
-from traces.errors import InputError
-from traces.figures.chunk_sizes import chunks_figure
-from traces.figures.task_lengths import task_lengths_figure
+from traces.base.errors import InputError
+from traces.figures.application.chunk_sizes import chunks_figure
+from traces.figures.application.task_lengths import task_lengths_figure
 
 #: Job 1 has chunks of 3, 2, 1 tasks, job 2 one of 2.
 TASKS = tasks_of(

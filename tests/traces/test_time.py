@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.errors import InputError
-from traces.time import MAX_NS, duration_ns, format_ns, parse_duration_ns
+from traces.base.errors import InputError
+from traces.base.time import MAX_NS, duration_ns, format_ns, parse_duration_ns
 
 
 @pytest.mark.parametrize(

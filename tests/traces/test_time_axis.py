@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_frames import S
 
-from traces.figures.time_axis import duration_marks, time_axis, time_unit
+from traces.figures.drawing.time_axis import duration_marks, time_axis, time_unit
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from ledgers import NEVER, Job, ledger, ledgers, machine, messaging_ledgers, transfer_records
 from pages import ROOT, section, table
 
-from traces.errors import InputError
+from traces.base.errors import InputError
+from traces.checks.ledger import InvariantError, check_ledger
 from traces.ledger import Ledger
-from traces.nesting import InvariantError, check_ledger
 from traces.tables import TRANSFER_COLUMNS, read_transfers, tasks_frame, transfers_frame, write_transfers
 from traces.waits import waits
 

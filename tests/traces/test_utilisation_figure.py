@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_frames import jobs_of
 
-import traces.figures.utilisation as utilisation
-from traces.errors import InputError
-from traces.figures.utilisation import utilisation_figure
+import traces.figures.run.utilisation as utilisation
+from traces.base.errors import InputError
+from traces.figures.run.utilisation import utilisation_figure
 
 JOBS = jobs_of(
     [

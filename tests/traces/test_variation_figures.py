@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from study_frames import plain, results, within
 
-from traces.errors import InputError
-from traces.figures.comparison import comparison_figure
-from traces.figures.cost import cost_figure
-from traces.figures.imbalance import imbalance_figure
-from traces.figures.ratio import ratio_figure
-from traces.figures.variation import variation_figure
+from traces.base.errors import InputError
+from traces.figures.application.imbalance import imbalance_figure
+from traces.figures.study.comparison import comparison_figure
+from traces.figures.study.cost import cost_figure
+from traces.figures.study.ratio import ratio_figure
+from traces.figures.study.variation import variation_figure
 from traces.statistics import mean_interval, paired, paired_comparisons
 
 MANY = [f"tss:first={k}" for k in range(9)]

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_frames import S, jobs_of
 
-import traces.figures.ecdf as module
-from traces.errors import InputError
-from traces.figures.boxes import Box
-from traces.figures.ecdf import ecdf
-from traces.figures.wait_times import waits_figure
+import traces.figures.drawing.ecdf as module
+from traces.base.errors import InputError
+from traces.figures.drawing.boxes import Box
+from traces.figures.drawing.ecdf import ecdf
+from traces.figures.run.wait_times import waits_figure
 
 #: Waits of 0, 0, 10, 30 s; bounded slowdowns 1, 1, 2, 4. The others are nobody's wait.
 ROWS: list[dict[str, Any]] = [

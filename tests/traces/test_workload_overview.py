@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bls.description import Description, describe
-from bls.platform import HostGroup, Platform
-from bls.workload import Workload
+from bls.analysis.description import Description, describe
+from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload, sample_path
-from traces.errors import InputError
-from traces.figures.workload_overview import draw_overview, overview_figure
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.figures.workload.overview import draw_overview, overview_figure
 
 PLATFORM = Platform((HostGroup(1, 64, 8.0),), name="sixty-four")
 START = "; UnixStartTime: 4102444800"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from traces.base.plugins import resolve
 from traces.ledger import Ledger
-from traces.plugins import resolve
 
 __all__ = ["EXPORTERS", "Exporter", "exporter"]
 

@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.errors import InputError
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
-from traces.time import NS_PER_S
 
 __all__ = ["COLUMNS", "FILE", "write_batsim_jobs"]
 

@@ -72,7 +72,7 @@ def place_messages(core: Shorts, instant: Ints, first: Ints, cursor: Ints, row: 
 
 
 def core_messages(ledger: Ledger, transfers: TransferRecords) -> CoreMessages:
-    """The transfers of a sound ledger (``traces.nesting.check_ledger``), by core; none where ``transfers`` has none."""
+    """The transfers of a sound ledger (``traces.checks.ledger.check_ledger``), by core; none where ``transfers`` has none."""
     n_cores, n = ledger.machine.n_cores, len(transfers)
     cores = []
     for task in (transfers.source, transfers.target):

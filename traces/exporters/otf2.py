@@ -34,8 +34,10 @@ from typing import Any
 
 import numpy as np
 
+from traces.base.errors import InputError
+from traces.checks.ledger import CoreBars, core_bars
+from traces.checks.transfers import check_transfers
 from traces.compiled import Array
-from traces.errors import InputError
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.core_messages import core_messages
 from traces.exporters.otf2_cores import write_cores
@@ -43,9 +45,7 @@ from traces.exporters.otf2_definitions import METRIC_INSTANCE, write_definitions
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding, writing
 from traces.ledger import Ledger, TransferRecords
-from traces.nesting import CoreBars, core_bars
 from traces.series import LoadSeries, load_series
-from traces.transfer_checks import check_transfers
 from traces.waits import bar_waits
 
 __all__ = ["ANCHOR", "write_otf2"]

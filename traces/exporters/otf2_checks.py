@@ -8,8 +8,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from traces.checks.jobs import InvariantError
 from traces.exporters.otf2_library import reading
-from traces.job_checks import InvariantError
 
 __all__ = ["Messages", "check_nesting"]
 

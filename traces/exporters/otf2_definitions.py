@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding
 from traces.ledger import STATES, WHY, Ledger
-from traces.time import NS_PER_S
 
 __all__ = ["METRIC_INSTANCE", "write_definitions"]
 

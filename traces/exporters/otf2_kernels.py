@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from traces.base.errors import TwolevelError
 from traces.compiled import Array, CFunction, compiled, types
-from traces.errors import TwolevelError
 from traces.exporters.otf2_library import CALLS, c_functions, failure
 
 __all__ = [

@@ -20,8 +20,8 @@ from typing import Any
 import _otf2 as binding
 import otf2
 
+from traces.base.errors import TwolevelError
 from traces.compiled import CFunction, function_type, types
-from traces.errors import TwolevelError
 
 __all__ = ["CALLS", "address_of", "binding", "c_functions", "failure", "reading", "writing"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from traces.base.errors import InputError, shown
 from traces.compiled import Array
-from traces.errors import InputError, shown
 from traces.intervals import parse_intervals
 from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
 

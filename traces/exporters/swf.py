@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.exporters.swf_lines import STATUS, swf_lines
 from traces.ledger import STATES, Ledger
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from traces.lazy import lazy_names
+from traces.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from traces.statistics.comparison_text import comparison_table

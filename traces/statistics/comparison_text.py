@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.metric_units import Shown, four_digits, interval_text, shown_as
 from traces.statistics.intervals import MIN_SEEDS
 

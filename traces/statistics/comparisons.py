@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
-from traces.errors import InputError, one_of, shown
 from traces.statistics.intervals import CONFIDENCE
 from traces.statistics.pairs import paired
 

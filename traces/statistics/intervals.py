@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from traces.base.errors import InputError
+from traces.base.ranges import real
 from traces.compiled import Array
-from traces.errors import InputError
-from traces.ranges import real
 
 __all__ = ["CONFIDENCE", "MIN_SEEDS", "RESAMPLES", "Estimate", "mean_interval", "mean_intervals"]
 

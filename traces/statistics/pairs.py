@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.errors import InputError
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, mean_interval
 
 __all__ = ["Paired", "paired"]

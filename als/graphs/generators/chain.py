@@ -14,8 +14,8 @@ from typing import ClassVar
 from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, graph_kernel
 from als.graphs.generators.wanted import wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
+from traces.base.ranges import whole
 from traces.compiled import Array
-from traces.ranges import whole
 
 __all__ = ["Chain"]
 

@@ -31,9 +31,9 @@ from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, check_si
 from als.graphs.generators.wanted import wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
 from als.streams import next_word, uniform_from_word
+from traces.base.errors import InputError
+from traces.base.ranges import real, whole
 from traces.compiled import Array, compiled
-from traces.errors import InputError
-from traces.ranges import real, whole
 
 __all__ = ["Layered"]
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from als.graphs.contract import MAX_CCR, MAX_COV, GraphModel
-from traces.ranges import real
+from traces.base.ranges import real
 
 __all__ = ["Weights"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from als.graphs.task_graph import MAX_EDGES, TaskGraph, check_name
 from als.lengths.contract import MAX_TASKS_PER_JOB
-from traces.errors import InputError, shown
+from traces.base.errors import InputError, shown
 
 __all__ = ["CORE_GFLOPS", "GraphRows", "Reader", "text_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from traces.errors import shown
+from traces.base.errors import shown
 
 __all__ = ["FORMATS", "format_of", "look_of"]
 

@@ -12,7 +12,7 @@ import re
 from als.graphs.readers.contract import GraphRows, text_of
 from als.graphs.readers.dot_language import DotNode, parse_dot
 from als.graphs.readers.work import edge_bytes, task_gflop
-from traces.errors import shown
+from traces.base.errors import shown
 
 __all__ = ["read_dot"]
 

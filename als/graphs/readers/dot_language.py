@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from als.graphs.readers.dot_tokens import END, ID, Tokens
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 __all__ = ["MAX_DEPTH", "DotEdges", "DotGraph", "DotNode", "parse_dot"]
 

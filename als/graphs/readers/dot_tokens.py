@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from traces.errors import InputError, shown
+from traces.base.errors import InputError, shown
 
 __all__ = ["END", "ID", "Tokens"]
 

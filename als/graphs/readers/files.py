@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from als.graphs.readers.contract import GraphRows
-from traces.errors import shown
+from traces.base.errors import shown
 
 __all__ = ["Files"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from als.graphs.readers.contract import GraphRows
 from als.graphs.readers.work import edge_bytes, task_gflop
 from als.graphs.readers.xml_events import Place, read_xml
-from traces.errors import shown
+from traces.base.errors import shown
 
 __all__ = ["read_graphml"]
 

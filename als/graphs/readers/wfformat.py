@@ -10,7 +10,7 @@ from typing import Any
 
 from als.graphs.readers.contract import GraphRows, text_of
 from als.graphs.readers.files import Files
-from traces.errors import shown
+from traces.base.errors import shown
 
 __all__ = ["VERSION", "read_wfformat"]
 

@@ -1,7 +1,7 @@
 """The topologies, one a file.
 
 To add one: a file here with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and its
-name in ``bls.platform``, which reads platforms.
+name in ``bls.machine.platform``, which reads platforms.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from als.network.topologies.fat_tree import FatTree
 from als.network.topologies.full import Full
 from als.network.topologies.shared import Shared
 from als.network.topologies.star import Star
-from traces.errors import InputError, one_of, shown
-from traces.naming import split_parameters, with_parameters
+from traces.base.errors import InputError, one_of, shown
+from traces.base.naming import split_parameters, with_parameters
 
 __all__ = ["TOPOLOGIES", "Dragonfly", "FatTree", "Full", "Shared", "Star", "Topology", "topology"]
 

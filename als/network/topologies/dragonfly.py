@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.network.state import DRAGONFLY, PARAMETERS
+from traces.base.errors import InputError, one_of
+from traces.base.ranges import whole
 from traces.compiled import Array, compiled
-from traces.errors import InputError, one_of
-from traces.ranges import whole
 
 __all__ = ["Dragonfly", "dragonfly_cables", "dragonfly_route"]
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.network.state import FAT_TREE, MAX_LEVELS, PARAMETERS
+from traces.base.errors import InputError, shown
 from traces.compiled import Array, compiled
-from traces.errors import InputError, shown
 
 __all__ = ["FatTree", "fat_tree_route"]
 

@@ -1,0 +1,1 @@
+"""The application engine: tasks of one job on its cores, and the state that they run in."""

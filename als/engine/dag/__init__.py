@@ -1,0 +1,1 @@
+"""The application engine's work on a task graph."""

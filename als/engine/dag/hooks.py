@@ -1,0 +1,55 @@
+"""What only some task graphs do: their data take time on a network. The slots of a graph's table of hooks."""
+
+from __future__ import annotations
+
+import functools
+
+from als.engine.dag.state import GraphState
+from als.network.state import KIND, NONE, NetworkState
+from traces.compiled import Array, caller, types
+from traces.hooks import Hooks
+from traces.kernels.signatures import StateKind
+
+__all__ = [
+    "ARRIVED_AT",
+    "ARRIVED_BY",
+    "BEGIN",
+    "CANCEL",
+    "HOOK",
+    "HOOKS",
+    "NEXT",
+    "SEND",
+    "call_hook",
+    "table",
+]
+
+#: ``hook(graph, edge, t)``, of which each takes what it needs.
+HOOK = types.int64(StateKind(GraphState), types.int64, types.int64)
+
+#: ``call_hook(graph.hooks[SLOT], (graph, edge, t))``
+call_hook = caller(HOOK)
+
+BEGIN, SEND, ARRIVED_BY, ARRIVED_AT, NEXT, CANCEL = range(6)
+
+HOOKS = Hooks(
+    "task graphs",
+    HOOK,
+    {
+        BEGIN: ("a network for a graph's data", "als.engine.features.graph_data:begin"),
+        SEND: ("a transfer that begins", "als.engine.features.graph_data:send_edge"),
+        ARRIVED_BY: ("transfers that arrive", "als.engine.features.graph_data:arrived_by"),
+        ARRIVED_AT: ("transfers that arrive within half a nanosecond", "als.engine.features.graph_data:arrived_at"),
+        NEXT: ("the instant at which a transfer arrives", "als.engine.features.graph_data:next_ns"),
+        CANCEL: ("a transfer that nobody waits for", "als.engine.features.graph_data:cancel_edge"),
+    },
+)
+
+
+@functools.cache
+def _table(has_network: bool) -> Array:
+    return HOOKS.filled(HOOKS.slots if has_network else ())
+
+
+def table(network: NetworkState) -> Array:
+    """The table of graphs of jobs on a machine with this network."""
+    return _table(bool(network.numbers[KIND] != NONE))

@@ -1,0 +1,158 @@
+"""What a job's graphs allow, and what their data cost: definitions over a job that has ended.
+
+The critical path is the longest path of computation through a graph, without any data, of all parts one behind the other: no
+number of cores is quicker.
+"""
+
+from __future__ import annotations
+
+import math
+
+from als.engine.dag import state as g
+from als.engine.metrics import distribution
+from als.engine.state import ApplicationState
+from als.graphs.order import index_edges, topological_order, upward_ranks
+from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints, Shorts
+
+__all__ = ["GRAPH_METRICS", "copy_transfers", "graph_distribution", "graph_metrics", "measure_graph"]
+
+#: Names and units of what :func:`measure_graph` finds, in its order; unit 1 is a ratio.
+GRAPH_METRICS = (
+    ("critical_path_ns", "ns"),
+    ("parallelism", "1"),
+    ("slr", "1"),
+    ("speedup", "1"),
+    ("transfers", "transfers"),
+    ("transfer_bytes", "bytes"),
+    ("transfer_wait_ns", "ns"),
+)
+
+
+@compiled(inner=True)
+def _critical_gflop(state: ApplicationState) -> float:
+    # The work on the critical path; the engine's work space is free once the application has ended.
+    graph, total = state.graph, 0.0
+    for part in range(state.part_first.size - 1):
+        first, stop = state.part_first[part], state.part_first[part + 1]
+        edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
+        n = stop - first
+        ranks = graph.ranks[:n]
+        if edge_0 == edge_1:
+            ranks[0] = 0.0
+            for k in range(first, stop):
+                ranks[0] = max(ranks[0], state.lengths[k])
+            total += ranks[0]
+            continue
+        out_first, in_first = graph.out_first[: n + 1], graph.in_first[: n + 1]
+        target, order = graph.target[edge_0:edge_1], graph.listed[:n]
+        index_edges(graph.source[edge_0:edge_1], target, n, out_first, in_first, graph.in_edge[: edge_1 - edge_0])
+        topological_order(out_first, target, in_first, n, order, graph.tasks[g.SCRATCH, first:stop])
+        upward_ranks(
+            state.lengths[first:stop], out_first, target, graph.bytes[edge_0:edge_1], order, ranks, 1.0, 0.0, 0.0
+        )
+        longest = 0.0
+        for k in range(n):
+            longest = max(longest, ranks[k])
+        total += longest
+    return total
+
+
+@compiled()
+def measure_graph(
+    values: Floats, state: ApplicationState, start_ns: int, end_ns: int, speed: Floats, stopped: bool
+) -> None:
+    """Find all :data:`GRAPH_METRICS` of one application that has ended.
+
+    With W the work of all tasks, C that of the critical path, v the speed of the fastest core and T the run time:
+
+    - ``critical_path_ns``: C/v. ``parallelism``: W/C, how many cores the graph can employ on average.
+    - ``slr``, the schedule length ratio: T/(C/v). ``speedup``: (W/v)/T, over the fastest core alone.
+    - ``transfers``, ``transfer_bytes``: how often an edge's data went from one host to another, and these data; again, where
+      a core was lost that had fetched them.
+    - ``transfer_wait_ns``: the time, summed over cores, in which a core was free for its next task and all producers of that
+      had ended, but not all of its data were there.
+
+    Source: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2 (``slr``, ``speedup``).
+
+    Parameters
+    ----------
+    values : float64 (len(GRAPH_METRICS),)
+        Filled; ``slr`` and ``speedup`` are NaN of an application that was stopped.
+    state : ApplicationState
+        Its work space is written to.
+    start_ns, end_ns : int
+    speed : float64 (P,)
+        GFLOP/s at the start; a core that is not there has 0.
+    stopped : bool
+        Whether a stop cut it short.
+    """
+    critical, fastest, total = _critical_gflop(state), 0.0, 0.0
+    for c in range(speed.size):
+        fastest = max(fastest, speed[c])
+    for k in range(state.lengths.size):
+        total += state.lengths[k]
+    took = float(end_ns - start_ns)
+    values[0] = critical / fastest * 1e9 if fastest > 0.0 else math.nan
+    values[1] = total / critical if critical > 0.0 else math.nan
+    values[2] = took / values[0] if values[0] > 0.0 and not stopped else math.nan
+    values[3] = total / fastest * 1e9 / took if fastest > 0.0 and not stopped else math.nan
+    values[4] = float(state.graph.numbers[g.TRANSFERS])
+    values[5] = state.graph.amounts[g.TRANSFER_BYTES]
+    values[6] = float(state.graph.numbers[g.WAIT_NS])
+
+
+def graph_metrics(values: Array) -> dict[str, float]:
+    """What :func:`measure_graph` found, by name."""
+    return {name: float(value) for (name, _), value in zip(GRAPH_METRICS, values, strict=True)}
+
+
+def graph_distribution(graphs: Array) -> dict[str, dict[str, float | None]]:
+    """How each of :data:`GRAPH_METRICS` is distributed over the jobs that have it.
+
+    Parameters
+    ----------
+    graphs : float64 (len(GRAPH_METRICS), n)
+        A row a metric; NaN of jobs that have no graph.
+
+    Returns
+    -------
+    dict
+        As ``distribution`` of ``als.engine.metrics.application_metrics``.
+    """
+    return {name: distribution(row) for (name, _), row in zip(GRAPH_METRICS, graphs, strict=True)}
+
+
+@compiled(inner=True)
+def _between_cores(state: ApplicationState, part: int, edge: int) -> bool:
+    # What arrived for a task that never ran, as the job was cut, was of no use to anybody.
+    graph = state.graph
+    first = state.part_first[part]
+    there = first + graph.target[edge]
+    ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
+    return bool(ran and graph.tasks[g.AT, first + graph.source[edge]] != graph.tasks[g.AT, there])
+
+
+@compiled()
+def copy_transfers(
+    state: ApplicationState, at: int, source: Shorts, target: Shorts, n_bytes: Floats, sent_ns: Ints, arrived_ns: Ints
+) -> int:
+    """Write the transfers between cores that have arrived, as columns of ``traces.ledger.TransferRecords``; of an
+    application whose task records are kept.
+
+    Returns
+    -------
+    int
+        The row behind the last one; the first is ``at``.
+    """
+    graph = state.graph
+    for part in range(state.part_first.size - 1):
+        for edge in range(graph.edge_first[part], graph.edge_first[part + 1]):
+            if _between_cores(state, part, edge):
+                source[at] = state.part_first[part] + graph.source[edge]
+                target[at] = state.part_first[part] + graph.target[edge]
+                n_bytes[at] = graph.bytes[edge]
+                sent_ns[at] = graph.sent_ns[edge]
+                arrived_ns[at] = graph.arrived_ns[edge]
+                at += 1
+    return at

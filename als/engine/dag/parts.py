@@ -1,0 +1,212 @@
+"""What an application that is driven from Python is given of a task graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from als.engine.dag import hooks as graph_hooks
+from als.engine.dag import state as g
+from als.engine.rule_table import Rules
+from als.graphs.task_graph import TaskGraph
+from als.network.routes import longest_route
+from als.network.state import N_HOSTS, NetworkState
+from als.planners import Planner
+from als.planners.mapped import Mapped
+from als.techniques import Selection, Technique
+from traces.base.errors import InputError, shown
+from traces.compiled import Array, own
+
+__all__ = ["Edges", "GraphPart", "edges_of_parts", "graph_of"]
+
+
+class Edges(NamedTuple):
+    """The edges of an application's graphs.
+
+    Attributes
+    ----------
+    first : int64 (I + 1,)
+        Part ``i`` has the edges ``first[i]`` up to, not including, ``first[i + 1]``.
+    source, target : int64 (E,)
+        Producer and consumer, counted within their part; a part's edges are sorted by (source, target), and make no cycle.
+    bytes : float64 (E,)
+        What the consumer needs of the producer; 0: it only waits for it.
+    """
+
+    first: Array
+    source: Array
+    target: Array
+    bytes: Array
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPart:
+    """A part that is a graph.
+
+    Attributes
+    ----------
+    scheduler : Technique, Planner or Mapped
+        Which core gets which tasks.
+    by_rank : bool
+        Whether tasks wait by upward rank, and not by number; not with a planner.
+    host : int64 (n,), optional
+        With ``Mapped``: the host in the machine of each of the part's tasks.
+    core : int64 (n,), optional
+        The core of each of its tasks, counted within the job; the tasks of a core follow one another in order.
+
+    Raises
+    ------
+    InputError
+        If these do not go together.
+    """
+
+    scheduler: Technique | Selection | Planner | Mapped
+    by_rank: bool = False
+    host: Array | None = None
+    core: Array | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.scheduler, Selection):
+            raise InputError(
+                f"{self.scheduler.name}: looks ahead to the end of a loop; allowed with a graph: a technique"
+            )
+        mapped = isinstance(self.scheduler, Mapped)
+        if mapped != ((self.host is None) != (self.core is None)):
+            raise InputError("host, core: allowed: one of them with mapped, and with nothing else")
+        if self.by_rank and isinstance(self.scheduler, Planner):
+            raise InputError(f"by_rank: not with {self.scheduler.name}, which has an order of its own")
+
+    @property
+    def mode(self) -> int:
+        """How tasks come to cores, by ``als.engine.dag.state``."""
+        if isinstance(self.scheduler, Mapped):
+            return g.ON_CORES if self.host is None else g.ON_HOSTS
+        return g.PLANNED if isinstance(self.scheduler, Planner) else g.BY_TECHNIQUE
+
+    @property
+    def order(self) -> int:
+        """How they wait."""
+        return g.BY_RANK if self.by_rank else 0
+
+
+def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array) -> Edges:
+    """The edges as kernels take them.
+
+    Raises
+    ------
+    InputError
+        If they are not those of these parts: unsorted, in a cycle, to or from a task that is not there, or in a part that is
+        no graph.
+    """
+    none = np.zeros(0, np.int64)
+    if edges is None:
+        return Edges(np.zeros(len(part_first), np.int64), none, none, np.zeros(0))
+    made = Edges(
+        own(edges.first, np.int64),
+        own(edges.source, np.int64),
+        own(edges.target, np.int64),
+        own(edges.bytes, np.float64),
+    )
+    first, source, target, n_bytes = made
+    n = len(source)
+    if len(first) != len(part_first) or first[0] != 0 or first[-1] != n or (np.diff(first) < 0).any():
+        raise InputError(f"edges.first: {shown(first)}; allowed: {len(part_first)} numbers from 0 to {n}, ascending")
+    if len(target) != n or len(n_bytes) != n or not ((n_bytes >= 0) & np.isfinite(n_bytes)).all():
+        raise InputError(f"edges: allowed: {n} targets, and bytes from 0 on, finite")
+    part = np.repeat(np.arange(len(part_first) - 1), np.diff(first))
+    tasks = np.diff(part_first)[part]
+    if ((source < 0) | (source >= tasks) | (target < 0) | (target >= tasks)).any():
+        raise InputError("edges: one is to or from a task that is not in its part")
+    key = (part * (int(part_first[-1]) + 1) + source) * (int(part_first[-1]) + 1) + target
+    if (np.diff(key) <= 0).any():
+        raise InputError("edges: allowed: sorted by (source, target) in each part, none twice")
+    for i in np.flatnonzero(np.diff(first)).tolist():
+        if not isinstance(kinds[i % len(kinds)], GraphPart | Planner):
+            raise InputError(f"edges: part {i} has {first[i + 1] - first[i]}; allowed: none, as it is no graph")
+        _refuse_cycles(
+            i, int(part_first[i + 1] - part_first[i]), source[first[i] : first[i + 1]], target[first[i] : first[i + 1]]
+        )
+    return made
+
+
+def _refuse_cycles(part: int, n_tasks: int, source: Array, target: Array) -> None:
+    if (source < target).all():
+        return
+    try:
+        TaskGraph(np.zeros(n_tasks), source, target, np.zeros(len(source)))
+    except InputError as error:
+        raise InputError(f"edges: part {part}: {str(error).removeprefix('graph: ')}") from None
+
+
+def graph_of(
+    edges: Edges,
+    kinds: Sequence[Any],
+    part_first: Array,
+    speed: Array,
+    core_host: Array | list[int] | None,
+    network: NetworkState,
+    rules: Rules,
+) -> g.GraphState:
+    """The state of an application's graphs; arguments as of ``als.application.Application``.
+
+    Raises
+    ------
+    InputError
+        If a host or a core cannot be.
+    """
+    n_cores, n_tasks = len(speed), int(part_first[-1])
+    machine_host = np.zeros(n_cores, np.int64) if core_host is None else own(core_host, np.int64)
+    most = max(1, int(network.numbers[N_HOSTS]))
+    if machine_host.shape != speed.shape or not ((machine_host >= 0) & (machine_host < most)).all():
+        raise InputError(f"core_host: allowed: a host for each of {n_cores} cores, 0 to {most - 1}")
+    host_number, local = hosts_in_order(machine_host)
+    longest = np.diff(part_first).max()
+    return g.new_graph_state(
+        edges.first,
+        edges.source,
+        edges.target,
+        edges.bytes,
+        local,
+        host_number,
+        network,
+        graph_hooks.table(network),
+        n_tasks=n_tasks,
+        longest_route=int(longest_route(network)),
+        plan_room=rules.plan_room(int(longest), int(np.diff(edges.first).max(initial=0)), n_cores),
+        given=_given(kinds, part_first, host_number, n_cores),
+    )
+
+
+def hosts_in_order(core_host: Array) -> tuple[Array, Array]:
+    """The hosts of a job in the order in which its cores have them, and each core's place among them."""
+    found, first, inverse = np.unique(core_host, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return found[order], place[inverse.reshape(-1)]
+
+
+def _given(kinds: Sequence[Any], part_first: Array, host_number: Array, n_cores: int) -> Array | None:
+    # Where tasks are to run, of parts that are mapped.
+    if not any(isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped) for kind in kinds):
+        return None
+    given = np.zeros(int(part_first[-1]), np.int64)
+    place = {int(host): at for at, host in enumerate(host_number.tolist())}
+    for part in range(len(part_first) - 1):
+        kind = kinds[part % len(kinds)]
+        if not (isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped)):
+            continue
+        first, stop = int(part_first[part]), int(part_first[part + 1])
+        wanted = own(kind.core if kind.host is None else kind.host, np.int64)
+        if len(wanted) != stop - first:
+            raise InputError(f"mapped: {len(wanted)} places; allowed: one for each of {stop - first} tasks")
+        for k, where in enumerate(wanted.tolist()):
+            if kind.host is None and not 0 <= where < n_cores:
+                raise InputError(f"mapped: task {k} is for core {where}; allowed: 0 to {n_cores - 1}")
+            if kind.host is not None and where not in place:
+                raise InputError(f"mapped: task {k} is for host {where}; allowed: {shown(sorted(place))}")
+            given[first + k] = where if kind.host is None else place[where]
+    return given

@@ -1,0 +1,213 @@
+"""The begin of a part that is a graph: its edges are sorted, its tasks put in order, planned where a planner is asked for."""
+
+from __future__ import annotations
+
+from als.engine import state as s
+from als.engine.dag import state as g
+from als.engine.dag.hooks import BEGIN, call_hook
+from als.engine.dag.ready_pool import make_ready
+from als.engine.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
+from als.engine.state import ApplicationState
+from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
+from als.network import state as n
+from als.planners.contract import PLAN
+from als.planners.estimates import mean_edge_costs, mean_s_per_gflop
+from traces.algorithms.copying import copy_first
+from traces.algorithms.event_heap import heap_push
+from traces.compiled import caller, compiled
+
+__all__ = ["open_graph"]
+
+_call_planner = caller(PLAN)
+
+
+@compiled(inner=True)
+def _plan(state: ApplicationState, first: int, stop: int, edge_0: int, edge_1: int, rule: int) -> None:
+    # Each task gets its core, and each core the sequence of its tasks; where nobody is there, none has a core.
+    graph, m = state.graph, stop - first
+    tasks, n_edges = graph.tasks, edge_1 - edge_0
+    order, ranks = graph.listed[:m], graph.ranks[:m]
+    plan, position, at = tasks[g.PLAN, first:stop], tasks[g.POSITION, first:stop], tasks[g.IN_POSITION, first:stop]
+    params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
+    answer = _call_planner(
+        state.table.calls[rule],
+        (
+            state.lengths[first:stop],
+            graph.source[edge_0:edge_1],
+            graph.target[edge_0:edge_1],
+            graph.bytes[edge_0:edge_1],
+            graph.out_first[: m + 1],
+            graph.in_first[: m + 1],
+            graph.in_edge[:n_edges],
+            order,
+            state.speed,
+            graph.cores[g.HOST, : state.speed.size],
+            graph.amounts[: g.TRANSFER_BYTES],
+            params,
+            plan,
+            ranks,
+            graph.plan_numbers,
+            graph.plan_places,
+        ),
+    )
+    for k in range(m):
+        good = answer == 0 and 0 <= plan[k] < state.speed.size and ranks[k] >= 0.0
+        if not good or state.speed[plan[k]] == 0.0:
+            if answer == 0:
+                state.counters[s.ANSWER] = k
+                graph.numbers[g.FAULT] = g.BAD_PLAN
+            plan[k] = -1
+        ranks[k] = -ranks[k] if answer == 0 else 0.0  # with nobody there, nothing is planned: as they come
+    by_rank(ranks, order, position, at, 0)
+    _make_sequences(state, first, stop)
+
+
+@compiled(inner=True)
+def _make_sequences(state: ApplicationState, first: int, stop: int) -> None:
+    # A core's tasks follow one another in the tasks' order.
+    graph = state.graph
+    for place in range(stop - first - 1, -1, -1):
+        k = graph.tasks[g.IN_POSITION, first + place]
+        c = graph.tasks[g.PLAN, first + k]
+        if c >= 0:
+            graph.tasks[g.NEXT, first + k] = graph.cores[g.SEQUENCE, c]
+            graph.cores[g.SEQUENCE, c] = k
+
+
+@compiled(inner=True)
+def _put_in_order(state: ApplicationState, first: int, stop: int, edge_0: int, edge_1: int, by_ranks: bool) -> None:
+    graph, m = state.graph, stop - first
+    position, at = graph.tasks[g.POSITION, first:stop], graph.tasks[g.IN_POSITION, first:stop]
+    if not by_ranks:
+        for k in range(m):
+            position[k] = at[k] = k
+        return
+    ranks = graph.ranks[:m]
+    latency_s, s_per_byte = mean_edge_costs(state.speed, graph.cores[g.HOST], graph.amounts[: g.TRANSFER_BYTES])
+    upward_ranks(
+        state.lengths[first:stop],
+        graph.out_first[: m + 1],
+        graph.target[edge_0:edge_1],
+        graph.bytes[edge_0:edge_1],
+        graph.listed[:m],
+        ranks,
+        mean_s_per_gflop(state.speed),
+        latency_s,
+        s_per_byte,
+    )
+    by_rank(ranks, graph.listed[:m], position, at, 0)
+
+
+@compiled(inner=True)
+def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
+    # One for all, or one a host.
+    graph = state.graph
+    numbers, pools, cores = graph.numbers, graph.pools, graph.cores
+    for pool in range(pools.shape[1]):
+        pools[g.WAITING_SIZE, pool] = pools[g.IDLE_SIZE, pool] = 0
+    if numbers[g.MODE] != g.ON_HOSTS:
+        pools[g.WAITING_FIRST, 0] = pools[g.IDLE_FIRST, 0] = 0
+        return
+    n_pools = graph.host_number.size
+    for k in range(first, stop):
+        pools[g.WAITING_SIZE, graph.given[k]] += 1
+    for c in range(state.speed.size):
+        pools[g.IDLE_SIZE, cores[g.HOST, c]] += 1
+    waiting = idle = 0
+    for pool in range(n_pools):
+        pools[g.WAITING_FIRST, pool], pools[g.IDLE_FIRST, pool] = waiting, idle
+        waiting += pools[g.WAITING_SIZE, pool]
+        idle += pools[g.IDLE_SIZE, pool]
+        pools[g.WAITING_SIZE, pool] = pools[g.IDLE_SIZE, pool] = 0
+
+
+@compiled()
+def open_graph(state: ApplicationState, t: int) -> None:
+    """Let a part that is a graph begin at ``t``: the cores that are there ask, or look at what is planned for them."""
+    counters, graph = state.counters, state.graph
+    numbers, tasks, cores = graph.numbers, graph.tasks, graph.cores
+    part, n_cores = counters[s.PART], state.speed.size
+    phase = part % state.phases.shape[0]
+    first, stop = state.part_first[part], state.part_first[part + 1]
+    edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
+    m, n_edges, rule = stop - first, edge_1 - edge_0, state.phases[phase, s.PHASE_RULE]
+    mode = state.phases[phase, s.PHASE_MODE]
+    wait_ns, transfers, repeats = numbers[g.WAIT_NS], numbers[g.TRANSFERS], numbers[g.REPEATS]
+    numbers[:] = 0
+    numbers[g.WAIT_NS], numbers[g.TRANSFERS], numbers[g.REPEATS] = wait_ns, transfers, repeats
+    numbers[g.TASK_0], numbers[g.EDGE_0] = first, edge_0
+    numbers[g.MODE] = g.PLANNED if mode == g.ON_CORES else mode
+    numbers[g.TASKS] = numbers[g.UNDONE] = m
+    numbers[g.EDGES] = n_edges
+    numbers[g.ROUND] = -1
+    numbers[g.DATA] = 1 if graph.net.numbers[n.KIND] != n.NONE and n_edges > 0 else 0
+    counters[s.NEXT] = counters[s.LOWEST] = counters[s.BASE] = first
+    counters[s.LEFT] = counters[s.TASKS] = m
+    counters[s.HOLES] = counters[s.PUT_BACK] = counters[s.OPEN] = counters[s.REQUESTS] = 0
+    counters[s.AWAY_NS] = counters[s.BARRIER] = t
+    counters[s.RULE] = rule
+    counters[s.MEMO_LO] = 0
+    for earlier in range(phase):
+        if state.phases[earlier, s.KIND] != s.SERIAL:
+            counters[s.MEMO_LO] += memo_size(state.table.rules, state.phases[earlier, s.PHASE_RULE], n_cores)
+    counters[s.MEMO_HI] = counters[s.MEMO_LO] + memo_size(state.table.rules, rule, n_cores)
+    index_edges(
+        graph.source[edge_0:edge_1],
+        graph.target[edge_0:edge_1],
+        m,
+        graph.out_first[: m + 1],
+        graph.in_first[: m + 1],
+        graph.in_edge[:n_edges],
+    )
+    if graph.net.numbers[n.KIND] != n.NONE:
+        call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
+    for c in range(n_cores):
+        cores[g.TASK, c] = cores[g.SEQUENCE, c] = -1
+        cores[g.QUEUED, c] = cores[g.ORPHAN, c] = 0
+        cores[g.FREE_NS, c] = t
+        state.cores[s.HELD_SIZE, c] = state.cores[s.AWAY, c] = 0
+        state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0  # a loop that comes later must not find others'
+    by_ranks = state.phases[phase, s.PHASE_ORDER] == g.BY_RANK
+    if by_ranks or mode == g.PLANNED:
+        topological_order(
+            graph.out_first[: m + 1],
+            graph.target[edge_0:edge_1],
+            graph.in_first[: m + 1],
+            m,
+            graph.listed[:m],
+            tasks[g.SCRATCH, first:stop],
+        )
+    for k in range(m):
+        degree = graph.in_first[k + 1] - graph.in_first[k]
+        tasks[g.PENDING, first + k] = degree
+        tasks[g.MISSING, first + k] = 0 if mode == g.BY_TECHNIQUE else degree
+        tasks[g.NEXT, first + k] = tasks[g.AT, first + k] = tasks[g.PLAN, first + k] = -1
+        tasks[g.SINCE_NS, first + k] = t
+    graph.sent_ns[edge_0:edge_1] = -1
+    graph.arrived_ns[edge_0:edge_1] = -1
+    if state.start_ns.size > 0:
+        state.start_ns[first:stop] = state.end_ns[first:stop] = -1
+        state.core[first:stop] = state.chunk[first:stop] = -1
+    if mode == g.PLANNED:
+        _plan(state, first, stop, edge_0, edge_1, rule)
+    else:
+        _put_in_order(state, first, stop, edge_0, edge_1, by_ranks)
+        if mode == g.ON_HOSTS:
+            copy_first(tasks[g.PLAN, first:], graph.given[first:], stop - first)
+        elif mode == g.ON_CORES:
+            for k in range(first, stop):
+                tasks[g.PLAN, k] = graph.given[k] if state.speed[graph.given[k]] > 0.0 else -1
+            _make_sequences(state, first, stop)
+    _make_pools(state, first, stop)
+    counters[s.ASKING] = 0
+    for c in range(n_cores):
+        if state.speed[c] > 0.0:
+            cores[g.DOES, c] = g.ASKS
+            arrives = t + state.latency_ns[c] if mode == g.BY_TECHNIQUE else t
+            key = g.REQUESTS * n_cores + c
+            counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], arrives, key)
+        else:
+            cores[g.DOES, c] = g.ABSENT
+    for k in range(m):
+        if tasks[g.PENDING, first + k] == 0:
+            make_ready(state, k, t)

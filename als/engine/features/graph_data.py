@@ -1,0 +1,97 @@
+"""Data between the tasks of a graph that take time: transfers between the hosts of one job, on the machine's network."""
+
+from __future__ import annotations
+
+import math
+
+from als.engine.dag import state as g
+from als.engine.dag.hooks import HOOK
+from als.engine.dag.ready_pool import host_of
+from als.engine.dag.state import GraphState
+from als.network.flows import (
+    BASE_NS,
+    DIRTY,
+    INSTANT,
+    FlowState,
+    begin_flows,
+    cancel,
+    next_event,
+    next_flow_ns,
+    pop_flow,
+    send,
+    set_clock,
+)
+from als.network.routes import longest_route, mean_costs
+from als.network.sharing import share
+from als.network.state import NetworkState
+from traces.compiled import compiled
+
+__all__ = ["arrived_at", "arrived_by", "begin", "cancel_edge", "next_ns", "send_edge"]
+
+
+@compiled(HOOK)
+def begin(graph: GraphState, n_edges: int, t: int) -> int:
+    """A part of so many edges begins at ``t``: nothing is under way; what transfers are expected to cost is worked out."""
+    if n_edges > 0:
+        begin_flows(graph.flows, n_edges, longest_route(graph.net), t)
+    mean_costs(graph.net, graph.host_number, graph.host_number.size, graph.flows.keys, graph.amounts)
+    return 0
+
+
+@compiled(HOOK)
+def send_edge(graph: GraphState, edge: int, t: int) -> int:
+    """Begin the transfer of an edge of the part at ``t``; returns what ``als.network.flows.send`` does."""
+    at, first = graph.numbers[g.EDGE_0] + edge, graph.numbers[g.TASK_0]
+    producer = graph.tasks[g.AT, first + graph.source[at]]
+    here = graph.host_number[graph.cores[g.HOST, producer]]
+    there = graph.host_number[host_of(graph, first + graph.target[at])]
+    return int(send(graph.flows, graph.net, edge, here, there, graph.bytes[at], t))
+
+
+@compiled(inner=True)
+def _take(flows: FlowState, net: NetworkState, until: float, t: int) -> int:
+    # The next edge whose bytes arrive, of those that arrive by this point of the transfers' clock, or else at what is
+    # rounded to ``t``; -1. All that happens at one point happens before rates are worked out anew.
+    while True:
+        at = next_event(flows)
+        if at != flows.clock[INSTANT]:
+            if flows.numbers[DIRTY] > 0:
+                share(flows, net)
+                at = next_event(flows)
+            if not (at <= until or next_flow_ns(flows) == t):
+                flows.clock[INSTANT] = math.nan
+                return -1
+            flows.clock[INSTANT] = at
+        edge = pop_flow(flows)
+        if edge >= 0:
+            return int(edge)
+
+
+@compiled(HOOK)
+def arrived_by(graph: GraphState, _edge: int, t: int) -> int:
+    """Take the next edge whose bytes have arrived by ``t``; -1 when there is none, and then transfers are as of ``t``."""
+    edge = _take(graph.flows, graph.net, float(t - graph.flows.numbers[BASE_NS]), -1)
+    if edge < 0:
+        set_clock(graph.flows, t)
+    return edge
+
+
+@compiled(HOOK)
+def arrived_at(graph: GraphState, _edge: int, t: int) -> int:
+    """Take the next edge whose bytes arrive at what is rounded to ``t``; -1 when there is none."""
+    return _take(graph.flows, graph.net, -math.inf, t)
+
+
+@compiled(HOOK)
+def next_ns(graph: GraphState, _edge: int, _t: int) -> int:
+    """When the next phase of a transfer ends; ``MAX_NS`` if none does before time ends."""
+    if graph.flows.numbers[DIRTY] > 0:
+        share(graph.flows, graph.net)
+    return int(next_flow_ns(graph.flows))
+
+
+@compiled(HOOK)
+def cancel_edge(graph: GraphState, edge: int, _t: int) -> int:
+    """End the transfer of an edge of the part, if it is under way."""
+    cancel(graph.flows, edge)
+    return 0

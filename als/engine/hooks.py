@@ -1,0 +1,54 @@
+"""What only some applications do: the slots of the application engine's table of hooks, a feature a line."""
+
+from __future__ import annotations
+
+import functools
+
+from als.engine.state import GRAPH, KIND, ApplicationState
+from traces.compiled import Array, caller, types
+from traces.hooks import Hooks
+from traces.kernels.signatures import StateKind
+
+__all__ = ["HOOK", "HOOKS", "call_hook", "table"]
+
+#: ``hook(state, t, speed)``, of which each takes what it needs; ``t`` is an instant or a core.
+HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
+
+#: ``call_hook(state.hooks[SLOT], (state, t, speed))``
+call_hook = caller(HOOK)
+
+SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH = range(5)
+
+HOOKS = Hooks(
+    "application engine",
+    HOOK,
+    {
+        SELECT: ("a choice among techniques", "als.engine.features.selection:select"),
+        OPEN_GRAPH: ("a graph that begins", "als.engine.features.graphs:open_part"),
+        SERVE_GRAPH: ("requests in a graph", "als.engine.features.graphs:serve_part"),
+        CHANGE_GRAPH: ("speeds that change in a graph", "als.engine.features.graph_changes:change_speed"),
+        STOP_GRAPH: ("a graph that is stopped", "als.engine.features.graph_changes:stop_part"),
+    },
+)
+
+
+@functools.cache
+def _table(has_graph: bool, selects: bool, changes: bool) -> Array:
+    wanted = {SELECT} if selects else set()
+    if has_graph:
+        wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
+    return HOOKS.filled(wanted)
+
+
+def table(phases: Array, *, selects: bool, changes: bool) -> Array:
+    """The table of an application.
+
+    Parameters
+    ----------
+    phases : int64 (phases, PHASE_COLUMNS)
+    selects : bool
+        Whether a technique is chosen among several.
+    changes : bool
+        Whether a core may change its speed, or the application be stopped.
+    """
+    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes)

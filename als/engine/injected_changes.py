@@ -1,0 +1,235 @@
+"""Changes in the middle of an application: a core gets another speed, is lost, comes (back); the application is stopped."""
+
+from __future__ import annotations
+
+from als.engine import state as s
+from als.engine.chunk_dispatch import HOPELESS, OVERFLOW, SUSPENDED, arrival_ns, note_end, reopen
+from als.engine.hooks import CHANGE_GRAPH, STOP_GRAPH, call_hook
+from als.engine.state import ApplicationState
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
+from traces.base.time import MAX_NS, duration_ns
+from traces.compiled import compiled
+
+__all__ = ["FINISHED", "STOPPED", "set_speed", "stop"]
+
+#: So many losses in a row that put tasks back, and not one task has ended: it will never be otherwise.
+MOST_FRUITLESS = 100_000
+
+FINISHED = 1
+STOPPED = 2
+
+
+@compiled(inner=True)
+def _settle_held(state: ApplicationState, c: int) -> None:
+    """Move the start of core ``c``'s held tasks up to now: to the task that runs now, with the work it has left."""
+    now, cores, amounts = state.counters[s.NOW], state.cores, state.amounts
+    k, stop_at = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c]
+    t, work = cores[s.HELD_FROM_NS, c], abs(amounts[s.HELD_WORK, c])
+    begun = amounts[s.HELD_WORK, c] < 0.0
+    while k < stop_at and t < now:
+        after = t + duration_ns(work, state.speed[c])
+        if not begun:
+            cores[s.BEGAN_NS, c] = t
+        if after > now:
+            # Never quite nothing: a task that runs now has work left, whatever the rounding.
+            work = max(work - (now - t) * 1e-9 * state.speed[c], 1e-300)
+            t = now
+            begun = True
+        else:
+            beyond = float(after - cores[s.BEGAN_NS, c] - cores[s.SHIFT_NS, c])
+            amounts[s.DONE_SQUARES, c] += beyond * beyond
+            k += 1
+            state.counters[s.FRUITLESS] = 0
+            t = after
+            begun = False
+            if k < stop_at:
+                work = state.lengths[k]
+    cores[s.HELD_FIRST, c], cores[s.HELD_FROM_NS, c] = k, t
+    amounts[s.HELD_WORK, c] = -work if begun else work
+
+
+@compiled(inner=True)
+def _place_in_heap(state: ApplicationState, c: int) -> int:
+    for at in range(state.counters[s.ASKING]):
+        if state.ask_core[at] == c:
+            return at
+    return -1
+
+
+@compiled(inner=True)
+def _come(state: ApplicationState, c: int, speed_gflops: float) -> None:
+    state.speed[c] = speed_gflops
+    state.counters[s.PRESENT] += 1
+    state.cores[s.AWAY, c] = 0
+    state.cores[s.HELD_SIZE, c] = 0
+    state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0
+    at = arrival_ns(state, state.counters[s.NOW], c)
+    state.counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, state.counters[s.ASKING], at, c)
+
+
+@compiled(inner=True)
+def _lose(state: ApplicationState, c: int) -> None:
+    counters, cores = state.counters, state.cores
+    now = counters[s.NOW]
+    _settle_held(state, c)
+    at = _place_in_heap(state, c)
+    if at >= 0:
+        heap_settle(state.ask_ns, state.ask_core, counters[s.ASKING], at, -1)
+        counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
+    put_back = 0
+    if cores[s.HELD_SIZE, c] > 0:
+        k, stop_at = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c]
+        put_back = stop_at - k
+        if put_back == 0:  # its last message was still under way
+            note_end(state, c, cores[s.HELD_FROM_NS, c], state.facts)
+        elif cores[s.WORK_NS, c] < now:
+            state.busy_ns[c] += now - cores[s.WORK_NS, c]
+            state.finish_ns[c] = now
+        state.taken[k:stop_at] = 2
+        counters[s.LEFT] += put_back
+        counters[s.HOLES] += put_back
+        counters[s.PUT_BACK] += put_back
+        counters[s.LOWEST] = min(counters[s.LOWEST], k)
+        if state.start_ns.size > 0:
+            _forget(state, k, stop_at)
+    cores[s.HELD_SIZE, c] = 0
+    cores[s.HELD_FIRST, c] = cores[s.HELD_STOP, c] = 0
+    cores[s.AWAY, c] = 0
+    state.speed[c] = 0.0
+    counters[s.PRESENT] -= 1
+    counters[s.AWAY_NS] = max(counters[s.AWAY_NS], now)
+    if at >= 0:
+        counters[s.BARRIER] = max(counters[s.BARRIER], now)
+    if put_back > 0:
+        counters[s.FRUITLESS] += 1
+        reopen(state, now)
+
+
+@compiled()
+def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
+    """From now on core ``c`` runs at ``speed_gflops``, in the middle of a task too; at 0 it is lost.
+
+    What a lost core has not finished is handed out again. A core that was lost, or not there from the start, comes when
+    it gets a speed.
+
+    Returns
+    -------
+    int
+        The engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant.
+    """
+    counters, cores = state.counters, state.cores
+    if counters[s.STATUS] != SUSPENDED:
+        return int(counters[s.STATUS])
+    if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
+        status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, speed_gflops))
+        if counters[s.FRUITLESS] == MOST_FRUITLESS:
+            status = counters[s.STATUS] = HOPELESS
+        return int(status)
+    if speed_gflops == 0.0 or state.speed[c] == 0.0:
+        if speed_gflops != state.speed[c]:
+            if speed_gflops == 0.0:
+                _lose(state, c)
+                if counters[s.FRUITLESS] == MOST_FRUITLESS:
+                    counters[s.STATUS] = HOPELESS
+                    return HOPELESS
+            else:
+                _come(state, c, speed_gflops)
+        return SUSPENDED
+    _settle_held(state, c)
+    state.speed[c] = speed_gflops
+    k, stop_at, t = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c], cores[s.HELD_FROM_NS, c]
+    if k == stop_at:
+        return SUSPENDED  # idle: its next request finds the new speed
+    keep = state.start_ns.size > 0
+    now = counters[s.NOW]
+    work = abs(state.amounts[s.HELD_WORK, c])
+    begun = state.amounts[s.HELD_WORK, c] < 0.0
+    squares = state.amounts[s.DONE_SQUARES, c]
+    for task in range(k, stop_at):
+        if task > k:
+            work = state.lengths[task]
+        if keep and (task > k or t > now):
+            state.start_ns[task] = t
+        began = cores[s.BEGAN_NS, c] if task == k and begun else t
+        t += duration_ns(work, speed_gflops)
+        beyond = float(t - began - cores[s.SHIFT_NS, c])
+        squares += beyond * beyond
+        if t >= MAX_NS - state.latency_ns[c]:
+            counters[s.STATUS] = OVERFLOW
+            return OVERFLOW
+        if keep:
+            state.end_ns[task] = t
+    state.amounts[s.SQUARES, c] = squares
+    at = _place_in_heap(state, c)
+    heap_settle(state.ask_ns, state.ask_core, counters[s.ASKING], at, arrival_ns(state, t, c))
+    return SUSPENDED
+
+
+@compiled()
+def stop(state: ApplicationState) -> int:
+    """End the application now: running tasks are cut, the others never run.
+
+    Returns
+    -------
+    int
+        ``STOPPED``; or ``FINISHED`` if there was nothing to cut: the last task has ended, now or before.
+    """
+    counters, cores = state.counters, state.cores
+    if counters[s.STATUS] != SUSPENDED:
+        return int(counters[s.STATUS])
+    now = counters[s.NOW]
+    keep = state.start_ns.size > 0
+    part, n_tasks = counters[s.PART], state.lengths.size
+    part_stop = state.part_first[part + 1]
+    if state.phases[part % state.phases.shape[0], s.KIND] == s.GRAPH:
+        completed = call_hook(state.hooks[STOP_GRAPH], (state, -1, 0.0)) == 1
+        if keep:
+            for k in range(state.part_first[part], part_stop):
+                if state.end_ns[k] < 0:
+                    _forget(state, k, k + 1)
+            _forget(state, part_stop, n_tasks)
+        counters[s.ASKING] = 0
+        counters[s.STATUS] = FINISHED if completed else STOPPED
+        return int(counters[s.STATUS])
+    completed = part == state.part_first.size - 2 and counters[s.LEFT] == 0
+    ran = part_stop - counters[s.LEFT]
+    for at in range(counters[s.ASKING]):
+        c = state.ask_core[at]
+        if cores[s.HELD_SIZE, c] == 0:
+            continue
+        _settle_held(state, c)
+        k, stop_at = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c]
+        if k == stop_at:  # it is about to ask
+            note_end(state, c, cores[s.HELD_FROM_NS, c], state.facts)
+            continue
+        completed = False
+        state.busy_ns[c] += max(0, now - cores[s.WORK_NS, c])
+        cut = k + 1 if state.amounts[s.HELD_WORK, c] < 0.0 else k
+        ran -= stop_at - cut
+        if keep:
+            state.end_ns[k:cut] = now
+            _forget(state, cut, stop_at)
+    if not completed:
+        for at in range(counters[s.ASKING]):
+            state.finish_ns[state.ask_core[at]] = now
+        if counters[s.ASKING] == 0:  # between two parts, or nobody is there
+            for c in range(state.speed.size):
+                state.finish_ns[c] = now
+    if keep:
+        for k in range(state.part_first[part], part_stop):
+            if state.taken[k] != 1:
+                _forget(state, k, k + 1)
+        _forget(state, part_stop, n_tasks)
+    counters[s.ASKING] = 0
+    counters[s.RAN] = ran
+    counters[s.STATUS] = FINISHED if completed else STOPPED
+    return int(counters[s.STATUS])
+
+
+@compiled(inner=True)
+def _forget(state: ApplicationState, first: int, stop_at: int) -> None:
+    """The tasks from ``first`` up to ``stop_at`` never ran."""
+    state.start_ns[first:stop_at] = -1
+    state.end_ns[first:stop_at] = -1
+    state.core[first:stop_at] = -1
+    state.chunk[first:stop_at] = -1

@@ -1,0 +1,101 @@
+"""What the rule that hands out a loop is told. Which of several does is ``als.engine.features.selection``."""
+
+from __future__ import annotations
+
+import math
+
+from als.engine import state as s
+from als.engine.hooks import SELECT, call_hook
+from als.engine.rule_table import (
+    FLAGS,
+    LEARNS,
+    MOMENTS,
+    PLACES,
+    SELECTS,
+    memo_size,
+)
+from als.engine.state import ApplicationState
+from als.techniques import contract as f
+from traces.compiled import compiled
+
+__all__ = ["begin_rule", "memo_begin", "prepare", "tell"]
+
+
+@compiled(inner=True)
+def tell(state: ApplicationState, needs: int) -> None:
+    """Tell the rule what is known of the loop's remaining tasks, as of now."""
+    counters, speed, facts = state.counters, state.speed, state.facts
+    present, total, messages = 0, 0.0, 0.0
+    for c in range(speed.size):
+        if speed[c] > 0.0:
+            present += 1
+            total += speed[c]
+            messages += 2.0 * float(state.latency_ns[c])
+    facts[f.OVERHEAD_S] = (float(counters[s.OVERHEAD]) + messages / present) / 1e9
+    facts[f.STEP] = float(counters[s.PART] // state.phases.shape[0])
+    if needs & MOMENTS == 0:
+        return
+    first, stop = counters[s.NEXT], state.part_first[counters[s.PART] + 1]
+    if counters[s.HOLES] > 0:  # some were put back: the moments of the whole loop are as good
+        first = state.part_first[counters[s.PART]]
+    n = stop - first
+    # Counted from the first task's length, so that equal tasks have exactly σ = 0.
+    beyond = 0.0
+    for k in range(first, stop):
+        beyond += state.lengths[k] - state.lengths[first]
+    mean = state.lengths[first] + beyond / n
+    squares = 0.0
+    for k in range(first, stop):
+        squares += (state.lengths[k] - mean) * (state.lengths[k] - mean)
+    a_core = total / present
+    facts[f.MEAN_S] = mean / a_core
+    facts[f.SIGMA_S] = math.sqrt(squares / n) / a_core
+
+
+@compiled(inner=True)
+def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
+    """From now on the rule of this row hands out what is left."""
+    counters = state.counters
+    flags = state.table.rules[row, FLAGS]
+    counters[s.RULE], counters[s.MEMO_LO] = row, memo_lo
+    counters[s.MEMO_HI] = memo_lo + memo_size(state.table.rules, row, state.speed.size)
+    counters[s.REQUESTS], counters[s.TASKS], counters[s.BASE] = 0, counters[s.LEFT], counters[s.NEXT]
+    if flags & LEARNS == 0:
+        state.memo[counters[s.MEMO_LO] : counters[s.MEMO_HI]] = 0.0
+    if counters[s.HOLES] > 0:
+        counters[s.LOWEST] = state.part_first[counters[s.PART]]
+    if flags & PLACES != 0:
+        counters[s.HOLES] = counters[s.LEFT]
+        counters[s.LOWEST] = counters[s.NEXT]
+        counters[s.NEXT] = state.part_first[counters[s.PART] + 1]
+
+
+@compiled(inner=True)
+def memo_begin(state: ApplicationState, phase: int) -> int:
+    """Where the memo of a phase begins."""
+    memo_lo = 0
+    for earlier in range(phase):
+        if state.phases[earlier, s.KIND] != s.SERIAL:
+            memo_lo += memo_size(state.table.rules, state.phases[earlier, s.PHASE_RULE], state.speed.size)
+    return int(memo_lo)
+
+
+@compiled(inner=True)
+def prepare(state: ApplicationState, t: int) -> int:
+    """Before the request that is served next, at ``t``: tell the rule of its loop, or choose one.
+
+    Returns
+    -------
+    int
+        0, or the fault of a candidate, as from ``als.engine.chunk_dispatch.serve``.
+    """
+    counters, rules = state.counters, state.table.rules
+    phase = counters[s.PART] % state.phases.shape[0]
+    row = state.phases[phase, s.PHASE_RULE]
+    memo_lo = memo_begin(state, phase)
+    if rules[row, FLAGS] & SELECTS == 0:
+        tell(state, rules[row, FLAGS])
+        begin_rule(state, row, memo_lo)
+        counters[s.CHOOSE_NS] = s.NEVER
+        return 0
+    return int(call_hook(state.hooks[SELECT], (state, t, 0.0)))

@@ -1,0 +1,183 @@
+"""The techniques of a run as arrays that the engine takes: one row a rule, called by its address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from als.planners import PLAN, Planner
+from als.planners.mapped import Mapped
+from als.schedulers import AnyScheduler
+from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL, TECHNIQUES, Selection, Technique
+from traces.base.errors import PluginError
+from traces.compiled import Array, as_value, compiled, function_table
+from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.kernels.state import State
+
+__all__ = [
+    "CANDIDATES",
+    "EVERY_NS",
+    "FLAGS",
+    "FULL",
+    "LEARNS",
+    "MEMO_PER_CORE",
+    "MEMO_SIZE",
+    "MOMENTS",
+    "PARAMS_FIRST",
+    "PARAMS_STOP",
+    "PLACES",
+    "PLANS",
+    "RANDOM",
+    "RULE_COLUMNS",
+    "SELECTS",
+    "Rules",
+    "RuleTable",
+    "memo_size",
+]
+
+# Columns of RuleTable.rules.
+FLAGS = 0
+PARAMS_FIRST = 1
+PARAMS_STOP = 2
+MEMO_SIZE = 3
+MEMO_PER_CORE = 4
+CANDIDATES = 5  # of a selection: how many; they are the rows behind it
+EVERY_NS = 6  # of a selection: how long a choice stands at least; 0 for the whole loop
+RULE_COLUMNS = 7
+
+# Bits of a rule's flags.
+FULL = 1  # it has the full form
+MOMENTS = 2
+LEARNS = 4
+PLACES = 8
+RANDOM = 16
+SELECTS = 32
+PLANS = 64  # it is a planner, and its address that of a PLAN; or nothing is asked
+
+
+class RuleTable(State):
+    """What the kernels know of R rules.
+
+    Attributes
+    ----------
+    rules : int64 (R, RULE_COLUMNS)
+    params : float64 (n,)
+        The parameters of all rules, one behind the other.
+    calls : int64 (R,)
+        Their addresses (``traces.compiled.function_table``); that of a selection is its first candidate's.
+    """
+
+    rules: Ints2
+    params: Floats
+    calls: Ints
+
+
+class Rules:
+    """The rules of a run, in rows.
+
+    Parameters
+    ----------
+    schedulers : sequence of Technique, Selection, Planner or Mapped
+        A selection takes a row of its own, and its candidates those behind it.
+
+    Attributes
+    ----------
+    table : RuleTable
+    row : list of int
+        The row of each of ``schedulers``.
+    names : list of str
+        What each row is called.
+    techniques : list of Technique
+        The rule of each row; of a selection, its first candidate's; of a planner, one that is never asked.
+    planners : tuple of Planner
+        Those among ``schedulers``, which say how much work space they need.
+
+    Raises
+    ------
+    PluginError
+        If a rule is not compiled for either form.
+    """
+
+    def __init__(self, schedulers: Sequence[AnyScheduler]) -> None:
+        self.row: list[int] = []
+        self.names: list[str] = []
+        self.techniques: list[Technique] = []
+        rows: list[list[int]] = []
+        params: list[float] = []
+        planners: dict[int, Planner] = {}
+        for given in schedulers:
+            self.row.append(len(rows))
+            if isinstance(given, Planner | Mapped):
+                if isinstance(given, Planner):
+                    planners[len(rows)] = given
+                first, values = len(params), given.params if isinstance(given, Planner) else ()
+                params.extend(values)
+                rows.append([PLANS, first, len(params), 0, 0, 0, 0])
+                self.names.append(given.name)
+                self.techniques.append(TECHNIQUES["ss"])
+                continue
+            if isinstance(given, Selection):
+                learns = LEARNS * any(candidate.learns for candidate in given.candidates)
+                rows.append([SELECTS + learns, 0, 0, 0, 0, len(given.candidates), given.every_ns])
+                self.names.append(given.name)
+                self.techniques.append(given.candidates[0])
+                called: tuple[str, ...] = given.written
+                candidates: tuple[Technique, ...] = given.candidates
+            else:
+                called, candidates = (given.name,), (given,)
+            for name, technique in zip(called, candidates, strict=True):
+                first = len(params)
+                params.extend(technique.params)
+                sizes = [technique.memo_size, technique.memo_per_core]
+                rows.append([_flags(technique), first, len(params), *sizes, 0, 0])
+                self.names.append(name)
+                self.techniques.append(technique)
+        # The functions behind the addresses must live as long as the table does.
+        self._kept = [_value(technique) for technique in self.techniques]
+        for row, planner in planners.items():
+            self._kept[row] = as_value(planner.plan, PLAN)
+        self.planners = tuple(planners.values())
+        self.table = RuleTable(np.array(rows, np.int64), np.array(params, np.float64), function_table(self._kept))
+        self.selects = bool((self.table.rules[:, FLAGS] & SELECTS).any())
+
+    def plan_room(self, n_tasks: int, n_edges: int, n_cores: int) -> tuple[int, int]:
+        """How many numbers and how many places of work space the planners need."""
+        sizes = [(one.floats(n_tasks, n_edges, n_cores), one.ints(n_tasks, n_edges, n_cores)) for one in self.planners]
+        return max((size[0] for size in sizes), default=0), max((size[1] for size in sizes), default=0)
+
+    def forget_all(self) -> None:
+        """No job runs now."""
+        for technique in self.techniques:
+            technique.forget_all()
+
+    def error(self, row: int) -> BaseException | None:
+        """What a rule written in Python raised, once; None if there is nothing."""
+        return self.techniques[row].error()
+
+
+def _flags(technique: Technique) -> int:
+    return (
+        FULL * (not technique.plain)
+        + MOMENTS * technique.moments
+        + LEARNS * technique.learns
+        + PLACES * technique.places
+        + RANDOM * technique.random
+    )
+
+
+def _value(technique: Technique) -> Any:
+    try:
+        return as_value(technique.next_chunk, NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL)
+    except TypeError as error:
+        raise PluginError(f"application technique {technique.name}: {error}; use technique_kernel") from None
+
+
+@compiled(inner=True)
+def memo_size(rules: Array, row: int, n_cores: int) -> int:
+    """How many numbers the rule of a row keeps for one loop; of a selection, all of its candidates."""
+    total = 0
+    for k in range(row, row + 1 + rules[row, CANDIDATES]):
+        total += rules[k, MEMO_SIZE] + n_cores * rules[k, MEMO_PER_CORE]
+    return int(total)

@@ -1,0 +1,318 @@
+"""The programs of a run as arrays that kernels take, and the tasks of one of its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from als.engine.dag.state import BY_RANK, BY_TECHNIQUE, PLANNED
+from als.engine.rule_table import Rules
+from als.engine.state import GRAPH, KIND, LOOP, PHASE_MODE, PHASE_ORDER, PHASE_RULE, SERIAL, whole_memo
+from als.graphs.contract import MAX_EDGES_PER_JOB, GraphModel
+from als.graphs.draw import fault as graph_fault
+from als.graphs.draw import room as graph_room
+from als.graphs.table import graph_table
+from als.lengths import LengthModel
+from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
+from als.lengths.draw import IMPOSSIBLE, fault, room
+from als.planners import Planner
+from als.programs.drawing import (
+    HOOKS,
+    LENGTHS_COLUMNS,
+    PHASE_FIRST,
+    PHASE_GRAPH,
+    PHASE_LENGTHS,
+    PHASE_ROW,
+    PHASE_STOP,
+    PHASE_TASKS,
+    PHASE_TASKS_PER_CORE,
+    PROGRAM_COLUMNS,
+    EdgeRoom,
+    ProgramTable,
+    draw_program,
+    new_edge_room,
+)
+from als.programs.program import Graph, Loop, Program, Serial
+from als.schedulers import AnyScheduler
+from traces.base.errors import InputError
+from traces.compiled import Array, as_value, function_table
+
+__all__ = ["DrawnProgram", "EdgeRoom", "ProgramTable", "Programs", "draw_program", "drawn_program", "new_edge_room"]
+
+
+class Programs:
+    """The programs of a run, looked up and made into a table.
+
+    Parameters
+    ----------
+    programs : sequence of Program
+        Filled: each loop says its technique.
+    variation : float
+        The run's, for lengths that are given none of their own.
+
+    Attributes
+    ----------
+    table : ProgramTable
+    rules : Rules
+
+    Raises
+    ------
+    InputError, PluginError
+        If something that they name cannot be.
+    """
+
+    def __init__(self, programs: Sequence[Program], variation: float) -> None:
+        self._programs = tuple(programs)
+        schedulers: list[AnyScheduler] = []
+        models: list[LengthModel] = []
+        graphs: list[GraphModel] = []
+        rows: list[list[int]] = []
+        places: list[list[int]] = []
+        for program in programs:
+            places.append([len(rows), len(rows) + len(program.phases), program.steps, int(program.redraw)])
+            for phase in program.phases:
+                if isinstance(phase, Serial):
+                    rows.append([SERIAL, 0, 0, 0, 1, 0, 0, -1])
+                    continue
+                schedulers.append(phase.found_technique())
+                planned = isinstance(schedulers[-1], Planner)
+                row = [LOOP, len(schedulers) - 1, PLANNED if planned else BY_TECHNIQUE, 0]
+                row += [phase.tasks or 0, phase.tasks_per_core or 1]
+                if isinstance(phase, Graph):
+                    row[KIND], row[PHASE_ORDER] = GRAPH, BY_RANK if phase.order == "rank" else 0
+                    graphs.append(phase.found_graph(variation=variation))
+                    rows.append([*row, 0, len(graphs) - 1])
+                else:
+                    if planned:
+                        row[KIND] = GRAPH
+                    models.append(phase.found_lengths(variation=variation))
+                    rows.append([*row, len(models) - 1, -1])
+        self._models, self._graphs = models, graphs
+        self._kept = [as_value(model.next_length, NEXT_LENGTH) for model in models]
+        # A program may have no loop; the kernels look at the first rule's row all the same.
+        self.rules = Rules(schedulers or [_no_technique()])
+        for row in rows:
+            row[PHASE_RULE] = self.rules.row[row[PHASE_RULE]]
+        params = [np.array(model.params, np.float64) for model in models]
+        patterns = [np.array(model.pattern, np.float64) for model in models]
+        self.table = ProgramTable(
+            np.array(places, np.int64).reshape(-1, PROGRAM_COLUMNS),
+            np.array(rows, np.int64).reshape(-1, PHASE_ROW),
+            np.array([share for program in programs for share in program.shares]),
+            self.rules.table,
+            _lengths_rows(models, params, patterns),
+            function_table(self._kept),
+            np.concatenate([np.zeros(0), *params]),
+            np.concatenate([np.zeros(0), *patterns]),
+            graph_table(graphs),
+            HOOKS.filled({0} if graphs else set()),
+        )
+
+    @property
+    def draw_memo(self) -> int:
+        """How much work space drawing needs."""
+        return max((model.memo_size for model in self._models), default=0)
+
+    @property
+    def most_parts(self) -> int:
+        """The largest number of parts."""
+        return max(len(program.phases) * program.steps for program in self._programs)
+
+    def rule_first(self, place: int) -> int:
+        """The row of the first rule of a program."""
+        first, stop = self.table.programs[place, [PHASE_FIRST, PHASE_STOP]]
+        loops = self.table.phases[first:stop]
+        rows = loops[loops[:, KIND] != SERIAL, PHASE_RULE]
+        return int(rows.min()) if len(rows) else 0
+
+    def memo(self, place: Array, cores: Array) -> int:
+        """How much memo one of these jobs can need, whose programs and cores are given."""
+        phases, rules = self.table.phases, self.table.rules.rules
+        sizes = [0]
+        for program, widest in self._widest(place, cores):
+            first, stop = self.table.programs[program, [PHASE_FIRST, PHASE_STOP]]
+            sizes.append(int(whole_memo(phases[first:stop], rules, widest)))
+        return max(sizes)
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a phase is a graph, or planned as if it were one."""
+        return bool((self.table.phases[:, KIND] == GRAPH).any())
+
+    @property
+    def asks(self) -> bool:
+        """Whether in any phase cores ask for chunks."""
+        phases = self.table.phases
+        return bool(((phases[:, KIND] != SERIAL) & (phases[:, PHASE_MODE] == BY_TECHNIQUE)).any())
+
+    def room(self, place: Array, cores: Array) -> tuple[int, int]:
+        """Room for the tasks and the edges of one of these jobs, hardly ever too little."""
+        found = [self._room(program, widest) for program, widest in self._widest(place, cores)]
+        return max((tasks for tasks, _ in found), default=1), max((edges for _, edges in found), default=0)
+
+    def _widest(self, place: Array, cores: Array) -> list[tuple[int, int]]:
+        # The programs that jobs run, and the most cores of a job that runs each.
+        return [(int(program), int(cores[place == program].max())) for program in np.unique(place)]
+
+    def _room(self, place: int, n_cores: int) -> tuple[int, int]:
+        first, stop, steps, _ = (int(number) for number in self.table.programs[place])
+        tasks = edges = 0
+        for row in self.table.phases[first:stop]:
+            if row[KIND] == SERIAL:
+                tasks += 1
+                continue
+            wanted = int(row[PHASE_TASKS] or n_cores * row[PHASE_TASKS_PER_CORE])
+            if row[PHASE_GRAPH] >= 0:
+                more = graph_room(self._graphs[row[PHASE_GRAPH]], wanted, n_cores)
+                tasks, edges = tasks + more[0], edges + more[1]
+            else:
+                tasks += room(self._models[row[PHASE_LENGTHS]], wanted)
+        return tasks * steps, edges * steps
+
+    def expected_tasks(self, place: Array, cores: Array) -> int:
+        """About how many tasks the jobs have, whose programs and cores are given."""
+        total = 0
+        for at, program in enumerate(self._programs):
+            mine = cores[place == at]
+            for phase in program.phases:
+                if isinstance(phase, Graph):
+                    tasks = sum(phase.n_tasks(n) * int((mine == n).sum()) for n in np.unique(mine).tolist())
+                elif isinstance(phase, Loop):
+                    fixed = phase.count or phase.tasks
+                    tasks = len(mine) * fixed if fixed else int(mine.sum()) * (phase.tasks_per_core or 1)
+                else:
+                    tasks = len(mine)
+                total += tasks * program.steps
+        return total
+
+    def expected_edges(self, place: Array, cores: Array) -> int:
+        """At most about how many edges the jobs' graphs have, whose programs and cores are given."""
+        total = 0
+        for at, program in enumerate(self._programs):
+            widths, jobs = np.unique(cores[place == at], return_counts=True)
+            for n, times in zip(widths.tolist(), jobs.tolist(), strict=True):
+                total += times * program.steps * sum(p.room(n)[1] for p in program.phases if isinstance(p, Graph))
+        return total
+
+    def fault(self, status: int, place: int, part_first: Array, job: str = "") -> Exception:
+        """The error for an answer of :func:`draw_program` that is no number of tasks.
+
+        Parameters
+        ----------
+        status : int
+            The answer.
+        place : int
+            The job's program.
+        part_first : ndarray
+            As :func:`draw_program` has left it.
+        job : str
+            As ``"job 17: "`` where it is known.
+        """
+        phase = self._programs[place].phases[int(part_first[0])]
+        if isinstance(phase, Graph):
+            error = graph_fault(phase.found_graph(), status)
+            return type(error)(f"{job}{error}")
+        if not isinstance(phase, Loop):
+            return InputError(f"{job}more than {MAX_TASKS_PER_JOB} tasks")
+        wrong = fault(phase.found_lengths(), status)
+        return type(wrong)(f"{job}{wrong}")
+
+
+def _no_technique() -> AnyScheduler:
+    from als.techniques.fixed.ss import SS
+
+    return SS
+
+
+def _lengths_rows(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> Array:
+    rows = np.zeros((len(models), LENGTHS_COLUMNS), np.int64)
+    param = pattern = 0
+    for place, model in enumerate(models):
+        rows[place] = (
+            model.mode,
+            model.count or 0,
+            param,
+            param + len(params[place]),
+            pattern,
+            pattern + len(patterns[place]),
+            model.memo_size,
+        )
+        param += len(params[place])
+        pattern += len(patterns[place])
+    return rows
+
+
+class DrawnProgram(NamedTuple):
+    """What a job computes.
+
+    Attributes
+    ----------
+    lengths : float64 (N,)
+        GFLOP of each task.
+    part_tasks : int64 (I,)
+        How many tasks each part has.
+    edge_first : int64 (I + 1,)
+        Where the edges of each part begin.
+    source, target : int64 (E,)
+        Tasks counted within their part.
+    bytes : float64 (E,)
+    """
+
+    lengths: Array
+    part_tasks: Array
+    edge_first: Array
+    source: Array
+    target: Array
+    bytes: Array
+
+
+def drawn_program(
+    programs: Programs, place: int, seed: int, job: int, n_cores: int, core_gflop: float, bytes_per_gflop: float
+) -> DrawnProgram:
+    """The tasks of one job, and what they need of each other.
+
+    Parameters
+    ----------
+    programs : Programs
+    place : int
+        The job's program.
+    seed, job, n_cores, core_gflop, bytes_per_gflop
+        As for :func:`draw_program`.
+
+    Raises
+    ------
+    InputError, PluginError
+        If the tasks cannot be drawn.
+    """
+    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
+    part_first = np.zeros(programs.most_parts + 1, np.int64)
+    size, n_edges = programs.room(np.array([place]), np.array([n_cores]))
+    while True:
+        lengths, edges = np.empty(size), new_edge_room(n_edges, programs.most_parts)
+        n = draw_program(
+            lengths,
+            part_first,
+            programs.table,
+            place,
+            np.uint64(seed),
+            job,
+            keys,
+            cursor,
+            words,
+            np.zeros(programs.draw_memo),
+            n_cores,
+            core_gflop,
+            edges,
+            bytes_per_gflop,
+        )
+        if n >= 0:
+            first, stop, steps, _ = (int(number) for number in programs.table.programs[place])
+            parts = steps * (stop - first)
+            m = int(edges.first[parts])
+            columns = edges.source[:m], edges.target[:m], edges.bytes[:m]
+            return DrawnProgram(lengths[:n], np.diff(part_first[: parts + 1]), edges.first[: parts + 1], *columns)
+        if n == IMPOSSIBLE or (size >= MAX_TASKS_PER_JOB and n_edges >= MAX_EDGES_PER_JOB):
+            raise programs.fault(n, place, part_first)
+        size, n_edges = min(2 * size, MAX_TASKS_PER_JOB), min(2 * n_edges + 16, MAX_EDGES_PER_JOB)

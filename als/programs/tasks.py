@@ -1,0 +1,120 @@
+"""A job's tasks: lengths drawn from a normal distribution until they make up the job (two-level paper, section 5.1).
+
+A job of length L GFLOP on P cores, with K tasks a core, has a mean task length of L/(P·K). Lengths are drawn from
+Normal(mean, variation·mean), non-positive draws are drawn again, and tasks are added until their sum reaches L; so their
+number varies a little. With variation 0 there are exactly P·K tasks of the mean length. Other distributions:
+:mod:`als.lengths`.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from als.lengths import lengths as length_model
+from als.lengths.contract import MAX_COV, MAX_TASKS_PER_JOB, LengthModel
+from als.lengths.draw import drawn
+from traces.base.errors import InputError
+from traces.base.ranges import real, whole
+from traces.compiled import Array
+
+__all__ = ["MAX_TASKS_PER_JOB", "MAX_VARIATION", "TaskModel", "drawn_lengths"]
+
+#: Largest task variation factor Υ that is accepted; the paper studies 0 to 0.25.
+MAX_VARIATION = MAX_COV
+
+
+@dataclass(frozen=True)
+class TaskModel:
+    """How jobs are divided into tasks.
+
+    Attributes
+    ----------
+    variation : float
+        Task variation factor Υ: the standard deviation of task lengths over their mean, 0 to ``MAX_VARIATION``.
+    tasks_per_core : int
+        K, the number of tasks a core that a job has on average, >= 1.
+    seed : int
+        0 to 2**64 - 1. A job's tasks depend on the seed and its job number alone.
+    distribution : str
+        What :func:`als.lengths.lengths` takes; empty: ``normal``, as in the paper.
+
+    Raises
+    ------
+    InputError, PluginError
+        If one of them cannot be.
+    """
+
+    variation: float = 0.0
+    tasks_per_core: int = 1
+    seed: int = 0
+    distribution: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variation", real("--variation", self.variation, 0.0, MAX_VARIATION))
+        object.__setattr__(self, "tasks_per_core", whole("--tasks-per-core", self.tasks_per_core, 1, MAX_TASKS_PER_JOB))
+        object.__setattr__(self, "seed", whole("--seed", self.seed, 0, 2**64 - 1))
+        object.__setattr__(self, "_model", length_model(self.distribution, variation=self.variation))
+
+    @property
+    def length_model(self) -> LengthModel:
+        """The distribution with its parameters."""
+        model: LengthModel = object.__getattribute__(self, "_model")
+        return model
+
+    def check(self, cores: Array, job_id: Array) -> None:
+        """Refuse a workload in which one job would have more than ``MAX_TASKS_PER_JOB`` tasks."""
+        if self.length_model.count is not None:
+            return  # it was checked with the distribution, and is the same for every job
+        if len(cores) and int(cores.max()) * self.tasks_per_core > MAX_TASKS_PER_JOB:
+            row = int(cores.argmax())
+            raise InputError(
+                f"--tasks-per-core: {self.tasks_per_core} gives job {job_id[row]} of {cores[row]} cores "
+                f"{int(cores[row]) * self.tasks_per_core} tasks; allowed: up to {MAX_TASKS_PER_JOB} a job"
+            )
+
+    def lengths(self, job: int, cores: int, core_gflop: float) -> Array:
+        """The task lengths of one job.
+
+        Parameters
+        ----------
+        job : int
+            Job number, >= 0.
+        cores : int
+            P, the number of its cores.
+        core_gflop : float
+            Its length over P, L/P, in GFLOP: core speed times run time.
+
+        Returns
+        -------
+        ndarray of float64
+            GFLOP of each task.
+        """
+        return drawn(
+            self.length_model,
+            self.seed,
+            job,
+            cores * self.tasks_per_core,
+            core_gflop / self.tasks_per_core,
+            core_gflop * cores,
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _normal(variation: float) -> LengthModel:
+    return length_model("normal", variation=variation)
+
+
+def drawn_lengths(seed: int, job: int, n: int, mean_gflop: float, variation: float, total_gflop: float) -> Array:
+    """The task lengths of one job, float64, of normal lengths: what the protocol calls a recipe.
+
+    Parameters
+    ----------
+    seed, job : int
+        Key of the job's stream.
+    n : int
+        Number of tasks where variation is 0: P·K.
+    mean_gflop, variation, total_gflop : float
+        L/(P·K), the standard deviation over it, and L.
+    """
+    return drawn(_normal(variation), seed, job, n, mean_gflop, total_gflop)

@@ -1,0 +1,180 @@
+"""Programs as text: the tables of TOML and JSON, in which a program is given, and sent to other processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from als.programs.phases import Graph, Loop, Phase, Serial
+from als.schedulers import AnyScheduler, scheduler_name
+from als.techniques.selection import PREFIX
+from traces.base.errors import InputError, one_of, shown
+from traces.base.naming import split_names, split_parameters
+
+if TYPE_CHECKING:
+    from als.programs.program import Program
+
+__all__ = ["KINDS", "absolute_name", "from_json", "program_of", "to_json"]
+
+#: The kinds of phases, as a table names them.
+KINDS = ("serial", "loop", "graph")
+
+_LOOP_KEYS = ("als", "lengths", "tasks_per_core", "tasks", "share")
+_GRAPH_KEYS = ("als", "graph", "order", "tasks_per_core", "tasks", "share")
+_PHASE_KEYS = {"serial": ("kind", "share"), "loop": ("kind", *_LOOP_KEYS), "graph": ("kind", *_GRAPH_KEYS)}
+_PROGRAM_KEYS = ("name", "phases", "steps", "redraw")
+
+_FILE_OF_LENGTHS = re.compile(r"file:(.*?)(,\s*[A-Za-z_]\w*\s*=.*)?", re.DOTALL)
+
+
+def to_json(program: Program) -> str:
+    """As :meth:`als.programs.program.Program.to_json`."""
+    table = {
+        "name": program.name,
+        "phases": [_phase_table(phase) for phase in program.phases],
+        "steps": program.steps,
+        "redraw": program.redraw,
+    }
+    return json.dumps(table, ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(text: str) -> Program:
+    """As :meth:`als.programs.program.Program.from_json`."""
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"program: not JSON: {error}") from None
+    if not isinstance(table, dict):
+        raise InputError(f"program: {shown(table)} is not a table")
+    return program_of(table, "program")
+
+
+def _phase_table(phase: Phase) -> dict[str, Any]:
+    if isinstance(phase, Serial):
+        return {"kind": "serial", "share": phase.share}
+    if isinstance(phase, Graph):
+        values = {
+            "als": _technique_name(phase.technique),
+            "graph": absolute_name(phase.graph),
+            "order": phase.order,
+            "tasks_per_core": phase.tasks_per_core,
+            "tasks": phase.tasks,
+            "share": phase.share,
+        }
+        return {"kind": "graph"} | {key: value for key, value in values.items() if value not in (None, "")}
+    values = {
+        "als": _technique_name(phase.technique),
+        "lengths": absolute_name(phase.lengths),
+        "tasks_per_core": phase.tasks_per_core,
+        "tasks": phase.tasks,
+        "share": phase.share,
+    }
+    return {"kind": "loop"} | {key: value for key, value in values.items() if value not in (None, "")}
+
+
+def _technique_name(given: str | AnyScheduler) -> str:
+    if isinstance(given, str):
+        return absolute_name(given)
+    if (name := scheduler_name(given)) is not None:
+        return name
+    raise InputError(f"als: {given.name} is an object of this process; for another process name it, as in FILE.py:NAME")
+
+
+def absolute_name(given: str) -> str:
+    """``FILE.py:NAME`` or ``file:PATH``, each perhaps with parameters, with the absolute path; anything else as it is.
+
+    Of a selection, each of its candidates.
+    """
+    if given.startswith(PREFIX):
+        parts = split_names(given.removeprefix(PREFIX).strip().removeprefix("(").removesuffix(")"))
+        return f"{PREFIX}({','.join(absolute_name(part) for part in parts)})"
+    if (found := _FILE_OF_LENGTHS.fullmatch(given)) and found[1]:
+        return f"file:{os.path.abspath(found[1])}{found[2] or ''}"
+    plain, parameters = split_parameters(given)
+    file, colon, name = plain.rpartition(":")
+    if not (colon and file.endswith(".py")):
+        return given
+    return f"{os.path.abspath(file)}:{name}" + (f":{parameters}" if parameters else "")
+
+
+def program_of(table: Mapping[str, Any], path: str) -> Program:
+    """The program of a table: a loop's keys at its top, or ``phases``; ``name``, ``steps`` and ``redraw`` with either.
+
+    Parameters
+    ----------
+    table : mapping
+        As TOML or JSON gives it.
+    path : str
+        What stands before the keys in errors, as ``apps.toml: application[2]``.
+
+    Raises
+    ------
+    InputError
+        If a key is unknown, missing or twice there, or a value cannot be used; the message begins with the key's path.
+    PluginError
+        If a technique's file cannot be loaded.
+    """
+    from als.programs.program import Program  # which is written and read here
+
+    own = _GRAPH_KEYS[:-1] if "graph" in table else (*_LOOP_KEYS[:-1], "graph")
+    known = _PROGRAM_KEYS if "phases" in table else (*own, *_PROGRAM_KEYS)
+    if "phases" in table:
+        for key in (*_LOOP_KEYS[:-1], *_GRAPH_KEYS[:-1]):
+            if key in table:
+                raise InputError(
+                    f"{path}.{key}: given beside phases; allowed: in the phases, or a single loop or graph without them"
+                )
+    _check_keys(table, known, path)
+    if "phases" in table:
+        given = table["phases"]
+        if not isinstance(given, list) or not all(isinstance(phase, dict) for phase in given):
+            raise InputError(f"{path}.phases: {shown(given)}; allowed: a list of tables")
+        phases = tuple(_phase_of(phase, f"{path}.phases[{place}]") for place, phase in enumerate(given))
+    elif "graph" in table:
+        phases = (_graph_of(table, path),)
+    else:
+        phases = (_loop_of(table, path),)
+    others = {key: table[key] for key in ("steps", "redraw", "name") if key in table}
+    return Program(phases, **others, where=path)
+
+
+def _phase_of(table: Mapping[str, Any], path: str) -> Phase:
+    if "kind" not in table:
+        raise InputError(f"{path}.kind: missing; allowed: {', '.join(KINDS)}")
+    kind = table["kind"]
+    if kind not in KINDS:
+        raise one_of("kind of phase", kind, KINDS, f"{path}.kind")
+    _check_keys(table, _PHASE_KEYS[kind], path)
+    if kind == "loop":
+        return _loop_of(table, path)
+    if kind == "graph":
+        if "graph" not in table:
+            raise InputError(f"{path}.graph: missing; allowed: as 'cholesky:tiles=8' or 'file:PATH'")
+        return _graph_of(table, path)
+    if "share" not in table:
+        raise InputError(f"{path}.share: missing; allowed: above 0")
+    return Serial(table["share"], where=path)
+
+
+def _loop_of(table: Mapping[str, Any], path: str) -> Loop:
+    given = {("technique" if key == "als" else key): table[key] for key in _LOOP_KEYS if key in table}
+    for key in ("als", "lengths"):
+        if table.get(key) == "":
+            raise InputError(f"{path}.{key}: ''; allowed: a name, or to leave the key out for the run's")
+    return Loop(**given, where=path)
+
+
+def _graph_of(table: Mapping[str, Any], path: str) -> Graph:
+    given = {("technique" if key == "als" else key): table[key] for key in _GRAPH_KEYS if key in table}
+    if table.get("als") == "":
+        raise InputError(f"{path}.als: ''; allowed: a name, or to leave the key out for the run's")
+    return Graph(**given, where=path)
+
+
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], path: str) -> None:
+    for key in table:
+        if key not in known:
+            raise one_of("key", key, known, f"{path}.{key if key.isprintable() and len(key) <= 60 else shown(key)}")

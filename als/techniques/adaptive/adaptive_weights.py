@@ -1,0 +1,264 @@
+"""Adaptive weighted factoring: what AWF and its variants B, C, D and E share.
+
+A core's chunk is its weight times a base, half of the remaining tasks by P. The weights are measured. After its k-th
+chunk, or in time step k, core p has needed t(p,k) for n(p,k) tasks; recent ones count more::
+
+    π_p = Σ_k k·t(p,k) / Σ_k k·n(p,k)           weighted time per task
+    w_p = P·(1/π_p) / Σ_q (1/π_q)
+
+The variants differ in when the weights change and in which time is measured:
+
+=======  ==================  =========================================
+awf      at each time step   time of the tasks
+awf-b    at each batch       time of the tasks
+awf-c    at each chunk       time of the tasks
+awf-d    at each batch       from the request on, with what it cost
+awf-e    at each chunk       from the request on, with what it cost
+=======  ==================  =========================================
+
+All weights are 1 until every core that is there has finished a chunk, once; a core that comes later has weight 1 until it
+has finished one. The cores that are there when the weights change share them, so that their sum is their number.
+
+A base of the batch variants is ⌈R/(2P)⌉ at each P-th request, and kept in between; of the chunk variants it is ⌈R/(2P)⌉ at
+each request. A chunk is ⌈w·base⌉; 10⁻⁹ is taken off before (added where it is rounded down), since weights of 1 come out as
+1 + 2·10⁻¹⁶, which would be one task more.
+
+Where the published codes differ from this, a parameter says so:
+
+``start``
+    ``half`` (default): nothing special until there are weights; ``tenth``: chunks of ⌈N/(10P)⌉ until then (LoopSim).
+``unmeasured``
+    ``wait`` (default): as above; ``skip``: a core's weight counts as soon as it has finished a chunk, among those that
+    have (LB4OMP).
+``base``
+    of the batch variants: ``remaining`` (default), or ``halving``, ⌈N/(2P)⌉ and then ⌈base/2⌉ for each batch (LB4OMP).
+``round``
+    ``up`` (default), or ``half``: ⌊w·base + 0.55⌋ (DLS4LB).
+``min``
+    No chunk is smaller, but for the last one.
+
+Not followed: LB4OMP finds the weight of the core that asks at each of its requests, also in the batch variants, and each core's
+first chunk in the chunk variants is ⌈N/(2P)⌉, whatever is left by then. DLS4LB's first chunks have ``min`` tasks, and a core
+that is not measured gets the shortest time per task that is.
+
+Sources: Banicescu, Velusamy and Devaprasad, "On the scalability of dynamic scheduling scientific applications with adaptive
+weighted factoring", Cluster Computing 6, 2003, doi:10.1023/A:1023588520138; Cariño and Banicescu, "Dynamic load balancing
+with adaptive factoring methods in scientific applications", J. Supercomputing 44, 2008, doi:10.1007/s11227-007-0148-y; the
+roundings from the codes of LB4OMP, DLS4LB and LoopSim.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from als.techniques.contract import (
+    LAST_SIZE,
+    LAST_TOTAL_NS,
+    LAST_WORK_NS,
+    STEP,
+    Technique,
+    technique_kernel,
+)
+from traces.base.errors import InputError, shown
+from traces.base.ranges import whole
+from traces.compiled import Array, compiled
+
+__all__ = ["SOURCE", "BatchWeights", "ChunkWeights", "chosen", "weighted"]
+
+SOURCE = (
+    "Banicescu, Velusamy and Devaprasad, Cluster Computing 6, 2003; Cariño and Banicescu, J. Supercomputing 44, 2008"
+)
+
+_EPSILON = 1e-9
+
+# Places in ``params``.
+_UPDATE = 0
+_CLOCK = 1  # place in ``facts`` of the time that is measured
+_START = 2
+_SKIP = 3
+_HALVING = 4
+_NEAREST = 5
+_MIN = 6
+
+# When weights change.
+_BY_STEP, _BY_BATCH, _BY_CHUNK = 0, 1, 2
+
+# Places in ``memo``: of the loop, then of each core.
+_BASE = 0
+_LEARNED = 1  # 1 once there were weights
+_HEAD = 2
+_COUNT = 0  # k of the core's last chunk
+_TIME = 1  # Σ k·t
+_TASKS = 2  # Σ k·n
+_RATE = 3  # 1/π; 0 if it has finished no chunk
+_WEIGHT = 4  # if weights change by batch or step; 0: 1
+_PER_CORE = 5
+
+
+@compiled(inner=True)
+def _share(speed: Array, memo: Array, skips: bool) -> float:
+    # What a core's rate is to be multiplied by to be its weight; 0 if there are no weights yet.
+    total, count = 0.0, 0
+    for c in range(speed.size):
+        if speed[c] > 0.0:
+            rate = memo[_HEAD + c * _PER_CORE + _RATE]
+            if rate > 0.0:
+                total += rate
+                count += 1
+            elif not skips:
+                return 0.0
+    return count / total if count > 0 else 0.0
+
+
+@compiled(inner=True)
+def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
+    # Of the core's last chunk.
+    mine = _HEAD + core * _PER_CORE
+    if params[_UPDATE] == _BY_STEP:
+        memo[mine + _COUNT] = facts[STEP] + 1.0
+    else:
+        memo[mine + _COUNT] += 1.0
+    memo[mine + _TIME] += memo[mine + _COUNT] * facts[int(params[_CLOCK])]
+    memo[mine + _TASKS] += memo[mine + _COUNT] * facts[LAST_SIZE]
+    memo[mine + _RATE] = memo[mine + _TASKS] / memo[mine + _TIME]
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int,
+    n_cores: int,
+    core: int,
+    request: int,
+    remaining: int,
+    facts: Any,
+    speed: Any,
+    params: Any,
+    memo: Any,
+) -> int:
+    if facts[LAST_SIZE] > 0.0:
+        _heard(core, facts, params, memo)
+    if remaining == 0:
+        return 0
+    update = params[_UPDATE]
+    mine = _HEAD + core * _PER_CORE
+    in_batches = update != _BY_CHUNK
+    begins = not in_batches or request % n_cores == 0  # a batch begins
+    changes = request == 0 if update == _BY_STEP else begins
+    weight = memo[mine + _WEIGHT]
+    if changes:
+        share = _share(speed, memo, params[_SKIP] > 0.0 or memo[_LEARNED] > 0.0)
+        if share > 0.0:
+            memo[_LEARNED] = 1.0
+        if in_batches:
+            for c in range(n_cores):
+                memo[_HEAD + c * _PER_CORE + _WEIGHT] = share * memo[_HEAD + c * _PER_CORE + _RATE]
+        weight = share * memo[mine + _RATE]
+    if weight == 0.0:
+        weight = 1.0
+    if begins:
+        base = (remaining + 2 * n_cores - 1) // (2 * n_cores)
+        if params[_START] > 0.0 and memo[_LEARNED] == 0.0:
+            base = (n_tasks + 10 * n_cores - 1) // (10 * n_cores)
+        elif params[_HALVING] > 0.0:
+            base = (n_tasks + 2 * n_cores - 1) // (2 * n_cores) if request == 0 else (int(memo[_BASE]) + 1) // 2
+        memo[_BASE] = base
+    exact = weight * memo[_BASE]
+    size = math.floor(exact + 0.55 + _EPSILON) if params[_NEAREST] > 0.0 else math.ceil(exact - _EPSILON)
+    return int(min(max(size, int(params[_MIN])), remaining))
+
+
+def chosen(where: str, value: str, allowed: tuple[str, ...]) -> float:
+    """The place of a word among those that are allowed, the default first.
+
+    Raises
+    ------
+    InputError
+        If it is not among them; the message begins with ``where``.
+    """
+    if value not in allowed:
+        raise InputError(f"{where}: {shown(value)}; allowed: {', '.join(allowed)}")
+    return float(allowed.index(value))
+
+
+def _technique(
+    parameters: Any, update: int, clock: int, start: str, unmeasured: str, base: str, rounds: str, lowest: int
+) -> Technique:
+    where = f"technique {parameters.name}"
+    return Technique(
+        parameters.name,
+        _next_chunk,
+        memo_size=_HEAD,
+        memo_per_core=_PER_CORE,
+        source=SOURCE,
+        params=(
+            float(update),
+            float(clock),
+            chosen(f"{where}: start", start, ("half", "tenth")),
+            chosen(f"{where}: unmeasured", unmeasured, ("wait", "skip")),
+            chosen(f"{where}: base", base, ("remaining", "halving")),
+            chosen(f"{where}: round", rounds, ("up", "half")),
+            float(whole(f"{where}: min", lowest, 1, 2**53)),
+        ),
+        learns=True,
+        parameters=parameters,
+    )
+
+
+@dataclass(frozen=True)
+class BatchWeights:
+    """Parameters of AWF-B and AWF-D; see the module.
+
+    Raises
+    ------
+    InputError
+        If one cannot be; the message names the technique and the parameter.
+    """
+
+    name: str
+    start: str = "half"
+    unmeasured: str = "wait"
+    base: str = "remaining"
+    round: str = "up"
+    min: int = 1
+
+    def __post_init__(self) -> None:
+        self.technique()
+
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+        clock = LAST_WORK_NS if self.name == "awf-b" else LAST_TOTAL_NS
+        return _technique(self, _BY_BATCH, clock, self.start, self.unmeasured, self.base, self.round, self.min)
+
+
+@dataclass(frozen=True)
+class ChunkWeights:
+    """Parameters of AWF-C and AWF-E; see the module.
+
+    Raises
+    ------
+    InputError
+        If one cannot be; the message names the technique and the parameter.
+    """
+
+    name: str
+    start: str = "half"
+    unmeasured: str = "wait"
+    round: str = "up"
+    min: int = 1
+
+    def __post_init__(self) -> None:
+        self.technique()
+
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+        clock = LAST_WORK_NS if self.name == "awf-c" else LAST_TOTAL_NS
+        return _technique(self, _BY_CHUNK, clock, self.start, self.unmeasured, "remaining", self.round, self.min)
+
+
+def weighted(parameters: Any, time: str, base: str, rounds: str, lowest: int) -> Technique:
+    """AWF itself, whose weights change at each time step."""
+    clocks = (LAST_WORK_NS, LAST_TOTAL_NS)
+    clock = clocks[int(chosen(f"technique {parameters.name}: time", time, ("work", "total")))]
+    return _technique(parameters, _BY_STEP, clock, "half", "wait", base, rounds, lowest)

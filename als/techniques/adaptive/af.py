@@ -1,0 +1,257 @@
+"""AF, adaptive factoring: chunks by each core's own mean and standard deviation of task times, measured as the loop runs.
+
+With µ_p and σ_p of core p, D = Σ_p σ_p²/µ_p and T = 1 / Σ_p (1/µ_p), the sums over the cores that are there::
+
+    chunk = (D + 2TR - √(D² + 4DTR)) / (2µ_p)
+
+T·R is the time that the remaining tasks would need if they were shared ideally. At σ = 0 a chunk is the core's whole share of
+them, as with GSS. It is rounded up, after 10⁻⁹ is taken off for what sums in binary add (added where it is rounded down).
+
+µ_p and σ_p come from all tasks that core p has finished since the job began, also in earlier time steps: each chunk's mean
+and sum of squares are combined by Chan's formula; σ² is over n - 1. Until every core that is there has finished a chunk, once,
+a chunk is ⌈N/(10P)⌉; a core that comes later is given that too until it has finished one, and counts in D and T from then on.
+
+Parameters, with which the published codes can be followed:
+
+``sigma``
+    σ of all cores in s, instead of the measured one.
+``mu``
+    ``measured`` (default), or ``known``: µ_p is the mean length of the loop's tasks by the core's speed now, and σ_p, if it
+    is not given, likewise; from the loop's P-th request on.
+``start``
+    ``tenth`` (default): first chunks of ⌈N/(10P)⌉ (LoopSim); ``half``: of ⌈R/(2P)⌉; ``none``: the rule from the first request
+    on, only if µ is known.
+``first``
+    A number of tasks that the first chunks have instead (LB4OMP: 100, in ten parts, whose mean times it takes σ of).
+``unmeasured``
+    ``wait`` (default): as above; ``own``: a core that has finished a chunk takes its own µ and σ for those that have
+    not (LB4OMP).
+``spread``
+    ``variance`` (default), or ``deviation``: D = Σ σ/µ, which has no unit, and is taken as s (DLS4LB).
+``round``
+    ``up`` (default), ``down`` (LoopSim, whose chunk is a whole number before it is rounded up) or ``half``:
+    ⌊chunk + 0.55⌋ (DLS4LB).
+``cap``
+    Whether no chunk is larger than ⌈N/(2P)⌉ (DLS4LB); default false.
+``min``
+    No chunk is smaller, but for the last one.
+
+Not followed: LB4OMP's µ and σ are those of the mean times of parts, a tenth of a chunk each, every part counting alike;
+DLS4LB's are those of a core's last chunk alone.
+
+mAF (LB4OMP's ``af_a``) is AF with the time of a chunk taken from its request on, with what it cost, spread evenly over its
+tasks.
+
+Sources: Banicescu and Liu, "Adaptive factoring: a dynamic scheduling method tuned to the rate of weight changes",
+HPC Symposium 2000; Chan, Golub and LeVeque, The American Statistician 37(3), 1983, doi:10.1080/00031305.1983.10483115.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from als.techniques.adaptive.adaptive_weights import chosen
+from als.techniques.contract import (
+    LAST_SIZE,
+    LAST_SQUARES,
+    LAST_TOTAL_NS,
+    LAST_WORK_NS,
+    MEAN_S,
+    SIGMA_S,
+    Technique,
+    technique_kernel,
+)
+from traces.base.errors import InputError, shown
+from traces.base.ranges import real, whole
+from traces.compiled import Array, compiled
+
+__all__ = ["AF", "AdaptiveFactoring"]
+
+_EPSILON = 1e-9
+_NS = 1e9  # times are taken in s here: D by the deviation depends on the unit
+
+# Places in ``params``.
+_SIGMA = 0  # s; NaN: from the tasks
+_KNOWN = 1
+_START = 2
+_FIRST = 3  # 0: by ``start``
+_OWN = 4
+_DEVIATION = 5
+_ROUND = 6
+_CAP = 7
+_MIN = 8
+_CLOCK = 9  # place in ``facts`` of a chunk's time
+
+_TENTH, _HALF, _NONE = 0, 1, 2
+_UP, _DOWN = 0, 1
+
+# Places in ``memo``: of the loop, then of each core.
+_SPEED = 0  # mean speed of the present cores as the loop began
+_LEARNED = 1  # 1 once every core was measured
+_HEAD = 2
+_COUNT = 0  # tasks measured
+_MEAN = 1  # their mean time, s
+_SQUARES = 2  # sum of (time - mean)², s²
+_PER_CORE = 3
+
+
+@compiled(inner=True)
+def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
+    # Of the core's last chunk, by Chan's formula.
+    mine = _HEAD + core * _PER_CORE
+    before, more = memo[mine + _COUNT], facts[LAST_SIZE]
+    count = before + more
+    apart = facts[int(params[_CLOCK])] / _NS / more - memo[mine + _MEAN]
+    memo[mine + _COUNT] = count
+    memo[mine + _MEAN] += apart * more / count
+    memo[mine + _SQUARES] += facts[LAST_SQUARES] / (_NS * _NS) + apart * apart * before * more / count
+
+
+@compiled(inner=True)
+def _mean(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> float:
+    # µ of a core, s; 0 if nothing was measured.
+    if params[_KNOWN] > 0.0:
+        return float(facts[MEAN_S] * memo[_SPEED] / speed[c])
+    return float(memo[_HEAD + c * _PER_CORE + _MEAN])
+
+
+@compiled(inner=True)
+def _spread(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> float:
+    # σ² of a core, s²; σ, s, if the deviation is asked for.
+    if not math.isnan(params[_SIGMA]):
+        variance = params[_SIGMA] ** 2
+    elif params[_KNOWN] > 0.0:
+        variance = (facts[SIGMA_S] * memo[_SPEED] / speed[c]) ** 2
+    else:
+        mine = _HEAD + c * _PER_CORE
+        variance = memo[mine + _SQUARES] / (memo[mine + _COUNT] - 1.0) if memo[mine + _COUNT] > 1.0 else 0.0
+    return math.sqrt(variance) if params[_DEVIATION] > 0.0 else float(variance)
+
+
+@compiled(inner=True)
+def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
+    total, count = 0.0, 0
+    for c in range(n_cores):
+        if speed[c] > 0.0:
+            total += speed[c]
+            count += 1
+    memo[_SPEED] = total / count if count > 0 else 0.0
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int,
+    n_cores: int,
+    core: int,
+    request: int,
+    remaining: int,
+    facts: Any,
+    speed: Any,
+    params: Any,
+    memo: Any,
+) -> int:
+    known = params[_KNOWN] > 0.0
+    if facts[LAST_SIZE] > 0.0 and not known:
+        _heard(core, facts, params, memo)
+    if remaining == 0:
+        return 0
+    if request == 0 and known:
+        _begin_loop(n_cores, speed, memo)
+    mean = _mean(core, facts, speed, params, memo)
+    spread = _spread(core, facts, speed, params, memo)
+    lowest = int(params[_MIN])
+    spreads, rates = 0.0, 0.0  # D and 1/T
+    ready = mean > 0.0 and (not known or request >= n_cores or params[_START] == _NONE)
+    if ready:
+        for c in range(n_cores):
+            if speed[c] > 0.0:
+                other = _mean(c, facts, speed, params, memo)
+                if other > 0.0:
+                    spreads += _spread(c, facts, speed, params, memo) / other
+                    rates += 1.0 / other
+                elif params[_OWN] > 0.0:
+                    spreads += spread / mean
+                    rates += 1.0 / mean
+                elif memo[_LEARNED] == 0.0:
+                    ready = False
+                    break
+    if not ready:
+        if params[_FIRST] > 0.0:
+            size = int(params[_FIRST])
+        elif params[_START] == _HALF:
+            size = (remaining + 2 * n_cores - 1) // (2 * n_cores)
+        else:
+            size = (n_tasks + 10 * n_cores - 1) // (10 * n_cores)
+        return min(max(size, lowest), remaining)
+    memo[_LEARNED] = 1.0
+    ideal = remaining / rates  # T·R
+    exact = (spreads + 2.0 * ideal - math.sqrt(spreads * (spreads + 4.0 * ideal))) / (2.0 * mean)
+    if params[_ROUND] == _UP:
+        size = math.ceil(exact - _EPSILON)
+    elif params[_ROUND] == _DOWN:
+        size = math.floor(exact + _EPSILON)
+    else:
+        size = math.floor(exact + 0.55 + _EPSILON)
+    if params[_CAP] > 0.0:
+        size = min(size, (n_tasks + 2 * n_cores - 1) // (2 * n_cores))
+    return min(max(size, lowest), remaining)
+
+
+@dataclass(frozen=True)
+class AdaptiveFactoring:
+    """Parameters of AF and mAF; see the module.
+
+    Raises
+    ------
+    InputError
+        If one cannot be; the message names the technique and the parameter.
+    """
+
+    name: str
+    sigma: float | None = None
+    mu: str = "measured"
+    start: str = "tenth"
+    first: int | None = None
+    unmeasured: str = "wait"
+    spread: str = "variance"
+    round: str = "up"
+    cap: bool = False
+    min: int = 1
+
+    def __post_init__(self) -> None:
+        self.technique()
+
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+        where = f"technique {self.name}"
+        known = chosen(f"{where}: mu", self.mu, ("measured", "known"))
+        start = chosen(f"{where}: start", self.start, ("tenth", "half", "none"))
+        if start == _NONE and not known:
+            raise InputError(f"{where}: start: {shown(self.start)}; allowed: tenth, half, as mu is measured")
+        return Technique(
+            self.name,
+            _next_chunk,
+            memo_size=_HEAD,
+            memo_per_core=_PER_CORE,
+            source="Banicescu and Liu, HPC Symposium 2000",
+            params=(
+                math.nan if self.sigma is None else real(f"{where}: sigma", self.sigma, 0.0, 1e9),
+                known,
+                start,
+                0.0 if self.first is None else float(whole(f"{where}: first", self.first, 1, 2**53)),
+                chosen(f"{where}: unmeasured", self.unmeasured, ("wait", "own")),
+                chosen(f"{where}: spread", self.spread, ("variance", "deviation")),
+                chosen(f"{where}: round", self.round, ("up", "down", "half")),
+                float(self.cap),
+                float(whole(f"{where}: min", self.min, 1, 2**53)),
+                float(LAST_TOTAL_NS if self.name == "maf" else LAST_WORK_NS),
+            ),
+            moments=bool(known),
+            learns=not known,
+            parameters=self,
+        )
+
+
+AF = AdaptiveFactoring("af").technique()

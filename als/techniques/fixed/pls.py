@@ -1,0 +1,62 @@
+"""PLS, performance-based loop scheduling: a static part in P equal chunks, then guided self-scheduling of the rest.
+
+The first P requests get s = ⌈N · SWR / P⌉ tasks each; request P + i gets ⌈(1 − 1/P)^i · M/P⌉ with M = N − P · s, the
+closed form of GSS; at least 1. ``swr`` is the static workload ratio, 0 to 1. As published it follows from the ratio of
+the shortest and the longest task's time; LB4OMP takes 0.5, and so does this. The ceilings leave out what lies less than
+1e-9 above a whole number (``arithmetic.SLACK``).
+
+Limits: with swr = 1 all is static; with swr = 0 all is guided (LB4OMP first gives P single tasks).
+
+Source: Shih, Yang and Tseng, "A performance-based approach to dynamic workload distribution for master-slave
+applications on grid environments", GPC 2006, LNCS 3947; as LB4OMP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.arithmetic import ceiling, clamped
+from als.techniques.contract import Technique, technique_kernel
+from traces.base.ranges import real
+
+__all__ = ["PLS", "PlsParameters"]
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    static = ceiling(n_tasks * params[0] / n_cores)
+    guided = request - n_cores if static > 0 else request
+    if guided < 0:
+        return min(static, remaining)
+    rest = max(0, n_tasks - n_cores * static)
+    return clamped(ceiling((1.0 - 1.0 / n_cores) ** float(guided) * rest / n_cores), 1, remaining)
+
+
+@dataclass(frozen=True)
+class PlsParameters:
+    """``swr``: the static workload ratio, 0 to 1."""
+
+    name: ClassVar[str] = "pls"
+    swr: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _params(self) -> tuple[float, ...]:
+        return (real(f"technique {self.name}: swr", self.swr, 0.0, 1.0),)
+
+    def technique(self) -> Technique:
+        """PLS with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            source="Shih, Yang and Tseng 2006, as LB4OMP",
+            params=self._params(),
+            parameters=self,
+        )
+
+
+PLS = PlsParameters().technique()

@@ -1,0 +1,59 @@
+"""RND: chunks of random sizes, each whole number from ``low`` to ``high`` as likely as the others.
+
+A size is ``low`` + ⌊u · (``high`` − ``low`` + 1)⌋ with u drawn anew for each request. Not given, ``low`` is 1 and
+``high`` ⌈N/P⌉, or ``low`` if that is more. LB4OMP, where the rule comes from, takes the loop's chunk size for the upper
+end: its default, 1, makes every chunk 1, and its generator is seeded by the second, so that a thread draws the same
+size all the while; neither is copied.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.contract import UNIFORM, Technique, technique_kernel
+from als.techniques.parameter_checks import count
+from traces.base.errors import InputError
+
+__all__ = ["RND", "RndParameters"]
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    low = int(params[0])
+    high = max(low, (n_tasks + n_cores - 1) // n_cores) if math.isnan(params[1]) else int(params[1])
+    return min(low + int(facts[UNIFORM] * (high - low + 1)), remaining)
+
+
+@dataclass(frozen=True)
+class RndParameters:
+    """``low`` >= 1; ``high`` >= ``low``, or None: from the loop."""
+
+    name: ClassVar[str] = "rnd"
+    low: int = 1
+    high: int | None = None
+
+    def __post_init__(self) -> None:
+        self._params()
+        if self.high is not None and self.high < self.low:
+            raise InputError(f"technique {self.name}: high: {self.high}; allowed: {self.low}, which is low, or more")
+
+    def _params(self) -> tuple[float, ...]:
+        return count(self.name, "low", self.low), count(self.name, "high", self.high)
+
+    def technique(self) -> Technique:
+        """RND with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            source="LB4OMP, IEEE TPDS 33(4), 2022",
+            params=self._params(),
+            random=True,
+            parameters=self,
+        )
+
+
+RND = RndParameters().technique()

@@ -1,0 +1,131 @@
+"""static-steal: equal shares of chunks, and a core that has finished its own steals from another's.
+
+The ⌈N/K⌉ chunks of K tasks are split blockwise, the first of the cores one more where they do not divide evenly; a core takes
+its own in order. One that has none left looks for a victim, at first from the next core on, round-robin, then from the core on
+that it stole from last. A victim has at least two chunks left; the thief takes the last quarter of them, rounded down, if
+they are more than three, or else the last one; it runs the first of what it took, and the rest is its own. If there is no
+victim, it is done.
+
+If there are fewer chunks than cores, each core has one block of ⌊N/P⌋ or ⌈N/P⌉ tasks, and nobody steals.
+
+A core that is not there cannot run what it has left: from such a one the last chunk, or its block, may be taken too.
+
+LLVM's runtime looks at P - 1 cores from the remembered one on, itself perhaps among them, and may so overlook the last one;
+here all others are looked at.
+
+Parameters: ``chunk``, K; default 1.
+
+Source: LLVM OpenMP runtime and LB4OMP, ``kmp_dispatch.cpp``, ``static_steal``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.contract import FIRST, Technique, technique_kernel
+from traces.base.ranges import whole
+from traces.compiled import Array, compiled
+
+__all__ = ["STATIC_STEAL", "Stealing"]
+
+# Places in ``memo`` of each core.
+_NEXT = 0  # its next chunk
+_STOP = 1  # the chunk after its last one
+_VICTIM = 2  # where it looks for one first
+_PER_CORE = 3
+
+
+@compiled(inner=True)
+def _split(n_chunks: int, n_cores: int, memo: Array) -> None:
+    share, more = n_chunks // n_cores, n_chunks % n_cores
+    for c in range(n_cores):
+        memo[c * _PER_CORE + _NEXT] = c * share + min(c, more)
+        memo[c * _PER_CORE + _STOP] = (c + 1) * share + min(c + 1, more)
+        memo[c * _PER_CORE + _VICTIM] = (c + 1) % n_cores
+
+
+@compiled(inner=True)
+def _steal(n_cores: int, core: int, speed: Array, memo: Array) -> bool:
+    # Whether the core has something again.
+    mine = core * _PER_CORE
+    from_core = int(memo[mine + _VICTIM])
+    for k in range(n_cores):
+        c = (from_core + k) % n_cores
+        theirs = c * _PER_CORE
+        left = int(memo[theirs + _STOP] - memo[theirs + _NEXT])
+        if c != core and (left >= 2 or (left == 1 and speed[c] == 0.0)):
+            taken = left // 4 if left > 3 else 1
+            memo[mine + _STOP] = memo[theirs + _STOP]
+            memo[theirs + _STOP] -= taken
+            memo[mine + _NEXT] = memo[theirs + _STOP]
+            memo[mine + _VICTIM] = c
+            return True
+    return False
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int,
+    n_cores: int,
+    core: int,
+    request: int,
+    remaining: int,
+    facts: Any,
+    speed: Any,
+    params: Any,
+    memo: Any,
+) -> int:
+    size = int(params[0])
+    n_chunks = (n_tasks + size - 1) // size
+    in_blocks = n_chunks < n_cores  # then every core's only chunk is its block
+    if request == 0:
+        _split(min(n_tasks, n_cores) if in_blocks else n_chunks, n_cores, memo)
+    mine = core * _PER_CORE
+    if memo[mine + _NEXT] == memo[mine + _STOP] and not _steal(n_cores, core, speed, memo):
+        return 0
+    chunk = int(memo[mine + _NEXT])
+    memo[mine + _NEXT] += 1.0
+    if in_blocks:
+        share, more = n_tasks // n_cores, n_tasks % n_cores
+        facts[FIRST] = chunk * share + min(chunk, more)
+        return share + (1 if chunk < more else 0)
+    facts[FIRST] = chunk * size
+    return min(size, n_tasks - chunk * size)
+
+
+@dataclass(frozen=True)
+class Stealing:
+    """Parameters of static-steal.
+
+    Attributes
+    ----------
+    chunk : int
+        Tasks of a chunk, >= 1.
+
+    Raises
+    ------
+    InputError
+        If it cannot be; the message names the technique and the parameter.
+    """
+
+    name: ClassVar[str] = "static-steal"
+    chunk: int = 1
+
+    def __post_init__(self) -> None:
+        whole("technique static-steal: chunk", self.chunk, 1, 2**53)
+
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            memo_per_core=_PER_CORE,
+            source="LLVM OpenMP runtime and LB4OMP, static_steal",
+            params=(float(self.chunk),),
+            places=True,
+            parameters=self,
+        )
+
+
+STATIC_STEAL = Stealing().technique()

@@ -1,0 +1,107 @@
+"""WF, weighted factoring: the chunks of FAC2, times the weight of the core that asks.
+
+``weights=1.6/0.8/0.8/0.8``
+    w_p of each core; their sum is their number. The parameters are then for that number of cores alone. Not given, w_p
+    = P · speed_p / Σ speed, from the speeds as the loop begins; a core that comes later has weight 0 and gets single
+    tasks.
+``rule=remaining|halving``
+    The base b of a batch: ⌈R/(2P)⌉ of what remains at its start (DLS4LB, LoopSim; default), or LB4OMP's halving
+    ⌈N/(2P)⌉, ⌈b/2⌉, … (fac2a).
+``round=ceil|floor``
+    A chunk is ⌈w · b⌉ (LoopSim, LB4OMP; default) or ⌊w · b⌋ (DLS4LB); at least 1. What lies less than 1e-9 from a whole
+    number is that number: 1.1 · 50 is 55 (``arithmetic.SLACK``).
+
+A batch is P requests, whichever cores make them.
+
+Source: Hummel, Schmidt, Uma and Wein, "Load-sharing in heterogeneous systems via weighted factoring", SPAA 1996,
+doi:10.1145/237502.237576.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from als.techniques.arithmetic import ceiling, clamped, flooring
+from als.techniques.contract import Technique, technique_kernel
+from als.techniques.parameter_checks import chosen
+from traces.base.errors import InputError, shown
+
+__all__ = ["WF", "WfParameters"]
+
+_RULES = ("remaining", "halving")
+_ROUNDS = ("ceil", "floor")
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # memo[0]: the batch's base; memo[1:]: the weights, found as the loop begins.
+    if request == 0:
+        total = 0.0
+        for other in range(n_cores):
+            total += speed[other]
+        for other in range(n_cores):
+            memo[1 + other] = params[2 + other] if len(params) > 2 else n_cores * speed[other] / total
+    if request % n_cores == 0:
+        base = int(memo[0]) if request > 0 and params[0] != 0.0 else -(-remaining // n_cores)
+        memo[0] = (base + 1) // 2
+    exact = min(memo[1 + core] * memo[0], float(remaining))
+    return clamped(ceiling(exact) if params[1] == 0.0 else flooring(exact), 1, remaining)
+
+
+@dataclass(frozen=True)
+class WfParameters:
+    """``weights``: numbers >= 0 with ``/`` between them, or "": from the speeds; ``rule``, ``round`` as the module says."""
+
+    name: ClassVar[str] = "wf"
+    weights: str = ""
+    rule: str = "remaining"
+    round: str = "ceil"
+
+    def __post_init__(self) -> None:
+        self._params()
+
+    def _weights(self) -> tuple[float, ...]:
+        if not self.weights:
+            return ()
+        where = f"technique {self.name}: weights"
+        weights = []
+        for word in self.weights.split("/"):
+            try:
+                weight = float(word)
+            except ValueError:
+                weight = math.nan
+            if not 0 <= weight < math.inf:
+                raise InputError(f"{where}: {shown(word.strip())}; allowed: numbers of 0 or more with / between them")
+            weights.append(weight)
+        if abs(math.fsum(weights) - len(weights)) > 1e-6 * len(weights):
+            raise InputError(
+                f"{where}: the {len(weights)} weights sum to {math.fsum(weights):.9g}; allowed: {len(weights)}, their number"
+            )
+        return tuple(weights)
+
+    def _params(self) -> tuple[float, ...]:
+        return (
+            chosen(self.name, "rule", self.rule, _RULES),
+            chosen(self.name, "round", self.round, _ROUNDS),
+            *self._weights(),
+        )
+
+    def technique(self) -> Technique:
+        """WF with these parameters."""
+        return Technique(
+            self.name,
+            _next_chunk,
+            memo_size=1,
+            memo_per_core=1,
+            source="Hummel, Schmidt, Uma and Wein, SPAA 1996",
+            params=self._params(),
+            only_cores=len(self._weights()) or None,
+            parameters=self,
+        )
+
+
+WF = WfParameters().technique()

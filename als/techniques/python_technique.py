@@ -1,0 +1,411 @@
+"""A loop-scheduling technique written in plain Python: a class with a method ``chunk(self, ask)``.
+
+The simplest one::
+
+    class Mine:
+        def chunk(self, ask):
+            return -(-ask.remaining // ask.n_cores)
+
+``chunk`` is called for each request with an :class:`Ask` and returns the number of tasks that the core gets, 1 to
+``ask.remaining``. Each job has an object of its own, made as the job begins: of a class by calling it, of an object by a
+deep copy; what it keeps in ``self`` is so this job's alone, and lasts from one time step to the next. It may also have
+
+``name``
+    What it is called in tables and errors.
+``begin(self, loop)``
+    Called with a :class:`LoopStart` as each loop begins: in each time step, before its first request.
+``finished(self, ask)``
+    Called where a core asks and no tasks are left: ``ask.last_size`` and the times tell of its last chunk.
+
+Compiled code calls it through a C function. No exception can pass through that, so it is kept:
+:meth:`PythonTechnique.error`.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import inspect
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import index
+from typing import Any, Protocol
+
+import numpy as np
+
+from als.techniques.contract import (
+    AHEAD,
+    FACTS,
+    LAST_SIZE,
+    LAST_TOTAL_NS,
+    LAST_WORK_NS,
+    MEAN_S,
+    NOW_NS,
+    OVERHEAD_S,
+    SIGMA_S,
+    STEP,
+    Technique,
+    technique_kernel,
+)
+from traces.base.errors import InputError, PluginError, TwolevelError, shown
+from traces.compiled import Array, caller, compiled, jit_enabled, types
+
+__all__ = ["Ask", "LoopStart", "PythonTechnique", "WritesChunks"]
+
+
+class WritesChunks(Protocol):
+    """What :class:`PythonTechnique` takes: an object of this, or a class that makes one without arguments."""
+
+    def chunk(self, ask: Ask) -> int:
+        """How many tasks the core that asks gets, 1 to ``ask.remaining``."""
+        ...
+
+
+class Ask:
+    """One request of one core; valid until ``chunk`` returns.
+
+    Attributes
+    ----------
+    core : int
+        The core that asks, from 0, counted within the job.
+    request : int
+        How many chunks of this loop were assigned before.
+    remaining : int
+        Tasks of the loop that are not assigned yet.
+    n_tasks, n_cores : int
+        Tasks of the loop, cores of the job.
+    """
+
+    __slots__ = ("_facts", "_facts_at", "_live", "_speed_at", "core", "n_cores", "n_tasks", "remaining", "request")
+
+    def __init__(self, n_tasks: int, n_cores: int) -> None:
+        self.n_tasks, self.n_cores = n_tasks, n_cores
+        self.core = self.request = self.remaining = 0
+        self._facts: Any = ()
+        self._facts_at = self._speed_at = 0
+        self._live = False
+
+    def _fact(self, place: int) -> float:
+        # Of the caller's array, which is there only during the call.
+        if not self._live:
+            raise RuntimeError("what was asked can be looked at only until chunk() returns")
+        value: float = self._facts[place]
+        return value
+
+    @property
+    def step(self) -> int:
+        """Number of the time step, from 0."""
+        return int(self._fact(STEP))
+
+    @property
+    def now_ns(self) -> int:
+        """The instant at which the request is served, ns."""
+        return int(self._fact(NOW_NS))
+
+    @property
+    def last_size(self) -> int:
+        """Tasks of this core's last chunk; 0 if it had none yet, or was told of already."""
+        return int(self._fact(LAST_SIZE))
+
+    @property
+    def last_work_ns(self) -> int:
+        """Time of that chunk's tasks, ns."""
+        return int(self._fact(LAST_WORK_NS))
+
+    @property
+    def last_total_ns(self) -> int:
+        """Time from the core's request for that chunk to its end, ns."""
+        return int(self._fact(LAST_TOTAL_NS))
+
+    @property
+    def mean_s(self) -> float:
+        """Mean time of the loop's tasks at the mean speed of the cores, s."""
+        return self._fact(MEAN_S)
+
+    @property
+    def sigma_s(self) -> float:
+        """Standard deviation of these times, s."""
+        return self._fact(SIGMA_S)
+
+    @property
+    def overhead_s(self) -> float:
+        """What a chunk costs beside its tasks, s."""
+        return self._fact(OVERHEAD_S)
+
+    @property
+    def speed_gflops(self) -> Array:
+        """Speed of each core now, GFLOP/s, shape (P,), a copy; 0 for one that has not come yet, or is lost."""
+        self._fact(STEP)
+        return _floats_at(self._speed_at, self.n_cores)
+
+
+@dataclass(frozen=True)
+class LoopStart:
+    """What is known as a loop begins; see :class:`Ask`."""
+
+    n_tasks: int
+    n_cores: int
+    step: int
+    now_ns: int
+    mean_s: float
+    sigma_s: float
+    overhead_s: float
+    speed_gflops: Array
+
+
+def _floats_at(address: int, count: int) -> Array:
+    return np.array((ctypes.c_double * count).from_address(address), np.float64)
+
+
+# key of the job's object, core, request, remaining, addresses of facts and speed -> the chunk, -1: error
+_CHUNK = types.int64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64)
+_CHUNK_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)
+# key, 0 if there is none yet, tasks, cores, addresses of facts and speed -> the key, -1: error
+_BEGIN = types.int64(types.int64, types.int64, types.int64, types.int64, types.int64)
+_BEGIN_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
+
+_call_chunk = caller(_CHUNK)
+_call_begin = caller(_BEGIN)
+
+# Places in ``params``: the addresses, which are below 2**53, and whether R = 0 is of interest.
+_CHUNK_AT, _BEGIN_AT, _FINISHED = 0, 1, 2
+
+if jit_enabled():
+
+    @compiled(inner=True)
+    def _chunk_entry(address: float) -> Any:
+        return np.int64(address)
+
+    _begin_entry = _chunk_entry
+else:
+
+    def _chunk_entry(address: float) -> Any:
+        function = _CHUNK_C(int(address))
+        return lambda *arguments: function(*map(int, arguments))
+
+    def _begin_entry(address: float) -> Any:
+        function = _BEGIN_C(int(address))
+        return lambda *arguments: function(*map(int, arguments))
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int,
+    n_cores: int,
+    core: int,
+    request: int,
+    remaining: int,
+    facts: Any,
+    speed: Any,
+    params: Any,
+    memo: Any,
+) -> int:
+    if remaining == 0 and params[_FINISHED] == 0.0:
+        return 0
+    facts_at, speed_at = np.int64(facts.ctypes.data), np.int64(speed.ctypes.data)
+    key = np.int64(memo[0])
+    if facts[AHEAD] != memo[1]:
+        # What is simulated ahead must leave the job's object alone: here the memo is a copy, the object has still to be.
+        memo[1] = facts[AHEAD]
+        if key > 0:
+            key = _call_begin(
+                _begin_entry(params[_BEGIN_AT]), (key, np.int64(-1), np.int64(n_cores), facts_at, speed_at)
+            )
+            if key < 0:
+                return -1
+            memo[0] = key
+    if request == 0:
+        key = _call_begin(
+            _begin_entry(params[_BEGIN_AT]), (key, np.int64(n_tasks), np.int64(n_cores), facts_at, speed_at)
+        )
+        if key < 0:
+            return -1
+        memo[0] = key
+    return int(
+        _call_chunk(
+            _chunk_entry(params[_CHUNK_AT]),
+            (key, np.int64(core), np.int64(request), np.int64(remaining), facts_at, speed_at),
+        )
+    )
+
+
+@dataclass(slots=True)
+class _Job:
+    rule: Any
+    chunk: Callable[[Ask], Any]
+    ask: Ask = field(default_factory=lambda: Ask(0, 0))
+
+
+@dataclass(eq=False)
+class _Calls:
+    # What compiled code calls, and the jobs' objects.
+    name: str
+    make: Callable[[], Any]
+    raised: BaseException | None = None
+    jobs: dict[int, _Job] = field(default_factory=dict)
+    ahead: int = 0
+    keys: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    chunk_c: Any = None
+    begin_c: Any = None
+
+    def __post_init__(self) -> None:
+        self.chunk_c = _CHUNK_C(self._chunk_called())
+        self.begin_c = _BEGIN_C(self._begin_called)
+
+    def _begin_called(self, key: int, n_tasks: int, n_cores: int, facts_at: int, speed_at: int) -> int:
+        what = "it cannot be made"
+        try:
+            if n_tasks < 0:
+                what = "it cannot be copied"
+                return self._copied(key)
+            if key == 0:
+                rule = self.make()
+                key = next(self.keys)
+                self.jobs[key] = _Job(rule, rule.chunk)
+            job = self.jobs[key]
+            job.ask = Ask(n_tasks, n_cores)
+            begin = getattr(job.rule, "begin", None)
+            if begin is not None:
+                what = "begin() failed"
+                facts = _floats_at(facts_at, FACTS)
+                begin(
+                    LoopStart(
+                        n_tasks,
+                        n_cores,
+                        int(facts[STEP]),
+                        int(facts[NOW_NS]),
+                        float(facts[MEAN_S]),
+                        float(facts[SIGMA_S]),
+                        float(facts[OVERHEAD_S]),
+                        _floats_at(speed_at, n_cores),
+                    )
+                )
+        except BaseException as error:
+            return self._failed(error, what)
+        return key
+
+    def _copied(self, key: int) -> int:
+        # One copy at a time is alive: each prediction begins with the job's object as it is.
+        copied = next(self.keys)
+        job = self.jobs[key]
+        rule = copy.deepcopy(job.rule)
+        self.jobs.pop(self.ahead, None)
+        self.jobs[copied] = _Job(rule, rule.chunk, Ask(job.ask.n_tasks, job.ask.n_cores))
+        self.ahead = copied
+        return copied
+
+    def _chunk_called(self) -> Callable[..., int]:
+        # A closure: attributes of self would be looked up at every call.
+        jobs, failed, view = self.jobs, self._failed, ctypes.c_double * FACTS
+
+        def called(key: int, core: int, request: int, remaining: int, facts_at: int, speed_at: int) -> int:
+            try:
+                job = jobs[key]
+                ask = job.ask
+                if facts_at != ask._facts_at:
+                    ask._facts, ask._facts_at = view.from_address(facts_at), facts_at
+                ask._speed_at = speed_at
+                ask.core = core
+                ask.request = request
+                ask.remaining = remaining
+                ask._live = True
+                if remaining == 0:
+                    job.rule.finished(ask)
+                    ask._live = False
+                    return 0
+                size = job.chunk(ask)
+                ask._live = False
+                if type(size) is int and 1 <= size <= remaining:
+                    return size
+                return self._checked(size, remaining)
+            except BaseException as error:
+                return failed(error, "chunk() failed" if remaining else "finished() failed")
+
+        return called
+
+    def _checked(self, size: Any, remaining: int) -> int:
+        try:
+            number = 0 if isinstance(size, bool | np.bool_) else index(size)
+        except TypeError:
+            number = 0
+        if 1 <= number <= remaining:
+            return number
+        raise PluginError(
+            f"technique {self.name}: chunk() gave {shown(size)}; allowed: 1 to {remaining}, the tasks left"
+        )
+
+    def _failed(self, error: BaseException, what: str) -> int:
+        if isinstance(error, (Exception, SystemExit)) and not isinstance(error, TwolevelError):
+            text = f"technique {self.name}: {what}: {type(error).__name__}: {error}"
+            raised: BaseException = PluginError(text)
+            raised.__cause__ = error
+        else:
+            raised = error
+        if self.raised is None:
+            self.raised = raised
+        return -1
+
+
+def _is_static(found: type) -> bool:
+    return isinstance(inspect.getattr_static(found, "chunk"), staticmethod | classmethod)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class PythonTechnique(Technique):
+    """A technique whose rule is a Python method.
+
+    Parameters
+    ----------
+    found : WritesChunks or type
+        A class, or an object, with ``chunk(self, ask)``; see the module.
+    written : str
+        How the user named it, as ``mine.py:Mine``; its ``name``, if it has one, comes first.
+
+    Raises
+    ------
+    InputError
+        If it has no method ``chunk``.
+    """
+
+    calls: _Calls = field(repr=False, kw_only=True)
+
+    def __init__(self, found: Any, written: str = "") -> None:
+        written = written or (found.__name__ if isinstance(found, type) else type(found).__name__)
+        if not callable(getattr(found, "chunk", None)):
+            raise InputError(f"technique {written}: {shown(found)} has no method chunk(self, ask)")
+        # Of a class the method has still to be bound.
+        given = (None, None) if isinstance(found, type) and not _is_static(found) else (None,)
+        try:
+            inspect.signature(found.chunk).bind(*given)
+        except TypeError:
+            raise PluginError(f"technique {written}: chunk() cannot be called as chunk(self, ask)") from None
+        except ValueError:  # a builtin without a signature
+            pass
+        own_name = getattr(found, "name", None)
+        name = own_name if isinstance(own_name, str) and own_name else written
+        make = found if isinstance(found, type) else lambda: copy.deepcopy(found)
+        hears = callable(getattr(found, "finished", None))
+        calls = _Calls(name, make)
+        object.__setattr__(self, "calls", calls)
+        addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (calls.chunk_c, calls.begin_c)]
+        if max(addresses) >= 2**53:
+            raise InputError(f"technique {name}: this machine's addresses are too large for a technique in Python")
+        super().__init__(
+            name,
+            _next_chunk,
+            memo_size=2,
+            source="the user's",
+            params=(float(addresses[0]), float(addresses[1]), float(hears)),
+            moments=True,
+            learns=True,
+        )
+
+    def error(self) -> BaseException | None:
+        """What was raised since this was asked last, to be raised by whoever drives the engine; None if nothing was."""
+        raised, self.calls.raised = self.calls.raised, None
+        return raised
+
+    def forget_all(self) -> None:
+        """Let go of the objects of all jobs."""
+        self.calls.jobs.clear()

@@ -1,0 +1,1 @@
+"""What a workload looks like, in figures."""

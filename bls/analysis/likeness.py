@@ -1,0 +1,232 @@
+"""How far a generated workload is from its source: distances between the distributions of what the jobs are.
+
+The hour of the day, the weekday and the month of the submits (local time) go round: their shares are compared bin by bin, and
+
+* ``ks``, the distance of Kolmogorov and Smirnov, is the largest difference between the two cumulative shares, counted from
+  midnight, Monday and January;
+* ``kuiper`` is the sum of the largest difference either way, which is the same wherever one begins to count;
+* ``wasserstein`` is the work of moving the one onto the other, the shorter way round.
+
+The time between two submits, cores, run time and GFLOP do not go round: ``ks`` and ``wasserstein`` are those of two
+samples on a line, and there is no ``kuiper``. A Wasserstein distance is in the unit of its row.
+
+What distance there would be between two logs of the same machine is told by :func:`halves`, the distances between the
+even and the odd weeks of one log. Weeks, so that each half has all weekdays and hours; alternate ones, so that both have
+the same seasons and the same growth. (Two halves in time would differ by those; two random halves of the jobs would hardly
+differ, as bursts of submits would be cut in two.)
+
+Sources: N. Kuiper, "Tests concerning random points on a circle", Indag. Math. 63, 1960; J. Rabin, J. Delon, Y. Gousseau,
+"Transportation distances on the circle", J. Math. Imaging Vis. 41, 2011, doi:10.1007/s10851-011-0284-0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bls.workloads.calendar import Calendar, header_facts
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+
+__all__ = ["CYCLES", "QUANTITIES", "distributions", "gflop", "halves", "likeness", "likeness_table"]
+
+#: What goes round, with the number of its bins.
+CYCLES: Mapping[str, int] = {"hour": 24, "weekday": 7, "month": 12}
+
+#: What is compared, with its unit.
+QUANTITIES: Mapping[str, str] = {
+    "hour": "h",
+    "weekday": "d",
+    "month": "months",
+    "interarrival": "s",
+    "cores": "cores",
+    "run time": "s",
+    "work": "GFLOP",
+}
+
+_BINS = 36
+_MEASURES = ("ks", "kuiper", "wasserstein")
+
+
+class _Samples(NamedTuple):
+    # Of each cycle the shares of its bins, of each other quantity a sorted sample.
+    of: dict[str, Array]
+
+
+def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
+    """The work of each job in GFLOP: run time × the speed of all that it asks for; float64, shape (n,).
+
+    Parameters
+    ----------
+    workload : Workload
+        Its header may say the speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card
+        (``GpuGflops``), as those of generated workloads do.
+    core_gflops : float, optional
+        The speed of a core in GFLOP/s where the header says none; by default 1.
+    """
+    facts = header_facts(workload.header)
+    speed = _speed(facts.get("CoreGflops")) or core_gflops or 1.0
+    every_second = workload.cores * speed
+    cards, unit = workload.extras.get("gpu"), workload.extras.get("unit_cores")
+    if cards is not None and unit is not None:
+        units = workload.cores // np.maximum(unit, 1)
+        every_second = every_second + units * np.maximum(cards, 0) * (_speed(facts.get("GpuGflops")) or 0.0)
+    return np.asarray(workload.run_ns / NS_PER_S * every_second)
+
+
+def _speed(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0.0 < value < math.inf else None
+
+
+def _source_speed(source: Workload, generated: Workload) -> float | None:
+    if _speed(header_facts(source.header).get("CoreGflops")):
+        return None
+    return _speed(header_facts(generated.header).get("SourceCoreGflops"))
+
+
+def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None = None) -> _Samples:
+    """``chosen``: rows of jobs, and of the times since the job before where that is of the same week."""
+    calendar = Calendar.of(workload)
+    rows = np.arange(len(workload)) if chosen is None else np.flatnonzero(chosen)
+    submit = workload.submit_ns[rows]
+    gaps = np.diff(workload.submit_ns) / NS_PER_S
+    if chosen is not None:
+        gaps = gaps[chosen[1:] & chosen[:-1]]
+    return _Samples(
+        {
+            "hour": np.bincount(calendar.hour(submit), minlength=24) / len(rows),
+            "weekday": np.bincount(calendar.weekday(submit), minlength=7) / len(rows),
+            "month": np.bincount(calendar.month(submit) - 1, minlength=12) / len(rows),
+            "interarrival": np.sort(gaps),
+            "cores": np.sort(workload.cores[rows]).astype(np.float64),
+            "run time": np.sort(workload.run_ns[rows]) / NS_PER_S,
+            "work": np.sort(gflop(workload, core_gflops)[rows]),
+        }
+    )
+
+
+def likeness(source: Workload, generated: Workload) -> list[dict[str, Any]]:
+    """The distances between a source and a workload made of it.
+
+    Parameters
+    ----------
+    source, generated : Workload
+        Of at least two jobs each. Where the source's header says no speed, work is counted by the one that the generated
+        workload's header says of it.
+
+    Returns
+    -------
+    list of dict
+        One row for each of :data:`QUANTITIES`: ``quantity``, ``unit``, ``ks``, ``kuiper`` (NaN where it does not go
+        round), ``wasserstein``.
+
+    Raises
+    ------
+    InputError
+        If one of them has a single job.
+    """
+    for workload in (source, generated):
+        if len(workload) < 2:
+            raise InputError(f"{workload.source}: a single job has no distributions; allowed: at least 2 jobs")
+    speed = _source_speed(source, generated)
+    return _distances(_samples(source, speed), _samples(generated, speed))
+
+
+def halves(source: Workload, core_gflops: float | None = None) -> list[dict[str, Any]]:
+    """The distances between the even and the odd weeks of a log, as :func:`likeness` gives them.
+
+    Weeks begin on Mondays. The time between two jobs of different halves belongs to neither.
+
+    Raises
+    ------
+    InputError
+        If one half has less than two jobs in one week.
+    """
+    even = _even_weeks(source)
+    if not _both(even):
+        raise InputError(f"{source.source}: too short to be halved; allowed: jobs in an even and in an odd week")
+    return _distances(_samples(source, core_gflops, even), _samples(source, core_gflops, ~even))
+
+
+def _even_weeks(source: Workload) -> Array:
+    week = (Calendar.of(source).day(source.submit_ns) + 3) // 7  # 1 January 1970 was a Thursday
+    return np.asarray(week % 2 == 0)
+
+
+def _both(even: Array) -> bool:
+    # Whether both halves have two jobs in one week.
+    return all(bool(np.any(half[1:] & half[:-1])) for half in (even, ~even))
+
+
+def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]]:
+    """The rows of :func:`likeness`, and beside each distance that between the source's halves (``ks_halves``, …).
+
+    The latter are NaN where the source is too short to be halved.
+    """
+    even = _even_weeks(source)
+    speed = _source_speed(source, generated)
+    own = halves(source, speed) if _both(even) else [dict.fromkeys(_MEASURES, math.nan)] * len(QUANTITIES)
+    return [
+        row | {f"{name}_halves": half[name] for name in _MEASURES}
+        for row, half in zip(likeness(source, generated), own, strict=True)
+    ]
+
+
+def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]:
+    """What ``traces.figures.workload.likeness`` draws: the shares of jobs by hour, weekday, month and work.
+
+    Returns
+    -------
+    list of dict
+        ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6, the month 1 to
+        12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel).
+    """
+    speed = _source_speed(source, generated)
+    first, second = _samples(source, speed).of, _samples(generated, speed).of
+    rows = [
+        {"panel": name, "at": float(k + (name == "month")), "source": float(a), "generated": float(b)}
+        for name in CYCLES
+        for k, (a, b) in enumerate(zip(first[name], second[name], strict=True))
+    ]
+    logs = [np.log10(sample["work"]) for sample in (first, second)]
+    low, high = min(log[0] for log in logs), max(log[-1] for log in logs)
+    edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
+    shares = [np.histogram(log, edges)[0] / len(log) for log in logs]
+    middles = (edges[:-1] + edges[1:]) / 2
+    rows += [
+        {"panel": "work", "at": float(at), "source": float(a), "generated": float(b)}
+        for at, a, b in zip(middles, *shares, strict=True)
+    ]
+    return rows
+
+
+def _distances(first: _Samples, second: _Samples) -> list[dict[str, Any]]:
+    rows = []
+    for name, unit in QUANTITIES.items():
+        measured = _round(first.of[name], second.of[name]) if name in CYCLES else _line(first.of[name], second.of[name])
+        rows.append({"quantity": name, "unit": unit} | dict(zip(_MEASURES, measured, strict=True)))
+    return rows
+
+
+def _round(first: Array, second: Array) -> tuple[float, float, float]:
+    """Distances of shares of bins that go round; a bin is one unit wide."""
+    apart = np.cumsum(first - second)  # its last is 0, up to rounding
+    moved = float(np.abs(apart - np.median(apart)).sum())
+    return float(np.abs(apart).max()), float(apart.max() - apart.min()), moved
+
+
+def _line(first: Array, second: Array) -> tuple[float, float, float]:
+    """Distances of two sorted samples."""
+    both = np.sort(np.concatenate([first, second]))
+    shares = [np.searchsorted(sample, both, side="right") / len(sample) for sample in (first, second)]
+    apart = np.abs(shares[0] - shares[1])
+    return float(apart.max()), math.nan, float((apart[:-1] * np.diff(both)).sum())

@@ -1,0 +1,315 @@
+"""Statistics of a log, each a pure function of a workload: arrivals, run times, estimates, users, classes.
+
+``bls.analysis.description`` puts them together. Shares are fractions, times nanoseconds, work core-seconds; a percentile
+between two jobs is interpolated linearly between them, as the median is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bls.workloads.calendar import Calendar
+from bls.workloads.workload import Workload
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+
+__all__ = [
+    "Arrivals",
+    "Estimates",
+    "Members",
+    "Percentiles",
+    "Spread",
+    "Users",
+    "arrivals",
+    "estimates",
+    "members",
+    "names_in",
+    "percentiles",
+    "spread",
+    "users",
+    "work_core_s",
+]
+
+#: Bars of the histogram of run time / estimate: one for every 5 % up to 100 %.
+_PARTS = 20
+
+#: How near to its estimate a run time is that ended "at the limit".
+_AT_LIMIT = 0.01
+
+_POPULAR, _TOP_USERS = 20, 10
+
+_NAMED = re.compile(r";\s*(Queue|Partition|QOS):\s*(-?[0-9]{1,18})\s+(\S.*)")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Smallest, median, mean and largest of a column, in its own unit."""
+
+    min: float
+    median: float
+    mean: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """The distribution of a column, in its own unit: ``at[k]`` has k % of the jobs at or below it (k = 0 to 100)."""
+
+    at: tuple[float, ...]
+
+    def spread(self, mean: float) -> Spread:
+        """Its smallest, median and largest value beside a mean."""
+        return Spread(self.at[0], self.at[50], mean, self.at[100])
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When jobs are submitted, by the clocks of the log's users.
+
+    Attributes
+    ----------
+    zone : str
+        Time zone of all hours and dates here.
+    start : str or None
+        Time 0 of the log as an ISO date. None where the log does not say; then time 0 counts as Monday, 1 January
+        2001, 00:00 UTC.
+    first, last : str
+        The first submit and the last, ISO, to the second.
+    remarks : tuple of str
+        What the header says of time that could not be used.
+    by_hour : tuple of int, length 24
+        Jobs by hour of the day.
+    by_weekday : tuple of int, length 7
+        Jobs by day of the week, from Monday.
+    by_month : tuple of int, length 12
+        Jobs by month of the year, from January.
+    by_weekday_and_hour : tuple of 7 tuples of 24 int
+        Jobs by both.
+    interarrival_ns : Spread or None
+        Times between one submit and the next. None for a single job.
+    """
+
+    zone: str
+    start: str | None
+    first: str
+    last: str
+    remarks: tuple[str, ...]
+    by_hour: tuple[int, ...]
+    by_weekday: tuple[int, ...]
+    by_month: tuple[int, ...]
+    by_weekday_and_hour: tuple[tuple[int, ...], ...]
+    interarrival_ns: Spread | None
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """How good the users' estimates are, over the jobs that have a run time.
+
+    Attributes
+    ----------
+    accuracy : Percentiles
+        Run time / estimate.
+    accuracy_counts : tuple of int, length 21
+        Jobs with run time / estimate in (0, 5 %], (5 %, 10 %] … (95 %, 100 %], and above.
+    exact : int
+        Jobs whose estimate is the run time. Where a log gives no estimate, the run time stands for it, so that
+        these are counted here.
+    at_limit : int
+        Jobs with a run time within 1 % of the estimate, the exact ones among them: most were ended by the limit.
+    distinct : int
+        Different estimates.
+    popular : tuple of (int, int)
+        Rows (estimate, jobs) of the 20 most frequent estimates, the most frequent first.
+    five_minutes, hours : int
+        Jobs whose estimate is a multiple of 5 minutes, and of an hour.
+    """
+
+    accuracy: Percentiles
+    accuracy_counts: tuple[int, ...]
+    exact: int
+    at_limit: int
+    distinct: int
+    popular: tuple[tuple[int, int], ...]
+    five_minutes: int
+    hours: int
+
+
+@dataclass(frozen=True)
+class Members:
+    """One queue, partition, quality of service, status or user, and its jobs.
+
+    Attributes
+    ----------
+    number : int
+        As the log has it; -1 for those that have none.
+    name : str
+        As the header names it (statuses: as the format does); empty where it does not.
+    jobs : int
+        Number of its jobs.
+    work_core_s : float
+        Their cores × run time.
+    """
+
+    number: int
+    name: str
+    jobs: int
+    work_core_s: float
+
+
+@dataclass(frozen=True)
+class Users:
+    """How unevenly users share the machine, over the jobs whose user is known.
+
+    Attributes
+    ----------
+    users, groups : int
+        Different ones.
+    unknown : int
+        Jobs without a user.
+    half : int
+        The fewest users who together submitted half of the jobs.
+    top : tuple of Members
+        The 10 with most jobs.
+    curve : tuple of (int, float, float)
+        Rows (k, share of the jobs that the k users with most jobs submitted, share of the work of the k users with
+        most work), for some k from 1 to all.
+    """
+
+    users: int
+    groups: int
+    unknown: int
+    half: int
+    top: tuple[Members, ...]
+    curve: tuple[tuple[int, float, float], ...]
+
+
+def work_core_s(workload: Workload) -> Array:
+    """Cores × run time of every job (float64, core-seconds); 0 where the run time is not known."""
+    work = workload.cores.astype(np.float64) * workload.run_ns / NS_PER_S
+    work[workload.run_unknown] = 0.0
+    return work
+
+
+def spread(column: Array) -> Spread:
+    """Smallest, median, mean and largest."""
+    values = column.astype(np.float64)  # a sum of times may be beyond int64
+    return percentiles(column).spread(float(values.mean()))
+
+
+def percentiles(column: Array, *, is_sorted: bool = False) -> Percentiles:
+    """The 0 % to 100 % percentiles of a column that has at least one row."""
+    ordered = column if is_sorted else np.sort(column)
+    last = len(ordered) - 1
+    steps = np.arange(101) * last
+    below = steps // 100
+    low, high = ordered[below].astype(np.float64), ordered[np.minimum(below + 1, last)].astype(np.float64)
+    return Percentiles(tuple((low + (high - low) * (steps % 100 / 100)).tolist()))
+
+
+def arrivals(workload: Workload, calendar: Calendar) -> Arrivals:
+    """When jobs are submitted."""
+    submit = workload.submit_ns
+    by_both = np.bincount(calendar.weekday(submit) * 24 + calendar.hour(submit), minlength=7 * 24).reshape(7, 24)
+    return Arrivals(
+        zone=calendar.zone_name,
+        start=calendar.start.isoformat() if calendar.start else None,
+        first=calendar.date(int(submit[0])).isoformat(),
+        last=calendar.date(int(submit[-1])).isoformat(),
+        remarks=calendar.remarks,
+        by_hour=tuple(by_both.sum(axis=0).tolist()),
+        by_weekday=tuple(by_both.sum(axis=1).tolist()),
+        by_month=tuple(np.bincount(calendar.month(submit) - 1, minlength=12).tolist()),
+        by_weekday_and_hour=tuple(tuple(row) for row in by_both.tolist()),
+        interarrival_ns=spread(np.diff(submit)) if len(submit) > 1 else None,
+    )
+
+
+def estimates(run_ns: Array, estimate_ns: Array) -> Estimates:
+    """How good the estimates of jobs with these run times are."""
+    ratio = run_ns / estimate_ns
+    # Exact at the ends of the bars: for 20 = 16 + 4, (k / 20) × 20 is k again in binary floating point.
+    counts = np.bincount(np.clip(np.ceil(ratio * _PARTS), 1, _PARTS + 1).astype(np.int64) - 1, minlength=_PARTS + 1)
+    values, jobs = _counted(estimate_ns)
+    most = np.lexsort((values, -jobs))[:_POPULAR]
+    return Estimates(
+        accuracy=percentiles(ratio),
+        accuracy_counts=tuple(counts.tolist()),
+        exact=int(np.count_nonzero(run_ns == estimate_ns)),
+        at_limit=int(np.count_nonzero(np.abs(ratio - 1) <= _AT_LIMIT)),
+        distinct=len(values),
+        popular=tuple(zip(values[most].tolist(), jobs[most].tolist(), strict=True)),
+        five_minutes=int(jobs[values % (300 * NS_PER_S) == 0].sum()),
+        hours=int(jobs[values % (3600 * NS_PER_S) == 0].sum()),
+    )
+
+
+def members(numbers: Array, work: Array, names: dict[int, str] | None = None) -> tuple[Members, ...]:
+    """The different numbers of a column, those with most jobs first; none where no row has one.
+
+    Parameters
+    ----------
+    numbers : ndarray of int64, shape (n,)
+        Of every job, -1 where unknown.
+    work : ndarray of float64, shape (n,)
+        :func:`work_core_s`.
+    names : dict of int to str, optional
+        What numbers are called.
+    """
+    values, jobs, done = _shares(numbers, work)
+    if len(values) == 1 and values[0] == -1:
+        return ()
+    order = np.lexsort((values, -jobs))
+    rows = zip(values[order].tolist(), jobs[order].tolist(), done[order].tolist(), strict=True)
+    return tuple(Members(number, (names or {}).get(number, ""), n, core_s) for number, n, core_s in rows)
+
+
+def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
+    """What a header calls numbers in lines such as ``; Queue: 1 batch``; ``kind`` is Queue, Partition or QOS."""
+    found: dict[int, str] = {}
+    for comment in header:
+        match = _NAMED.match(comment)
+        if match and match[1] == kind:
+            found.setdefault(int(match[2]), "".join(c if c.isprintable() else "?" for c in match[3].strip()))
+    return found
+
+
+def users(workload: Workload, work: Array) -> Users | None:
+    """How users share the machine; None where the log names no user."""
+    known = workload.user >= 0
+    all_users = members(workload.user[known], work[known]) if known.any() else ()
+    if not all_users:
+        return None
+    n_jobs = np.cumsum([one.jobs for one in all_users])
+    done = np.cumsum(sorted((one.work_core_s for one in all_users), reverse=True))
+    last = len(all_users)
+    ranks = np.unique(np.round(np.geomspace(1, last, 41)).astype(np.int64))
+    share, of_work = n_jobs / n_jobs[-1], done / done[-1] if done[-1] > 0 else np.zeros(last)
+    return Users(
+        users=last,
+        groups=len(_counted(workload.group[workload.group >= 0])[0]),
+        unknown=int(np.count_nonzero(~known)),
+        half=int(np.searchsorted(2 * n_jobs, n_jobs[-1])) + 1,
+        top=all_users[:_TOP_USERS],
+        curve=tuple((k, float(share[k - 1]), float(of_work[k - 1])) for k in ranks.tolist()),
+    )
+
+
+def _counted(column: Array) -> tuple[Any, Any]:
+    values, jobs = np.unique(column, return_counts=True)
+    return values, jobs
+
+
+def _shares(numbers: Array, work: Array) -> tuple[Any, Any, Any]:
+    """Different numbers, how many rows have each, and the sum of their work."""
+    lowest = int(numbers.min())
+    if int(numbers.max()) - lowest < 4 * len(numbers) + 1024:  # small numbers need no sorting
+        jobs = np.bincount(numbers - lowest)
+        values = np.flatnonzero(jobs)
+        return values + lowest, jobs[values], np.bincount(numbers - lowest, weights=work)[values]
+    values, place, jobs = np.unique(numbers, return_inverse=True, return_counts=True)
+    return values, jobs, np.bincount(place, weights=work)

@@ -1,0 +1,244 @@
+"""The free cores of the machine: a set of core numbers, kept as ``bls.availability.bitset`` keeps it.
+
+Cores are taken and given back in half-open intervals ``[lo, hi)``, whole words at once: an operation costs a step per word
+that it touches, not per core, and what is busy is passed over 32 cores, 1,024 cores … at a time. So a machine of 65,536
+cores is hardly slower than one of 256, however fragmented it is.
+"""
+
+from __future__ import annotations
+
+from bls.availability.bitset import bits_of, lowest_bit, new_tree, next_number
+from traces.compiled import Array, compiled
+from traces.kernels.signatures import Ints
+
+__all__ = [
+    "count_hosts",
+    "free_all",
+    "free_count",
+    "free_give",
+    "free_lowest",
+    "free_next",
+    "free_run",
+    "free_stop",
+    "free_take",
+    "new_free",
+]
+
+_FULL = (1 << 32) - 1
+
+#: The smallest free core >= ``core`` (from 0), or -1: ``free_next(words, starts, core)``.
+free_next = next_number
+
+
+def new_free(n_cores: int) -> tuple[Array, Array]:
+    """The cores 0 … n_cores-1, all free: the words of the tree, int64, and where each level starts in them."""
+    words, starts = new_tree(n_cores)
+    free_give(words, starts, 0, n_cores)
+    return words, starts
+
+
+@compiled()
+def _mask(word: int, lo: int, hi: int) -> int:
+    # The bits of leaf word number `word` that stand for cores in [lo, hi); it holds at least one of them.
+    first = max(lo - (word << 5), 0)
+    stop = min(hi - (word << 5), 32)
+    return ((1 << stop) - 1) & ~((1 << first) - 1)
+
+
+@compiled(inner=True)
+def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
+    """Take the cores [lo, hi) out of the set, whether or not they are all in it."""
+    for level in range(starts.size - 1):
+        if lo >= hi:
+            return
+        base = starts[level]
+        first = lo >> 5
+        last = (hi - 1) >> 5
+        words[base + first] &= ~_mask(first, lo, hi)
+        for word in range(first + 1, last):
+            words[base + word] = 0
+        if last > first:
+            words[base + last] &= ~_mask(last, lo, hi)
+        # One level up, the words that are empty now: all but perhaps the first and the last.
+        lo = first if words[base + first] == 0 else first + 1
+        hi = last + 1 if words[base + last] == 0 else last
+
+
+@compiled()
+def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
+    """Put the cores [lo, hi) into the set, whether or not some are in it."""
+    if lo >= hi:
+        return
+    for level in range(starts.size - 1):
+        base = starts[level]
+        first = lo >> 5
+        last = (hi - 1) >> 5
+        known = words[base + first] != 0
+        words[base + first] |= _mask(first, lo, hi)
+        for word in range(first + 1, last):
+            words[base + word] = _FULL
+        if last > first:
+            words[base + last] |= _mask(last, lo, hi)
+        elif known:  # the one word was counted further up already
+            return
+        lo = first
+        hi = last + 1
+
+
+@compiled(inner=True)
+def free_stop(words: Array, lo: int, hi: int) -> int:
+    """Where the run of free cores that begins at ``lo`` ends: the first core after it, ``hi`` at most.
+
+    ``lo`` itself if that core is not free. ``hi`` is the number of cores, or where the caller looks no further.
+    """
+    if lo >= hi:
+        return lo
+    word = lo >> 5
+    busy = ~words[word] & _FULL & ~((1 << (lo & 31)) - 1)
+    last = (hi - 1) >> 5
+    while busy == 0 and word < last:
+        word += 1
+        busy = ~words[word] & _FULL
+    if busy == 0:
+        return hi
+    return min(hi, (word << 5) + lowest_bit(busy))
+
+
+@compiled(inner=True)
+def free_all(words: Array, lo: int, hi: int) -> bool:
+    """Whether all the cores [lo, hi) are free; true of none at all."""
+    return free_stop(words, lo, hi) >= hi
+
+
+@compiled(inner=True)
+def free_count(words: Array, lo: int, hi: int) -> int:
+    """How many of the cores [lo, hi) are free."""
+    if lo >= hi:
+        return 0
+    first = lo >> 5
+    last = (hi - 1) >> 5
+    n = bits_of(words[first] & _mask(first, lo, hi))
+    for word in range(first + 1, last):
+        n += bits_of(words[word])
+    if last > first:
+        n += bits_of(words[last] & _mask(last, lo, hi))
+    return n
+
+
+@compiled(inner=True)
+def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
+    """The lowest core from ``core`` on at which ``n_cores`` (from 1) consecutive free cores begin, or -1."""
+    begin = -1  # of the run that reaches the present word from below
+    word = (core >> 5) - 1
+    while word + 1 < starts[1]:
+        word += 1
+        base = word << 5
+        rest = words[word]
+        if base < core:
+            rest &= ~((1 << (core & 31)) - 1)
+        if rest == _FULL:
+            if begin < 0:
+                begin = base
+            if base + 32 - begin >= n_cores:
+                return begin
+            continue
+        if rest == 0:
+            # What is busy is passed over by the upper levels.
+            begin = -1
+            free = next_number(words, starts, base + 32)
+            if free < 0:
+                return -1
+            word = (free >> 5) - 1
+            continue
+        if begin >= 0:
+            if base + lowest_bit(~rest) - begin >= n_cores:
+                return begin
+            rest &= rest + 1
+            begin = -1
+        while rest != 0:
+            first = base + lowest_bit(rest)
+            above = rest + (rest & -rest)  # the lowest run is carried into the bit above it
+            stop = base + 32 if above > _FULL else base + lowest_bit(above)
+            if stop - first >= n_cores:
+                return first
+            if above > _FULL:
+                begin = first
+            rest &= above  # nothing is left of it, in that case, either
+    return -1
+
+
+@compiled(inner=True)
+def free_lowest(
+    words: Array, starts: Array, lo: int, hi: int, n_cores: int, n_out: int, out_lo: Array, out_hi: Array
+) -> tuple[int, int]:
+    """Append the ``n_cores`` lowest free cores of [lo, hi) to ascending intervals; all of them if there are not so many.
+
+    Parameters
+    ----------
+    words, starts : int64
+        The set; only looked at.
+    lo, hi : int
+        Where to look; not below what is in the intervals already.
+    n_cores : int
+        How many cores, from 0.
+    n_out : int
+        How many intervals there are already. A run that begins where the last of them ends is joined to it.
+    out_lo, out_hi : int64
+        The intervals.
+
+    Returns
+    -------
+    tuple of int
+        How many intervals there are now, and how many cores are still missing.
+    """
+    # In one piece, though `free_next` and `free_stop` would say it: to call them costs more than what they do.
+    left = n_cores
+    core = lo
+    while left > 0 and core < hi:
+        number = core
+        level = 0
+        at = number >> 5
+        rest = words[at] & ~((1 << (number & 31)) - 1)
+        while rest == 0:
+            number = at + 1
+            level += 1
+            if level + 1 >= starts.size:
+                return n_out, left
+            at = starts[level] + (number >> 5)
+            if at >= starts[level + 1]:
+                return n_out, left
+            rest = words[at] & ~((1 << (number & 31)) - 1)
+            at = number >> 5
+        while level > 0:
+            level -= 1
+            at = (at << 5) + lowest_bit(rest)
+            rest = words[starts[level] + at]
+        # The runs of free cores in this leaf word.
+        base = at << 5
+        while rest != 0 and left > 0:
+            first = base + lowest_bit(rest)
+            if first >= hi:
+                return n_out, left
+            above = rest + (rest & -rest)  # the lowest run is carried into the bit above it
+            rest &= above
+            stop = min(base + 32 if above > _FULL else base + lowest_bit(above), hi, first + left)
+            if n_out > 0 and out_hi[n_out - 1] == first:
+                out_hi[n_out - 1] = stop
+            else:
+                out_lo[n_out] = first
+                out_hi[n_out] = stop
+                n_out += 1
+            left -= stop - first
+        core = base + 32
+    return n_out, left
+
+
+@compiled(inner=True)
+def count_hosts(host_of: Array, host_first: Array, host_free: Array, lo: int, hi: int, sign: int) -> None:
+    """Add (``sign`` 1) the cores [lo, hi) to the free cores of their hosts, or subtract them (-1)."""
+    host = host_of[lo]
+    while lo < hi:
+        stop = min(hi, host_first[host + 1])
+        host_free[host] += sign * (stop - lo)
+        lo = stop
+        host += 1

@@ -1,0 +1,307 @@
+"""Advance reservations and maintenance: what is known beforehand to happen to some cores at some time.
+
+A TOML file says them::
+
+    [[reservation]]
+    name = "course"
+    begin = "9h"          # since time 0
+    end = "11h"
+    cores = "0-15"        # or hosts = "0-3"
+    jobs = "17 20-25"     # job numbers: these run only inside the reservation, and on its cores no other does
+
+    [[maintenance]]
+    name = "cooling"
+    begin = "2d"
+    end = "52h"
+    hosts = "0-3"         # down from begin to end
+
+Times are durations since time 0 or whole seconds; a window lasts from its begin up to, not including, its end.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bls.machine.switches import printable_name
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, one_of, shown
+from traces.base.given_file import read_text
+from traces.base.instants import given_instant_ns
+from traces.base.time import format_ns
+from traces.compiled import Array
+from traces.intervals import intervals_text, parse_intervals
+
+if TYPE_CHECKING:
+    from bls.machine.platform import Platform
+
+__all__ = ["KINDS", "Window", "Windows", "load_windows", "parse_windows", "windows"]
+
+#: What a window is.
+KINDS = ("maintenance", "reservation")
+
+_KEYS = {
+    "maintenance": ("name", "begin", "end", "hosts"),
+    "reservation": ("name", "begin", "end", "cores", "hosts", "jobs"),
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window.
+
+    Parameters
+    ----------
+    kind : {"maintenance", "reservation"}
+        What it is.
+    name : str
+        1 to 100 printable characters.
+    begin_ns, end_ns : int
+        Instants.
+    hosts : str
+        Host numbers, as ``0-3``.
+    cores : str
+        Core numbers; a reservation has either hosts or cores, a maintenance has hosts.
+    jobs : str
+        Job numbers of a reservation, as ``17 20-25``.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be used; the message begins with its name.
+    """
+
+    kind: str
+    name: str
+    begin_ns: int
+    end_ns: int
+    hosts: str = ""
+    cores: str = ""
+    jobs: str = ""
+
+    def __post_init__(self) -> None:
+        printable_name("name", self.name)
+        if self.kind not in KINDS:
+            raise one_of("kind of window", self.kind, KINDS, "kind")
+        for key in ("hosts", "cores", "jobs"):
+            if not isinstance(getattr(self, key), str):
+                raise InputError(f"{key}: {shown(getattr(self, key))} is not a text; allowed: as '0-3 8'")
+            object.__setattr__(self, key, intervals_text(parse_intervals(getattr(self, key), key)))
+        if not 0 <= self.begin_ns < self.end_ns:
+            raise InputError(f"end: {format_ns(self.end_ns)} is not after begin, {format_ns(self.begin_ns)}")
+        if self.kind == "maintenance" and (self.cores or self.jobs or not self.hosts):
+            raise InputError("hosts: a maintenance has hosts, and neither cores nor jobs")
+        if self.kind == "reservation" and bool(self.cores) == bool(self.hosts):
+            raise InputError("cores: a reservation has either cores or hosts")
+        if self.kind == "reservation" and not self.jobs:
+            raise InputError("jobs: missing; a reservation is for some jobs")
+
+    def __str__(self) -> str:
+        return f"{self.kind} {shown(self.name)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The windows on a platform as arrays, by (begin, kind in the order of ``KINDS``, place). Arrays are read-only.
+
+    Attributes
+    ----------
+    windows : tuple of Window, length W
+        As they were given, in this order.
+    begin_ns, end_ns : ndarray of int64, shape (W,)
+        Instants.
+    is_reservation : ndarray of int64, shape (W,)
+        1 for a reservation, 0 for a maintenance.
+    core_first : ndarray of int64, shape (W + 1,)
+        Window ``w`` has the intervals ``core_first[w]:core_first[w + 1]`` of ``core_lo`` and ``core_hi``.
+    core_lo, core_hi : ndarray of int64
+        Half-open intervals of cores, ascending and disjoint within a window.
+    host_first, host_lo, host_hi : ndarray of int64
+        The same of the hosts of a maintenance; a reservation has none here.
+    """
+
+    windows: tuple[Window, ...]
+    begin_ns: Array
+    end_ns: Array
+    is_reservation: Array
+    core_first: Array
+    core_lo: Array
+    core_hi: Array
+    host_first: Array
+    host_lo: Array
+    host_hi: Array
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            if entry.name != "windows":
+                getattr(self, entry.name).flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def of_jobs(self, workload: Workload) -> Array:
+        """The window that each job runs in: int64, shape (n,), -1 for a job that is in no reservation.
+
+        Raises
+        ------
+        InputError
+            If a job of a reservation is not in the workload, is in two reservations, is wider or estimated longer
+            than its reservation, or is submitted too late for it.
+        """
+        column = np.full(len(workload), -1, np.int64)
+        by_number = np.argsort(workload.job_id)
+        numbers = workload.job_id[by_number]
+        for w, window in enumerate(self.windows):
+            width = int(np.sum((self.core_hi - self.core_lo)[self.core_first[w] : self.core_first[w + 1]]))
+            for lo, hi in parse_intervals(window.jobs, "jobs"):
+                first, stop = np.searchsorted(numbers, [lo, hi]).tolist()
+                if stop - first < hi - lo:
+                    here = set(numbers[first:stop].tolist())
+                    lost = next(job for job in range(lo, hi) if job not in here)
+                    raise InputError(f"{window}: job {lost} is not in {workload.source}, or not simulated")
+                for row in by_number[first:stop].tolist():
+                    if column[row] >= 0:
+                        both = f"{self.windows[column[row]]} and {window}"
+                        raise InputError(f"job {workload.job_id[row]} is in two reservations: {both}")
+                    _check_job(workload, row, window, width)
+                    column[row] = w
+        return column
+
+
+def _check_job(workload: Workload, row: int, window: Window, width: int) -> None:
+    job, cores = workload.job_id[row], int(workload.cores[row])
+    estimate, submit = int(workload.estimate_ns[row]), int(workload.submit_ns[row])
+    if cores > width:
+        raise InputError(f"{window}: job {job} asks for {cores} cores; the reservation has {width}")
+    if estimate > window.end_ns - window.begin_ns:
+        length = format_ns(window.end_ns - window.begin_ns)
+        raise InputError(
+            f"{window}: job {job} is estimated to run {format_ns(estimate)}; the reservation lasts {length}"
+        )
+    if submit + estimate > window.end_ns:
+        raise InputError(
+            f"{window}: job {job}, submitted at {format_ns(submit)} with an estimate of {format_ns(estimate)}, "
+            f"cannot end before {format_ns(window.end_ns)}"
+        )
+
+
+def windows(given: Sequence[Window], platform: Platform) -> Windows:
+    """The arrays of some windows.
+
+    Raises
+    ------
+    InputError
+        If a name is used twice, a host or core is not the platform's, or two windows share a core at an instant;
+        the message names them.
+    """
+    names: set[str] = set()
+    for window in given:
+        if window.name in names:
+            raise InputError(f"{window}: its name is that of two windows")
+        names.add(window.name)
+    order = sorted(given, key=lambda window: (window.begin_ns, KINDS.index(window.kind)))
+    cores = [_cores(window, platform) for window in order]
+    _check_shared(order, cores)
+    hosts = [parse_intervals(w.hosts, "hosts") if w.kind == "maintenance" else [] for w in order]
+    core_first, core_lo, core_hi = _intervals(cores)
+    host_first, host_lo, host_hi = _intervals(hosts)
+    return Windows(
+        windows=tuple(order),
+        begin_ns=np.array([w.begin_ns for w in order], dtype=np.int64),
+        end_ns=np.array([w.end_ns for w in order], dtype=np.int64),
+        is_reservation=np.array([w.kind == "reservation" for w in order], dtype=np.int64),
+        core_first=core_first,
+        core_lo=core_lo,
+        core_hi=core_hi,
+        host_first=host_first,
+        host_lo=host_lo,
+        host_hi=host_hi,
+    )
+
+
+def _cores(window: Window, platform: Platform) -> list[tuple[int, int]]:
+    kind, limit = ("core", platform.n_cores) if window.cores else ("host", platform.n_hosts)
+    found = parse_intervals(window.cores or window.hosts, f"{kind}s")
+    if found[-1][1] > limit:
+        last = found[-1][1] - 1
+        raise InputError(f"{window}: {kind}s: {kind} {last}; the platform has the {kind}s 0 to {limit - 1}")
+    if window.cores:
+        return found
+    return [(int(platform.first_core[lo]), int(platform.first_core[hi])) for lo, hi in found]
+
+
+def _check_shared(order: Sequence[Window], cores: Sequence[list[tuple[int, int]]]) -> None:
+    open_ones: list[int] = []
+    for w, window in enumerate(order):
+        open_ones = [k for k in open_ones if order[k].end_ns > window.begin_ns]
+        for k in open_ones:
+            shared = [max(a, c) for a, b in cores[k] for c, d in cores[w] if max(a, c) < min(b, d)]
+            if shared:
+                at = format_ns(window.begin_ns)
+                raise InputError(f"{order[k]} and {window} both have core {min(shared)} at {at}")
+        open_ones.append(w)
+
+
+def _intervals(lists: Sequence[list[tuple[int, int]]]) -> tuple[Array, Array, Array]:
+    first = np.cumsum([0] + [len(some) for some in lists]).astype(np.int64)
+    pairs = np.array([pair for some in lists for pair in some], dtype=np.int64).reshape(-1, 2)
+    return first, pairs[:, 0].copy(), pairs[:, 1].copy()
+
+
+def load_windows(path: str | os.PathLike[str], platform: Platform) -> Windows:
+    """The windows of a TOML file.
+
+    Raises
+    ------
+    InputError
+        One line that names the file and the key or the windows.
+    """
+    source = os.fspath(path)
+    return parse_windows(read_text(path, "window file", "TOML"), platform, source)
+
+
+def parse_windows(text: str, platform: Platform, source: str = "windows") -> Windows:
+    """The windows of a TOML text; ``source`` is its name for messages.
+
+    Raises
+    ------
+    InputError
+        As :func:`load_windows`.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
+        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
+    found: list[Window] = []
+    for kind, tables in table.items():
+        if kind not in KINDS:
+            raise one_of("key", kind, KINDS, f"{source}: {kind if kind.isprintable() else shown(kind)}")
+        if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+            raise InputError(f"{source}: {kind}: {shown(tables)} is no list of tables; allowed: [[{kind}]] tables")
+        found += [_window(kind, one, f"{source}: {kind}[{row}].") for row, one in enumerate(tables)]
+    try:
+        return windows(found, platform)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _window(kind: str, values: Mapping[str, Any], where: str) -> Window:
+    for key in values:
+        if key not in _KEYS[kind]:
+            raise one_of("key", key, _KEYS[kind], f"{where}{key if key.isprintable() else shown(key)}")
+    for key in ("name", "begin", "end"):
+        if key not in values:
+            raise InputError(f"{where}{key}: missing")
+    begin_ns, end_ns = (given_instant_ns(values[key], f"{where}{key}") for key in ("begin", "end"))
+    others = {key: value for key, value in values.items() if key not in ("name", "begin", "end")}
+    try:
+        return Window(kind, values["name"], begin_ns, end_ns, **others)
+    except InputError as error:
+        raise InputError(f"{where}{error}") from None

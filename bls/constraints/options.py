@@ -1,0 +1,146 @@
+"""What a user says about the jobs of a run beside the workload, and how it becomes circumstances."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bls.constraints.advance_reservations import load_windows
+from bls.constraints.dependencies import dependencies
+from bls.constraints.job_constraints import Circumstances
+from bls.constraints.outages import outages
+from bls.constraints.partition_assignment import assign
+from bls.constraints.resource_requests import fit_requests, requests
+from bls.machine.partitions import partition_table
+from bls.machine.platform import Platform
+from bls.workloads.selection import check_preset
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, shown
+from traces.base.time import parse_duration_ns
+from traces.compiled import Array
+
+__all__ = ["Surroundings", "surround", "switch_limit"]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Options about what surrounds the jobs; the command line's under the same names.
+
+    Attributes
+    ----------
+    memory : {"none", "swf"}
+        Where the memory comes from that a core of a job asks for.
+    requests : path or None
+        A CSV file of what the units of jobs ask for.
+    windows : path or None
+        A TOML file of reservations and maintenance.
+    failures : str or None
+        A CSV file of outages, or a model such as ``mtbf:30d,mttr:4h``.
+    dependencies : bool
+        Whether a job arrives only when its preceding job has ended and the think time has passed.
+    switches : str or None
+        How many leaf switches every job accepts, as ``1``, and for how long it waits for that, as ``1@2h``.
+    """
+
+    memory: str = "none"
+    requests: str | os.PathLike[str] | None = None
+    windows: str | os.PathLike[str] | None = None
+    failures: str | None = None
+    dependencies: bool = False
+    switches: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.switches is not None:
+            switch_limit(self.switches)
+
+    def names(self) -> dict[str, Any]:
+        """The options as plain values, for a record of the run."""
+        values = asdict(self)
+        return {key: os.fspath(value) if isinstance(value, os.PathLike) else value for key, value in values.items()}
+
+
+def switch_limit(text: str) -> tuple[int, int | None]:
+    """``1@2h`` as the number of leaf switches and the time in ns for which a job waits for them; None is for ever.
+
+    Raises
+    ------
+    InputError
+        If it is no such thing.
+    """
+    number, at, wait = str(text).partition("@")
+    if not (number.isascii() and number.isdigit() and 0 < int(number) < 2**24) or bool(at) != bool(wait):
+        raise InputError(
+            f"--switches: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
+        )
+    return int(number), parse_duration_ns(wait, "--switches") if at else None
+
+
+def surround(
+    workload: Workload,
+    platform: Platform,
+    said: Surroundings,
+    *,
+    seed: int = 0,
+    known_jobs: Array | None = None,
+) -> tuple[Workload, Circumstances]:
+    """The jobs that can run, and what surrounds them.
+
+    Parameters
+    ----------
+    workload : Workload
+        Fitted to the platform and selected.
+    platform : Platform
+        The machine.
+    said : Surroundings
+        What the user says.
+    seed : int
+        Of a model of failures.
+    known_jobs : ndarray of int64, optional
+        All job numbers that a file of requests may name, as those of the log before a selection.
+
+    Returns
+    -------
+    workload, circumstances
+        The jobs that no partition or host has room for are counted as rejects.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be used, or no job is left.
+    """
+    check_preset(workload, platform.n_cores)
+    workload, partition = assign(workload, platform)
+    asked = requests(workload, platform, memory=said.memory, path=said.requests, known=known_jobs)
+    if said.switches is not None:
+        if not platform.switches:
+            raise InputError("--switches: the platform names no switches; give it [[switches]]")
+        limit, _ = switch_limit(said.switches)
+        fewest = _fewest_leaves(workload, partition, platform)
+        asked = replace(asked, switches=np.where(asked.switches > 0, asked.switches, np.maximum(limit, fewest)))
+    workload, partition, asked = fit_requests(workload, partition, asked, platform)
+    return workload, Circumstances(
+        partition=partition if platform.partitions else None,
+        requests=None if asked.plain else asked,
+        dependencies=dependencies(workload) if said.dependencies else None,
+        windows=None if said.windows is None else load_windows(said.windows, platform),
+        outages=None if said.failures is None else outages(said.failures, platform, seed=seed),
+    )
+
+
+def _fewest_leaves(workload: Workload, partition: Array, platform: Platform) -> Array:
+    # How many leaf switches each job needs on the empty machine: nobody is asked to accept fewer.
+    topology, table = platform.topology, partition_table(platform)
+    needed = np.ones(len(workload), np.int64)
+    for p in range(len(table)):
+        inside = np.zeros(platform.n_hosts, bool)
+        for k in range(int(table.first[p]), int(table.first[p + 1])):
+            inside[table.host_lo[k] : table.host_hi[k]] = True
+        cores = np.concatenate([[0], np.cumsum(np.diff(platform.first_core) * inside)])
+        leaves = [cores[topology.hi[s]] - cores[topology.lo[s]] for s in range(topology.n_leaves)]
+        reach = np.cumsum(np.sort(np.array(leaves))[::-1])
+        here = partition == p
+        needed[here] = np.searchsorted(reach, workload.cores[here]) + 1
+    return needed

@@ -1,0 +1,218 @@
+"""When hosts fail and are repaired: from a trace, or drawn from a mean time between failures.
+
+A trace is a CSV file of one line an outage, in any order::
+
+    host,down_s,up_s
+    3,3600,7200.5
+    0,86400,
+
+The host is down from ``down_s`` up to, not including, ``up_s`` (seconds since time 0); without ``up_s`` it is never
+repaired.
+
+A model is ``mtbf:30d,mttr:4h`` or ``mtbf:30d,mttr:4h,seed:7``: every host is up for exponentially distributed times of mean
+``mtbf`` and down for those of mean ``mttr``, each rounded to a nanosecond and at least 1 ns. A host's times come from a
+stream of its own, keyed by (seed, host, "outages"), so that they do not depend on other hosts, or on how many were drawn
+at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError, one_of, shown
+from traces.base.given_file import read_csv
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS, NS_PER_S, parse_duration_ns
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.machine.platform import Platform
+
+__all__ = ["NEVER", "OutageModel", "Outages", "modelled_outages", "outages", "read_outages"]
+
+#: The instant of what does not happen any more.
+NEVER = MAX_NS
+
+_COLUMNS = ["host", "down_s", "up_s"]
+_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+_HOST = re.compile(r"[0-9]{1,12}")
+_FIRST_DRAW = 4
+_MAX_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class OutageModel:
+    """Exponentially distributed times up and down.
+
+    Parameters
+    ----------
+    mtbf_ns, mttr_ns : int
+        Mean time up to a failure, and from it to the repair; 1 to 2**62.
+    seed : int
+        0 to 2**64 - 1.
+    """
+
+    mtbf_ns: int
+    mttr_ns: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        whole("mtbf", self.mtbf_ns, 1, MAX_NS)
+        whole("mttr", self.mttr_ns, 1, MAX_NS)
+        whole("seed", self.seed, 0, _MAX_SEED)
+
+    def draw(self, host: int, count: int) -> tuple[Array, Array]:
+        """The first ``count`` outages of a host: down_ns and up_ns, ``NEVER`` from where they would be beyond it."""
+        name = hashlib.sha256(f"{self.seed} {host} outages".encode()).digest()
+        stream = np.random.Generator(np.random.Philox(key=np.frombuffer(name[:16], dtype="<u8")))
+        drawn = stream.standard_exponential(2 * count, method="inv")
+        means = np.tile([float(self.mtbf_ns), float(self.mttr_ns)], count)
+        lasting = np.maximum(np.rint(np.minimum(drawn * means, 2.0**62)), 1.0).astype(np.int64)
+        down, up = np.empty(count, np.int64), np.empty(count, np.int64)
+        now = 0
+        for k in range(count):
+            now = min(now + int(lasting[2 * k]), NEVER)
+            down[k] = now
+            now = min(now + int(lasting[2 * k + 1]), NEVER)
+            up[k] = now
+        return down, up
+
+
+@dataclass(frozen=True, eq=False)
+class Outages:
+    """The outages of every host. Arrays are read-only int64.
+
+    Attributes
+    ----------
+    first : ndarray, shape (n_hosts + 1,)
+        Host ``h`` has the outages ``first[h]:first[h + 1]``.
+    down_ns, up_ns : ndarray
+        It is down in [down, up); ascending and disjoint within a host, but for what is at ``NEVER`` (2**62) and so
+        does not happen: an ``up_ns`` of a host that is never repaired, or both.
+    known_until_ns : int
+        All outages that begin before this instant are here. ``NEVER`` if these are all; else :meth:`extend` gives more.
+    model : OutageModel or None
+        What they are drawn from.
+    """
+
+    first: Array
+    down_ns: Array
+    up_ns: Array
+    known_until_ns: int = NEVER
+    model: OutageModel | None = None
+
+    def __post_init__(self) -> None:
+        for column in (self.first, self.down_ns, self.up_ns):
+            column.flags.writeable = False
+
+    @property
+    def n_hosts(self) -> int:
+        """Number of hosts."""
+        return len(self.first) - 1
+
+    def extend(self) -> Outages:
+        """Twice as many outages of each host, beginning with these; itself if these are all."""
+        if self.model is None or self.known_until_ns == NEVER:
+            return self
+        return modelled_outages(self.model, self.n_hosts, 2 * int(self.first[1]))
+
+
+def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW) -> Outages:
+    """The first ``count`` outages of each host."""
+    drawn = [model.draw(host, count) for host in range(n_hosts)]
+    return Outages(
+        first=np.arange(n_hosts + 1, dtype=np.int64) * count,
+        down_ns=np.concatenate([down for down, _ in drawn]),
+        up_ns=np.concatenate([up for _, up in drawn]),
+        known_until_ns=min(int(up[-1]) for _, up in drawn),
+        model=model,
+    )
+
+
+def outages(spec: str, platform: Platform, *, seed: int = 0, where: str = "--failures") -> Outages:
+    """What a user gives: ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace.
+
+    Parameters
+    ----------
+    spec : str
+        The model or the file.
+    platform : Platform
+        Whose hosts fail.
+    seed : int
+        Of a model that does not say one.
+    where : str
+        The option it was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or a value or line of it cannot be used.
+    """
+    if not spec.startswith("mtbf:"):
+        return read_outages(spec, platform)
+    values: dict[str, str] = {}
+    for part in spec.split(","):
+        key, colon, value = part.partition(":")
+        if key.strip() not in ("mtbf", "mttr", "seed"):
+            raise one_of("key", key.strip(), ["mtbf", "mttr", "seed"], where)
+        if not colon or key.strip() in values:
+            raise InputError(f"{where}: {shown(spec)}: allowed: mtbf:LENGTH,mttr:LENGTH,seed:N, each once")
+        values[key.strip()] = value.strip()
+    if "mttr" not in values:
+        raise InputError(f"{where}: {shown(spec)} says no mttr; allowed: mtbf:LENGTH,mttr:LENGTH[,seed:N]")
+    chosen = values.get("seed", str(seed))
+    if not re.fullmatch(r"[0-9]{1,20}", chosen) or int(chosen) > _MAX_SEED:
+        raise InputError(f"{where}: seed: {shown(chosen)} is out of range; allowed: 0 to {_MAX_SEED}")
+    mtbf_ns = parse_duration_ns(values["mtbf"], f"{where}: mtbf")
+    model = OutageModel(mtbf_ns, parse_duration_ns(values["mttr"], f"{where}: mttr"), int(chosen))
+    return modelled_outages(model, platform.n_hosts)
+
+
+def read_outages(path: str | os.PathLike[str], platform: Platform) -> Outages:
+    """The outages of a trace.
+
+    Raises
+    ------
+    InputError
+        One line that names the file and the line: columns are missing or unknown, a host is not the platform's, a
+        time is none, an outage does not end after it begins, or two of a host overlap.
+    """
+    source = os.fspath(path)
+    lines = read_csv(path, "trace of outages")
+    _, header = next(lines)
+    if sorted(header) != sorted(_COLUMNS):
+        raise InputError(f"{source}: the columns are {shown(','.join(header))}; allowed: {','.join(_COLUMNS)}")
+    rows: list[tuple[int, int, int, int]] = []
+    for line, fields in lines:
+        values = dict(zip(header, fields, strict=True))
+        where = f"{source}: line {line}"
+        if not _HOST.fullmatch(values["host"]) or int(values["host"]) >= platform.n_hosts:
+            known = f"the platform has the hosts 0 to {platform.n_hosts - 1}"
+            raise InputError(f"{where}: host {shown(values['host'])} is unknown; {known}")
+        down = _instant_ns(values["down_s"], f"{where}: down_s")
+        up = _instant_ns(values["up_s"], f"{where}: up_s") if values["up_s"] else NEVER
+        if up <= down:
+            raise InputError(f"{where}: up_s {values['up_s']} is not after down_s {values['down_s']}")
+        rows.append((int(values["host"]), down, up, line))
+    rows.sort()
+    for before, after in itertools.pairwise(rows):
+        if before[0] == after[0] and after[1] < before[2]:
+            raise InputError(f"{source}: line {after[3]}: host {after[0]} is down already, by line {before[3]}")
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    first = np.searchsorted(table[0], np.arange(platform.n_hosts + 1)).astype(np.int64)
+    return Outages(first, table[1].copy(), table[2].copy())
+
+
+def _instant_ns(text: str, where: str) -> int:
+    ns = round(Decimal(text) * NS_PER_S) if _NUMBER.fullmatch(text) else NEVER
+    if ns >= NEVER:
+        raise InputError(f"{where}: {shown(text)} is no instant; allowed: seconds from 0 to {NEVER // NS_PER_S}")
+    return ns

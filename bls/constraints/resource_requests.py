@@ -1,0 +1,240 @@
+"""What jobs ask for beside cores: the shape of their units, resources of hosts, licences, and how few switches.
+
+A job asks for equal units, each of so many cores and so much of every resource on one host; its cores are units ×
+cores of a unit. Without a request, a unit is one core and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bls.constraints.request_file import read_request_file
+from bls.machine.partitions import partition_table
+from bls.machine.resource_amounts import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, one_of
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.machine.platform import Platform
+
+__all__ = ["ASKS_TOO_MUCH", "MEMORY_SOURCES", "Requests", "fit_requests", "requests"]
+
+ASKS_TOO_MUCH = "asks for more than the hosts have"
+
+#: Where the memory that jobs ask for comes from: nowhere, or the log's memory per processor.
+MEMORY_SOURCES = ("none", "swf")
+
+# More of anything than a host can have; a job that asks for it is a reject.
+_TOO_MUCH = MAX_AMOUNT + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """What the jobs of a workload ask for, by row. Arrays are read-only int64.
+
+    Attributes
+    ----------
+    resource_names, licence_names : tuple of str
+        The platform's, R and L of them.
+    unit_cores : ndarray, shape (n,)
+        Cores of a unit, from 1; divides the job's cores.
+    per_unit : ndarray, shape (n, R)
+        What each unit asks for of its host; memory in KB.
+    licences : ndarray, shape (n, L)
+        What the job asks for of the machine.
+    switches : ndarray, shape (n,)
+        The most leaf switches that the job accepts; 0 for any.
+    """
+
+    resource_names: tuple[str, ...]
+    licence_names: tuple[str, ...]
+    unit_cores: Array
+    per_unit: Array
+    licences: Array
+    switches: Array
+
+    def __post_init__(self) -> None:
+        for name in ("unit_cores", "per_unit", "licences", "switches"):
+            column = np.array(getattr(self, name), dtype=np.int64)  # a copy: nobody else can write to it
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return len(self.unit_cores)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every job asks for nothing but single cores anywhere."""
+        more = self.per_unit.any() or self.licences.any() or self.switches.any()
+        return not more and bool(np.all(self.unit_cores == 1))
+
+    def take(self, rows: Array) -> Requests:
+        """Those of some rows (ascending numbers, or a mask)."""
+        columns = (column[rows] for column in (self.unit_cores, self.per_unit, self.licences, self.switches))
+        return Requests(self.resource_names, self.licence_names, *columns)
+
+
+def requests(
+    workload: Workload,
+    platform: Platform,
+    *,
+    memory: str = "none",
+    path: str | os.PathLike[str] | None = None,
+    known: Array | None = None,
+    where: str = "--memory",
+) -> Requests:
+    """What the jobs of a workload ask for on a platform.
+
+    Parameters
+    ----------
+    workload, platform
+        As they are simulated.
+    memory : {"none", "swf"}
+        ``swf``: each core of a job asks for the log's memory per processor; a job of which none is known, for none.
+    path : path, optional
+        A CSV file of requests, which stand above the log's.
+    known : ndarray of int64, optional
+        All job numbers that the file may name, as those of the log before a selection; the others' requests are
+        checked and left aside. By default those of the workload.
+    where : str
+        The option ``memory`` was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If ``memory`` is something else, or is asked for where no host has memory; if a column or job of the file is
+        unknown, a job has two lines, a value is none of what is allowed, or a unit's cores do not divide its job's.
+    """
+    n, names = len(workload), platform.resource_names
+    if memory not in MEMORY_SOURCES:
+        raise one_of("source of memory requests", memory, MEMORY_SOURCES, where)
+    if memory == "swf" and MEMORY not in names:
+        raise InputError(
+            f"{where}: no host of the platform has memory; give resources = {{ memory_gb = … }} to [[hosts]]"
+        )
+    given: dict[str, Array] = {}
+    if path is not None:
+        columns = ["unit_cores", *(["switches"] if platform.switches else []), *platform.licence_names]
+        columns += [name for name in names if name != MEMORY]
+        columns += MEMORY_UNITS_KB if MEMORY in names else ()
+        given = read_request_file(path, workload, columns, workload.job_id if known is None else known)
+    nothing = np.zeros(n, np.int64)
+    unit_cores = _first(given.get("unit_cores"), nothing + 1)
+    per_unit = np.zeros((n, len(names)), np.int64)
+    for column, name in enumerate(names):
+        per_unit[:, column] = _first(given.get(name), nothing)
+    if MEMORY in names:
+        per_core = np.clip(workload.memory_kb, 0, _TOO_MUCH) if memory == "swf" else nothing
+        logged = np.minimum(per_core * np.minimum(unit_cores, 2**24), _TOO_MUCH)
+        per_unit[:, names.index(MEMORY)] = _first(_memory_kb(given), logged)
+    licences = np.zeros((n, len(platform.licence_names)), np.int64)
+    for column, name in enumerate(platform.licence_names):
+        licences[:, column] = _first(given.get(name), nothing)
+    switches = _first(given.get("switches"), nothing)
+    return Requests(names, platform.licence_names, unit_cores, per_unit, licences, switches)
+
+
+def _first(given: Array | None, otherwise: Array) -> Array:
+    # What the file says, where it says something; of what is beyond everything that there can be, one more than that.
+    if given is None:
+        return otherwise.copy()
+    return np.where(given >= 0, np.minimum(given, _TOO_MUCH), otherwise)
+
+
+def _memory_kb(given: Mapping[str, Array]) -> Array | None:
+    for name, unit in MEMORY_UNITS_KB.items():
+        if name in given:
+            return np.where(given[name] >= 0, np.minimum(given[name], _TOO_MUCH) * unit, -1)
+    return None
+
+
+def fit_requests(
+    workload: Workload, partition: Array, asked: Requests, platform: Platform
+) -> tuple[Workload, Array, Requests]:
+    """The jobs whose requests the empty machine can meet.
+
+    Parameters
+    ----------
+    workload, partition
+        As ``bls.machine.partitions.assign`` gives them.
+    asked : Requests
+        Of these jobs.
+    platform : Platform
+        All of its hosts being free.
+
+    Returns
+    -------
+    workload, partition, requests
+        Without the jobs that could never run, which are counted as rejects (``ASKS_TOO_MUCH``): the hosts of their
+        partition, or the leaf switches they accept, have no room for so many of their units, or the machine has too
+        few licences.
+
+    Raises
+    ------
+    InputError
+        If no job is left.
+    """
+    units = workload.cores // asked.unit_cores
+    room = np.zeros(len(workload), np.int64)
+    in_partition = _group_hosts(platform)
+    for group, hosts in enumerate(platform.hosts):
+        has = dict(hosts.resources)
+        fitting = np.array(hosts.cores // asked.unit_cores)
+        for column, name in enumerate(asked.resource_names):
+            fitting = np.minimum(fitting, _parts(has.get(name, 0), asked.per_unit[:, column]))
+        room += in_partition[partition, group] * fitting
+    never = (room < units) | np.any(asked.licences > platform.licence_amounts, axis=1)
+    limited = np.flatnonzero((asked.switches > 0) & (asked.switches < platform.topology.n_leaves) & ~never)
+    never[limited] = _leaf_room(platform, partition[limited], asked.take(limited)) < units[limited]
+    count = int(np.count_nonzero(never))
+    if count == 0:
+        return workload, partition, asked
+    if count == len(workload):
+        raise InputError(f"{workload.source}: none of {count} jobs fits the empty machine: each {ASKS_TOO_MUCH}")
+    counted = {**workload.rejects, ASKS_TOO_MUCH: workload.rejects.get(ASKS_TOO_MUCH, 0) + count}
+    return workload.take(~never, rejects=counted), partition[~never], asked.take(~never)
+
+
+def _parts(amount: int | Array, each: Array) -> Array:
+    # How many times ``each`` is in ``amount``; more than there are cores where nothing is asked for.
+    return np.where(each > 0, amount // np.maximum(each, 1), 2**24)
+
+
+def _group_hosts(platform: Platform) -> Array:
+    """Hosts of each group in each partition, shape (P, groups)."""
+    table = partition_table(platform)
+    bounds = np.cumsum([0] + [group.count for group in platform.hosts])
+    found = np.zeros((len(table), len(platform.hosts)), np.int64)
+    for row in range(len(table)):
+        for k in range(int(table.first[row]), int(table.first[row + 1])):
+            lo = np.maximum(bounds[:-1], table.host_lo[k])
+            found[row] += np.maximum(np.minimum(bounds[1:], table.host_hi[k]) - lo, 0)
+    return found
+
+
+def _leaf_room(platform: Platform, partition: Array, asked: Requests) -> Array:
+    """Units that fit on the best leaf switches, as many as each job accepts."""
+    if not len(asked):
+        return np.zeros(0, np.int64)
+    table, leaves = partition_table(platform), platform.topology
+    cores = np.diff(platform.first_core)
+    kinds = np.column_stack([partition, asked.switches, asked.unit_cores, asked.per_unit])
+    kinds, kind = np.unique(kinds, axis=0, return_inverse=True)
+    room = np.zeros(len(kinds), np.int64)
+    for row, (home, limit, unit_cores, *each) in enumerate(kinds.tolist()):
+        fitting = cores // unit_cores
+        for column, amount in enumerate(each):
+            if amount:
+                fitting = np.minimum(fitting, platform.host_resources[:, column] // amount)
+        inside = np.zeros(platform.n_hosts, bool)
+        for k in range(int(table.first[home]), int(table.first[home + 1])):
+            inside[table.host_lo[k] : table.host_hi[k]] = True
+        per_leaf = np.add.reduceat(np.where(inside, fitting, 0), leaves.lo[: leaves.n_leaves])
+        room[row] = np.sort(per_leaf)[-limit:].sum()
+    return np.asarray(room[kind.reshape(-1)])

@@ -1,0 +1,257 @@
+"""Which cores will be free when, and how much of everything else: the profile for plans in which cores differ.
+
+It has the slices of ``bls.availability.count_profile``; of the first of them it has the free cores themselves, as
+``bls.availability.free_cores`` keeps them, and of every other one what changes when it begins: cores that are given back or
+taken, interval by interval, amounts of other resources, licences. So to take or give back cores costs what they are, however
+large the machine is, and a job that is asked about now is shown the free cores as they stand. Where something keeps cores
+off (another partition, a window, a reservation that the job would meet), it is shown a copy without them: the bits of 32
+cores a word, all of them.
+"""
+
+from __future__ import annotations
+
+from bls.availability.free_cores import count_hosts, free_give, free_take
+from bls.engine import state as b
+from bls.engine.state import BatchState, CoreProfile
+from traces.compiled import Array, compiled
+
+__all__ = ["AMOUNT", "apply_changes", "hold_cores", "move_profile"]
+
+#: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes
+#: so much more. Where nothing at all changes, (0, 0, 0), a window begins or ends.
+AMOUNT = -1
+
+
+@compiled(inner=True)
+def _split(profile: CoreProfile, instant: int) -> int:
+    # Let a slice begin at an instant, which is not before the first slice; returns its place.
+    ns = profile.ns
+    lo, hi = 0, profile.used[b.SLICES]
+    while hi - lo > 1:
+        middle = (lo + hi) >> 1
+        if ns[middle] <= instant:
+            lo = middle
+        else:
+            hi = middle
+    if ns[lo] == instant:
+        return lo
+    for k in range(profile.used[b.SLICES] - 1, lo, -1):
+        ns[k + 1], profile.free[k + 1], profile.first[k + 1] = ns[k], profile.free[k], profile.first[k]
+    ns[lo + 1], profile.free[lo + 1], profile.first[lo + 1] = instant, profile.free[lo], -1
+    profile.used[b.SLICES] += 1
+    return lo + 1
+
+
+@compiled(inner=True)
+def _join(profile: CoreProfile, k: int) -> None:
+    # Slice k is no slice of its own where nothing changes when it begins.
+    if k == 0 or profile.first[k] >= 0:
+        return
+    used = profile.used[b.SLICES] - 1
+    profile.used[b.SLICES] = used
+    for at in range(k, used):
+        profile.ns[at], profile.free[at] = profile.ns[at + 1], profile.free[at + 1]
+        profile.first[at] = profile.first[at + 1]
+
+
+@compiled(inner=True)
+def _free_change(profile: CoreProfile, change: int) -> None:
+    profile.after[change] = profile.used[b.SPARE]
+    profile.used[b.SPARE] = change
+    profile.used[b.CHANGES] -= 1
+
+
+@compiled(inner=True)
+def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
+    # One more change at the begin of slice k, behind change ``before`` (-1: as its first); returns it.
+    used = profile.used
+    change = used[b.SPARE]
+    if change >= 0:
+        used[b.SPARE] = profile.after[change]
+    else:
+        change = used[b.EVER]
+        used[b.EVER] += 1
+    used[b.CHANGES] += 1
+    profile.lo[change], profile.hi[change], profile.amount[change] = lo, hi, amount
+    if before < 0:
+        profile.after[change] = profile.first[k]
+        profile.first[k] = change
+    else:
+        profile.after[change] = profile.after[before]
+        profile.after[before] = change
+    return int(change)
+
+
+@compiled(inner=True)
+def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
+    # Add a change that undoes one that is there: both vanish. Looked for behind change ``before`` first (-1: from the
+    # beginning), since the changes of a job lie together; returns the one that the next is to be looked for behind.
+    after = profile.after
+    for _ in range(2):
+        last = before
+        change = profile.first[k] if before < 0 else after[before]
+        while change >= 0:
+            if profile.lo[change] == lo and profile.hi[change] == hi and profile.amount[change] == -amount:
+                if last < 0:
+                    profile.first[k] = after[change]
+                else:
+                    after[last] = after[change]
+                _free_change(profile, change)
+                return last
+            last, change = change, after[change]
+        if before < 0:
+            break
+        before = -1
+    return int(_add(profile, k, before, lo, hi, amount))
+
+
+@compiled(inner=True)
+def apply_changes(
+    state: BatchState, words: Array, hosts: Array, amounts: Array, profile: CoreProfile, k: int, given: bool
+) -> None:
+    """Change what is free by what is given back (``given``), or by what is taken, when slice k begins."""
+    change = profile.first[k]
+    while change >= 0:
+        lo, hi, amount = profile.lo[change], profile.hi[change], profile.amount[change]
+        if (amount > 0) == given and lo != hi:
+            _one_change(state, words, hosts, amounts, lo, hi, amount)
+        change = profile.after[change]
+
+
+@compiled(inner=True)
+def _one_change(state: BatchState, words: Array, hosts: Array, amounts: Array, lo: int, hi: int, amount: int) -> None:
+    if hi == AMOUNT:
+        amounts[lo] += amount
+        return
+    if amount > 0:
+        free_give(words, state.free_starts, lo, hi)
+    else:
+        free_take(words, state.free_starts, lo, hi)
+    if hosts.size > 0:
+        count_hosts(state.host_of, state.host_first, hosts, lo, hi, amount)
+
+
+@compiled(inner=True)
+def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
+    """Let time go on to ``now``."""
+    ns, used = profile.ns, profile.used[b.SLICES]
+    passed = 0
+    while passed + 1 < used and ns[passed + 1] <= now:
+        passed += 1
+        # First what is given back: another may take the same cores at the same instant.
+        apply_changes(state, profile.words, profile.hosts, profile.amounts, profile, passed, True)
+        apply_changes(state, profile.words, profile.hosts, profile.amounts, profile, passed, False)
+        change = profile.first[passed]
+        while change >= 0:
+            after = profile.after[change]
+            _free_change(profile, change)
+            change = after
+    if passed > 0:
+        for k in range(passed, used):
+            ns[k - passed], profile.free[k - passed] = ns[k], profile.free[k]
+            profile.first[k - passed] = profile.first[k]
+        profile.first[0] = -1
+        profile.used[b.SLICES] = used - passed
+    ns[0] = now
+
+
+@compiled(inner=True)
+def _change(
+    state: BatchState, profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int, undo: bool
+) -> int:
+    # One change when slice k begins, at once where that is now; returns the one that the next is to be behind. So the
+    # changes of a job lie together, in the order in which they were made, and are found again without a search.
+    if k == 0:
+        _one_change(state, profile.words, profile.hosts, profile.amounts, lo, hi, amount)
+        return -1
+    if undo:
+        return int(_cancel(profile, k, before, lo, hi, amount))
+    return int(_add(profile, k, before, lo, hi, amount))
+
+
+@compiled(inner=True)
+def _change_amounts(
+    state: BatchState,
+    profile: CoreProfile,
+    k: int,
+    before: int,
+    job: int,
+    lo: Array,
+    hi: Array,
+    count: int,
+    sign: int,
+    undo: bool,
+) -> None:
+    # What a job needs beside its cores is taken (-1) or given back (1) when slice k begins, behind change ``before``.
+    needs, unit = state.needs, state.jobs[b.UNIT, job]
+    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
+    licences = profile.amounts.size - n_licences
+    for r in range(n_licences):
+        if needs[n_resources + r, job] > 0:
+            amount = sign * needs[n_resources + r, job]
+            before = _change(state, profile, k, before, licences + r, AMOUNT, amount, undo)
+    if n_resources == 0:
+        return
+    # A unit is on one host, but may lie in several intervals: the cores are counted host by host.
+    i = 0
+    core = lo[0]
+    while i < count:
+        host = state.host_of[core]
+        cores = 0
+        while i < count and core < state.host_first[host + 1]:
+            stop_core = min(hi[i], state.host_first[host + 1])
+            cores += stop_core - core
+            core = stop_core
+            if core == hi[i]:
+                i += 1
+                if i < count:
+                    core = lo[i]
+        for r in range(n_resources):
+            amount = sign * (cores // unit) * needs[r, job]
+            if amount != 0:
+                before = _change(state, profile, k, before, host * n_resources + r, AMOUNT, amount, undo)
+
+
+@compiled(inner=True)
+def hold_cores(
+    state: BatchState,
+    profile: CoreProfile,
+    job: int,
+    lo: Array,
+    hi: Array,
+    count: int,
+    begin: int,
+    stop: int,
+    sign: int,
+) -> None:
+    """Take (``sign`` -1) a job's cores, and what it needs beside them, for [begin, stop), or give them back (``sign`` 1).
+
+    ``lo, hi`` are the ``count`` intervals of its cores. A negative ``job`` needs nothing beside them. What is given back is
+    what was taken, and to the same instant; its begin may have passed.
+    """
+    if begin >= stop:
+        return
+    if begin == state.counters[b.NOW] and profile.ns[0] < begin:
+        move_profile(state, profile, begin)
+    at = _split(profile, begin)
+    until = profile.used[b.SLICES]
+    if stop != b.NEVER:
+        until = _split(profile, stop)
+    cores = 0
+    for i in range(count):
+        cores += hi[i] - lo[i]
+    for k in range(at, until):
+        profile.free[k] += sign * cores
+    others = job >= 0 and state.counters[b.N_RESOURCES] + state.counters[b.N_LICENCES] > 0
+    undo = sign > 0
+    for end in range(2 if stop != b.NEVER else 1):
+        k, amount, before = at, sign, -1
+        if end == 1:
+            k, amount = until, -sign
+        for i in range(count):
+            before = _change(state, profile, k, before, lo[i], hi[i], amount, undo)
+        if others:
+            _change_amounts(state, profile, k, before, job, lo, hi, count, amount, undo)
+    if stop != b.NEVER:
+        _join(profile, until)
+    _join(profile, at)

@@ -1,0 +1,117 @@
+"""Where it matters which cores are free: the profile of cores over time, and the earliest slot in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.allocators.contract import PLACE
+from bls.engine import state as b
+from bls.engine.core_profile import hold_cores, move_profile
+from bls.engine.hooks import HOOK
+from bls.engine.placement_search import earliest_place
+from bls.engine.queue import queue_next
+from bls.engine.state import BatchState
+from traces.compiled import compiled, value_from
+
+__all__ = ["earliest", "hold_host_cores", "hold_kept_cores", "hold_pool_cores", "move", "room"]
+
+_place: Callable[..., Callable[..., int]] = value_from(PLACE)
+
+
+@compiled(HOOK)
+def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
+    """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
+    first, count = state.jobs[b.HELD_FIRST, job], state.jobs[b.HELD_COUNT, job]
+    lo, hi = state.pool_lo[first : first + count], state.pool_hi[first : first + count]
+    hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, sign)
+    return 0
+
+
+@compiled(HOOK)
+def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
+    """The same for the cores that a job's kept reservation names."""
+    first, count = state.jobs[b.PLAN_FIRST, job], state.jobs[b.PLAN_COUNT, job]
+    lo, hi = state.kept_lo[first : first + count], state.kept_hi[first : first + count]
+    hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, sign)
+    return 0
+
+
+@compiled(HOOK)
+def hold_host_cores(state: BatchState, host: int, begin: int, stop: int, sign: int) -> int:
+    """The same for all cores of a host."""
+    lo, hi = state.host_first[host : host + 1], state.host_first[host + 1 : host + 2]
+    hold_cores(state, state.cores_profile, -1, lo, hi, 1, begin, stop, sign)
+    return 0
+
+
+@compiled(HOOK)
+def move(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Let time go on to ``begin``."""
+    move_profile(state, state.cores_profile, now)
+    return 0
+
+
+@compiled(HOOK)
+def earliest(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
+    """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``PLACED`` intervals."""
+    used = state.counters[b.POOL_USED]
+    lo, hi = state.pool_lo[used:], state.pool_hi[used:]
+    place = _place(state.functions[b.PLACE_AT])
+    slot, count = earliest_place(state, state.cores_profile, place, job, before, lo, hi)
+    state.counters[b.PLACED] = count
+    return int(slot)
+
+
+@compiled(inner=True)
+def _planned_cores(state: BatchState) -> int:
+    # The most cores that may be reserved in one pass.
+    counters = state.counters
+    most = counters[b.N_WAITING]
+    if counters[b.DEPTH] < most:
+        most = min(most, counters[b.DEPTH] * state.partitions.shape[0])
+    cores = most * counters[b.WIDEST]
+    if counters[b.PLAN_USED] + cores <= state.kept_lo.size:
+        return int(cores)
+    cores = 0
+    position = queue_next(state.queue_words, state.queue_starts, 0)
+    while position >= 0:
+        cores += state.jobs[b.CORES, state.by_rank[position]]
+        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+    return int(min(cores, most * counters[b.WIDEST]))
+
+
+@compiled(inner=True)
+def _overrunning_cores(state: BatchState) -> int:
+    # What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer.
+    counters, jobs = state.counters, state.jobs
+    if counters[b.N_EXPECTED] == 0 or state.expected_ns[0] > counters[b.NOW]:
+        return 0
+    cores = 0
+    for k in range(counters[b.N_EXPECTED]):
+        job = state.expected_job[k]
+        if state.expected_ns[k] <= counters[b.NOW] and jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0:
+            cores += jobs[b.HELD_CORES, job]
+    return int(cores)
+
+
+@compiled(HOOK)
+def room(state: BatchState, _job: int, pool_full: int, profile_full: int, enough: int) -> int:
+    """Whether the arrays have room for whatever one pass may write: one of the three words that it is given."""
+    counters = state.counters
+    # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
+    more = 2 * state.host_ns.size + 16
+    if counters[b.PLANS] == 1:
+        more += 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING])
+    profile = state.cores_profile
+    if profile.used[b.SLICES] + more > profile.ns.size:
+        return profile_full
+    # There are no more intervals than cores, and so many changes of amounts at the most.
+    planned = _planned_cores(state) if counters[b.PLANS] == 1 else 0
+    more = counters[b.FREE_CORES] + counters[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
+    more = 2 * more + 2 * state.host_ns.size
+    more *= 1 + counters[b.N_RESOURCES] + counters[b.N_LICENCES]
+    if profile.used[b.CHANGES] + more > profile.lo.size:
+        return profile_full
+    if counters[b.PLAN_USED] + planned > state.kept_lo.size:
+        return pool_full
+    return enough

@@ -1,0 +1,43 @@
+"""What a policy in Python has decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.allocators.contract import PLACE
+from bls.engine import state as b
+from bls.engine.hooks import EARLIEST, HOOK, call_hook
+from bls.engine.job_starts import ALLOCATOR_REFUSED, CHOICE_FAILED, PASSED, start, suggest
+from bls.engine.queue import queue_next
+from bls.engine.queue_order import held_back
+from bls.engine.state import BatchState
+from traces.compiled import compiled, value_from
+
+__all__ = ["start_chosen"]
+
+_place: Callable[..., Callable[..., int]] = value_from(PLACE)
+
+
+@compiled(HOOK)
+def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """What a Python policy has decided: the jobs it names, in its order."""
+    counters, jobs = state.counters, state.jobs
+    place = _place(state.functions[b.PLACE_AT])
+    for k in range(counters[b.N_CHOSEN]):
+        job = state.chosen[k]
+        counters[b.DUE_JOB] = job
+        if jobs[b.CORES, job] > counters[b.FREE_CORES] or (counters[b.LIMITED] == 1 and held_back(state, job)):
+            return CHOICE_FAILED
+        if counters[b.BY_CORES] == 1:
+            call_hook(state.hooks[EARLIEST], (state, job, counters[b.NOW], counters[b.NOW] + 1, 0))
+            count = counters[b.PLACED]
+            if count == 0:
+                return CHOICE_FAILED
+        else:
+            count = suggest(state, place, job)
+        head = queue_next(state.queue_words, state.queue_starts, 0)
+        why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
+        if not start(state, job, count, why):
+            return ALLOCATOR_REFUSED
+    counters[b.N_CHOSEN] = 0
+    return PASSED

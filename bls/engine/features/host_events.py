@@ -1,0 +1,133 @@
+"""Hosts that go down and come back: by failure, which nobody knows in advance, and by maintenance, which is planned.
+
+A host may be down for both reasons at once; it is up when neither holds. In the profile of free cores a host that has
+failed is gone for good until its repair, and one in maintenance until the end of it.
+"""
+
+from __future__ import annotations
+
+from bls.availability.count_profile import profile_add
+from bls.availability.free_cores import free_give, free_take
+from bls.engine import state as b
+from bls.engine.hooks import HOLD_HOST, HOOK, call_hook
+from bls.engine.job_lifecycle import arrive
+from bls.engine.kept_reservations import drop_slots
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_drop_top, heap_push
+from traces.compiled import compiled
+
+__all__ = ["again", "handle_host_events", "outages_short"]
+
+
+@compiled(HOOK)
+def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Whether (1 or 0) a host that is repaired at ``begin`` has no further outage in its list."""
+    n = state.outage_first.size - 1
+    for k in range(state.counters[b.N_HOST_EVENTS]):
+        if state.host_ns[k] <= now and state.host_key[k] < n:
+            v = state.host_key[k]
+            if state.host_status[b.NEXT_OUTAGE, v] + 1 >= state.outage_first[v + 1]:
+                return 1
+    return 0
+
+
+@compiled(inner=True)
+def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
+    # Take a host's cores from the profile for [begin, stop), or give them back.
+    counters = state.counters
+    first, last = state.host_first[host], state.host_first[host + 1]
+    if counters[b.BY_CORES] == 1:
+        call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
+    else:
+        counters[b.LAST] = profile_add(
+            state.profile_ns,
+            state.profile_free,
+            counters[b.FIRST],
+            counters[b.LAST],
+            begin,
+            stop,
+            sign * (last - first),
+        )
+
+
+@compiled(inner=True)
+def _until(state: BatchState, host: int) -> int:
+    # Until when a host is known to be gone: 0 if it is up.
+    n_hosts = state.host_first.size - 1
+    return int(max(state.host_status[b.DOWN_UNTIL, host], state.host_status[b.DOWN_UNTIL, n_hosts + host]))
+
+
+@compiled(HOOK)
+def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Repairs, then outages, of the present instant, ``begin``. No job runs on a host that goes down: it has ended."""
+    counters, status = state.counters, state.host_status
+    n_hosts = state.host_first.size - 1
+    n = 2 * n_hosts
+    while counters[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
+        key = state.host_key[0]
+        counters[b.N_HOST_EVENTS] = heap_drop_top(state.host_ns, state.host_key, counters[b.N_HOST_EVENTS])
+        v = key % n
+        host = v % n_hosts
+        before = _until(state, host)
+        at = status[b.NEXT_OUTAGE, v]
+        if key >= n:
+            # A failure's end is not known to anyone before it is there; that of a maintenance is.
+            status[b.DOWN_UNTIL, v] = b.NEVER if v < n_hosts else state.outage_up[at]
+            status[b.NEXT_DOWN, v] = b.NEVER
+            if state.outage_up[at] != b.NEVER:
+                counters[b.N_HOST_EVENTS] = heap_push(
+                    state.host_ns, state.host_key, counters[b.N_HOST_EVENTS], state.outage_up[at], v
+                )
+        else:
+            status[b.DOWN_UNTIL, v] = 0
+            status[b.NEXT_OUTAGE, v] = at + 1
+            if at + 1 < state.outage_first[v + 1]:
+                status[b.NEXT_DOWN, v] = state.outage_down[at + 1]
+                counters[b.N_HOST_EVENTS] = heap_push(
+                    state.host_ns, state.host_key, counters[b.N_HOST_EVENTS], state.outage_down[at + 1], n + v
+                )
+        if v < n_hosts and key >= n:
+            # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
+            counters[b.LOSS] = 1
+            if counters[b.KEEP] == 1:
+                drop_slots(state)
+        elif v < n_hosts:
+            counters[b.GAIN] = 1
+            counters[b.HULL] = b.NEVER
+        after = _until(state, host)
+        lo, hi = state.host_first[host], state.host_first[host + 1]
+        if (counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1) and after != before:
+            if before > now:
+                _gone(state, host, now, before, 1)
+            if after > now:
+                _gone(state, host, now, after, -1)
+        if before == 0 and after > 0:
+            free_take(state.free_words, state.free_starts, lo, hi)
+            counters[b.FREE_CORES] -= hi - lo
+            counters[b.N_DOWN] += 1
+        if before > 0 and after == 0:
+            free_give(state.free_words, state.free_starts, lo, hi)
+            counters[b.FREE_CORES] += hi - lo
+            counters[b.N_DOWN] -= 1
+        if counters[b.BY_HOSTS] == 1:
+            state.host_free[host] = 0 if after > 0 else hi - lo
+    return 0
+
+
+@compiled(HOOK)
+def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+    """Another attempt of a job that was cut: a row of its own, with the same place in the order."""
+    jobs, counters = state.jobs, state.counters
+    row = counters[b.N_ROWS]
+    counters[b.N_ROWS] = row + 1
+    for column in range(b.ELIGIBLE):
+        jobs[column, row] = jobs[column, job]
+    jobs[b.ATTEMPT, row] += 1
+    jobs[b.PRESET, row] = 0
+    for k in range(state.needs.shape[0]):
+        state.needs[k, row] = state.needs[k, job]
+    for k in range(state.numbers.shape[0]):
+        state.numbers[k, row] = state.numbers[k, job]
+    state.by_rank[jobs[b.RANK, row]] = row
+    arrive(state, row, now)
+    return 0

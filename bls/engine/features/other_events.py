@@ -1,0 +1,84 @@
+"""What happens beside ends and arrivals by themselves: hosts, windows, cancellations, later arrivals, wake-ups."""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.hooks import HOOK, HOST_EVENTS, call_hook
+from bls.engine.job_lifecycle import arrive, for_good, leave_queue
+from bls.engine.kept_reservations import drop_slot
+from bls.engine.queue import queue_next
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_drop_top
+from traces.compiled import compiled
+
+__all__ = ["next_other", "others"]
+
+
+@compiled(HOOK)
+def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """The next instant at which something rarer than an end or an arrival happens."""
+    counters = state.counters
+    t = counters[b.WAKE]
+    if counters[b.N_ARRIVING] > 0:
+        t = min(t, state.arriving_ns[0])
+    if counters[b.N_HOST_EVENTS] > 0:
+        t = min(t, state.host_ns[0])
+    if counters[b.NEXT_BOUNDARY] < state.boundaries.size:
+        t = min(t, state.boundaries[counters[b.NEXT_BOUNDARY]])
+    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
+        t = min(t, state.jobs[b.CANCEL, state.cancel_order[counters[b.NEXT_CANCEL]]])
+    return int(t)
+
+
+@compiled(inner=True)
+def _withdraw(state: BatchState, now: int) -> None:
+    # Cancellations: those who wait leave; those who run have been told when they started.
+    counters, jobs, rows = state.counters, state.jobs, state.cancel_order
+    while counters[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[counters[b.NEXT_CANCEL]]] <= now:
+        job = state.by_rank[jobs[b.RANK, rows[counters[b.NEXT_CANCEL]]]]
+        counters[b.NEXT_CANCEL] += 1
+        if jobs[b.START, job] >= 0 or jobs[b.STATE, job] >= 0:
+            continue
+        if queue_next(state.queue_words, state.queue_starts, jobs[b.RANK, job]) == jobs[b.RANK, job]:
+            leave_queue(state, job)
+            if counters[b.LOGS] == 1:
+                state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
+                counters[b.N_LOG] += 1
+            if jobs[b.SLOT, job] != b.NEVER:
+                counters[b.HULL] = max(counters[b.HULL], jobs[b.SLOT, job] + jobs[b.ESTIMATE, job])
+                counters[b.GAIN] = 1
+                drop_slot(state, job)
+        counters[b.CHANGED] = 1
+        jobs[b.STATE, job] = b.CANCELLED
+        jobs[b.WHY, job] = b.NEVER_STARTED
+        for_good(state, job, now)
+
+
+@compiled(HOOK)
+def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """What happens at an instant, ``begin``, between its ends and the arrivals of jobs that come by themselves."""
+    counters, jobs = state.counters, state.jobs
+    if counters[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
+        call_hook(state.hooks[HOST_EVENTS], (state, -1, now, now, 0))
+        counters[b.CHANGED] = 1
+    while counters[b.NEXT_BOUNDARY] < state.boundaries.size and state.boundaries[counters[b.NEXT_BOUNDARY]] <= now:
+        counters[b.NEXT_BOUNDARY] += 1
+        counters[b.CHANGED] = 1
+    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
+        _withdraw(state, now)
+    while counters[b.N_ARRIVING] > 0 and state.arriving_ns[0] <= now:
+        job = state.arriving_job[0]
+        counters[b.N_ARRIVING] = heap_drop_top(state.arriving_ns, state.arriving_job, counters[b.N_ARRIVING])
+        if job >= jobs.shape[1]:
+            # It accepts more from now on: it may have a better slot than the one that it keeps.
+            counters[b.CHANGED] = 1
+            if jobs[b.SLOT, job - jobs.shape[1]] != b.NEVER:
+                counters[b.HULL] = b.NEVER
+                counters[b.GAIN] = 1
+        elif jobs[b.STATE, job] < 0:
+            counters[b.CHANGED] = 1
+            arrive(state, job, now)
+    if counters[b.WAKE] <= now:
+        counters[b.WAKE] = b.NEVER
+        counters[b.CHANGED] = 1
+    return 0

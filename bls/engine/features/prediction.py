@@ -1,0 +1,53 @@
+"""What the scheduler thinks how long jobs run, predicted from those who have ended."""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.hooks import HOOK
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = ["learn", "predict"]
+
+
+@compiled(HOOK)
+def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Set the estimate of a job that arrives: the mean of the latest in the closest group that tells, else the request.
+
+    Never more than the request; else never less than ``SHORTEST``. The window of a reservation was checked to be long
+    enough for what its jobs ask for: they are planned with that.
+    """
+    jobs, history = state.jobs, state.history
+    origin = jobs[b.ORIGIN, job]
+    most = history.shape[1] - 1
+    jobs[b.ESTIMATE, job] = jobs[b.WALLTIME, job]
+    if jobs[b.WINDOW, job] >= 0:
+        return 0
+    for level in range(state.history_least.size):
+        group = state.history_group[level, origin]
+        if group < 0 or history[group, 0] < state.history_least[level]:
+            continue
+        n = min(history[group, 0], most)
+        # A sum of run times may be beyond int64: quotients and remainders are summed.
+        mean, rest = 0, 0
+        for k in range(1, n + 1):
+            mean += history[group, k] // n
+            rest += history[group, k] % n
+        shortest = max(state.counters[b.SHORTEST], 1)
+        jobs[b.ESTIMATE, job] = min(max(mean + rest // n, shortest), jobs[b.WALLTIME, job])
+        return 0
+    return 0
+
+
+@compiled(HOOK)
+def learn(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+    """Remember how long a job has run that ends at ``begin``."""
+    history = state.history
+    origin = state.jobs[b.ORIGIN, job]
+    most = history.shape[1] - 1
+    for level in range(state.history_least.size):
+        group = state.history_group[level, origin]
+        if group >= 0:
+            history[group, 1 + history[group, 0] % most] = now - state.jobs[b.START, job]
+            history[group, 0] += 1
+    return 0

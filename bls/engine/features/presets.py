@@ -1,0 +1,43 @@
+"""Jobs that run from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.allocators.contract import PLACE
+from bls.engine import state as b
+from bls.engine.hooks import EARLIEST, HOOK, call_hook
+from bls.engine.job_starts import start, suggest
+from bls.engine.state import BatchState
+from traces.compiled import compiled, value_from
+
+__all__ = ["start_presets"]
+
+_place: Callable[..., Callable[..., int]] = value_from(PLACE)
+
+
+@compiled(HOOK)
+def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Put the jobs that run from the start on the machine, before any other is thought of; those without room wait.
+
+    0 if the allocator's suggestion for one cannot be.
+    """
+    place = _place(state.functions[b.PLACE_AT])
+    counters, jobs = state.counters, state.jobs
+    for k in range(state.arrivals.size):
+        job = state.arrivals[k]
+        if jobs[b.SUBMIT, job] > counters[b.NOW]:
+            break
+        if jobs[b.PRESET, job] == 0 or jobs[b.STATE, job] >= 0:
+            continue
+        count = 0
+        if jobs[b.CORES, job] <= counters[b.FREE_CORES]:
+            if counters[b.BY_CORES] == 1:
+                call_hook(state.hooks[EARLIEST], (state, job, counters[b.NOW], counters[b.NOW] + 1, 0))
+                count = counters[b.PLACED]
+            else:
+                count = suggest(state, place, job)
+        if count != 0 and not start(state, job, count, b.BY_PRESET):
+            return 0
+    counters[b.PRESETS_LEFT] = 0
+    return 1

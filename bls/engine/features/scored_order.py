@@ -1,0 +1,71 @@
+"""The order of the queue under a policy whose scores change with time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.hooks import HOOK
+from bls.engine.queue import queue_next
+from bls.engine.state import BatchState
+from bls.policies.contract import SCORE
+from traces.algorithms.copying import copy_first
+from traces.algorithms.sorting import sort_places
+from traces.compiled import Array, compiled, value_from
+
+__all__ = ["put_in_order"]
+
+_score: Callable[..., Callable[..., int]] = value_from(SCORE)
+
+
+@compiled(inner=True)
+def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
+    copy_first(rows, order, n)
+    for k in range(n):
+        order[k] = rows[places[k]]
+
+
+@compiled(HOOK)
+def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
+    counters, jobs, order, keys = state.counters, state.jobs, state.order, state.keys
+    n, position = 0, queue_next(state.queue_words, state.queue_starts, 0)
+    while position >= 0:
+        order[n] = state.by_rank[position]
+        n += 1
+        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+    if n == 0:
+        return 0
+    score = _score(state.functions[b.SCORE_AT])
+    fault = score(
+        counters[b.NOW],
+        order,
+        n,
+        jobs[b.ELIGIBLE],
+        jobs[b.SUBMIT],
+        jobs[b.ESTIMATE],
+        jobs[b.CORES],
+        state.numbers,
+        state.memory,
+        keys,
+    )
+    if fault != 0:
+        counters[b.DUE_JOB] = max(0, min(fault - 1, jobs.shape[1] - 1))
+        return -1
+    for k in range(n):
+        if np.isnan(keys[k]):
+            counters[b.DUE_JOB] = order[k]
+            return -1
+    # Stable: equal scores stay in the order of the tree, which is that of submits.
+    rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]
+    sort_places(keys, places, space, n)
+    _reorder(order, places, rows, n)
+    if state.partitions.shape[0] > 1:
+        tiers = state.sorting[3]
+        for k in range(n):
+            tiers[k] = -state.partitions[jobs[b.PARTITION, order[k]], b.TIER]
+        sort_places(tiers, places, space, n)
+        _reorder(order, places, rows, n)
+    return n

@@ -1,0 +1,73 @@
+"""What only some batch simulations do: the slots of the batch engine's table of hooks, a feature a line."""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from traces.compiled import caller, types
+from traces.hooks import Hooks
+from traces.kernels.signatures import StateKind
+
+__all__ = ["HOOK", "HOOKS", "call_hook", "wanted"]
+
+#: ``hook(state, job, begin, stop, sign)``, of which each takes what it needs.
+HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64, types.int64)
+
+#: ``call_hook(state.hooks[SLOT], (state, job, begin, stop, sign))``
+call_hook = caller(HOOK)
+
+# Where it matters which cores are free:
+HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM = range(6)
+# Events beside ends and arrivals:
+OTHERS, NEXT_OTHER, HOST_EVENTS, OUTAGES_SHORT, AGAIN = range(6, 11)
+# Estimates that change:
+PREDICT, LEARN = 11, 12
+# Ways of deciding:
+PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY = range(13, 18)
+
+HOOKS = Hooks(
+    "batch engine",
+    HOOK,
+    {
+        HOLD_POOL: ("cores of running jobs in the profile", "bls.engine.features.by_cores:hold_pool_cores"),
+        HOLD_KEPT: ("cores of reservations in the profile", "bls.engine.features.by_cores:hold_kept_cores"),
+        HOLD_HOST: ("cores of hosts in the profile", "bls.engine.features.by_cores:hold_host_cores"),
+        MOVE_PROFILE: ("the profile of cores", "bls.engine.features.by_cores:move"),
+        EARLIEST: ("slots by cores", "bls.engine.features.by_cores:earliest"),
+        ROOM: ("room in the profile of cores", "bls.engine.features.by_cores:room"),
+        OTHERS: ("events beside ends and arrivals", "bls.engine.features.other_events:others"),
+        NEXT_OTHER: ("the next of these events", "bls.engine.features.other_events:next_other"),
+        HOST_EVENTS: ("hosts that go down and come back", "bls.engine.features.host_events:handle_host_events"),
+        OUTAGES_SHORT: ("outages without end", "bls.engine.features.host_events:outages_short"),
+        AGAIN: ("another attempt", "bls.engine.features.host_events:again"),
+        PREDICT: ("predicted estimates", "bls.engine.features.prediction:predict"),
+        LEARN: ("what predictions are made of", "bls.engine.features.prediction:learn"),
+        PLAN: ("plans of several reservations", "bls.engine.features.plan_ahead:plan"),
+        ORDER: ("an order that changes", "bls.engine.features.scored_order:put_in_order"),
+        PRESETS: ("jobs that run from the start", "bls.engine.features.presets:start_presets"),
+        CHOSEN: ("decisions in Python", "bls.engine.features.decided:start_chosen"),
+        TURN_AWAY: ("rejecting", "bls.engine.features.turning_away:turn_away"),
+    },
+)
+
+
+def wanted(state: BatchState) -> set[int]:
+    """The slots that a simulation has a use for, by its state before the first event."""
+    counters = state.counters
+    found: set[int] = set()
+    by_cores, hosts = counters[b.BY_CORES] == 1, state.host_ns.size > 0
+    if by_cores:
+        found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
+    if hosts:
+        found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
+    if counters[b.HAS_OTHERS] == 1:
+        found |= {OTHERS, NEXT_OTHER}
+    if counters[b.PREDICTS] == 1:
+        found |= {PREDICT, LEARN}
+    if counters[b.PRESETS_LEFT] > 0:
+        found.add(PRESETS)
+    order = counters[b.ORDER]
+    if order in (b.STATIC, b.SCORED) and (by_cores or counters[b.DEPTH] > 1):
+        found.add(PLAN)
+    found |= {slot for kind, slot in ((b.SCORED, ORDER), (b.DECIDED, CHOSEN), (b.REJECTED, TURN_AWAY)) if order == kind}
+    return found

@@ -1,0 +1,350 @@
+"""The state of the batch engine before the first event, from what is given as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bls.availability.free_cores import new_free
+from bls.engine import state as b
+from bls.engine.hooks import HOOKS, wanted
+from bls.engine.queue import new_queue
+from bls.engine.state import BatchState, CoreProfile
+from traces.compiled import Array, own
+
+__all__ = ["Given", "grow_decisions", "grow_pool", "grow_profile", "grow_rows", "new_state"]
+
+_LONGEST_NS = 2**62 - 1
+
+
+def _none() -> Array:
+    return np.zeros(0, np.int64)
+
+
+@dataclass
+class Given:
+    """Everything that the engine is told, n jobs in workload order on M cores of H hosts; int64 arrays.
+
+    Attributes
+    ----------
+    submit_ns, estimate_ns, cores, rank, run_ns : (n,)
+        ``run_ns`` is -1 where the application level decides. ``rank`` is the place in the order of a static policy; for
+        others in the order of (tier, submit, row).
+    host_first : (H + 1,)
+        First core of each host, and M.
+    number : (n,)
+        Job numbers; row numbers by default.
+    history_group, history_least, history : int64
+        As of ``BatchState``; of no levels where nothing is predicted.
+    columns : mapping of int to (n,)
+        Further columns of ``BatchState.jobs`` by their names.
+    masks : (P + W, words) or None
+        Cores of partitions and windows; None: one partition of all cores.
+    limits : (P, 5)
+        Tier, then the four limits of each partition.
+    counters : mapping of int to int
+        Settings by their names.
+    """
+
+    submit_ns: Array
+    estimate_ns: Array
+    cores: Array
+    rank: Array
+    run_ns: Array
+    host_first: Array
+    number: Array | None = None
+    columns: dict[int, Array] = field(default_factory=dict)
+    wanted_first: Array | None = None
+    wanted_lo: Array = field(default_factory=_none)
+    wanted_hi: Array = field(default_factory=_none)
+    child_first: Array = field(default_factory=_none)
+    child_row: Array = field(default_factory=_none)
+    n_users: int = 1
+    masks: Array | None = None
+    limits: Array | None = None
+    windows: Array = field(default_factory=lambda: np.zeros((2, 0), np.int64))
+    amounts: Array = field(default_factory=_none)
+    needs: Array = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    outage_first: Array = field(default_factory=_none)
+    outage_down: Array = field(default_factory=_none)
+    outage_up: Array = field(default_factory=_none)
+    history_group: Array = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    history_least: Array = field(default_factory=_none)
+    history: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    corrections_ns: Array = field(default_factory=_none)
+    numbers: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    memory: Array = field(default_factory=lambda: np.zeros(0))
+    switch_lo: Array = field(default_factory=_none)
+    switch_hi: Array = field(default_factory=_none)
+    parameters: tuple[int, ...] = ()
+    counters: dict[int, int] = field(default_factory=dict)
+    keep_decisions: bool = False
+
+
+def _jobs(given: Given) -> Array:
+    n = len(given.submit_ns)
+    jobs = np.zeros((b.COLUMNS, n), np.int64)
+    jobs[b.SUBMIT] = given.submit_ns
+    jobs[b.ELIGIBLE] = -1
+    jobs[b.ESTIMATE] = np.minimum(given.estimate_ns, _LONGEST_NS)
+    jobs[b.WALLTIME] = jobs[b.ESTIMATE]
+    jobs[b.CORES], jobs[b.RANK], jobs[b.RUN] = given.cores, given.rank, given.run_ns
+    jobs[b.NUMBER] = np.arange(n) if given.number is None else given.number
+    jobs[b.ORIGIN] = np.arange(n)
+    jobs[b.UNIT] = 1
+    for column in (b.DEPENDS, b.WINDOW, b.START, b.END, b.PROMISE, b.WHY, b.STATE):
+        jobs[column] = -1
+    for column in (b.CANCEL, b.SLOT, b.STOP):
+        jobs[column] = b.NEVER
+    for column, values in given.columns.items():
+        jobs[column] = values
+    return jobs
+
+
+def _heap(size: int) -> tuple[Array, Array]:
+    return np.empty(size, np.int64), np.empty(size, np.int64)
+
+
+def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
+    # The heap of each host's first outage. Ascending instants are a heap.
+    n = max(0, len(given.outage_first) - 1)
+    status = np.zeros((3, n), np.int64)
+    status[b.NEXT_DOWN] = b.NEVER
+    pending = []
+    for v in range(n):
+        first = int(given.outage_first[v])
+        status[b.NEXT_OUTAGE, v] = first
+        if first < given.outage_first[v + 1]:
+            status[b.NEXT_DOWN, v] = given.outage_down[first]
+            pending.append((int(given.outage_down[first]), n + v))
+    ns, key = _heap(n)
+    pending.sort()
+    for k, (t, v) in enumerate(pending):
+        ns[k], key[k] = t, v
+    return ns, key, status, len(pending)
+
+
+def _core_profile(given: Given, boundaries: Array, words: Array, by_cores: bool, by_hosts: bool) -> CoreProfile:
+    # It grows when it is full: most runs need far fewer slices than they could.
+    at = boundaries[boundaries > 0] if by_cores else boundaries[:0]
+    slices, changes = (64 + len(at), 256 + len(at)) if by_cores else (0, 0)
+    profile = CoreProfile(
+        used=np.array([1 + len(at), len(at), len(at), -1], np.int64),
+        ns=np.zeros(slices, np.int64),
+        free=np.full(slices, int(given.host_first[-1]), np.int64),
+        first=np.full(slices, -1, np.int64),
+        lo=np.zeros(changes, np.int64),
+        hi=np.zeros(changes, np.int64),
+        amount=np.zeros(changes, np.int64),
+        after=np.full(changes, -1, np.int64),
+        words=words.copy() if by_cores else words[:0].copy(),
+        hosts=np.diff(given.host_first) if by_cores and by_hosts else _none(),
+        amounts=own(given.amounts, np.int64).copy(),
+    )
+    # A job may fit from the end of a window on: slices begin there, at a change of nothing.
+    profile.ns[1 : 1 + len(at)] = at
+    profile.first[1 : 1 + len(at)] = np.arange(len(at))
+    return profile
+
+
+def new_state(given: Given) -> BatchState:
+    """The state before the first event."""
+    n = len(given.submit_ns)
+    host_first = own(given.host_first, np.int64)
+    n_cores, n_hosts = int(host_first[-1]), len(host_first) - 1
+    jobs = _jobs(given)
+    by_rank = np.empty(n, np.int64)
+    by_rank[given.rank] = np.arange(n)
+    queue_words, queue_starts = new_queue(n)
+    free_words, free_starts = new_free(n_cores)
+    leaves = free_words[: free_starts[1]].copy()
+    widest = int(given.cores.max())
+
+    counters = np.zeros(b.COUNTERS, np.int64)
+    for name in (b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED, b.N_CHOSEN, b.COST):
+        counters[name] = -1
+    for name in (b.WAKE, b.OBSERVE, b.SWITCH_WAIT):
+        counters[name] = b.NEVER
+    for name, value in given.counters.items():
+        counters[name] = value
+    counters[b.N_ROWS], counters[b.FREE_CORES], counters[b.WIDEST] = n, n_cores, widest
+    counters[b.PREDICTED] = n
+    counters[b.PRESETS_LEFT] = int(jobs[b.PRESET].sum())
+    counters[b.PREDICTS] = int(len(given.history_least) > 0)
+    counters[b.N_WINDOWS] = given.windows.shape[1]
+    by_cores = bool(counters[b.BY_CORES])
+    counters[b.PLANS] = 1 if counters[b.DEPTH] > 0 else 0
+
+    # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
+    most_running = min(n, n_cores) + 1
+    slices = 4 * (most_running + (n if counters[b.DEPTH] > 1 else 0)) + 2 * given.windows.shape[1] + 64
+    count_slices = 0 if by_cores else slices
+    profile_ns, profile_free = np.zeros(count_slices, np.int64), np.zeros(count_slices, np.int64)
+    if not by_cores:
+        profile_free[0] = n_cores
+        counters[b.LAST] = 1
+    plan = count_slices if counters[b.DEPTH] > 1 else 0
+    by_hosts = bool(counters[b.BY_HOSTS] or counters[b.WHOLE_HOSTS] or counters[b.N_RESOURCES])
+    boundaries = np.unique(given.windows)
+    cores_profile = _core_profile(given, boundaries, free_words, by_cores, by_hosts)
+    masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
+    planned = 2 * n + n_cores if by_cores and counters[b.PLANS] else 0
+
+    limits = np.zeros((1, 5), np.int64) if given.limits is None else given.limits
+    if given.limits is None:
+        limits[0, 1:] = b.NEVER // 2
+    partitions = np.zeros((len(limits), b.PARTITION_COLUMNS), np.int64)
+    partitions[:, : limits.shape[1]] = limits
+    partitions[:, b.MASKED] = np.any(masks[: len(limits)] != leaves, axis=1)
+    cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
+    host_ns, host_key, host_status, counters[b.N_HOST_EVENTS] = _host_events(given)
+    dynamic = counters[b.ORDER] == b.SCORED
+    running_ns, running_job = _heap(most_running)
+    expected_ns, expected_job = _heap(n if counters[b.PLANS] else 0)
+    may_arrive = len(given.child_first) > 0 or counters[b.SWITCH_WAIT] < b.NEVER
+    arriving_ns, arriving_job = _heap(2 * n if may_arrive else 0)
+    state = BatchState(
+        counters=counters,
+        jobs=jobs,
+        by_rank=by_rank,
+        arrivals=np.flatnonzero(jobs[b.DEPENDS] < 0),
+        running_ns=running_ns,
+        running_job=running_job,
+        expected_ns=expected_ns,
+        expected_job=expected_job,
+        arriving_ns=arriving_ns,
+        arriving_job=arriving_job,
+        queue_words=queue_words,
+        queue_starts=queue_starts,
+        free_words=free_words,
+        free_starts=free_starts,
+        pool_lo=np.empty(4 * n + n_cores + 2 * widest + 2, np.int64),
+        pool_hi=np.empty(4 * n + n_cores + 2 * widest + 2, np.int64),
+        wanted_first=np.zeros(n + 1, np.int64) if given.wanted_first is None else own(given.wanted_first, np.int64),
+        wanted_lo=own(given.wanted_lo, np.int64),
+        wanted_hi=own(given.wanted_hi, np.int64),
+        started=np.empty(most_running, np.int64),
+        profile_ns=profile_ns,
+        profile_free=profile_free,
+        plan_ns=np.zeros(plan, np.int64),
+        plan_free=np.zeros(plan, np.int64),
+        cores_profile=cores_profile,
+        later_words=cores_profile.words.copy(),
+        later_hosts=cores_profile.hosts.copy(),
+        later_amounts=cores_profile.amounts.copy(),
+        offered_words=cores_profile.words.copy(),
+        offered_amounts=np.zeros(len(given.amounts), np.int64),
+        offered_hosts=cores_profile.hosts.copy(),
+        passing_amounts=np.zeros(len(given.amounts), np.int64),
+        masks=masks,
+        needs=own(given.needs, np.int64),
+        history_group=own(given.history_group, np.int64),
+        history_least=own(given.history_least, np.int64),
+        history=own(given.history, np.int64).copy(),
+        corrections_ns=own(given.corrections_ns, np.int64),
+        kept_lo=np.empty(planned, np.int64),
+        kept_hi=np.empty(planned, np.int64),
+        cancel_order=cancels[np.lexsort((cancels, jobs[b.CANCEL, cancels]))],
+        child_first=own(given.child_first, np.int64),
+        child_row=own(given.child_row, np.int64),
+        host_first=host_first,
+        host_free=np.diff(host_first),
+        host_of=np.repeat(np.arange(n_hosts), np.diff(host_first)),
+        outage_first=own(given.outage_first, np.int64),
+        outage_down=own(given.outage_down, np.int64),
+        outage_up=own(given.outage_up, np.int64),
+        host_ns=host_ns,
+        host_key=host_key,
+        host_status=host_status,
+        windows=own(given.windows, np.int64),
+        boundaries=boundaries,
+        partitions=partitions,
+        user_tally=np.zeros((len(limits), given.n_users, 2), np.int64),
+        numbers=own(given.numbers, np.float64),
+        memory=own(given.memory, np.float64),
+        keys=np.zeros(n if dynamic else 0),
+        order=np.zeros(n if dynamic else 0, np.int64),
+        sorting=np.zeros((4, n if dynamic else 0), np.int64),
+        log=np.zeros(3 * n + 16 if counters[b.LOGS] else 0, np.int64),
+        chosen=np.zeros(n if counters[b.ORDER] == b.DECIDED else 0, np.int64),
+        decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
+        clock_ns=np.zeros(2, np.int64),
+        switch_lo=own(given.switch_lo, np.int64),
+        switch_hi=own(given.switch_hi, np.int64),
+        parameters=np.array(given.parameters, np.int64),
+        functions=np.zeros(b.FUNCTIONS, np.int64),
+        hooks=_none(),
+    )
+    rarer = state.boundaries.size + state.cancel_order.size + state.host_ns.size + state.child_first.size > 0
+    rarer = rarer or counters[b.KEEP] == 1 or counters[b.SWITCH_WAIT] < b.NEVER or counters[b.ORDER] == b.DECIDED
+    counters[b.HAS_OTHERS] = int(rarer)
+    state.hooks = HOOKS.filled(wanted(state))
+    return state
+
+
+def _longer(array: Array, size: int) -> Array:
+    # With room for ``size`` along the last axis.
+    grown = np.zeros((*array.shape[:-1], size), array.dtype)
+    grown[..., : array.shape[-1]] = array
+    return grown
+
+
+def grow_pool(state: BatchState) -> BatchState:
+    """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
+    counters, jobs = state.counters, state.jobs
+    needed = int(counters[b.POOL_USED] + counters[b.FREE_CORES] + 2 * counters[b.WIDEST] + 2)
+    if needed > len(state.pool_lo):
+        size = max(needed, 2 * len(state.pool_lo))
+        state = state._replace(pool_lo=_longer(state.pool_lo, size), pool_hi=_longer(state.pool_hi, size))
+    if len(state.kept_lo) == 0:
+        return state
+    rows = np.flatnonzero(jobs[b.SLOT] < b.NEVER)
+    counts = jobs[b.PLAN_COUNT, rows]
+    first = np.cumsum(counts) - counts
+    source = np.repeat(jobs[b.PLAN_FIRST, rows] - first, counts) + np.arange(int(counts.sum()))
+    lo, hi = state.kept_lo[source], state.kept_hi[source]
+    jobs[b.PLAN_FIRST, rows] = first
+    counters[b.PLAN_USED] = len(lo)
+    waits = (jobs[b.ELIGIBLE] >= 0) & (jobs[b.START] < 0) & (jobs[b.STATE] < 0)
+    needed = len(lo) + int(jobs[b.CORES, waits].sum())
+    size = len(state.kept_lo) if needed <= len(state.kept_lo) else 2 * needed
+    return state._replace(kept_lo=_longer(lo, size), kept_hi=_longer(hi, size))
+
+
+def grow_rows(state: BatchState) -> BatchState:
+    """More room for later attempts."""
+    rows = state.jobs.shape[1]
+    size = rows + rows // 2 + 16
+    # Wake-ups are told from arrivals by the number of rows.
+    wakes = state.arriving_job[: state.counters[b.N_ARRIVING]]
+    wakes[wakes >= rows] += size - rows
+    jobs = _longer(state.jobs, size)
+    for column in (b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE):
+        jobs[column, rows:] = -1
+    for column in (b.SLOT, b.STOP):
+        jobs[column, rows:] = b.NEVER
+    return state._replace(
+        jobs=jobs,
+        expected_ns=_longer(state.expected_ns, size if len(state.expected_ns) else 0),
+        expected_job=_longer(state.expected_job, size if len(state.expected_job) else 0),
+        numbers=_longer(state.numbers, size),
+        needs=_longer(state.needs, size),
+        arriving_ns=_longer(state.arriving_ns, 2 * size if len(state.arriving_ns) else 0),
+        arriving_job=_longer(state.arriving_job, 2 * size if len(state.arriving_job) else 0),
+        log=_longer(state.log, 3 * size + 16 if len(state.log) else 0),
+    )
+
+
+def grow_profile(state: BatchState) -> BatchState:
+    """More room for slices of the profile of cores, and for changes."""
+    profile = state.cores_profile
+    slices, changes = 2 * len(profile.ns), 2 * len(profile.lo)
+    longer = {name: _longer(getattr(profile, name), slices) for name in ("ns", "free", "first")}
+    longer |= {name: _longer(getattr(profile, name), changes) for name in ("lo", "hi", "amount", "after")}
+    return state._replace(cores_profile=profile._replace(**longer))
+
+
+def grow_decisions(state: BatchState) -> BatchState:
+    """More room for the table of decisions."""
+    return state._replace(decisions=_longer(state.decisions, 2 * state.decisions.shape[1]))

@@ -1,0 +1,218 @@
+"""What happens to one job at one instant: it arrives, takes its cores, ends, is cut, and what follows from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.availability.count_profile import profile_add
+from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
+from bls.engine import state as b
+from bls.engine.hooks import AGAIN, HOLD_POOL, LEARN, PREDICT, call_hook
+from bls.engine.queue import queue_add, queue_remove
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_push
+from traces.base.time import MAX_NS
+from traces.compiled import compiled
+
+__all__ = ["arrive", "end_job", "for_good", "hold_pool", "leave_queue", "set_stop", "take_cores"]
+
+
+@compiled(merged=True)
+def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
+    """See that a suggested allocation is what the job needs, all of it free, and take it.
+
+    Parameters
+    ----------
+    state : BatchState
+        The suggestion is in its pool, ``count`` intervals from ``first`` on.
+    job : int
+        Row.
+
+    Returns
+    -------
+    int
+        The number of cores taken, or -1 with nothing changed.
+    """
+    lo, hi, counters = state.pool_lo, state.pool_hi, state.counters
+    words, n = state.free_words, state.jobs[b.CORES, job]
+    if count < 1 or count > lo.size - first:
+        return -1
+    together, before = 0, 0
+    for k in range(first, first + count):
+        if lo[k] < before or hi[k] <= lo[k] or hi[k] > state.host_of.size or not free_all(words, lo[k], hi[k]):
+            return -1
+        before = hi[k]
+        together += hi[k] - lo[k]
+    if together != n and not (counters[b.WHOLE_HOSTS] == 1 and together > n):
+        return -1
+    unit = state.jobs[b.UNIT, job]
+    if unit > 1:
+        k, core = first, lo[first]
+        while k < first + count:
+            stop, cores = state.host_first[state.host_of[core] + 1], 0
+            while k < first + count and core < stop:
+                cores += min(hi[k], stop) - core
+                core = min(hi[k], stop)
+                if core == hi[k]:
+                    k += 1
+                    core = lo[k] if k < first + count else stop
+            if cores % unit != 0 and counters[b.WHOLE_HOSTS] == 0:
+                return -1
+    for k in range(first, first + count):
+        free_take(words, state.free_starts, lo[k], hi[k])
+        if counters[b.BY_HOSTS] == 1:
+            count_hosts(state.host_of, state.host_first, state.host_free, lo[k], hi[k], -1)
+    counters[b.FREE_CORES] -= together
+    state.jobs[b.HELD_FIRST, job] = first
+    state.jobs[b.HELD_COUNT, job] = count
+    state.jobs[b.HELD_CORES, job] = together
+    return together
+
+
+@compiled(merged=True)
+def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
+    """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
+    jobs, counters = state.jobs, state.counters
+    if counters[b.BY_CORES] == 1:
+        call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
+    else:
+        counters[b.LAST] = profile_add(
+            state.profile_ns,
+            state.profile_free,
+            counters[b.FIRST],
+            counters[b.LAST],
+            begin,
+            stop,
+            sign * jobs[b.HELD_CORES, job],
+        )
+
+
+@compiled(merged=True)
+def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
+    """Find out when a job that starts is cut at the latest, and what for.
+
+    Of equal instants the first counts: the end of its walltime, its user, the loss of a host.
+    """
+    jobs = state.jobs
+    stop, reason = walltime_end, b.KILLED
+    if jobs[b.CANCEL, job] < stop:
+        stop, reason = jobs[b.CANCEL, job], b.CANCELLED
+    if state.host_ns.size > 0:
+        n_hosts = state.host_first.size - 1
+        first = jobs[b.HELD_FIRST, job]
+        for k in range(first, first + jobs[b.HELD_COUNT, job]):
+            host = state.host_of[state.pool_lo[k]]
+            while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+                down = min(state.host_status[b.NEXT_DOWN, host], state.host_status[b.NEXT_DOWN, n_hosts + host])
+                if down < stop:
+                    stop, reason = down, b.FAILED
+                host += 1
+    jobs[b.STOP, job] = stop
+    jobs[b.REASON, job] = reason
+
+
+@compiled(merged=True)
+def arrive(state: BatchState, job: int, now: int) -> None:
+    """Let a job join the queue."""
+    jobs, counters = state.jobs, state.counters
+    jobs[b.ELIGIBLE, job] = now
+    if counters[b.PREDICTS] == 1:
+        call_hook(state.hooks[PREDICT], (state, job, now, now, 0))
+    queue_add(state.queue_words, state.queue_starts, jobs[b.RANK, job])
+    counters[b.N_WAITING] += 1
+    counters[b.ARRIVED] = job
+    if counters[b.LOGS] == 1:
+        state.log[counters[b.N_LOG]] = 4 * job + b.LOG_ARRIVED
+        counters[b.N_LOG] += 1
+    if jobs[b.LIMIT, job] > 0 and counters[b.SWITCH_WAIT] < b.NEVER - now:
+        # What it accepts changes then: a pass is made.
+        counters[b.N_ARRIVING] = heap_push(
+            state.arriving_ns,
+            state.arriving_job,
+            counters[b.N_ARRIVING],
+            now + counters[b.SWITCH_WAIT],
+            jobs.shape[1] + job,
+        )
+
+
+@compiled(merged=True)
+def leave_queue(state: BatchState, job: int) -> None:
+    """Take a job out of the queue."""
+    queue_remove(state.queue_words, state.queue_starts, state.jobs[b.RANK, job])
+    state.counters[b.N_WAITING] -= 1
+
+
+@compiled(merged=True)
+def for_good(state: BatchState, job: int, now: int) -> None:
+    """A job will not run any more: those that wait for it may arrive."""
+    jobs, counters = state.jobs, state.counters
+    counters[b.ENDED] += 1
+    if state.child_first.size == 0:
+        return
+    origin = jobs[b.ORIGIN, job]
+    for k in range(state.child_first[origin], state.child_first[origin + 1]):
+        child = state.child_row[k]
+        if jobs[b.WHY, child] == b.NEVER_STARTED and jobs[b.STATE, child] == b.CANCELLED:
+            continue  # withdrawn before it could arrive
+        think = min(jobs[b.THINK, child], MAX_NS - now)
+        counters[b.N_ARRIVING] = heap_push(
+            state.arriving_ns,
+            state.arriving_job,
+            counters[b.N_ARRIVING],
+            max(jobs[b.SUBMIT, child], now + think),
+            child,
+        )
+
+
+@compiled(merged=True)
+def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) -> None:
+    """A running job ends: it gives back what it holds, and what waits for that is told."""
+    jobs, counters = state.jobs, state.counters
+    first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
+    for k in range(first, first + count):
+        free_give(state.free_words, state.free_starts, state.pool_lo[k], state.pool_hi[k])
+        if counters[b.BY_HOSTS] == 1:
+            count_hosts(state.host_of, state.host_first, state.host_free, state.pool_lo[k], state.pool_hi[k], 1)
+    counters[b.FREE_CORES] += jobs[b.HELD_CORES, job]
+    counters[b.CHANGED] = 1
+    if counters[b.PLANS] == 1:
+        thought = jobs[b.EXPECTED, job]
+        if thought > now:
+            hold_pool(state, job, now, thought, 1)
+            counters[b.GAIN] = 1
+            counters[b.HULL] = max(counters[b.HULL], thought)
+        elif jobs[b.OVERDUE, job] == 1:
+            jobs[b.OVERDUE, job] = 0
+            counters[b.OVERDUE_CORES] -= jobs[b.HELD_CORES, job]
+            thought = counters[b.LAST_PASS] + 1
+        if thought < now:
+            counters[b.LOSS] = 1
+    elif counters[b.BY_CORES] == 1:
+        hold_pool(state, job, now, b.NEVER, 1)
+    if counters[b.LIMITED] == 1:
+        tally(state, job, -1)
+    if counters[b.ACCOUNTS] == 1:
+        account(now, job, jobs[b.CORES, job], -1, state.numbers, state.memory)
+    if counters[b.LOGS] == 1:
+        state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
+        counters[b.N_LOG] += 1
+    state_now = jobs[b.REASON, job] if jobs[b.CUT, job] == 1 else b.COMPLETED
+    if state_now == b.FAILED and counters[b.REQUEUE] == 1:
+        jobs[b.STATE, job] = b.REQUEUED
+        call_hook(state.hooks[AGAIN], (state, job, now, now, 0))
+    else:
+        jobs[b.STATE, job] = state_now
+        if counters[b.PREDICTS] == 1 and (state_now == b.COMPLETED or state_now == b.KILLED):
+            call_hook(state.hooks[LEARN], (state, job, now, now, 0))
+        for_good(state, job, now)
+
+
+@compiled(inner=True)
+def tally(state: BatchState, job: int, sign: int) -> None:
+    """Count a job in (1) or out (-1) of what its partition and its user have running."""
+    jobs = state.jobs
+    partition, user, n = jobs[b.PARTITION, job], jobs[b.USER, job], jobs[b.CORES, job]
+    state.partitions[partition, b.RUNNING_JOBS] += sign
+    state.partitions[partition, b.RUNNING_CORES] += sign * n
+    state.user_tally[partition, user, 0] += sign
+    state.user_tally[partition, user, 1] += sign * n

@@ -1,0 +1,77 @@
+"""How a job comes to start: the allocator is asked, its answer is checked and applied, and the job leaves the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.engine import state as b
+from bls.engine.job_lifecycle import hold_pool, leave_queue, take_cores, tally
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = [
+    "ALLOCATOR_REFUSED",
+    "CHOICE_FAILED",
+    "PASSED",
+    "SCORE_FAILED",
+    "start",
+    "suggest",
+]
+
+# What a pass, or a part of it, returns.
+PASSED = 0
+ALLOCATOR_REFUSED = 1  # an impossible suggestion, or none where any free cores would do
+SCORE_FAILED = 2  # the policy's score of DUE_JOB is no number
+CHOICE_FAILED = 3  # a Python policy chose a job that does not fit
+
+
+@compiled(merged=True)
+def suggest(state: BatchState, place: Callable[..., int], job: int) -> int:
+    """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
+    counters, jobs = state.counters, state.jobs
+    used = counters[b.POOL_USED]
+    wanted, stop = state.wanted_first[jobs[b.ORIGIN, job]], state.wanted_first[jobs[b.ORIGIN, job] + 1]
+    return place(
+        jobs[b.NUMBER, job],
+        jobs[b.CORES, job],
+        jobs[b.UNIT, job],
+        0,
+        state.free_words,
+        state.free_starts,
+        state.host_first,
+        state.host_free,
+        state.switch_lo,
+        state.switch_hi,
+        state.wanted_lo[wanted:stop],
+        state.wanted_hi[wanted:stop],
+        state.parameters,
+        state.pool_lo[used:],
+        state.pool_hi[used:],
+    )
+
+
+@compiled(merged=True)
+def start(state: BatchState, job: int, count: int, why: int) -> bool:
+    """Start a job on the ``count`` intervals at the end of the pool; False if they cannot be its."""
+    counters, jobs = state.counters, state.jobs
+    now, used = counters[b.NOW], counters[b.POOL_USED]
+    if take_cores(state, job, used, count) < 0:
+        counters[b.DUE_JOB] = job
+        return False
+    counters[b.POOL_USED] = used + count
+    leave_queue(state, job)
+    jobs[b.START, job] = now
+    jobs[b.EXPECTED, job] = now + jobs[b.ESTIMATE, job]
+    jobs[b.WHY, job] = why
+    if counters[b.PLANS] == 1:
+        hold_pool(state, job, now, jobs[b.EXPECTED, job], -1)
+    elif counters[b.BY_CORES] == 1:
+        hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
+    if counters[b.LIMITED] == 1:
+        tally(state, job, 1)
+    if counters[b.LOGS] == 1:
+        state.log[counters[b.N_LOG]] = 4 * job + b.LOG_STARTED
+        counters[b.N_LOG] += 1
+    state.started[counters[b.N_STARTED]] = job
+    counters[b.N_STARTED] += 1
+    return True

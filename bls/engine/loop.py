@@ -1,0 +1,377 @@
+"""The batch engine: who runs where and when, advanced until it needs something from outside.
+
+At one instant it handles ends, then what happens to hosts and windows, then cancellations, then arrivals, and then makes one
+scheduling pass (``bls.engine.scheduling_pass``). All state is in one :class:`~bls.engine.state.BatchState`; the kernels
+here, those that they call, and the hooks of ``bls.engine.features`` are the only code that changes it.
+
+The engine knows no run times but those it is given. When jobs have started it *suspends* (``STARTED``) and must be told
+for each either the outcome or a promise, "nothing visible before t"; it then runs on to the earliest open promise and
+suspends only there (``DUE``). A job that will be cut (at its walltime, by its user, by the failure of a host) is told so when
+it starts: ``jobs[STOP]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.allocators.contract import PLACE
+from bls.engine import state as b
+from bls.engine.hooks import NEXT_OTHER, OTHERS, PREDICT, PRESETS, ROOM, call_hook
+from bls.engine.hooks import OUTAGES_SHORT as OUTAGES_EXTEND
+from bls.engine.job_lifecycle import arrive, end_job, hold_pool, set_stop
+from bls.engine.job_starts import CHOICE_FAILED, PASSED, SCORE_FAILED
+from bls.engine.kept_reservations import drop_slots
+from bls.engine.queue import queue_next
+from bls.engine.scheduling_pass import make_pass, move_on, prepare
+from bls.engine.state import BatchState
+from bls.engine.wall_clock import CLOCK
+from bls.policies.contract import ACCOUNT, DECIDE
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
+from traces.base.time import MAX_NS
+from traces.compiled import compiled, value_from
+
+__all__ = [
+    "ALLOCATOR_FAULT",
+    "ATTEMPTS",
+    "CHOICE_FAULT",
+    "DECIDE_FAILED",
+    "DECISIONS_FULL",
+    "DONE",
+    "DUE",
+    "LOOK",
+    "OUTAGES_SHORT",
+    "OVERFLOW",
+    "PAUSED",
+    "PROFILE_FULL",
+    "POOL_FULL",
+    "ROWS_FULL",
+    "SCORE_FAULT",
+    "STARTED",
+    "STUCK",
+    "advance",
+    "outcome",
+    "promise",
+]
+
+# Why advance() returned.
+DONE = 0
+STARTED = 1  # jobs have started: each needs an outcome or a promise
+DUE = 2  # a promise has come due: its job needs an outcome or a later promise
+PAUSED = 3  # as many ends as asked for; call again
+POOL_FULL = 4  # the allocation pool must grow; call again
+STUCK = 5  # nothing can happen any more, and jobs wait
+ALLOCATOR_FAULT = 6  # the allocator suggested what cannot be
+OVERFLOW = 7  # an end beyond traces.base.time.MAX_NS
+ROWS_FULL = 8  # room for later attempts is needed; call again
+DECIDE_FAILED = 9  # a Python policy could not decide
+LOOK = 10  # an observer looks: OBSERVE is now the instant of the next event; call again with one that is due later
+SCORE_FAULT = 11  # a score that is no number
+CHOICE_FAULT = 12  # a Python policy chose a job that does not fit
+ATTEMPTS = 13  # a job was cut more often than is allowed
+OUTAGES_SHORT = 14  # the lists of outages must be continued
+DECISIONS_FULL = 15  # the table of decisions must grow; call again
+PROFILE_FULL = 16  # the profile of cores must grow; call again
+
+_RUNNING = -1
+
+_place, _account = value_from(PLACE), value_from(ACCOUNT)
+_clock, _decide = value_from(CLOCK), value_from(DECIDE)
+
+
+#: So many passes in a row may start nothing while only outages and wake-ups are to come.
+_MOST_IDLE = 100_000
+
+#: CLOCK_MONOTONIC of clock_gettime.
+_MONOTONIC = 1
+
+
+@compiled(merged=True)
+def _clock_ns(state: BatchState, clock: Callable[..., int]) -> int:
+    clock(_MONOTONIC, state.clock_ns.ctypes.data)
+    return int(state.clock_ns[0] * 1_000_000_000 + state.clock_ns[1])
+
+
+@compiled(merged=True)
+def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets: int) -> int:
+    # The jobs that a pass has chosen start: ``cost_ns`` later, if deciding takes time, but for the first ``presets``.
+    # Returns a status.
+    counters, jobs = state.counters, state.jobs
+    n, unanswered, status = counters[b.N_STARTED], 0, _RUNNING
+    if cost_ns > 0 and n > presets:
+        # They hold their cores for longer than this pass has planned: what it planned behind them is given up.
+        counters[b.LOSS] = 1
+        counters[b.BLOCKED_HEAD] = -1
+        if counters[b.KEEP] == 1:
+            drop_slots(state)
+    for k in range(n):
+        job = state.started[k]
+        start = jobs[b.START, job]
+        if cost_ns > 0 and k >= presets:
+            # A job that loses its hosts, or its user, before its start takes effect is cut as it starts.
+            set_stop(state, job, b.NEVER)
+            late = min(cost_ns, jobs[b.STOP, job] - start)
+            if counters[b.PLANS] == 1:
+                hold_pool(state, job, counters[b.NOW], jobs[b.EXPECTED, job], 1)
+                hold_pool(state, job, counters[b.NOW], jobs[b.EXPECTED, job] + late, -1)
+            jobs[b.EXPECTED, job] += late
+            start += late
+            jobs[b.START, job] = start
+        set_stop(state, job, start + jobs[b.WALLTIME, job] if counters[b.KILL] == 1 else b.NEVER)
+        if counters[b.ACCOUNTS] == 1:
+            account(start, job, jobs[b.CORES, job], 1, state.numbers, state.memory)
+        run = jobs[b.RUN, job]
+        longer = run < 0 or run > jobs[b.ESTIMATE, job]
+        if counters[b.KILL] == 1 and jobs[b.WALLTIME, job] <= jobs[b.ESTIMATE, job]:
+            longer = False
+        if counters[b.PLANS] == 1 and longer:
+            counters[b.N_EXPECTED] = heap_push(
+                state.expected_ns, state.expected_job, counters[b.N_EXPECTED], jobs[b.EXPECTED, job], job
+            )
+        if run < 0:
+            state.started[unanswered] = job
+            unanswered += 1
+            continue
+        end = jobs[b.STOP, job]
+        if end == b.NEVER or run <= end - start:
+            if run > MAX_NS - start:
+                counters[b.DUE_JOB] = job
+                status = OVERFLOW
+                break
+            end = start + run
+        else:
+            jobs[b.CUT, job] = 1
+        jobs[b.END, job] = end
+        counters[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[b.N_RUNNING], end, job)
+    counters[b.N_STARTED], counters[b.ANSWERED] = unanswered, 0
+    return status
+
+
+@compiled(inner=True)
+def _hopeless(state: BatchState) -> bool:
+    # After a pass that has started nothing: whether nothing can happen any more but outages, and wake-ups that a policy
+    # asks for, both of which may go on for ever; at once if they change nothing, else when they have not for long.
+    counters = state.counters
+    if (
+        counters[b.N_RUNNING] > 0
+        or counters[b.NEXT_ARRIVAL] < state.arrivals.size
+        or counters[b.N_ARRIVING] > 0
+        or counters[b.NEXT_BOUNDARY] < state.boundaries.size
+        or counters[b.NEXT_CANCEL] < state.cancel_order.size
+    ):
+        counters[b.IDLE] = 0
+        return False
+    counters[b.IDLE] += 1
+    return bool((counters[b.N_DOWN] == 0 and counters[b.WAKE] == b.NEVER) or counters[b.IDLE] > _MOST_IDLE)
+
+
+@compiled(merged=True)
+def _room(state: BatchState) -> int:
+    # Whether the arrays have room for whatever one pass may write; a status otherwise.
+    counters = state.counters
+    if counters[b.POOL_USED] + counters[b.FREE_CORES] + 2 * counters[b.WIDEST] + 2 > state.pool_lo.size:
+        return POOL_FULL
+    if 0 < state.decisions.shape[1] <= counters[b.N_DECISIONS]:
+        return DECISIONS_FULL
+    if counters[b.BY_CORES] == 1:
+        return int(call_hook(state.hooks[ROOM], (state, -1, POOL_FULL, PROFILE_FULL, _RUNNING)))
+    return _RUNNING
+
+
+@compiled(merged=True)
+def _pass(
+    state: BatchState,
+    place: Callable[..., int],
+    account: Callable[..., int],
+    clock: Callable[..., int],
+) -> int:
+    # One scheduling pass, timed, and its starts.
+    counters = state.counters
+    presets = counters[b.N_STARTED]
+    waiting = counters[b.N_WAITING]
+    began = _clock_ns(state, clock)
+    result = make_pass(state, place)
+    if result != PASSED:
+        return SCORE_FAULT if result == SCORE_FAILED else (CHOICE_FAULT if result == CHOICE_FAILED else ALLOCATOR_FAULT)
+    took = _clock_ns(state, clock) - began + counters[b.DECIDED_NS]
+    counters[b.DECIDED_NS] = 0
+    counters[b.PASSES] += 1
+    counters[b.DECIDE_NS] += took
+    counters[b.MAX_DECIDE_NS] = max(counters[b.MAX_DECIDE_NS], took)
+    n = counters[b.N_STARTED]
+    if state.decisions.shape[1] > 0:
+        k = counters[b.N_DECISIONS]
+        state.decisions[0, k] = counters[b.NOW]
+        state.decisions[1, k] = waiting
+        state.decisions[2, k] = n - presets
+        state.decisions[3, k] = took
+        counters[b.N_DECISIONS] = k + 1
+    cost_ns = 0
+    if counters[b.CHARGE] == 1:
+        cost_ns = took if counters[b.COST] < 0 else counters[b.COST]
+        counters[b.BUSY_UNTIL] = counters[b.NOW] + cost_ns
+    counters[b.CHANGED], counters[b.ARRIVED] = 0, -1
+    return _begin(state, account, cost_ns, presets) if n > 0 else _RUNNING
+
+
+@compiled()
+def advance(state: BatchState, max_ends: int) -> int:
+    """Simulate until something is needed from outside; returns what (see the names above).
+
+    Parameters
+    ----------
+    state : BatchState
+        Changed in place. Of its ``functions``, ``DECIDE`` has a Python policy decide: called with the instant, it writes the
+        answer into ``state.chosen`` and ``counters[N_CHOSEN]``, and returns 0. There the engine waits for Python without
+        giving up its place, since to leave a kernel and enter it again takes longer than most decisions.
+    max_ends : int
+        Pause after about so many ends, for a caller that shows progress.
+    """
+    functions = state.functions
+    place = _place(functions[b.PLACE_AT])
+    account, clock = _account(functions[b.ACCOUNT_AT]), _clock(functions[b.CLOCK_AT])
+    decide = _decide(functions[b.DECIDE_AT])
+    counters, jobs, arrivals = state.counters, state.jobs, state.arrivals
+    running_ns, running_job = state.running_ns, state.running_job
+    n_jobs = state.by_rank.size
+    pause_at = counters[b.ENDED] + max_ends
+    others = counters[b.HAS_OTHERS] == 1
+    charged = counters[b.CHARGE] == 1
+    while True:
+        if counters[b.IN_PASS] == 0:
+            # The next instant, and at it: ends, then what is rarer, then arrivals.
+            if counters[b.ENDED] == n_jobs:
+                return DONE
+            t = (
+                jobs[b.SUBMIT, arrivals[counters[b.NEXT_ARRIVAL]]]
+                if counters[b.NEXT_ARRIVAL] < arrivals.size
+                else b.NEVER
+            )
+            if counters[b.N_RUNNING] > 0:
+                t = min(t, running_ns[0])
+            if others:
+                t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
+            if charged and counters[b.CHANGED] == 1:
+                # Not before now, where the rest of an instant that asked for something is still to be handled.
+                t = min(t, max(counters[b.BUSY_UNTIL], counters[b.NOW]))
+            if t > counters[b.OBSERVE]:
+                counters[b.OBSERVE] = t
+                return LOOK
+            if t == b.NEVER:
+                head = queue_next(state.queue_words, state.queue_starts, 0)
+                counters[b.DUE_JOB] = state.by_rank[head] if head >= 0 else -1
+                return STUCK
+            counters[b.NOW] = t
+            while counters[b.N_RUNNING] > 0 and running_ns[0] == t:
+                job = running_job[0]
+                later = jobs[b.END, job]
+                if later < 0:
+                    later = jobs[b.PROMISE, job]
+                    if later <= t:
+                        counters[b.DUE_JOB] = job
+                        return DUE
+                if later > t:
+                    heap_replace_top(running_ns, running_job, counters[b.N_RUNNING], later, job)
+                    continue
+                if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and counters[b.REQUEUE] == 1:
+                    counters[b.DUE_JOB] = job
+                    if counters[b.N_ROWS] == jobs.shape[1]:
+                        return ROWS_FULL
+                    if jobs[b.ATTEMPT, job] + 1 >= counters[b.MAX_ATTEMPTS]:
+                        return ATTEMPTS
+                counters[b.N_RUNNING] = heap_drop_top(running_ns, running_job, counters[b.N_RUNNING])
+                end_job(state, account, job, t)
+            while counters[b.PREDICTED] < counters[b.N_ROWS]:
+                # An attempt that joins again knows of all that have ended by now, and not only of those before it.
+                if counters[b.PREDICTS] == 1:
+                    call_hook(state.hooks[PREDICT], (state, counters[b.PREDICTED], t, t, 0))
+                counters[b.PREDICTED] += 1
+            if others:
+                if counters[b.MORE_OUTAGES] == 1 and call_hook(state.hooks[OUTAGES_EXTEND], (state, -1, t, t, 0)) != 0:
+                    return OUTAGES_SHORT
+                call_hook(state.hooks[OTHERS], (state, -1, t, t, 0))
+            while counters[b.NEXT_ARRIVAL] < arrivals.size:
+                job = arrivals[counters[b.NEXT_ARRIVAL]]
+                if jobs[b.SUBMIT, job] > t:
+                    break
+                counters[b.NEXT_ARRIVAL] += 1
+                if jobs[b.STATE, job] >= 0:
+                    continue  # withdrawn at the instant of its submit
+                if counters[b.ARRIVED] >= 0:
+                    counters[b.CHANGED] = 1
+                arrive(state, job, t)
+            if charged and t < counters[b.BUSY_UNTIL]:
+                # The scheduler is still at its latest decision: it will look at what happened when it is done.
+                if counters[b.ARRIVED] >= 0:
+                    counters[b.CHANGED] = 1
+                if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
+                    move_on(state)  # or the profile would be full of what has passed
+                continue
+            if counters[b.CHANGED] == 0 and counters[b.ARRIVED] < 0:
+                continue  # a promise was renewed: nobody can tell
+            counters[b.IN_PASS] = 1
+            counters[b.N_CHOSEN] = -1
+            counters[b.N_STARTED] = counters[b.ANSWERED] = 0
+        status = _room(state)
+        if status != _RUNNING:
+            return status
+        if counters[b.PRESETS_LEFT] > 0:
+            # They run already: that is nothing to decide.
+            if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
+                prepare(state)
+            if call_hook(state.hooks[PRESETS], (state, -1, counters[b.NOW], 0, 0)) == 0:
+                return ALLOCATOR_FAULT
+            counters[b.CHANGED] = 1
+        if counters[b.ORDER] == b.DECIDED and counters[b.N_CHOSEN] < 0 and decide(counters[b.NOW]) != 0:
+            return DECIDE_FAILED
+        status = _pass(state, place, account, clock)
+        if status != _RUNNING:
+            return status
+        counters[b.IN_PASS] = 0
+        if counters[b.N_STARTED] > 0:
+            return STARTED
+        if others and counters[b.N_WAITING] > 0 and _hopeless(state):
+            head = queue_next(state.queue_words, state.queue_starts, 0)
+            counters[b.DUE_JOB] = state.by_rank[head]
+            return STUCK
+        if counters[b.ENDED] >= pause_at:
+            return PAUSED
+
+
+@compiled()
+def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
+    """Tell that ``job``, which runs, ends at ``not_before_ns`` or later; False if that takes back what is known."""
+    jobs, counters = state.jobs, state.counters
+    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or not_before_ns < counters[b.NOW]:
+        return False
+    before = jobs[b.PROMISE, job]
+    if before > not_before_ns or not_before_ns > MAX_NS:
+        return False
+    jobs[b.PROMISE, job] = not_before_ns
+    if before < 0:
+        counters[b.N_RUNNING] = heap_push(
+            state.running_ns, state.running_job, counters[b.N_RUNNING], not_before_ns, job
+        )
+        counters[b.ANSWERED] += 1
+    return True
+
+
+@compiled()
+def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
+    """Tell when ``job``, which runs, ends, and whether because it was stopped.
+
+    False if that is in the past, before its promise, after its ``STOP``, or stopped at another instant.
+    """
+    jobs, counters = state.jobs, state.counters
+    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0:
+        return False
+    before = jobs[b.PROMISE, job]
+    if end_ns < counters[b.NOW] or end_ns < before or end_ns > MAX_NS or end_ns > jobs[b.STOP, job]:
+        return False
+    if stopped and end_ns != jobs[b.STOP, job]:
+        return False
+    jobs[b.END, job] = end_ns
+    jobs[b.CUT, job] = 1 if stopped else 0
+    if before < 0:
+        counters[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[b.N_RUNNING], end_ns, job)
+        counters[b.ANSWERED] += 1
+    return True

@@ -1,0 +1,300 @@
+"""Which cores a job is offered, from which instant on, where it matters which are free: questions to the profile of cores.
+
+A job fits from an instant on if its allocator places it on the cores that are free then and are not taken as long as it
+runs, less those that are not for it: cores outside its partition, and those of a window that it would meet and that is not
+its own. It is asked about now, and about the begin of every slice at which something is given back or a window begins or
+ends: at others nothing comes free that was not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.availability.free_cores import free_count, free_take
+from bls.engine import state as b
+from bls.engine.core_profile import AMOUNT, apply_changes
+from bls.engine.state import BatchState, CoreProfile
+from traces.compiled import Array, compiled
+
+__all__ = ["earliest_place"]
+
+
+@compiled(inner=True)
+def _fill_levels(words: Array, starts: Array) -> None:
+    # The upper levels of a tree from its leaves: a bit for each word below that is not empty.
+    for level in range(1, starts.size - 1):
+        for word in range(starts[level], starts[level + 1]):
+            first = starts[level - 1] + ((word - starts[level]) << 5)
+            bits = 0
+            for below in range(first, min(first + 32, starts[level])):
+                if words[below] != 0:
+                    bits |= 1 << (below - first)
+            words[word] = bits
+
+
+@compiled(inner=True)
+def _copy(source: Array, target: Array) -> None:
+    for k in range(source.size):  # numba's slices might overlap, so it would copy them twice
+        target[k] = source[k]
+
+
+@compiled(inner=True)
+def _is_gain(profile: CoreProfile, k: int) -> bool:
+    # Whether anything is given back, or a window begins or ends, when slice k begins.
+    change = profile.first[k]
+    while change >= 0:
+        if profile.amount[change] >= 0:
+            return True
+        change = profile.after[change]
+    return False
+
+
+@compiled(inner=True)
+def _is_less(profile: CoreProfile, k: int, until: int) -> bool:
+    # Whether anything is taken when one of the slices k … until - 1 begins.
+    while k < until:
+        change = profile.first[k]
+        while change >= 0:
+            if profile.amount[change] < 0:
+                return True
+            change = profile.after[change]
+        k += 1
+    return False
+
+
+@compiled(inner=True)
+def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> bool:
+    # Whether a window keeps a job off its cores: not off its own; and not what runs from the start.
+    if state.jobs[b.WINDOW, job] >= 0:
+        return False
+    if state.jobs[b.PRESET, job] == 1 and state.counters[b.PRESETS_LEFT] > 0:
+        return False
+    return bool(state.windows[b.WINDOW_BEGIN, window] < stop and state.windows[b.WINDOW_END, window] > begin)
+
+
+@compiled(inner=True)
+def _withhold(state: BatchState, by_hosts: bool, lo: int, hi: int) -> None:
+    # Cores that are not to be had, whether or not they are offered.
+    if by_hosts:
+        host = state.host_of[lo]
+        core = lo
+        while core < hi:
+            stop = min(hi, state.host_first[host + 1])
+            state.offered_hosts[host] -= free_count(state.offered_words, core, stop)
+            core = stop
+            host += 1
+    free_take(state.offered_words, state.free_starts, lo, hi)
+
+
+@compiled(inner=True)
+def _offer_cores(
+    state: BatchState, profile: CoreProfile, words: Array, hosts: Array, job: int, at: int, until: int, stop: int
+) -> None:
+    # The cores for a job that begins with slice ``at``, when ``words`` are free, into the state's offer.
+    offered, starts, masks = state.offered_words, state.free_starts, state.masks
+    own, partition = state.jobs[b.WINDOW, job], state.jobs[b.PARTITION, job]
+    n_partitions, n_leaves = state.partitions.shape[0], starts[1]
+    masked = False
+    _copy(words, offered)
+    _copy(hosts, state.offered_hosts)
+    if state.partitions[partition, b.MASKED] == 1:
+        masked = True
+        for word in range(n_leaves):
+            offered[word] &= masks[partition, word]
+    if own >= 0:
+        masked = True
+        for word in range(n_leaves):
+            offered[word] &= masks[n_partitions + own, word]
+    for w in range(state.counters[b.N_WINDOWS]):
+        if _meets(state, job, profile.ns[at], stop, w):
+            masked = True
+            for word in range(n_leaves):
+                offered[word] &= ~masks[n_partitions + w, word]
+    if masked:
+        _fill_levels(offered, starts)
+        for host in range(hosts.size):
+            state.offered_hosts[host] = free_count(offered, state.host_first[host], state.host_first[host + 1])
+    for k in range(at + 1, until):
+        change = profile.first[k]
+        while change >= 0:
+            if profile.amount[change] < 0 and profile.hi[change] != AMOUNT:
+                _withhold(state, hosts.size > 0, profile.lo[change], profile.hi[change])
+            change = profile.after[change]
+
+
+@compiled(inner=True)
+def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: int, until: int) -> None:
+    # The least of every amount in the slices at … until - 1, of which ``amounts`` are those of the first.
+    offered, here = state.offered_amounts, state.passing_amounts
+    for a in range(amounts.size):
+        offered[a] = here[a] = amounts[a]
+    for k in range(at + 1, until):
+        change = profile.first[k]
+        while change >= 0:
+            if profile.hi[change] == AMOUNT:
+                here[profile.lo[change]] += profile.amount[change]
+            change = profile.after[change]
+        change = profile.first[k]
+        while change >= 0:
+            if profile.hi[change] == AMOUNT:
+                a = profile.lo[change]
+                offered[a] = min(offered[a], here[a])
+            change = profile.after[change]
+
+
+@compiled(inner=True)
+def _trim(state: BatchState, job: int) -> bool:
+    # No more cores of a host than for the units that its other resources have room for; False if that is too little.
+    offered, starts, hosts = state.offered_words, state.free_starts, state.offered_hosts
+    needs, amounts, unit = state.needs, state.offered_amounts, state.jobs[b.UNIT, job]
+    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
+    for r in range(n_licences):
+        if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
+            return False
+    if n_resources == 0:
+        return True
+    total = 0
+    for host in range(hosts.size):
+        lo, hi, cores = state.host_first[host], state.host_first[host + 1], hosts[host]
+        if cores == 0:
+            continue
+        units = cores // unit
+        room = units
+        for r in range(n_resources):
+            if needs[r, job] > 0:
+                room = min(room, max(amounts[host * n_resources + r], 0) // needs[r, job])
+        usable = room * unit if room < units else cores
+        if state.counters[b.WHOLE_HOSTS] == 1:
+            # All of the host or nothing; how many of its cores are of use is said by offered_hosts.
+            if cores < hi - lo or room == 0:
+                usable = room = 0
+                free_take(offered, starts, lo, hi)
+        else:
+            # The highest cores that no unit has a use for are left out.
+            extra = cores - usable
+            core = hi - 1
+            while extra > 0:
+                if offered[core >> 5] & (1 << (core & 31)) != 0:
+                    free_take(offered, starts, core, core + 1)
+                    extra -= 1
+                core -= 1
+        total += room * unit
+        hosts[host] = usable
+    return bool(total >= state.jobs[b.CORES, job])
+
+
+@compiled(inner=True)
+def _ask(
+    state: BatchState,
+    place: Callable[..., int],
+    job: int,
+    limit: int,
+    words: Array,
+    hosts: Array,
+    out_lo: Array,
+    out_hi: Array,
+) -> int:
+    jobs, wanted_first = state.jobs, state.wanted_first
+    wanted, stop = wanted_first[jobs[b.ORIGIN, job]], wanted_first[jobs[b.ORIGIN, job] + 1]
+    return int(
+        place(
+            jobs[b.NUMBER, job],
+            jobs[b.CORES, job],
+            jobs[b.UNIT, job],
+            limit,
+            words,
+            state.free_starts,
+            state.host_first,
+            hosts,
+            state.switch_lo,
+            state.switch_hi,
+            state.wanted_lo[wanted:stop],
+            state.wanted_hi[wanted:stop],
+            state.parameters,
+            out_lo,
+            out_hi,
+        )
+    )
+
+
+@compiled(inner=True)
+def _needs_others(state: BatchState, job: int) -> bool:
+    # Whether a job needs anything beside cores.
+    needs = 0
+    for r in range(state.counters[b.N_RESOURCES] + state.counters[b.N_LICENCES]):
+        needs += 1 if state.needs[r, job] > 0 else 0
+    return needs > 0
+
+
+@compiled(inner=True)
+def earliest_place(
+    state: BatchState,
+    profile: CoreProfile,
+    place: Callable[..., int],
+    job: int,
+    before: int,
+    out_lo: Array,
+    out_hi: Array,
+) -> tuple[int, int]:
+    """The earliest slot of a job before an instant, and its cores.
+
+    Returns
+    -------
+    tuple of int
+        When it can start, ``NEVER`` if not before that instant, and the number of intervals written.
+    """
+    jobs, counters, windows = state.jobs, state.counters, state.windows
+    ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
+    n, length, own = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.WINDOW, job]
+    others = _needs_others(state, job)
+    kept_off = own >= 0 or state.partitions[jobs[b.PARTITION, job], b.MASKED] == 1
+    at, ahead, reached, tried, limit = 0, 0, 0, False, jobs[b.LIMIT, job]
+    while at < used and ns[at] < before:
+        begin = ns[at]
+        stop = begin + length
+        # Whatever the cores are, there must be as many: a slot begins behind the last slice that has too few.
+        ahead = max(ahead, at)
+        while ahead < used and (ahead == at or ns[ahead] < stop) and free[ahead] >= n:
+            ahead += 1
+        if ahead < used and (ahead == at or ns[ahead] < stop):
+            at, tried = ahead + 1, False
+            continue
+        if limit > 0 and begin - jobs[b.ELIGIBLE, job] >= counters[b.SWITCH_WAIT]:
+            limit, tried = 0, False  # it has waited long enough for few switches
+        if own >= 0 and (begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]):
+            at, tried = at + 1, False
+            continue
+        # Where nothing comes free it fits no better than a slice before; only what is left of a host for its other
+        # resources may then be other cores.
+        if tried and not others and not _is_gain(profile, at):
+            at += 1
+            continue
+        words, hosts, amounts = profile.words, profile.hosts, profile.amounts
+        if at > 0:
+            words, hosts, amounts = state.later_words, state.later_hosts, state.later_amounts
+            if reached == 0:
+                _copy(profile.words, words)
+                _copy(profile.hosts, hosts)
+                _copy(profile.amounts, amounts)
+            while reached < at:
+                reached += 1
+                apply_changes(state, words, hosts, amounts, profile, reached, True)
+                apply_changes(state, words, hosts, amounts, profile, reached, False)
+        less = kept_off or others or _is_less(profile, at + 1, ahead)
+        for w in range(counters[b.N_WINDOWS]):
+            less = less or _meets(state, job, begin, stop, w)
+        count = 0
+        if not less:
+            count = _ask(state, place, job, limit, words, hosts, out_lo, out_hi)
+        else:
+            _offer_cores(state, profile, words, hosts, job, at, ahead, stop)
+            enough = True
+            if others:
+                _offer_amounts(state, profile, amounts, at, ahead)
+                enough = _trim(state, job)
+            if enough:
+                count = _ask(state, place, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+        if count != 0:
+            return begin, count
+        at, tried = at + 1, True
+    return b.NEVER, 0

@@ -1,0 +1,193 @@
+"""One scheduling pass: the queue is walked in order, and each job starts, is given a reservation, or waits.
+
+No backfilling, EASY and conservative backfilling are walks with a different depth of reservations. With a depth of 1, here, the
+one reservation is two numbers, its slot (the shadow time) and the cores that are free beside it then (the extra ones); with
+more, and where cores are told apart, it is ``bls.engine.features.plan_ahead``.
+
+Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35 (EASY).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bls.availability.count_profile import profile_move, profile_pack
+from bls.engine import state as b
+from bls.engine.hooks import CHOSEN, MOVE_PROFILE, ORDER, PLAN, TURN_AWAY, call_hook
+from bls.engine.job_lifecycle import hold_pool
+from bls.engine.job_starts import ALLOCATOR_REFUSED, PASSED, SCORE_FAILED, start, suggest
+from bls.engine.kept_reservations import drop_slots
+from bls.engine.queue import queue_next
+from bls.engine.queue_order import held_back
+from bls.engine.runtime_prediction import corrected_end
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_drop_top, heap_push
+from traces.compiled import compiled
+
+__all__ = ["make_pass", "move_on", "prepare"]
+
+
+@compiled(merged=True)
+def move_on(state: BatchState) -> None:
+    """Bring the profile to the present instant."""
+    counters = state.counters
+    now = counters[b.NOW]
+    if counters[b.BY_CORES] == 1:
+        call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
+    else:
+        first = profile_move(state.profile_ns, counters[b.FIRST], counters[b.LAST], now)
+        if first > 0 and counters[b.LAST] > state.profile_ns.size // 2:
+            counters[b.LAST] = profile_pack(state.profile_ns, state.profile_free, first, counters[b.LAST])
+            first = 0
+        counters[b.FIRST] = first
+
+
+@compiled(merged=True)
+def prepare(state: BatchState) -> None:
+    """Bring the profile to the present instant, and find out which running jobs are overdue."""
+    counters, jobs = state.counters, state.jobs
+    now = counters[b.NOW]
+    move_on(state)
+    while counters[b.N_EXPECTED] > 0 and state.expected_ns[0] <= now:
+        job = state.expected_job[0]
+        counters[b.N_EXPECTED] = heap_drop_top(state.expected_ns, state.expected_job, counters[b.N_EXPECTED])
+        if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0 or jobs[b.OVERDUE, job] == 1:
+            continue
+        end = corrected_end(state, job, now)
+        if end > now:
+            if counters[b.KEEP] == 1:
+                drop_slots(state)  # a slot may be on the very cores
+            hold_pool(state, job, now, end, -1)
+            jobs[b.EXPECTED, job] = end
+            counters[b.N_EXPECTED] = heap_push(state.expected_ns, state.expected_job, counters[b.N_EXPECTED], end, job)
+            counters[b.LOSS] = 1
+        else:
+            jobs[b.OVERDUE, job] = 1
+            counters[b.OVERDUE_CORES] += jobs[b.HELD_CORES, job]
+    if counters[b.OVERDUE_CORES] > 0:
+        counters[b.LOSS] = 1
+
+
+@compiled(merged=True)
+def _only_the_newcomer(state: BatchState, place: Callable[..., int]) -> int:
+    # One job has arrived behind a head that is blocked still, and nothing else has changed: nobody else can start now
+    # who could not before. (As time goes on, what fits before the shadow time only gets less.) -1: a whole pass is needed.
+    counters, jobs = state.counters, state.jobs
+    job, head = counters[b.ARRIVED], counters[b.BLOCKED_HEAD]
+    if counters[b.LOSS] == 1:  # a job was expected to end by now, and does not
+        return -1
+    if head < 0 or counters[b.CHANGED] == 1 or counters[b.OVERDUE_CORES] > 0 or counters[b.LIMITED] == 1:
+        return -1
+    if jobs[b.RANK, job] < jobs[b.RANK, head]:
+        return -1
+    if counters[b.DEPTH] == 0:
+        return PASSED
+    n = jobs[b.CORES, job]
+    beyond = counters[b.NOW] + jobs[b.ESTIMATE, job] > counters[b.SHADOW]
+    if n > counters[b.FREE_CORES] or (beyond and n > counters[b.EXTRA]):
+        return PASSED
+    if not start(state, job, suggest(state, place, job), b.BY_BACKFILL):
+        return ALLOCATOR_REFUSED
+    if beyond:
+        counters[b.EXTRA] -= n
+    return PASSED
+
+
+@compiled(merged=True)
+def _set_shadow(state: BatchState, n: int) -> None:
+    # The one reservation of EASY: when the head's n cores will be free, and how many beside them then.
+    counters, ns, free = state.counters, state.profile_ns, state.profile_free
+    first, last = counters[b.FIRST], counters[b.LAST]
+    k = first
+    while k < last and free[k] < n:
+        k += 1
+    if k == last:
+        counters[b.SHADOW], counters[b.EXTRA] = b.NEVER, -1
+    elif k == first:
+        # Only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
+        counters[b.SHADOW] = counters[b.NOW] + 1
+        if k + 1 < last and ns[k + 1] == counters[b.SHADOW]:
+            k += 1
+        counters[b.EXTRA] = free[k] - n
+    else:
+        counters[b.SHADOW], counters[b.EXTRA] = ns[k], free[k] - n
+
+
+@compiled(merged=True)
+def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
+    # Counts with a depth of 0 or 1, in which the profile holds running jobs only.
+    counters, jobs, by_rank = state.counters, state.jobs, state.by_rank
+    words, starts = state.queue_words, state.queue_starts
+    depth, limited, static = counters[b.DEPTH], counters[b.LIMITED] == 1, counters[b.ORDER] == b.STATIC
+    now = counters[b.NOW]
+    counters[b.BLOCKED_HEAD] = -1
+    blocked, waits = False, False
+    free, shadow, extra = counters[b.FREE_CORES], b.NEVER, 0
+    position = -1
+    while True:
+        position = queue_next(words, starts, position + 1) if static else position + 1
+        if position < 0 or (not static and position == n_order):
+            return PASSED
+        job = by_rank[position] if static else state.order[position]
+        n = jobs[b.CORES, job]
+        if blocked:
+            if n > free:
+                continue
+            beyond = now + jobs[b.ESTIMATE, job] > shadow
+            if beyond and n > extra:
+                continue
+        if limited and held_back(state, job):
+            waits = True
+            continue
+        if n > free:
+            blocked = True
+            if not waits:
+                counters[b.BLOCKED_HEAD] = job
+            if depth == 0:
+                return PASSED
+            _set_shadow(state, n)
+            jobs[b.RESERVED, job] = 1
+            shadow, extra = counters[b.SHADOW], counters[b.EXTRA]
+            if free == 0:
+                return PASSED
+            continue
+        why = b.BY_RESERVATION if jobs[b.RESERVED, job] == 1 else (b.BY_BACKFILL if blocked or waits else b.BY_HEAD)
+        if not start(state, job, suggest(state, place, job), why):
+            return ALLOCATOR_REFUSED
+        free -= n
+        if blocked:
+            if beyond:
+                extra -= n
+                counters[b.EXTRA] = extra
+            if free == 0:
+                return PASSED
+
+
+@compiled(merged=True)
+def make_pass(state: BatchState, place: Callable[..., int]) -> int:
+    """Walk the queue once; jobs that start are appended to ``state.started``. Returns ``PASSED``, or what went wrong."""
+    counters = state.counters
+    if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
+        prepare(state)
+    status = -1
+    if counters[b.ORDER] == b.DECIDED:
+        return int(call_hook(state.hooks[CHOSEN], (state, -1, 0, 0, 0)))
+    if counters[b.ORDER] == b.REJECTED:
+        call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
+        return PASSED
+    simple = counters[b.BY_CORES] == 0 and counters[b.DEPTH] <= 1
+    if simple and counters[b.ORDER] == b.STATIC:
+        status = _only_the_newcomer(state, place)
+    if status < 0:
+        n_order = 0
+        if counters[b.ORDER] == b.SCORED:
+            n_order = call_hook(state.hooks[ORDER], (state, -1, 0, 0, 0))
+            if n_order < 0:
+                return SCORE_FAILED
+        if simple:
+            status = _easy(state, place, n_order)
+        else:
+            status = call_hook(state.hooks[PLAN], (state, -1, n_order, 0, 0))
+    counters[b.GAIN] = counters[b.LOSS] = 0
+    counters[b.LAST_PASS] = counters[b.NOW]
+    return status

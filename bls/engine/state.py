@@ -1,0 +1,357 @@
+"""The state of the batch engine: its arrays, the names of their columns and entries, and how it is made."""
+
+from __future__ import annotations
+
+from bls.availability.count_profile import PROFILE_NEVER
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
+from traces.kernels.state import State
+
+# ---- columns of BatchState.jobs, a row a column: jobs[START, job] ----
+# What is given:
+SUBMIT = 0
+ESTIMATE = 1  # the run time that is planned with, from its arrival on
+CORES = 2
+RUN = 3  # natural run time, -1 where the application level decides
+NUMBER = 4  # the job's number in the workload
+RANK = 5  # place in the order of a static policy; else in the order of (tier, submit, row)
+ORIGIN = 6  # the row of the job's first attempt
+ATTEMPT = 7
+DEPENDS = 8  # row of the job that must end before, -1 none
+THINK = 9  # time from that end to the arrival
+CANCEL = 10  # instant at which its user withdraws it, NEVER if not
+PRESET = 11  # 1 where it runs from the start
+PARTITION = 12
+USER = 13  # dense number of its user
+UNIT = 14  # cores of one unit
+LIMIT = 15  # most leaf switches, 0 any
+WINDOW = 16  # the reservation it runs in, -1 none
+WALLTIME = 17  # requested run time: it is killed then, if at all
+# What becomes of it:
+ELIGIBLE = 18
+START = 19
+END = 20
+STOP = 21  # it is cut then at the latest
+REASON = 22  # the state it has if it is cut then
+PROMISE = 23
+EXPECTED = 24  # when the scheduler thinks that it ends: start + estimate, and what it was corrected by
+HELD_FIRST = 25
+HELD_COUNT = 26
+HELD_CORES = 27
+WHY = 28
+STATE = 29
+RESERVED = 30  # 1 once it was given a reservation
+SLOT = 31  # kept reservation, NEVER if none
+PLAN_FIRST = 32
+PLAN_COUNT = 33
+OVERDUE = 34  # 1 while it runs beyond EXPECTED
+CUT = 35  # 1 where END is because of STOP
+CORRECTIONS = 36  # how often it has run longer than was expected then
+COLUMNS = 37
+
+# ---- entries of BatchState.counters ----
+NOW = 0
+NEXT_ARRIVAL = 1  # place in BatchState.arrivals
+N_RUNNING = 2  # size of the heap of ends and promises
+N_EXPECTED = 3  # size of the heap of expected ends
+N_ARRIVING = 4  # size of the heap of later arrivals and wake-ups
+FREE_CORES = 5
+POOL_USED = 6  # intervals in the allocation pool
+N_STARTED = 7  # jobs started in the latest pass that await an answer
+ANSWERED = 8  # how many of them have had one
+DUE_JOB = 9  # the job that a status is about
+ENDED = 10  # jobs that have ended for good
+IN_PASS = 11  # 1 while the pass of this instant is still to be made
+N_ROWS = 12  # rows in use: jobs and their later attempts
+NEXT_CANCEL = 13  # place in BatchState.cancel_order
+FIRST, LAST = 14, 15  # slices of the profile in use: FIRST … LAST - 1
+OVERDUE_CORES = 16
+BLOCKED_HEAD = 17  # the head that blocked the latest pass, -1 none
+SHADOW = 18  # its slot
+EXTRA = 19  # cores free then beside it
+PASSES = 20
+DECIDE_NS = 21  # wall time of all passes
+MAX_DECIDE_NS = 22
+N_DECISIONS = 23  # rows of the table of decisions in use
+WAKE = 24  # a pass is made then, NEVER none
+BUSY_UNTIL = 25  # the scheduler decides until then
+OBSERVE = 26  # before the first event after this instant an observer looks
+N_LOG = 27
+N_CHOSEN = 28
+N_WAITING = 29
+N_HOST_EVENTS = 30
+NEXT_BOUNDARY = 31
+GAIN = 32  # capacity was gained since the latest pass
+LOSS = 33
+N_DOWN = 34  # hosts that are down
+PLAN_USED = 35
+PRESETS_LEFT = 36
+# Settings, fixed for a run.
+DEPTH = 37
+KEEP = 38
+BY_CORES = 39
+KILL = 40
+REQUEUE = 41
+ORDER = 42
+CHARGE = 43
+COST = 44  # ns of a decision, -1 as measured
+MAX_ATTEMPTS = 45
+SWITCH_WAIT = 46
+BY_HOSTS = 47
+WHOLE_HOSTS = 48
+PLANS = 49  # 1 where a profile is kept
+LIMITED = 50  # 1 where a partition has limits
+N_RESOURCES = 51
+N_LICENCES = 52
+ACCOUNTS = 53  # 1 where the policy is told of starts and ends
+CHANGED = 54  # something else than one arrival happened at this instant
+ARRIVED = 55  # the job that arrived last at this instant
+LOGS = 56  # 1 where somebody is told who came, started and left
+MORE_OUTAGES = 57  # 1 where a host's list of outages may be continued
+N_WINDOWS = 58
+WIDEST = 59  # cores of the widest job
+DECIDED_NS = 60  # wall time that a Python policy took for the pass under way
+HULL = 61  # capacity that was gained since kept reservations were last tried earlier lies before this instant
+LAST_PASS = 62  # instant of the latest pass
+IDLE = 63  # passes in a row without a start while only outages and wake-ups are to come
+PREDICTS = 64  # 1 where estimates are predicted from those who have ended
+PREDICTED = 65  # rows of later attempts up to this one have their estimates
+SHORTEST = 66  # no prediction is shorter, but for that of a job that asks for less
+PLACED = 67  # intervals of cores that the hook EARLIEST has found
+HAS_OTHERS = 68  # 1 where something may happen beside ends and arrivals by themselves
+COUNTERS = 69
+
+# ORDER.
+STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
+
+# An entry of BatchState.log is 4 · row + one of these.
+LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
+
+# ---- why a job started, and what became of it: places in traces.ledger.WHY and STATES ----
+BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = 0, 1, 2, 3, 4
+COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = 0, 1, 2, 3, 4, 5
+
+#: The instant that never comes.
+NEVER = PROFILE_NEVER
+
+#: A depth of reservations without bound.
+UNBOUNDED = 2**62
+
+# ---- places in BatchState.functions ----
+PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
+FUNCTIONS = 5
+
+# ---- columns of BatchState.partitions ----
+TIER, MAX_RUNNING, MAX_RUNNING_CORES, MAX_USER_JOBS, MAX_USER_CORES, RUNNING_JOBS, RUNNING_CORES = range(7)
+BLOCKED, WAITS = 7, 8  # of the pass under way: how many jobs are blocked, whether one waits
+MASKED = 9  # 1 where it has not all the cores
+PARTITION_COLUMNS = 10
+
+# ---- rows of BatchState.host_status ----
+DOWN_UNTIL, NEXT_OUTAGE, NEXT_DOWN = 0, 1, 2
+
+# ---- rows of BatchState.windows ----
+WINDOW_BEGIN, WINDOW_END = 0, 1
+
+
+# ---- entries of CoreProfile.used ----
+SLICES = 0  # in use, from 0
+CHANGES = 1  # in use
+EVER = 2  # changes that have ever been in use, from 0
+SPARE = 3  # one of them that is not, -1 none; those after it follow by ``after``
+
+
+class CoreProfile(State):
+    """A profile of up to S slices with up to C changes; A amounts of other resources.
+
+    Attributes
+    ----------
+    used : int64 (4,)
+        See the names above.
+    ns, free : int64 (S,)
+        Begin of each slice, and how many cores are free in it.
+    first : int64 (S,)
+        One of the changes at its begin, -1 none; always none at that of the first slice.
+    lo, hi, amount : int64 (C,)
+        The changes (``bls.engine.core_profile``).
+    after : int64 (C,)
+        Another change at the same begin, -1 none.
+    words : int64
+        The cores that are free in the first slice, as ``bls.availability.free_cores`` keeps them.
+    hosts : int64 (H,) or (0,)
+        How many of each host, where that is asked for.
+    amounts : int64 (A,)
+        What else is left in the first slice: resource r of host h at ``h * R + r``, then the licences.
+    """
+
+    used: Ints
+    ns: Ints
+    free: Ints
+    first: Ints
+    lo: Ints
+    hi: Ints
+    amount: Ints
+    after: Ints
+    words: Ints
+    hosts: Ints
+    amounts: Ints
+
+
+class BatchState(State):
+    """The whole state of a batch simulation: rows for n jobs (and their later attempts), M cores on H hosts.
+
+    Attributes
+    ----------
+    counters : int64 (COUNTERS,)
+        See the names above.
+    jobs : int64 (COLUMNS, rows)
+        See the names above; rows in workload order, ascending in submit, then later attempts.
+    by_rank : int64 (n,)
+        The row that has a rank now.
+    arrivals : int64
+        Rows that arrive at their submit, in order.
+    running_ns, running_job : int64
+        Heap of the running jobs by the instant at which they end or their promise comes due.
+    expected_ns, expected_job : int64
+        Heap of jobs by the instant at which they become overdue, if they still run.
+    arriving_ns, arriving_job : int64
+        Heap of jobs that arrive because another has ended, and of wake-ups (``rows`` + row).
+    queue_words, queue_starts : int64
+        ``bls.engine.queue``.
+    free_words, free_starts : int64
+        ``bls.availability.free_cores``: cores that no job holds, on hosts that are up.
+    pool_lo, pool_hi : int64
+        Allocations, in the order in which jobs started.
+    wanted_first : int64 (n + 1,); wanted_lo, wanted_hi : int64
+        Cores asked for by number.
+    started : int64
+        The jobs of the latest pass that await an answer.
+    profile_ns, profile_free : int64 (S,)
+        ``bls.availability.count_profile``: cores free over time by what is expected, reservations that are kept included.
+    plan_ns, plan_free : int64 (S,)
+        The same while a plan is made anew.
+    cores_profile : CoreProfile
+        Instead of them where it matters which cores are free.
+    later_words, later_hosts, later_amounts : int64
+        What is free in a later slice, while a job is asked about one.
+    offered_words : int64
+        The cores that are offered to the allocator, where they are not simply those that are free.
+    offered_amounts, offered_hosts : int64 (A,), (H,)
+        What else each host has for it, and how many of the cores are of use.
+    passing_amounts : int64 (A,)
+        The amounts of one slice after the other.
+    masks : int64 (P + windows, W)
+        The cores of each partition, then of each window.
+    needs : int64 (R + L, rows)
+        Amounts of a unit on its host, then licences of a job.
+    history_group : int64 (levels, n)
+        Which group's history tells of a job, the closest first; -1 none.
+    history_least : int64 (levels,)
+        How many of a group must have ended to tell of others.
+    history : int64 (groups, 1 + m)
+        How many have ended, and the run times of the latest m, the one that ended k-th (from 0) at 1 + k mod m.
+    corrections_ns : int64
+        By how much a job that runs longer than expected is expected to go on, the first time, the second …
+    kept_lo, kept_hi : int64
+        Cores of the kept reservations.
+    cancel_order : int64
+        Rows that are withdrawn, by (instant, row).
+    child_first, child_row : int64
+        Who depends on whom: the children of row r are ``child_row[child_first[r]:child_first[r + 1]]``.
+    host_first : int64 (H + 1,); host_free : int64 (H,); host_of : int64 (M,)
+        Cores of the hosts; free cores of each (kept only for allocators that ask); host of each core.
+    outage_first : int64 (2·H + 1,); outage_down, outage_up : int64
+        Outages of each host: unplanned ones of host h at h, planned ones at H + h.
+    host_ns, host_key : int64 (2·H,)
+        Heap of the next event of each: key h is a repair, 2·H + h an outage.
+    host_status : int64 (3, 2·H)
+        ``DOWN_UNTIL``, 0 if up; ``NEXT_OUTAGE``, the next or present one in its list; ``NEXT_DOWN``, when the next begins.
+    windows : int64 (2, windows)
+    boundaries : int64
+        Instants at which a window begins or ends, ascending.
+    partitions : int64 (P, PARTITION_COLUMNS); user_tally : int64 (P, users, 2)
+    numbers : float64 (k, rows); memory : float64; keys : float64; order : int64; sorting : int64 (4, n)
+        Of a policy that scores; the last is work space.
+    log, chosen : int64
+        Who came, started and left, for Python policies and observers; and a policy's answer.
+    decisions : int64 (4, …)
+        Instant, jobs waiting, jobs started, wall ns of each pass; of no columns where that is not kept.
+    clock_ns : int64 (2,)
+        What the clock last said: seconds, nanoseconds.
+    switch_lo, switch_hi, parameters : int64
+        For the allocator.
+    functions : int64 (FUNCTIONS,)
+        See the names above.
+    hooks : int64
+        ``bls.engine.hooks``.
+    """
+
+    counters: Ints
+    jobs: Ints2
+    by_rank: Ints
+    arrivals: Ints
+    running_ns: Ints
+    running_job: Ints
+    expected_ns: Ints
+    expected_job: Ints
+    arriving_ns: Ints
+    arriving_job: Ints
+    queue_words: Ints
+    queue_starts: Ints
+    free_words: Ints
+    free_starts: Ints
+    pool_lo: Ints
+    pool_hi: Ints
+    wanted_first: Ints
+    wanted_lo: Ints
+    wanted_hi: Ints
+    started: Ints
+    profile_ns: Ints
+    profile_free: Ints
+    plan_ns: Ints
+    plan_free: Ints
+    cores_profile: CoreProfile
+    later_words: Ints
+    later_hosts: Ints
+    later_amounts: Ints
+    offered_words: Ints
+    offered_amounts: Ints
+    offered_hosts: Ints
+    passing_amounts: Ints
+    masks: Ints2
+    needs: Ints2
+    history_group: Ints2
+    history_least: Ints
+    history: Ints2
+    corrections_ns: Ints
+    kept_lo: Ints
+    kept_hi: Ints
+    cancel_order: Ints
+    child_first: Ints
+    child_row: Ints
+    host_first: Ints
+    host_free: Ints
+    host_of: Ints
+    outage_first: Ints
+    outage_down: Ints
+    outage_up: Ints
+    host_ns: Ints
+    host_key: Ints
+    host_status: Ints2
+    windows: Ints2
+    boundaries: Ints
+    partitions: Ints2
+    user_tally: Ints3
+    numbers: Floats2
+    memory: Floats
+    keys: Floats
+    order: Ints
+    sorting: Ints2
+    log: Ints
+    chosen: Ints
+    decisions: Ints2
+    clock_ns: Ints
+    switch_lo: Ints
+    switch_hi: Ints
+    parameters: Ints
+    functions: Ints
+    hooks: Ints

@@ -1,1 +1,0 @@
-"""What only some batch simulations do: a feature a file, compiled where a run has a use for it (:mod:`bls.hooks`)."""

@@ -1,0 +1,1 @@
+"""The machine that is simulated: hosts and what they have, partitions, switches; and the files that describe it."""

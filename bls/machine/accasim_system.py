@@ -1,0 +1,118 @@
+"""Reads the system files of AccaSim: groups of hosts, what one of each has, and how many there are, in JSON.
+
+::
+
+    {"system_name": "Seth",
+     "groups": {"g0": {"core": 4, "mem": 1048576}},
+     "resources": {"g0": 120},
+     "equivalence": {"processor": {"core": 2}},
+     "start_time": 1027839845}
+
+``groups`` and ``resources`` are needed. Hosts are numbered in the order of ``resources``; a group that is not named
+there has none. ``core`` is the cores of a host; ``mem`` is memory, in the KB of the workload's file; any other name is a
+resource of that name. ``equivalence`` says how many cores a processor of the workload is. Jobs ask for processors, so
+that what is called a core here is as many cores of the file as one processor, and what a host has left over is of no
+use to any job. ``start_time`` (the Unix time of the log's time 0) changes nothing.
+
+The files say no speed: every processor has the one given, by default that of the default platform's cores.
+
+Source: C. Galleguillos et al., "AccaSim: a customizable workload management simulator for job dispatching research in HPC
+systems", Cluster Computing 23, 2020, doi:10.1007/s10586-019-02905-5; the system files in its repository.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import real, whole
+
+__all__ = ["PROCESSOR_GFLOPS", "parse_accasim"]
+
+#: The default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores.
+PROCESSOR_GFLOPS = 46.875
+
+_KEYS = ("groups", "resources", "system_name", "equivalence", "start_time")
+_MOST = 2**24
+
+
+def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+    """The name of the system, and of each group of hosts its path in the file and the values of a ``HostGroup``.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON, a key is unknown, missing or given twice, or a value cannot be used; the message begins
+        with ``source`` and the key's path.
+    """
+    speed = real("processor_gflops", processor_gflops, 1e-9, 1e9)
+    try:
+        table = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{source}: not valid JSON: {error.msg} (at line {error.lineno}, column {error.colno})"
+        ) from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
+        raise InputError(f"{source}: not usable JSON: {' '.join(str(error).split())}") from None
+    _table(table, f"{source}: the file")
+    for key in table:
+        if key not in _KEYS:
+            raise one_of("key", key, _KEYS, f"{source}: {key if key.isprintable() else shown(key)}")
+    for key in _KEYS[:2]:
+        if key not in table:
+            raise InputError(f"{source}: {key}: missing")
+        _table(table[key], f"{source}: {key}")
+    if "start_time" in table:
+        real(f"{source}: start_time", table["start_time"], -1e18, 1e18)
+    processor = _processor_cores(table.get("equivalence", {}), source)
+    groups = table["groups"]
+    made = []
+    for name, count in table["resources"].items():
+        if name not in groups:
+            raise one_of("group", name, groups, f"{source}: resources")
+        if whole(f"{source}: resources.{name}", count, 0, _MOST) == 0:
+            continue
+        where = f"{source}: groups.{name}"
+        _table(groups[name], where)
+        if "core" not in groups[name]:
+            raise InputError(f"{where}.core: missing")
+        cores = whole(f"{where}.core", groups[name]["core"], 1, _MOST) // processor
+        if cores == 0:
+            raise InputError(f"{where}.core: {groups[name]['core']} is less than a processor's {processor} cores")
+        others = {"memory_kb" if key == "mem" else key: value for key, value in groups[name].items() if key != "core"}
+        values = {"count": count, "cores": cores, "speed_gflops": cores * speed, "resources": others}
+        made.append((f"groups.{name}", values))
+    return table.get("system_name", "cluster"), made
+
+
+def _processor_cores(equivalence: Any, source: str) -> int:
+    _table(equivalence, f"{source}: equivalence")
+    for key in equivalence:
+        if key != "processor":
+            raise one_of("key", key, ["processor"], f"{source}: equivalence")
+    processor = equivalence.get("processor", {"core": 1})
+    _table(processor, f"{source}: equivalence.processor")
+    if list(processor) != ["core"]:
+        raise InputError(f"{source}: equivalence.processor: {shown(processor)}; allowed: {{'core': its cores}}")
+    return whole(f"{source}: equivalence.processor.core", processor["core"], 1, _MOST)
+
+
+def _table(value: object, where: str) -> None:
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: {shown(value)} is not an object; allowed: as {{...}}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise InputError(f"{key if key.isprintable() else shown(key)}: given twice")
+        found[key] = value
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise InputError(f"not valid JSON: {name} is no number")

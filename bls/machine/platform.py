@@ -1,0 +1,393 @@
+"""The machine that is simulated: hosts and what they have, network, partitions and switches, as a TOML file gives them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from bls.machine.accasim_system import PROCESSOR_GFLOPS, parse_accasim
+from bls.machine.partitions import Partition
+from bls.machine.platform_toml import platform_text
+from bls.machine.resource_amounts import Amounts, amounts, given_names
+from bls.machine.switches import Switch, Topology, printable_name, topology
+from traces.base.errors import InputError, one_of, shown
+from traces.base.given_file import read_text
+from traces.base.instants import given_duration_ns
+from traces.base.naming import split_parameters
+from traces.base.ranges import real, whole
+from traces.compiled import Array
+from traces.intervals import parse_intervals
+from traces.ledger import Machine
+
+__all__ = ["MAX_CORES", "TOPOLOGIES", "HostGroup", "Network", "Platform", "load_platform", "parse_platform"]
+
+T = TypeVar("T")
+
+#: The most cores a platform may have.
+MAX_CORES = 2**24
+
+#: The topologies of networks, as ``als.network.topologies`` has them, which checks their parameters.
+TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
+
+_MAX_TOPOLOGY = 500
+
+_MAX_GBPS = 1e9
+_MAX_LATENCY_NS = 10**12
+# Wide enough for any machine; beyond it, work = cores × speed × run time would leave float64.
+_MIN_GFLOPS, _MAX_GFLOPS = 1e-9, 1e15
+
+
+@dataclass(frozen=True)
+class HostGroup:
+    """Equal hosts.
+
+    Parameters
+    ----------
+    count : int
+        Number of hosts, from 1.
+    cores : int
+        Cores of each host, from 1.
+    speed_gflops : float
+        Speed of one whole host in GFLOP/s, 1e-9 to 1e15, shared equally by its cores.
+    resources : mapping of str to int
+        What each host has beside cores, as ``{"memory_gb": 64, "gpu": 4}``: whole amounts under any names, memory
+        as ``memory_gb``, ``memory_mb`` or ``memory_kb``. Kept as (name, amount) pairs, memory as ``memory`` in KB.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range; the message begins with its name.
+    """
+
+    count: int
+    cores: int
+    speed_gflops: float
+    resources: Amounts = ()
+
+    def __post_init__(self) -> None:
+        whole("count", self.count, 1, MAX_CORES)
+        whole("cores", self.cores, 1, MAX_CORES)
+        object.__setattr__(self, "speed_gflops", real("speed_gflops", self.speed_gflops, _MIN_GFLOPS, _MAX_GFLOPS))
+        object.__setattr__(self, "resources", amounts("resources", self.resources))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The group in the form of the TOML file."""
+        plain = {"count": self.count, "cores": self.cores, "speed_gflops": self.speed_gflops}
+        return plain | ({"resources": given_names(self.resources)} if self.resources else {})
+
+
+@dataclass(frozen=True)
+class Network:
+    """What connects the hosts.
+
+    Parameters
+    ----------
+    topology : str
+        A name in ``TOPOLOGIES``, perhaps with parameters behind it, as ``fat-tree:down=4x4,up=1x2,cables=1x1``, which are
+        checked where routes are made. ``full``: every pair of hosts has a link of its own.
+    bandwidth_gbps : float
+        Of a link, in Gbit/s; 1e-9 to 1e9.
+    latency_ns : int
+        Of a link, in ns; 0 to 10**12.
+    memory_gbps : float or None
+        What transfers within a host have, in Gbit/s; 1e-9 to 1e9. None: they take no time.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range; the message begins with its name.
+    """
+
+    topology: str = "full"
+    bandwidth_gbps: float = 50.0
+    latency_ns: int = 500
+    memory_gbps: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.topology, str):
+            raise InputError(f"topology: {shown(self.topology)} is not a string; known: {', '.join(TOPOLOGIES)}")
+        name, _ = split_parameters(self.topology)
+        if name not in TOPOLOGIES:
+            raise one_of("topology", name, TOPOLOGIES, "topology")
+        if not self.topology.isprintable() or len(self.topology) > _MAX_TOPOLOGY:
+            allowed = f"a name and parameters of up to {_MAX_TOPOLOGY} printable characters"
+            raise InputError(f"topology: {shown(self.topology)}; allowed: {allowed}")
+        object.__setattr__(self, "bandwidth_gbps", real("bandwidth_gbps", self.bandwidth_gbps, 1e-9, _MAX_GBPS))
+        whole("latency_ns", self.latency_ns, 0, _MAX_LATENCY_NS)
+        if self.memory_gbps is not None:
+            object.__setattr__(self, "memory_gbps", real("memory_gbps", self.memory_gbps, 1e-9, _MAX_GBPS))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The network in the form of the TOML file."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A cluster. Hosts, and their cores, are numbered from 0 in the order of the groups.
+
+    ``Platform()`` is the default: 4 hosts of 64 cores and 3 TFLOP/s, fully connected, 50 Gbit/s, 500 ns.
+
+    Parameters
+    ----------
+    hosts : tuple of HostGroup
+        At least one; at most ``MAX_CORES`` (2**24) cores in all.
+    network : Network
+        Between the hosts.
+    name : str
+        Of the cluster, as traces show it; 1 to 100 printable characters.
+    licences : mapping of str to int
+        What the machine has as a whole, as ``{"matlab": 20}``; no name that is a resource's. Kept as pairs.
+    partitions : tuple of Partition
+        None: every job may use every host.
+    switches : tuple of Switch
+        None: there is no topology.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range; the message begins with its name.
+    """
+
+    hosts: tuple[HostGroup, ...] = (HostGroup(count=4, cores=64, speed_gflops=3000.0),)
+    network: Network = field(default_factory=Network)
+    name: str = "cluster"
+    licences: Amounts = ()
+    partitions: tuple[Partition, ...] = ()
+    switches: tuple[Switch, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hosts", tuple(self.hosts))
+        if not self.hosts:
+            raise InputError("hosts: empty; a platform needs at least one [[hosts]] table")
+        if self.n_cores > MAX_CORES:
+            raise InputError(f"hosts: {self.n_cores} cores in all are too many; allowed: 1 to {MAX_CORES}")
+        printable_name("name", self.name)
+        object.__setattr__(self, "licences", amounts("licences", self.licences, units=False))
+        for name, _ in self.licences:
+            if name in self.resource_names:
+                raise InputError(f"licences.{name}: is a resource of hosts, too; allowed: names that are not")
+        object.__setattr__(self, "partitions", tuple(self.partitions))
+        object.__setattr__(self, "switches", tuple(self.switches))
+        _check_partitions(self.partitions, self.n_hosts)
+        _ = self.topology  # checked where it is built
+
+    @cached_property
+    def n_hosts(self) -> int:
+        """Number of hosts."""
+        return sum(group.count for group in self.hosts)
+
+    @cached_property
+    def n_cores(self) -> int:
+        """Number of cores of all hosts."""
+        return sum(group.count * group.cores for group in self.hosts)
+
+    @cached_property
+    def core_speed_gflops(self) -> Array:
+        """Speed of every core in GFLOP/s: float64, shape (n_cores,), read-only."""
+        speeds = [group.speed_gflops / group.cores for group in self.hosts]
+        found = np.repeat(np.array(speeds), [group.count * group.cores for group in self.hosts])
+        found.flags.writeable = False
+        return found
+
+    @property
+    def slowest_gflops(self) -> float:
+        """Speed of the slowest core in GFLOP/s."""
+        return min(group.speed_gflops / group.cores for group in self.hosts)
+
+    @cached_property
+    def first_core(self) -> Array:
+        """Host ``h`` has the cores ``first_core[h]:first_core[h + 1]``: int64, shape (n_hosts + 1,), read-only."""
+        cores = np.repeat([group.cores for group in self.hosts], [group.count for group in self.hosts])
+        found = np.concatenate(([0], np.cumsum(cores))).astype(np.int64)
+        found.flags.writeable = False
+        return found
+
+    @cached_property
+    def core_host(self) -> Array:
+        """The host of each core: int64, shape (n_cores,), read-only."""
+        hosts = np.repeat(np.arange(self.n_hosts), np.diff(self.first_core))
+        hosts.flags.writeable = False
+        return hosts
+
+    @cached_property
+    def resource_names(self) -> tuple[str, ...]:
+        """Names of what any host has beside cores, R of them, sorted; memory is ``memory``."""
+        return tuple(sorted({name for group in self.hosts for name, _ in group.resources}))
+
+    @cached_property
+    def host_resources(self) -> Array:
+        """What every host has of each: int64, shape (n_hosts, R), read-only; memory in KB."""
+        groups = [dict(group.resources) for group in self.hosts]
+        table = np.array([[one.get(name, 0) for name in self.resource_names] for one in groups], dtype=np.int64)
+        shape = (len(groups), len(self.resource_names))
+        found = np.repeat(table.reshape(shape), [group.count for group in self.hosts], axis=0)
+        found.flags.writeable = False
+        return found
+
+    @property
+    def licence_names(self) -> tuple[str, ...]:
+        """Names of the licences, L of them, sorted."""
+        return tuple(name for name, _ in self.licences)
+
+    @cached_property
+    def licence_amounts(self) -> Array:
+        """How many licences there are of each: int64, shape (L,), read-only."""
+        found = np.array([amount for _, amount in self.licences], dtype=np.int64)
+        found.flags.writeable = False
+        return found
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The switches as arrays; empty where there are none."""
+        return topology(self.switches, self.n_hosts)
+
+    def machine(self) -> Machine:
+        """The machine as traces show it: hosts are called ``host 0``, ``host 1``, … across the groups."""
+        return Machine(self.name, tuple(f"host {number}" for number in range(self.n_hosts)), self.first_core)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The platform in plain values, in the form of the TOML file: for records of a run."""
+        hosts = [group.as_dict() for group in self.hosts]
+        plain: dict[str, Any] = {"name": self.name, "hosts": hosts, "network": self.network.as_dict()}
+        if self.licences:
+            plain["licences"] = dict(self.licences)
+        if self.partitions:
+            plain["partitions"] = [partition.as_dict() for partition in self.partitions]
+        if self.switches:
+            plain["switches"] = [
+                {"name": switch.name}
+                | ({"hosts": switch.hosts} if switch.hosts else {"switches": list(switch.switches)})
+                for switch in self.switches
+            ]
+        return plain
+
+    def digest(self) -> str:
+        """16 hexadecimal digits that are equal for equal platforms."""
+        text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_toml(self) -> str:
+        """A commented TOML text that :func:`parse_platform` reads back to an equal platform."""
+        return platform_text(self)
+
+
+def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PROCESSOR_GFLOPS) -> Platform:
+    """Read a platform from a TOML file, or from one of AccaSim's system files (``bls.machine.accasim_system``).
+
+    Parameters
+    ----------
+    path : path
+        The file; AccaSim's if its name ends in ``.json`` or its text begins with a brace.
+    processor_gflops : float
+        Speed of a core of AccaSim's, which says none: 46.875 GFLOP/s, as the default platform's.
+
+    Raises
+    ------
+    InputError
+        One line that names the file and the key: the file is missing or no TOML (JSON), a key is unknown or
+        missing, or a value is of the wrong type or out of range.
+    """
+    source = os.fspath(path)
+    named_json = source.lower().endswith(".json")
+    text = read_text(path, "platform file", "JSON" if named_json else "TOML")
+    if named_json or text.lstrip().startswith("{"):  # as no TOML does
+        name, groups = parse_accasim(text, source, processor_gflops)
+        made = [_make(HostGroup, group, f"{source}: {where}.") for where, group in groups]
+        return _make(Platform, {"name": name, "hosts": made}, f"{source}: ")
+    return parse_platform(text, source)
+
+
+def parse_platform(text: str, source: str = "platform") -> Platform:
+    """Read a platform from a TOML text; ``source`` is its name for messages.
+
+    ``hosts`` is needed, with all of its keys; the network and the name have :class:`Platform`'s defaults.
+
+    Raises
+    ------
+    InputError
+        As :func:`load_platform`.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
+        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
+    _check_keys(table, _known_keys(Platform), f"{source}: ")
+    network = table.get("network", {})
+    if not isinstance(network, dict):
+        raise InputError(f"{source}: network: {shown(network)} is not a table; allowed: a [network] table")
+    made: dict[str, Any] = {
+        "hosts": [_make(HostGroup, group, path) for path, group in _tables(table, "hosts", source)],
+        "network": _make(Network, network, f"{source}: network."),
+        "partitions": [_partition(values, path) for path, values in _tables(table, "partitions", source)],
+        "switches": [_make(Switch, values, path) for path, values in _tables(table, "switches", source)],
+    }
+    return _make(Platform, table | made, f"{source}: ")
+
+
+def _tables(table: Mapping[str, Any], key: str, source: str) -> list[tuple[str, dict[str, Any]]]:
+    # The tables of an array, each with what stands before the names of its keys in an error.
+    found = table.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise InputError(f"{source}: {key}: {shown(found)} is no list of tables; allowed: [[{key}]] tables")
+    return [(f"{source}: {key}[{row}].", one) for row, one in enumerate(found)]
+
+
+def _partition(values: Mapping[str, Any], where: str) -> Partition:
+    known = ["max_time" if key == "max_time_ns" else key for key in _known_keys(Partition)]
+    _check_keys(values, known, where)
+    changed = {key: value for key, value in values.items() if key != "max_time"}
+    if "max_time" in values:
+        changed["max_time_ns"] = given_duration_ns(values["max_time"], f"{where}max_time")
+    return _make(Partition, changed, where)
+
+
+def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
+    names: set[str] = set()
+    default = ""
+    for row, partition in enumerate(partitions):
+        if partition.name in names:
+            raise InputError(f"partitions[{row}].name: {shown(partition.name)} is the name of two partitions")
+        names.add(partition.name)
+        hosts = parse_intervals(partition.hosts, "hosts")
+        if hosts and hosts[-1][1] > n_hosts:
+            last = hosts[-1][1] - 1
+            raise InputError(f"partitions[{row}].hosts: host {last}; the platform has the hosts 0 to {n_hosts - 1}")
+        if partition.default and default:
+            both = f"{shown(default)} and {shown(partition.name)}"
+            raise InputError(f"partitions[{row}].default: two partitions are the default: {both}")
+        default = partition.name if partition.default else default
+
+
+def _make(kind: type[T], values: Mapping[str, Any], where: str) -> T:
+    """``kind(**values)`` with the key's path in every error; ``where`` is what stands before a key's name."""
+    _check_keys(values, _known_keys(kind), where)
+    for entry in fields(cast(Any, kind)):
+        needed = entry.default is MISSING and entry.default_factory is MISSING
+        if needed and entry.name not in values:
+            raise InputError(f"{where}{entry.name}: missing")
+    try:
+        return kind(**values)
+    except InputError as error:
+        raise InputError(f"{where}{error}") from None
+
+
+def _known_keys(kind: type[Any]) -> list[str]:
+    return [entry.name for entry in fields(kind)]
+
+
+def _check_keys(values: Mapping[str, Any], known: list[str], where: str) -> None:
+    for key in values:
+        if key not in known:
+            shown_key = key if key.isprintable() and len(key) <= 60 else shown(key)
+            raise one_of("key", key, known, f"{where}{shown_key}")

@@ -1,0 +1,258 @@
+"""The state of every host over time, as RM-Replay's traces have it (host, begin, end, state).
+
+=============  =================================================================================================
+state          a host's, at an instant; the first that fits
+=============  =================================================================================================
+down           an outage of it lasts
+maintenance    a maintenance window on it lasts
+allocated      jobs hold all its cores
+mixed          jobs hold some of its cores
+reserved       no job holds any, and a reservation that lasts has some of its cores
+idle           otherwise
+=============  =================================================================================================
+
+RM-Replay's own traces hold only the changes from idle to down and back; the other names are Slurm's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bls.metrics.exact import exact_sum
+from bls.metrics.schedule import Allocations
+from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Ints, Ints2
+from traces.kernels.state import State
+
+__all__ = ["HOST_STATES", "NO_WINDOWS", "HostStates", "Windows", "core_windows", "host_states", "host_windows"]
+
+#: ``HostStates.state`` is a number of these.
+HOST_STATES = ("idle", "mixed", "allocated", "down", "maintenance", "reserved")
+
+_IDLE, _MIXED, _ALLOCATED, _DOWN, _MAINTENANCE, _RESERVED = range(6)
+_N_KINDS = 4  # what can be on a core: a job, an outage, a maintenance window, a reservation
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Cores over time: row ``i`` is the cores [lo, hi) during [begin, end). Rows may overlap.
+
+    Attributes
+    ----------
+    lo, hi : int64 (k,)
+        Global core numbers.
+    begin_ns, end_ns : int64 (k,)
+        Instants.
+    """
+
+    lo: Array
+    hi: Array
+    begin_ns: Array
+    end_ns: Array
+
+
+def core_windows(lo: Array, hi: Array, begin_ns: Array, end_ns: Array) -> Windows:
+    """Windows of the cores [lo, hi); an end of -1 is never."""
+    end = np.array(end_ns, np.int64)
+    end[end < 0] = np.iinfo(np.int64).max
+    return Windows(np.asarray(lo, np.int64), np.asarray(hi, np.int64), np.asarray(begin_ns, np.int64), end)
+
+
+def host_windows(host_first: Array, host: Array, begin_ns: Array, end_ns: Array) -> Windows:
+    """Windows of whole hosts, by number; an end of -1 is never."""
+    host = np.asarray(host, np.int64)
+    return core_windows(host_first[host], host_first[host + 1], begin_ns, end_ns)
+
+
+#: None at all.
+NO_WINDOWS = Windows(*(np.zeros(0, np.int64) for _ in range(4)))
+
+
+@dataclass(frozen=True)
+class HostStates:
+    """One row an interval in which a host's state stays the same; by host, then by time, without a gap.
+
+    Attributes
+    ----------
+    host : int64 (k,)
+        Host number.
+    begin_ns, end_ns : int64 (k,)
+        Half-open; none is empty, and neighbours of one host differ in state.
+    state : int8 (k,)
+        Number of :data:`HOST_STATES`.
+    """
+
+    host: Array
+    begin_ns: Array
+    end_ns: Array
+    state: Array
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+    def host_ns(self) -> dict[str, int]:
+        """Host-nanoseconds in each state, exactly."""
+        lasting = self.end_ns - self.begin_ns
+        return {name: exact_sum(lasting[self.state == number]) for number, name in enumerate(HOST_STATES)}
+
+
+def host_states(
+    *,
+    host_first: Array,
+    start_ns: Array,
+    end_ns: Array,
+    allocations: Allocations,
+    begin_ns: int,
+    until_ns: int,
+    outages: Windows = NO_WINDOWS,
+    maintenance: Windows = NO_WINDOWS,
+    reservations: Windows = NO_WINDOWS,
+) -> HostStates:
+    """The states of all hosts during [begin, until).
+
+    What happens at one instant is seen together: a job that begins where another ends leaves the host allocated.
+
+    Parameters
+    ----------
+    host_first : int64 (H + 1,)
+        Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
+    start_ns, end_ns : int64 (n,)
+        Of the attempts; -1 for one that never started.
+    allocations : Allocations
+        Of the attempts.
+    begin_ns, until_ns : int
+        The span; empty if they are equal, and then there are no rows.
+    outages, maintenance, reservations : Windows
+        What :func:`host_windows` and :func:`core_windows` make.
+
+    Returns
+    -------
+    HostStates
+    """
+    windows = (outages, maintenance, reservations)
+    n_jobs = len(start_ns)
+    single = np.arange(sum(len(window.lo) for window in windows), dtype=np.int64) + len(allocations.lo)
+    first = np.concatenate((allocations.first[:-1], single))
+    stop = np.concatenate((allocations.first[1:], single + 1))
+    lo = np.concatenate((allocations.lo, *(window.lo for window in windows)))
+    hi = np.concatenate((allocations.hi, *(window.hi for window in windows)))
+    kind = np.repeat(np.arange(_N_KINDS), (n_jobs, *(len(window.lo) for window in windows)))
+    begin = np.clip(np.concatenate((start_ns, *(window.begin_ns for window in windows))), begin_ns, until_ns)
+    end = np.clip(np.concatenate((end_ns, *(window.end_ns for window in windows))), begin_ns, until_ns)
+
+    seen = np.flatnonzero(end > begin)
+    time = np.concatenate((begin[seen], end[seen]))
+    order = np.argsort(time, kind="stable")
+    events = _Events(
+        time=own(time[order], np.int64),
+        item=own(np.concatenate((seen, seen))[order], np.int64),
+        sign=own(np.repeat(np.array((1, -1)), len(seen))[order], np.int64),
+        kind=own(kind, np.int64),
+        first=own(first, np.int64),
+        stop=own(stop, np.int64),
+        lo=own(lo, np.int64),
+        hi=own(hi, np.int64),
+        host_first=own(host_first, np.int64),
+    )
+    counts = np.zeros(len(host_first), np.int64)
+    nowhere = np.zeros((4, 0), np.int64)
+    _walk(begin_ns, until_ns, events, counts[1:], nowhere)
+    place = np.cumsum(counts)
+    columns = np.zeros((4, int(place[-1])), np.int64)
+    if place[-1]:
+        _walk(begin_ns, until_ns, events, place[:-1].copy(), columns)
+    host, since, to, state = columns
+    return HostStates(host, since, to, state.astype(np.int8))
+
+
+class _Events(State):
+    # What begins (+1) and ends (-1), in order of time, and on which cores; all int64.
+    time: Ints
+    item: Ints
+    sign: Ints
+    kind: Ints
+    first: Ints
+    stop: Ints
+    lo: Ints
+    hi: Ints
+    host_first: Ints
+
+
+@compiled()
+def _state(cores: int, held: int, down: int, maintenance: int, reserved: int) -> int:
+    if down > 0:
+        return _DOWN
+    if maintenance > 0:
+        return _MAINTENANCE
+    if held > 0:
+        return _ALLOCATED if held >= cores else _MIXED
+    return _RESERVED if reserved > 0 else _IDLE
+
+
+@compiled(makes_arrays=True)
+def _walk(
+    begin_ns: int,
+    until_ns: int,
+    events: _Events,
+    place: Ints,
+    out: Ints2,
+) -> None:
+    # Walked twice: without columns to fill, place[h] counts the rows of host h; with them, it is where its next one goes.
+    time = events.time
+    item = events.item
+    lo = events.lo
+    hi = events.hi
+    host_first = events.host_first
+    n_hosts = host_first.size - 1
+    filling = out.size > 0
+    on_host = np.zeros((n_hosts, _N_KINDS), np.int64)
+    state = np.full(n_hosts, _IDLE, np.int64)
+    since = np.full(n_hosts, begin_ns, np.int64)
+    touched = np.zeros(n_hosts, np.int64)
+    is_touched = np.zeros(n_hosts, np.bool_)
+    n_touched = 0
+    for e in range(time.size + 1):
+        if e == time.size or (e > 0 and time[e] != time[e - 1]):
+            # All that happened at one instant is known: which states have changed?
+            for k in range(n_touched):
+                h = touched[k]
+                is_touched[h] = False
+                on = on_host[h]
+                new = _state(host_first[h + 1] - host_first[h], on[0], on[1], on[2], on[3])
+                if new != state[h]:
+                    now = time[e - 1]
+                    if now > since[h]:
+                        if filling:
+                            out[0, place[h]] = h
+                            out[1, place[h]] = since[h]
+                            out[2, place[h]] = now
+                            out[3, place[h]] = state[h]
+                        place[h] += 1
+                    since[h] = now
+                    state[h] = new
+            n_touched = 0
+        if e == time.size:
+            break
+        i = item[e]
+        for k in range(events.first[i], events.stop[i]):
+            a = lo[k]
+            h = np.searchsorted(host_first, a, side="right") - 1
+            while a < hi[k]:
+                b = min(hi[k], host_first[h + 1])
+                on_host[h, events.kind[i]] += events.sign[e] * (b - a)
+                if not is_touched[h]:
+                    is_touched[h] = True
+                    touched[n_touched] = h
+                    n_touched += 1
+                a = b
+                h += 1
+    for h in range(n_hosts):
+        if until_ns > since[h]:
+            if filling:
+                out[0, place[h]] = h
+                out[1, place[h]] = since[h]
+                out[2, place[h]] = until_ns
+                out[3, place[h]] = state[h]
+            place[h] += 1

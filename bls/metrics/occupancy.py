@@ -1,0 +1,345 @@
+"""The machine and its queue over time: step functions of a schedule, made in one sweep over its events.
+
+A row of a step function holds from its instant until the next row's. What happens at one instant is seen together:
+a job that waits or runs for no time is never seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bls.engine.queue import new_queue, queue_add, queue_next, queue_remove
+from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
+from bls.workloads.distinct import distinct
+from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Ints, Ints2
+from traces.kernels.state import State
+
+__all__ = ["FreeBlocks", "Occupancy", "free_blocks", "lasting_ns", "occupancy"]
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many wait and how many cores are held, over time. Before the first row, all is 0.
+
+    Attributes
+    ----------
+    instant_ns : int64 (k,)
+        Strictly increasing.
+    queue_length : int64 (k,)
+        Rows eligible and not yet started.
+    queued_cores : int64 (k,)
+        Cores that they ask for together.
+    smallest_waiting : int64 (k,)
+        The fewest cores that one of them asks for; 0 if none waits.
+    busy_cores : int64 (k,)
+        Cores held.
+    down_cores : int64 (k,)
+        Cores of hosts that are down.
+    """
+
+    instant_ns: Array
+    queue_length: Array
+    queued_cores: Array
+    smallest_waiting: Array
+    busy_cores: Array
+    down_cores: Array
+
+
+def lasting_ns(instant_ns: Array, begin_ns: int, end_ns: int) -> Array:
+    """For how long each row of a step function holds within [begin, end): int64 (k,), 0 for a row outside."""
+    inside = np.clip(instant_ns, begin_ns, end_ns)
+    return np.diff(inside, append=np.int64(end_ns))
+
+
+def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy:
+    """The queue and the held cores of a schedule over time.
+
+    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start; a row
+    that never started and of which it is not known when it left is left out.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    downtime : Downtime
+        Seen within the span of the schedule.
+    """
+    started = schedule.started
+    gone = np.where(started, schedule.start_ns, schedule.left_ns)
+    waits = np.flatnonzero((gone >= 0) & (gone > schedule.eligible_ns))
+    runs = np.flatnonzero(started & (schedule.end_ns > schedule.start_ns))
+    down = downtime.within(*schedule.span_ns)
+
+    asked, held = schedule.cores[waits], schedule.held_cores[runs]
+    # Begins and ends of waiting, of running, of being down.
+    time = np.concatenate(
+        (
+            *(schedule.eligible_ns[waits], gone[waits]),
+            *(schedule.start_ns[runs], schedule.end_ns[runs]),
+            *(down.down_ns, down.up_ns),
+        )
+    )
+    # Waiting jobs by size: the smallest size that waits is the next rank of a queue of sizes.
+    size, rank = distinct(asked)
+    words, starts = new_queue(len(size))
+    columns = np.zeros((6, len(time)), np.int64)  # what is not written to is no memory
+    rows = _sweep(
+        own(time, np.int64),
+        own(np.argsort(time, kind="stable"), np.int64),
+        own(asked, np.int64),
+        own(held, np.int64),
+        own(down.cores, np.int64),
+        own(rank, np.int64),
+        own(size, np.int64),
+        np.zeros(len(size), np.int64),
+        words,
+        starts,
+        columns,
+    )
+    return Occupancy(*columns[:, :rows])
+
+
+@compiled()
+def _sweep(
+    time: Ints,
+    order: Ints,
+    asked: Ints,
+    held: Ints,
+    down_cores: Ints,
+    rank: Ints,
+    size: Ints,
+    waiting: Ints,
+    words: Ints,
+    starts: Ints,
+    out: Ints2,
+) -> int:
+    # Events in ``order`` of time; one that is undone at the same instant leaves no trace, in whichever order. The columns of
+    # ``Occupancy`` are filled from the left; returned is how far.
+    n_waits, n_runs = asked.size, held.size
+    length = queued = busy = down = 0
+    row = -1
+    for k in range(order.size):
+        event = order[k]
+        now = time[event]
+        if row < 0 or now != out[0, row]:
+            row += 1
+            out[0, row] = now
+        if event < 2 * n_waits:
+            sign, job = (1, event) if event < n_waits else (-1, event - n_waits)
+            length += sign
+            queued += sign * asked[job]
+            waiting[rank[job]] += sign
+            if waiting[rank[job]] > 0:
+                queue_add(words, starts, rank[job])
+            else:
+                queue_remove(words, starts, rank[job])
+        elif event < 2 * n_waits + n_runs:
+            busy += held[event - 2 * n_waits]
+        elif event < 2 * (n_waits + n_runs):
+            busy -= held[event - 2 * n_waits - n_runs]
+        else:
+            host = event - 2 * (n_waits + n_runs)
+            down += down_cores[host] if host < down_cores.size else -down_cores[host - down_cores.size]
+        if k + 1 == order.size or time[order[k + 1]] != now:
+            out[1, row] = length
+            out[2, row] = queued
+            if length > 0:
+                out[3, row] = size[queue_next(words, starts, 0)]
+            out[4, row] = busy
+            out[5, row] = down
+    return row + 1
+
+
+@dataclass(frozen=True)
+class FreeBlocks:
+    """The maximal blocks of consecutive free cores over time; the first row is the begin of the span.
+
+    Attributes
+    ----------
+    instant_ns : int64 (k,)
+        Strictly increasing.
+    cores : int64 (k,)
+        Σ f, the free cores: neither held nor of a host that is down.
+    blocks : int64 (k,)
+        How many blocks they are.
+    squares : int64 (k,)
+        Σ f² over the blocks, f = cores of a block.
+    """
+
+    instant_ns: Array
+    cores: Array
+    blocks: Array
+    squares: Array
+
+    @property
+    def fragmentation(self) -> Array:
+        """1 - Σ f² / (Σ f)² of each row, float64; NaN where nothing is free."""
+        total = self.cores.astype(np.float64)
+        total[total == 0] = np.nan
+        return np.asarray(1.0 - self.squares / (total * total))
+
+
+def free_blocks(
+    schedule: Schedule, allocations: Allocations, host_first: Array, downtime: Downtime = NO_DOWNTIME
+) -> FreeBlocks:
+    """The free blocks of a schedule over its span.
+
+    A block may reach over the border of hosts: only the numbers of the cores count.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    allocations : Allocations
+        Of its rows.
+    host_first : int64 (H + 1,)
+        Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
+    downtime : Downtime
+        Nothing may be held on a host that is down.
+
+    Raises
+    ------
+    ValueError
+        If a core is held twice at one instant, or while its host is down.
+    """
+    begin, end = schedule.span_ns
+    down = downtime.within(begin, end)
+    runs = np.flatnonzero(schedule.started & (schedule.end_ns > schedule.start_ns))
+    lo = np.concatenate((allocations.lo, host_first[down.host]))
+    hi = np.concatenate((allocations.hi, host_first[down.host + 1]))
+    own_rows = np.arange(len(allocations.lo), len(lo))
+    first = np.concatenate((allocations.first[runs], own_rows))
+    stop = np.concatenate((allocations.first[runs + 1], own_rows + 1))
+    taken = np.concatenate((schedule.start_ns[runs], down.down_ns))
+    given = np.concatenate((schedule.end_ns[runs], down.up_ns))
+    out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # what is not written to is no memory
+    events = _Events(
+        taken=own(taken, np.int64),
+        given=own(given, np.int64),
+        by_taken=own(np.argsort(taken, kind="stable"), np.int64),
+        by_given=own(np.argsort(given, kind="stable"), np.int64),
+        first=own(first, np.int64),
+        stop=own(stop, np.int64),
+        lo=own(lo, np.int64),
+        hi=own(hi, np.int64),
+    )
+    words, starts = new_queue(schedule.n_cores)
+    free_end, free_begin = np.zeros(schedule.n_cores, np.int64), np.full(schedule.n_cores + 1, -1, np.int64)
+    rows = _blocks(begin, schedule.n_cores, events, words, starts, free_end, free_begin, out)
+    if rows == 0:
+        raise ValueError("a core is held twice at one instant, or while its host is down")
+    return FreeBlocks(*out[:, :rows])
+
+
+class _Events(State):
+    # When cores are taken and given back, the orders of both, and which cores; all int64.
+    taken: Ints
+    given: Ints
+    by_taken: Ints
+    by_given: Ints
+    first: Ints
+    stop: Ints
+    lo: Ints
+    hi: Ints
+
+
+@compiled(inner=True)
+def _note_row(out: Array, row: int, now: int, cores: int, blocks: int, squares: int) -> None:
+    out[0, row], out[1, row], out[2, row], out[3, row] = now, cores, blocks, squares
+
+
+@compiled()
+def _blocks(
+    begin_ns: int,
+    n_cores: int,
+    events: _Events,
+    words: Ints,
+    starts: Ints,
+    free_end: Ints,
+    free_begin: Ints,
+    out: Ints2,
+) -> int:
+    # Fills ``out`` from the left, and returns how far; 0 where a core is held twice.
+    # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
+    # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back
+    # before any are taken.
+    taken = events.taken
+    given = events.given
+    by_taken = events.by_taken
+    by_given = events.by_given
+    lo = events.lo
+    hi = events.hi
+    last = n_cores - 1
+    free_end[0] = n_cores
+    free_begin[n_cores] = 0
+    queue_add(words, starts, last)
+    cores = n_cores
+    blocks = 1
+    squares = n_cores * n_cores
+    row = 0
+    _note_row(out, 0, begin_ns, cores, blocks, squares)
+    t = g = 0
+    n = taken.size
+    while g < n:
+        giving = t == n or given[by_given[g]] <= taken[by_taken[t]]
+        i = by_given[g] if giving else by_taken[t]
+        now = given[i] if giving else taken[i]
+        for k in range(events.first[i], events.stop[i]):
+            a = lo[k]
+            b = hi[k]
+            if giving:
+                left = free_begin[a]
+                if left >= 0:
+                    squares -= (a - left) * (a - left)
+                    blocks -= 1
+                    free_begin[a] = -1
+                else:
+                    left = a
+                    queue_add(words, starts, last - a)
+                right = b
+                if b < n_cores and free_end[b] > 0:
+                    right = free_end[b]
+                    squares -= (right - b) * (right - b)
+                    blocks -= 1
+                    free_end[b] = 0
+                    queue_remove(words, starts, last - b)
+                free_end[left] = right
+                free_begin[right] = left
+                squares += (right - left) * (right - left)
+                blocks += 1
+                cores += b - a
+            else:
+                at = queue_next(words, starts, last - a)
+                if at < 0:
+                    return 0
+                left = last - at
+                right = free_end[left]
+                if right < b:
+                    return 0
+                squares -= (right - left) * (right - left)
+                blocks -= 1
+                if left < a:
+                    free_end[left] = a
+                    free_begin[a] = left
+                    squares += (a - left) * (a - left)
+                    blocks += 1
+                else:
+                    free_end[left] = 0
+                    queue_remove(words, starts, at)
+                free_begin[right] = -1
+                if b < right:
+                    free_end[b] = right
+                    free_begin[right] = b
+                    queue_add(words, starts, last - b)
+                    squares += (right - b) * (right - b)
+                    blocks += 1
+                cores -= b - a
+        if giving:
+            g += 1
+        else:
+            t += 1
+        if now != out[0, row]:
+            row += 1
+        _note_row(out, row, now, cores, blocks, squares)
+    return row + 1

@@ -1,0 +1,337 @@
+"""Scores written by the user: an expression over a job's numbers, compiled from a checked syntax tree.
+
+The text is parsed by Python's own parser, and every node of the tree is looked at: numbers, six names, arithmetic and a
+few functions are allowed, nothing else. What is left is a postfix program, evaluated by one kernel for all expressions;
+the text is never executed.
+
+The names are CQSim's, times in seconds, all values float64:
+
+==== ==============================================================
+s    submit instant, since the workload's time 0
+t    requested run time
+n    requested cores
+w    wait so far, now - submit
+z    cores of the machine (in CQSim's own code: the longest wait)
+l    shortest requested run time among the waiting jobs
+==== ==============================================================
+
+As in CQSim, the job with the largest score goes first. Operators are Python's, on floats: ``//`` rounds down and ``%`` has
+the sign of the divisor. Every value on the way must be finite: a division by zero, a root or logarithm of what has
+none, and an overflow are errors, even where the rest would hide them.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from traces.base.errors import InputError, shown
+from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Ints
+
+__all__ = ["FUNCTIONS", "MAX_DEPTH", "MAX_LENGTH", "NAMES", "Program", "evaluate", "parse"]
+
+NAMES = ("s", "t", "n", "w", "z", "l")
+
+#: The longest expression, characters, and the most operations within one another.
+MAX_LENGTH = 1000
+MAX_DEPTH = 100
+
+# Opcodes: first what puts a value onto the stack (the names in the order of NAMES, then a constant), then what changes the
+# uppermost, then what makes one of the two uppermost.
+_NAME = 0
+_CONSTANT = 6
+_NEGATE, _ABS, _SQRT, _LOG, _LOG2, _LOG10, _EXP = range(7, 14)
+_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR_DIVIDE, _REMAINDER, _POWER, _MIN, _MAX = range(14, 23)
+
+_UNARY = {"abs": _ABS, "sqrt": _SQRT, "log": _LOG, "log2": _LOG2, "log10": _LOG10, "exp": _EXP}
+_FOLDED = {"min": _MIN, "max": _MAX}
+
+#: The functions: min and max of two values or more, the others of one; log is the natural one.
+FUNCTIONS = (*_FOLDED, *_UNARY)
+
+_OPERATORS: dict[type[ast.operator], int] = {
+    ast.Add: _ADD,
+    ast.Sub: _SUBTRACT,
+    ast.Mult: _MULTIPLY,
+    ast.Div: _DIVIDE,
+    ast.FloorDiv: _FLOOR_DIVIDE,
+    ast.Mod: _REMAINDER,
+    ast.Pow: _POWER,
+}
+
+_ALLOWED = f"allowed: numbers, {' '.join(NAMES)}, + - * / // % ** ( ), {' '.join(FUNCTIONS)}"
+_FOREIGN = re.compile(r"[^A-Za-z0-9_ .,+\-*/%()]")
+
+# Beyond this, exp(v) is beyond every float.
+_EXP_LIMIT = math.log(np.finfo(float).max)
+
+# Where things are in `memory`: the cores of the machine, values the stack must hold, then pairs (opcode, operand).
+_CORES, _DEPTH, _CODE = 0, 1, 2
+
+# Jobs evaluated together: an instruction is looked up once for all of them, and their values stay in the cache.
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Program:
+    """A checked expression.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    code : tuple of (int, float)
+        Opcodes with their operands, in postfix order.
+    depth : int
+        How many values the stack holds at most.
+    names : frozenset of str
+        Which of :data:`NAMES` it uses.
+    """
+
+    text: str
+    code: tuple[tuple[int, float], ...]
+    depth: int
+    names: frozenset[str]
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the scores change with time."""
+        return not self.names.isdisjoint("wl")
+
+    def memory(self, n_cores: int) -> Array:
+        """What :func:`evaluate` reads, float64, on a machine of so many cores (0 if that is not known).
+
+        Raises
+        ------
+        ValueError
+            If the expression asks for z and it is not known.
+        """
+        if "z" in self.names and n_cores < 1:
+            raise ValueError("z is asked for, but how many cores the machine has is not known")
+        return np.array([n_cores, self.depth, *(number for pair in self.code for number in pair)], np.float64)
+
+
+def parse(text: str, where: str = "expression") -> Program:
+    """The program of an expression.
+
+    Raises
+    ------
+    InputError
+        If it is no expression, or has anything in it that is not allowed; with its column, from 1.
+    """
+    text = text.strip(" ")
+    start = f"{where}: {shown(text)}"
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"{start}: {len(text)} characters; allowed: at most {MAX_LENGTH}")
+    if foreign := _FOREIGN.search(text):
+        raise InputError(f"{start}: column {foreign.start() + 1}: {shown(foreign[0])} is not allowed; {_ALLOWED}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd things that are refused below
+            tree = ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        column = min(error.offset or 1, len(text) + 1)
+        raise InputError(f"{start}: column {column}: {error.msg}; {_ALLOWED}") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise InputError(f"{start}: too deep; allowed: {MAX_DEPTH} operations within one another") from None
+    maker = _Maker(start, text)
+    depth = maker.add(tree.body, 1)
+    return Program(text, tuple(maker.code), depth, frozenset(maker.names))
+
+
+class _Maker:
+    """Walks the syntax tree of a text and writes its program; ``start`` begins every error."""
+
+    def __init__(self, start: str, text: str) -> None:
+        self.start = start
+        self.text = text
+        self.code: list[tuple[int, float]] = []
+        self.names: set[str] = set()
+
+    def error(self, node: ast.expr, what: str) -> InputError:
+        return InputError(f"{self.start}: column {node.col_offset + 1}: {what}")
+
+    def add(self, node: ast.expr, depth: int) -> int:
+        """Write what computes a node; returns how many values the stack holds on the way at most."""
+        if depth > MAX_DEPTH:
+            raise self.error(node, f"too deep; allowed: {MAX_DEPTH} operations within one another")
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return self.push(_CONSTANT, self.constant(node, value))
+            case ast.Name(id=name) if name in NAMES:
+                self.names.add(name)
+                return self.push(_NAME + NAMES.index(name), 0.0)
+            case ast.Name(id=name):
+                raise self.error(node, f"unknown name {shown(name)}; allowed: {', '.join(NAMES)}")
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.add(operand, depth + 1)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.fold(_NEGATE, [operand], depth)
+            case ast.BinOp(op=operator, left=left, right=right) if type(operator) in _OPERATORS:
+                return self.fold(_OPERATORS[type(operator)], [left, right], depth)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+                if name not in FUNCTIONS:
+                    raise self.error(node, f"unknown function {shown(name)}; allowed: {', '.join(FUNCTIONS)}")
+                if (len(arguments) < 2) if name in _FOLDED else (len(arguments) != 1):
+                    allowed = "two or more" if name in _FOLDED else "one"
+                    raise self.error(node, f"{name} of {len(arguments)} values; allowed: {allowed}")
+                return self.fold((_FOLDED | _UNARY)[name], arguments, depth)
+        raise self.error(node, f"{shown(self.text[node.col_offset : node.end_col_offset])} is not allowed; {_ALLOWED}")
+
+    def push(self, opcode: int, operand: float) -> int:
+        self.code.append((opcode, operand))
+        return 1
+
+    def fold(self, opcode: int, operands: list[ast.expr], depth: int) -> int:
+        """An operation on one value, or on all of them from left to right."""
+        highest = self.add(operands[0], depth + 1)
+        if len(operands) == 1:
+            self.code.append((opcode, 0.0))
+        for operand in operands[1:]:
+            highest = max(highest, 1 + self.add(operand, depth + 1))
+            self.code.append((opcode, 0.0))
+        return highest
+
+    def constant(self, node: ast.expr, value: float) -> float:
+        try:
+            number = float(value)
+        except OverflowError:  # an integer beyond every float
+            number = math.inf
+        if not math.isfinite(number):
+            raise self.error(node, f"the number is too large; allowed: at most {np.finfo(float).max:g}")
+        return number
+
+
+@compiled(inner=True)
+def _change(opcode: int, x: Array, count: int) -> None:
+    # One operation on each of the first values of x. What has no value is caught here, where Python itself would raise.
+    for k in range(count):
+        v = x[k]
+        if opcode == _NEGATE:
+            x[k] = -v
+        elif opcode == _ABS:
+            x[k] = abs(v)
+        elif opcode == _SQRT:
+            x[k] = math.sqrt(v) if v >= 0.0 else math.nan
+        elif opcode == _EXP:
+            x[k] = math.exp(v) if v <= _EXP_LIMIT else math.inf
+        elif not v > 0.0:
+            x[k] = math.nan
+        elif opcode == _LOG:
+            x[k] = math.log(v)
+        elif opcode == _LOG2:
+            x[k] = math.log2(v)
+        else:
+            x[k] = math.log10(v)
+
+
+@compiled(inner=True)
+def _combine(opcode: int, x: Array, y: Array, count: int) -> None:
+    # One operation on each of the first pairs of x and y, into x.
+    for k in range(count):
+        a, b = x[k], y[k]
+        if opcode == _ADD:
+            x[k] = a + b
+        elif opcode == _SUBTRACT:
+            x[k] = a - b
+        elif opcode == _MULTIPLY:
+            x[k] = a * b
+        elif opcode == _POWER:
+            x[k] = a**b
+        elif opcode == _MIN:
+            x[k] = min(a, b)
+        elif opcode == _MAX:
+            x[k] = max(a, b)
+        elif b == 0.0:
+            x[k] = math.nan
+        elif opcode == _DIVIDE:
+            x[k] = a / b
+        elif opcode == _FLOOR_DIVIDE:
+            x[k] = a // b
+        else:
+            x[k] = a % b
+
+
+@compiled(makes_arrays=True)
+def evaluate(
+    memory: Floats,
+    now_ns: int,
+    rows: Ints,
+    n_rows: int,
+    submit_ns: Ints,
+    estimate_ns: Ints,
+    cores: Ints,
+    out: Floats,
+) -> int:
+    """The values of an expression for jobs that wait.
+
+    Parameters
+    ----------
+    memory : ndarray of float64
+        The program, :meth:`Program.memory`.
+    now_ns : int
+        The instant.
+    rows : ndarray of int64
+        The rows of all that wait, the first ``n_rows`` of them.
+    submit_ns, estimate_ns, cores : ndarray of int64
+        The jobs' columns, by row.
+    out : ndarray of float64
+        Where the values go, in the order of ``rows``; NaN where there is no finite one.
+
+    Returns
+    -------
+    int
+        0, or 1 + the row of the first job that has no finite value.
+    """
+    shortest_ns = 0
+    for k in range(n_rows):
+        estimate = estimate_ns[rows[k]]
+        shortest_ns = estimate if k == 0 else min(shortest_ns, estimate)
+    stack = np.empty((int(memory[_DEPTH]), _BLOCK))
+    finite = np.empty(_BLOCK, np.bool_)
+    failed = 0
+    for first in range(0, n_rows, _BLOCK):
+        count = min(_BLOCK, n_rows - first)
+        finite[:count] = True
+        top = -1
+        for at in range(_CODE, len(memory), 2):
+            opcode = int(memory[at])
+            if opcode <= _CONSTANT:
+                top += 1
+                x = stack[top]
+                for k in range(count):
+                    row = rows[first + k]
+                    if opcode == 0:
+                        x[k] = submit_ns[row] / 1e9
+                    elif opcode == 1:
+                        x[k] = estimate_ns[row] / 1e9
+                    elif opcode == 2:
+                        x[k] = cores[row]
+                    elif opcode == 3:
+                        x[k] = (now_ns - submit_ns[row]) / 1e9
+                    elif opcode == 4:
+                        x[k] = memory[_CORES]
+                    elif opcode == 5:
+                        x[k] = shortest_ns / 1e9
+                    else:
+                        x[k] = memory[at + 1]
+                continue
+            if opcode < _ADD:
+                _change(opcode, stack[top], count)
+            else:
+                top -= 1
+                _combine(opcode, stack[top], stack[top + 1], count)
+            x = stack[top]
+            for k in range(count):
+                finite[k] &= abs(x[k]) < math.inf
+        for k in range(count):
+            out[first + k] = stack[0, k] if finite[k] else math.nan
+            if failed == 0 and not finite[k]:
+                failed = rows[first + k] + 1
+    return failed

@@ -1,0 +1,261 @@
+"""Slurm's fair-share factor: usage that is charged and decays, and what becomes of it, by the classic rule or by Fair Tree.
+
+Usage. A running job charges cores × time, in core-seconds, to its user; an account's usage is the sum of all below it.
+Time is cut into periods [k·P, (k+1)·P) from instant 0 (PriorityCalcPeriod). As the documentation has it, with D the
+decay of one period, 2^(-P / PriorityDecayHalfLife)::
+
+    U(k·P) = (charge of the period that ends at k·P) + D · U((k-1)·P)
+
+Factors at an instant t are those of the newest multiple of the period that is not after t: they change at multiples of
+the period only, whatever happens in between. Nothing is done at the multiples themselves; :func:`forward` makes up for
+all that have passed since it was last called, in one step, so it costs nothing that nothing happens for years.
+With a reset every R periods, all usage is forgotten at every multiple of R·P: what was charged before does not count.
+
+What Slurm does otherwise: it approximates D by (1 - 0.693 / half-life in s)^P, lets the charge of a period decay as if all of
+it had been at the period's begin, and wakes up a little late each time.
+
+Classic (https://slurm.schedmd.com/classic_fair_share.html): F = 2^(-(U_E / S) / d). S is the product of shares / shares of all
+siblings, on the way from the root; U_A the usage / all usage; U_E = U_A + (U_E of the parent - U_A) · shares / shares of
+all siblings, just U_A below the root. Without any usage F is 1; without shares it is 0.
+
+Fair Tree (https://slurm.schedmd.com/fair_tree.html): every user and account has LF = S / U, S being shares / shares of all
+siblings, U usage / parent's usage; 0 without shares, infinite without usage. Children are visited in descending order of
+LF, depth first; a user's factor is its rank / number of users, and the first has rank = number of users. Ties: siblings
+with the same LF are visited as one, accounts' children together, users first; sibling users with the same LF have the
+same rank, and so has a user with a sibling account and the account's highest user. So users are in the lexicographic
+order of their LFs from the root down, and have the same rank as the one before if that one's list is the begin of theirs.
+LFs are the same if they are equal in float64.
+
+Memory. A float64 array, because that is what a policy may keep: ``HEAD`` numbers, the first of which are named below, then
+one block for each column. Instants are kept as the number of a period and ns from its begin: float64 holds both exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from traces.base.time import NS_PER_S
+from traces.compiled import Array, compiled
+
+__all__ = ["CLASSIC", "FAIR_TREE", "HEAD", "charge", "factor", "forward", "new_memory", "usage_core_s"]
+
+#: The rules, as :func:`new_memory` takes them.
+FAIR_TREE, CLASSIC = 0, 1
+
+#: Where the columns begin; the numbers from ``OWN`` on are the policy's.
+HEAD, OWN = 16, 10
+
+_PERIOD_NS, _LOG2_DECAY, _RESET, _PERIOD, _STALE, _RULE, _NODES, _ACCOUNTS, _LEVELS, _DAMPENING = range(OWN)
+
+# Columns over the nodes. _VALUE is LF or U_E; _CURRENT is charged since the period began, up to _SINCE (ns in it).
+_PARENT, _PART, _NORM, _USAGE, _RUNNING, _CURRENT, _SINCE, _VALUE, _FACTOR, _ORDER, _PATHS = range(11)
+
+
+def new_memory(
+    parent: Array,
+    shares: Array,
+    n_accounts: int,
+    *,
+    rule: int = FAIR_TREE,
+    period_ns: int = 300 * NS_PER_S,
+    half_life_ns: int = 604800 * NS_PER_S,
+    reset_periods: int = 0,
+    dampening: float = 1.0,
+    own: tuple[float, ...] = (),
+) -> Array:
+    """The memory of a tree without usage, at instant 0.
+
+    Parameters
+    ----------
+    parent : int64 (n,)
+        The node above each; -1 for node 0, the root; of others, smaller than their own number. Only accounts have children.
+    shares : float64 (n,)
+        Raw shares.
+    n_accounts : int
+        Nodes from here on are users.
+    rule : int
+        ``FAIR_TREE`` or ``CLASSIC``.
+    period_ns, half_life_ns : int
+        PriorityCalcPeriod, at most 2**53; PriorityDecayHalfLife, 0: usage does not decay.
+    reset_periods : int
+        All usage is forgotten at multiples of so many periods; 0: never.
+    dampening : float
+        d of the classic rule.
+    own : tuple of float
+        At most ``HEAD - OWN`` (6) numbers that the policy keeps from ``OWN`` on.
+
+    Returns
+    -------
+    ndarray of float64
+    """
+    n = len(parent)
+    paths: list[list[int]] = []
+    for user in range(n_accounts, n):
+        path = [user]
+        while parent[path[-1]] > 0:
+            path.append(int(parent[path[-1]]))
+        paths.append(path[::-1])
+    levels = max(map(len, paths), default=1) + 1  # one more, so that every path ends with a -1
+    memory = np.zeros(HEAD + _PATHS * n + (n - n_accounts) * levels)
+    log2_decay = -period_ns / half_life_ns if half_life_ns else 0.0
+    head = (period_ns, log2_decay, reset_periods, 0, 1, rule, n, n_accounts, levels, dampening, *own)
+    memory[: len(head)] = head
+    column = memory[HEAD : HEAD + _PATHS * n].reshape(_PATHS, n)
+    siblings = np.bincount(parent[1:], shares[1:], minlength=n)[parent[1:]]
+    column[_PARENT] = parent
+    column[_PART, 1:] = np.divide(shares[1:], siblings, out=np.zeros(n - 1), where=siblings > 0)
+    column[_NORM, 0] = 1.0
+    for node in range(1, n):
+        column[_NORM, node] = column[_NORM, parent[node]] * column[_PART, node]
+    column[_ORDER, : n - n_accounts] = np.arange(n_accounts, n)
+    for row, path in enumerate(paths):
+        first = HEAD + _PATHS * n + row * levels
+        memory[first : first + levels] = [*path, *[-1] * (levels - len(path))]
+    return memory
+
+
+def usage_core_s(memory: Array) -> Array:
+    """A copy of the users' usage at the period that was last brought forward to: core-seconds, float64, one a user."""
+    first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
+    users: Array = memory[HEAD + _USAGE * n : HEAD + (_USAGE + 1) * n][first:].copy()
+    return users
+
+
+@compiled(inner=True, makes_arrays=True)
+def _column(memory: Any, name: int) -> Any:
+    n = int(memory[_NODES])
+    return memory[HEAD + name * n : HEAD + (name + 1) * n]
+
+
+@compiled(inner=True)
+def forward(memory: Any, now_ns: int) -> None:
+    """Bring the users' usage to the newest multiple of the period that is not after ``now_ns``."""
+    period_ns = int(memory[_PERIOD_NS])
+    last = int(memory[_PERIOD])
+    newest = now_ns // period_ns
+    if newest <= last:
+        return
+    first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
+    usage, running = _column(memory, _USAGE), _column(memory, _RUNNING)
+    current, since = _column(memory, _CURRENT), _column(memory, _SINCE)
+    reset = int(memory[_RESET])
+    if reset > 0 and newest // reset * reset > last:
+        last = newest // reset * reset
+        usage[:] = 0.0
+        current[:] = 0.0
+        since[:] = 0.0
+    gone = newest - last
+    if gone > 0:
+        log2_decay = memory[_LOG2_DECAY]
+        whole = 2.0 ** (log2_decay * gone)
+        rest = 2.0 ** (log2_decay * (gone - 1))
+        # 1 + D + D² + … of the periods after the one that has begun
+        later = float(gone - 1)
+        if log2_decay < 0.0:
+            later = math.expm1(log2_decay * (gone - 1) * math.log(2.0)) / math.expm1(log2_decay * math.log(2.0))
+        for user in range(first, n):
+            begun = current[user] + running[user] * ((period_ns - since[user]) / NS_PER_S)
+            usage[user] = usage[user] * whole + begun * rest + running[user] * (period_ns / NS_PER_S) * later
+            current[user] = 0.0
+            since[user] = 0.0
+    memory[_PERIOD] = newest
+    memory[_STALE] = 1.0
+
+
+@compiled(inner=True)
+def charge(memory: Any, user: int, now_ns: int, cores: int) -> None:
+    """From ``now_ns`` on a user has so many more cores running, fewer if ``cores`` is negative; ``user`` is a node."""
+    forward(memory, now_ns)
+    running, current, since = _column(memory, _RUNNING), _column(memory, _CURRENT), _column(memory, _SINCE)
+    passed_ns = float(now_ns - int(memory[_PERIOD]) * int(memory[_PERIOD_NS]))
+    current[user] += running[user] * ((passed_ns - since[user]) / NS_PER_S)
+    since[user] = passed_ns
+    running[user] += cores
+
+
+@compiled(inner=True, makes_arrays=True)
+def factor(memory: Any, now_ns: int) -> Any:
+    """The factors at ``now_ns`` of all nodes, float64 (n,), in [0, 1]; those of accounts mean nothing."""
+    forward(memory, now_ns)
+    if memory[_STALE] > 0.0:
+        memory[_STALE] = 0.0
+        _sum_up(memory)
+        if int(memory[_RULE]) == CLASSIC:
+            _classic(memory)
+        else:
+            _fair_tree(memory)
+    return _column(memory, _FACTOR)
+
+
+@compiled(inner=True)
+def _sum_up(memory: Any) -> None:
+    first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
+    usage, parent = _column(memory, _USAGE), _column(memory, _PARENT)
+    usage[:first] = 0.0
+    for node in range(n - 1, 0, -1):
+        usage[int(parent[node])] += usage[node]
+
+
+@compiled(inner=True)
+def _classic(memory: Any) -> None:
+    n = int(memory[_NODES])
+    usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
+    effective, norm, found = _column(memory, _VALUE), _column(memory, _NORM), _column(memory, _FACTOR)
+    total = usage[0]
+    for node in range(1, n):
+        above = int(parent[node])
+        actual = usage[node] / total if total > 0.0 else 0.0
+        effective[node] = actual
+        if above > 0:
+            effective[node] = actual + (effective[above] - actual) * part[node]
+        found[node] = 0.0
+        if norm[node] > 0.0:
+            found[node] = 2.0 ** (-(effective[node] / norm[node]) / memory[_DAMPENING])
+
+
+@compiled(inner=True)
+def _fair_tree(memory: Any) -> None:
+    first, n, levels = int(memory[_ACCOUNTS]), int(memory[_NODES]), int(memory[_LEVELS])
+    usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
+    level_fs, found, order = _column(memory, _VALUE), _column(memory, _FACTOR), _column(memory, _ORDER)
+    paths = memory[HEAD + _PATHS * n :]
+    for node in range(1, n):
+        level_fs[node] = 0.0
+        if part[node] > 0.0:
+            level_fs[node] = math.inf
+            if usage[node] > 0.0:
+                level_fs[node] = part[node] / (usage[node] / usage[int(parent[node])])
+    # By insertion: the order of the last time is nearly right.
+    n_users = n - first
+    for place in range(1, n_users):
+        user = order[place]
+        at = place
+        while at > 0 and _before(paths, levels, level_fs, int(user) - first, int(order[at - 1]) - first) > 0:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = user
+    rank = float(n_users)
+    for place in range(n_users):
+        user = order[place]
+        if place > 0 and _before(paths, levels, level_fs, int(order[place - 1]) - first, int(user) - first) == 1:
+            rank = float(n_users - place)
+        found[int(user)] = rank / n_users
+
+
+@compiled(inner=True)
+def _before(paths: Any, levels: int, level_fs: Any, one: int, other: int) -> int:
+    # 1: the first comes before the second and is not tied with it; 2: before it, since its path is the begin of the
+    # other's; 0: they have the same LFs; -1, -2: the other way round.
+    for level in range(levels):
+        a = int(paths[one * levels + level])
+        b = int(paths[other * levels + level])
+        if a < 0 or b < 0:
+            if a == b:
+                return 0
+            return 2 if a < 0 else -2
+        if a != b and level_fs[a] != level_fs[b]:
+            return 1 if level_fs[a] > level_fs[b] else -1
+    return 0

@@ -1,0 +1,174 @@
+"""Slurm's multifactor priority (https://slurm.schedmd.com/priority_multifactor.html): the highest priority first.
+
+::
+
+    priority = site + age·A + assoc·a + fairshare·F + size·J + partition·p + qos·q + cpu·T_cpu + node·T_node - nice
+
+The weights are 0 unless they are given; all factors are in [0, 1]:
+
+- A, age: min(1, time since the job became eligible / max_age), at the very instant of the scheduling pass.
+- a, association: the user's priority / the highest of all associations.
+- F, fair-share: classic or Fair Tree, as :mod:`bls.policies.multifactor.fair_share` defines it; the user's at the newest
+  multiple of calc_period.
+- J, size: with N nodes and M cores in the machine, of which the job asks for ν and n: (ν/N + n/M) / 2, or with favor_small
+  ((N - ν)/N + (M - n)/M) / 2; with small_relative_to_time max(ν·M/N, n) / limit / M, limit being the estimate in
+  minutes, rounded up as Slurm does, or 1 minus that with favor_small; cut to [0, 1].
+- p, q: the partition's, the QOS's priority / the highest of all in the table; 0 for one that is not in it.
+- T: requested cores (nodes) / those of the job's partition, at most 1; a policy knows of no other TRES.
+
+Site and nice are the user's. The key of a job is -priority in float64: equal priorities go by submit, then by place in the
+workload. Slurm cuts priorities to whole numbers of at least 1, so it takes for equal what differs by less than 1, and
+renews the priorities of waiting jobs every calc_period only; neither is done here. It is also without FairShare=parent, usage
+factors of QOS, and TRES billing weights: usage is cores × time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bls.policies.contract import KnownJobs, ScorePolicy, account_kernel, score_kernel
+from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, OWN, charge, factor, new_memory
+from bls.policies.multifactor.settings import Multifactor, Partition, Qos
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+
+__all__ = ["multifactor", "prepare", "score_policy"]
+
+_WEIGHT_AGE, _MAX_AGE_NS, _WEIGHT_FAIRSHARE = range(OWN, OWN + 3)
+_NODE, _STATIC = range(2)
+
+
+def multifactor(text: str = "", where: str = "--bls") -> ScorePolicy:
+    """The policy that ``multifactor:TEXT`` names; see :meth:`Multifactor.from_text`.
+
+    Raises
+    ------
+    InputError
+        If the settings cannot be used.
+    """
+    return score_policy(Multifactor.from_text(text, f"{where}: multifactor"))
+
+
+def score_policy(settings: Multifactor) -> ScorePolicy:
+    """The policy of these settings."""
+    return ScorePolicy(name="multifactor", score=_score, account=_account, prepare=partial(prepare, settings))
+
+
+def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
+    """The table of the jobs and the memory of a run that begins.
+
+    Returns
+    -------
+    numbers : float64 (2, n)
+        The node of the job's user, and the part of the priority that does not change.
+    memory : float64
+        As :mod:`bls.policies.multifactor.fair_share` lays it out.
+
+    Raises
+    ------
+    InputError
+        If a job's user is not in the tree and the tree has no account for others, or if sizes have a weight and the
+        machine's cores are not known.
+    """
+    if jobs.n_cores < 1 and (settings.size or settings.cpu or settings.node):
+        raise InputError(f"{settings.source}: size, cpu, node: they are parts of a machine, whose cores are not known")
+    try:
+        nodes = settings.tree.nodes(jobs.user)
+    except InputError as error:
+        raise InputError(f"{settings.source}: {error}") from None
+    by_number = np.argsort(nodes.users, kind="stable")
+    user = by_number[np.searchsorted(nodes.users, jobs.user, sorter=by_number)]
+    numbers = np.empty((2, len(jobs.user)))
+    numbers[_NODE] = nodes.n_accounts + user
+    static = nodes.extra[user] + settings.assoc * nodes.priority[user]
+    if settings.size > 0.0:
+        static += settings.size * size_factor(settings, jobs.cores, jobs.estimate_ns, jobs.n_cores)
+    static += settings.partition * _looked_up(jobs.partition, _factors(settings.partitions), 0.0)
+    static += settings.qos * _looked_up(jobs.qos, _factors(settings.qos_levels), 0.0)
+    if settings.cpu > 0.0 or settings.node > 0.0:
+        sizes = {row.number: float(row.cores) for row in settings.partitions if row.cores is not None}
+        room = _looked_up(jobs.partition, sizes, jobs.n_cores)
+        per_node = settings.cores_per_node
+        static += settings.cpu * np.minimum(1.0, jobs.cores / room)
+        static += settings.node * np.minimum(1.0, -(-jobs.cores // per_node) / np.ceil(room / per_node))
+    numbers[_STATIC] = static
+    memory = new_memory(
+        nodes.parent,
+        nodes.shares,
+        nodes.n_accounts,
+        rule=CLASSIC if settings.algorithm == "classic" else FAIR_TREE,
+        period_ns=settings.calc_period_ns,
+        half_life_ns=settings.half_life_ns,
+        reset_periods=settings.reset_ns // settings.calc_period_ns,
+        dampening=settings.dampening,
+        own=(settings.age, settings.max_age_ns, settings.fairshare),
+    )
+    return numbers, memory
+
+
+def size_factor(settings: Multifactor, cores: Array, estimate_ns: Array, n_cores: int) -> Array:
+    """J of jobs of so many cores and such estimates on a machine of ``n_cores``: float64, of the jobs' shape."""
+    nodes = -(-cores // settings.cores_per_node)
+    n_nodes = -(-n_cores // settings.cores_per_node)
+    if settings.small_relative_to_time:
+        minute_ns = 60 * NS_PER_S
+        minutes = np.maximum(1, estimate_ns // minute_ns + (estimate_ns % minute_ns > 0))
+        found = np.maximum(nodes * (n_cores / n_nodes), cores) / minutes / n_cores
+        found = 1.0 - found if settings.favor_small else found
+    elif settings.favor_small:
+        found = ((n_nodes - nodes) / n_nodes + (n_cores - cores) / n_cores) / 2.0
+    else:
+        found = (nodes / n_nodes + cores / n_cores) / 2.0
+    clipped: Array = np.clip(found, 0.0, 1.0)
+    return clipped
+
+
+def _looked_up(numbers: Array, table: Mapping[int, float], missing: float) -> Array:
+    """What the table says of every number: float64 (n,)."""
+    known, place = np.unique(numbers, return_inverse=True)
+    values: Array = np.array([table.get(number, missing) for number in known.tolist()], np.float64)[place]
+    return values
+
+
+def _factors(rows: Iterable[Partition | Qos]) -> dict[int, float]:
+    """Priority / highest priority by number."""
+    priorities = {row.number: row.priority for row in rows}
+    highest = max(1, *priorities.values()) if priorities else 1
+    return {number: priority / highest for number, priority in priorities.items()}
+
+
+@score_kernel
+def _score(
+    now_ns: int,
+    waiting: Any,
+    n_waiting: int,
+    eligible_ns: Any,
+    submit_ns: Any,
+    estimate_ns: Any,
+    cores: Any,
+    numbers: Any,
+    memory: Any,
+    key: Any,
+) -> int:
+    weight_age, max_age_ns, weight_fairshare = memory[_WEIGHT_AGE], memory[_MAX_AGE_NS], memory[_WEIGHT_FAIRSHARE]
+    for place in range(n_waiting):
+        row = waiting[place]
+        age = min(1.0, max(0, now_ns - eligible_ns[row]) / max_age_ns)
+        key[place] = 0.0 - (numbers[_STATIC, row] + weight_age * age)  # not -0.0
+    if weight_fairshare > 0.0 and n_waiting > 0:
+        factors = factor(memory, now_ns)
+        for place in range(n_waiting):
+            key[place] -= weight_fairshare * factors[int(numbers[_NODE, waiting[place]])]
+    return 0
+
+
+@account_kernel
+def _account(now_ns: int, row: int, cores: int, change: int, numbers: Any, memory: Any) -> int:
+    if memory[_WEIGHT_FAIRSHARE] > 0.0:
+        charge(memory, int(numbers[_NODE, row]), now_ns, cores * change)
+    return 0

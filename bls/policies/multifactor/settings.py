@@ -1,0 +1,281 @@
+"""The settings of Slurm's multifactor priority, and how they are given: in the policy's name, in a TOML file, or both.
+
+``multifactor:age=1000,fairshare=2000,max_age=14d`` gives settings one by one; ``multifactor:config=FILE.toml`` takes them, and
+the tables that a name has no place for, from a file; what stands in the name counts more than what stands in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
+
+from bls.machine.platform import MAX_CORES
+from bls.policies.multifactor.file import PriorityFile, load_priority_file
+from bls.policies.multifactor.tree import Account, AccountTree, User
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import real, whole
+from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
+
+__all__ = ["ALGORITHMS", "SETTINGS", "TABLES", "WEIGHTS", "Multifactor", "Partition", "Qos"]
+
+T = TypeVar("T")
+
+#: The factors that have a weight. ``cpu`` and ``node`` are Slurm's TRES.
+WEIGHTS = ("age", "assoc", "fairshare", "size", "partition", "qos", "cpu", "node")
+
+ALGORITHMS = ("fair-tree", "classic")
+
+_DAY_NS = 86400 * NS_PER_S
+_MAX_WEIGHT = 2.0**32 - 1
+_MAX_PRIORITY = 2**32 - 1
+_MAX_NUMBER = 2**62
+_FLAGS = ("favor_small", "small_relative_to_time")
+# Durations: the key of a setting is its field without the unit. For some, "none" is 0.
+_DURATIONS = ("max_age", "half_life", "calc_period", "reset")
+_MAY_BE_NONE = ("half_life", "reset")
+
+#: The keys of settings, in a name and at the top of a file.
+SETTINGS = (*WEIGHTS, *_DURATIONS, "algorithm", "dampening", *_FLAGS, "cores_per_node", "others")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition's part in the priority.
+
+    Parameters
+    ----------
+    number : int
+        As in the workload.
+    priority : int
+        PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions.
+    cores : int, optional
+        What TRES factors are relative to; without it the machine's.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range; the message begins with its name.
+    """
+
+    number: int
+    priority: int = 0
+    cores: int | None = None
+
+    def __post_init__(self) -> None:
+        whole("number", self.number, -1, _MAX_NUMBER)
+        whole("priority", self.priority, 0, _MAX_PRIORITY)
+        if self.cores is not None:
+            whole("cores", self.cores, 1, MAX_CORES)
+
+
+@dataclass(frozen=True)
+class Qos:
+    """A quality of service: its number in the workload, and its priority as a :class:`Partition`'s."""
+
+    number: int
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        whole("number", self.number, -1, _MAX_NUMBER)
+        whole("priority", self.priority, 0, _MAX_PRIORITY)
+
+
+@dataclass(frozen=True)
+class Multifactor:
+    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they do.
+
+    Parameters
+    ----------
+    age, assoc, fairshare, size, partition, qos, cpu, node : float
+        Weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu and node, PriorityWeightTRES.
+    max_age_ns : int
+        PriorityMaxAge: 1 ns to 2**62, 7 days by default.
+    half_life_ns : int
+        PriorityDecayHalfLife: 0 (usage does not decay) to 2**62, 7 days by default.
+    calc_period_ns : int
+        PriorityCalcPeriod: 1 s to 30 days, 5 minutes by default.
+    reset_ns : int
+        As PriorityUsageResetPeriod, but a duration that is counted from instant 0, not by the calendar: 0 (never) or a multiple
+        of the period.
+    algorithm : str
+        ``fair-tree`` or ``classic`` (NO_FAIR_TREE).
+    dampening : float
+        FairShareDampeningFactor, of the classic algorithm: 1 to 65533.
+    favor_small, small_relative_to_time : bool
+        PriorityFavorSmall, and the flag of this name.
+    cores_per_node : int
+        What makes nodes of cores: a job has cores / cores_per_node nodes, rounded up, and so has the machine.
+    tree : AccountTree
+        The associations.
+    partitions, qos_levels : tuple of Partition, tuple of Qos
+        What is not in them has factor 0.
+    source : str
+        Where the settings come from, for messages about the workload.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range, or a partition or QOS comes twice; the message begins with its name.
+    """
+
+    age: float = 0.0
+    assoc: float = 0.0
+    fairshare: float = 0.0
+    size: float = 0.0
+    partition: float = 0.0
+    qos: float = 0.0
+    cpu: float = 0.0
+    node: float = 0.0
+    max_age_ns: int = 7 * _DAY_NS
+    half_life_ns: int = 7 * _DAY_NS
+    calc_period_ns: int = 300 * NS_PER_S
+    reset_ns: int = 0
+    algorithm: str = "fair-tree"
+    dampening: float = 1.0
+    favor_small: bool = False
+    small_relative_to_time: bool = False
+    cores_per_node: int = 1
+    tree: AccountTree = field(default_factory=AccountTree)
+    partitions: tuple[Partition, ...] = ()
+    qos_levels: tuple[Qos, ...] = ()
+    source: str = "multifactor"
+
+    def __post_init__(self) -> None:
+        for name in WEIGHTS:
+            object.__setattr__(self, name, real(name, getattr(self, name), 0.0, _MAX_WEIGHT))
+        for name, lowest, highest in (
+            ("max_age", 1, MAX_NS),
+            ("half_life", 0, MAX_NS),
+            ("calc_period", NS_PER_S, 30 * _DAY_NS),
+            ("reset", 0, MAX_NS),
+        ):
+            if not lowest <= whole(name, getattr(self, f"{name}_ns"), 0, MAX_NS) <= highest:
+                given, allowed = getattr(self, f"{name}_ns"), f"{format_ns(lowest)} to {format_ns(highest)}"
+                raise InputError(f"{name}: {format_ns(given)} is out of range; allowed: {allowed}")
+        if self.reset_ns % self.calc_period_ns:
+            raise InputError(
+                f"reset: {format_ns(self.reset_ns)} is no multiple of calc_period; "
+                f"allowed: multiples of {format_ns(self.calc_period_ns)}"
+            )
+        if self.algorithm not in ALGORITHMS:
+            raise one_of("algorithm", self.algorithm, ALGORITHMS, "algorithm")
+        object.__setattr__(self, "dampening", real("dampening", self.dampening, 1.0, 65533.0))
+        for name in _FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name}: {shown(getattr(self, name))} is no truth value; allowed: true, false")
+        whole("cores_per_node", self.cores_per_node, 1, MAX_CORES)
+        _once("partitions", self.partitions)
+        _once("qos_levels", self.qos_levels)
+
+    @classmethod
+    def from_text(cls, text: str, where: str = "multifactor") -> Multifactor:
+        """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults.
+
+        Raises
+        ------
+        InputError
+            If it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file) cannot be used.
+        """
+        words: dict[str, str] = {}
+        for pair in text.split(",") if text.strip() else ():
+            key, equals, value = (part.strip() for part in pair.partition("="))
+            if not equals or not value:
+                raise InputError(f"{where}: {shown(pair)} is not a setting; allowed: key=value")
+            if key not in (*SETTINGS, "config"):
+                raise one_of("key", key, (*SETTINGS, "config"), where)
+            if key in words:
+                raise InputError(f"{where}: {key}: given twice")
+            words[key] = value
+        config = words.pop("config", None)
+        file = PriorityFile(where, {}, {}) if config is None else load_priority_file(config, SETTINGS, TABLES)
+        return cls._made(file, words, where)
+
+    @classmethod
+    def from_file(cls, file: PriorityFile) -> Multifactor:
+        """From a file that was read with ``SETTINGS`` and ``TABLES``.
+
+        Raises
+        ------
+        InputError
+            If a key is missing or a value cannot be used; the message begins with the file and the key's path.
+        """
+        return cls._made(file, {}, file.source)
+
+    @classmethod
+    def _made(cls, file: PriorityFile, words: Mapping[str, str], where: str) -> Multifactor:
+        settings: dict[str, Any] = {}
+        for key, value in file.settings.items():
+            settings.update(_setting(key, value, f"{file.source}: {key}"))
+        for key, text in words.items():
+            settings.update(_setting(key, _value(key, text), f"{where}: {key}"))
+        others = settings.pop("others", None)
+        made = {name: tuple(_rows(file, name, kind)) for name, (_, kind) in _TABLES.items()}
+        try:
+            tree = AccountTree(made["accounts"], made["users"], others)
+            return cls(
+                tree=tree, partitions=made["partitions"], qos_levels=made["qos_levels"], source=file.source, **settings
+            )
+        except InputError as error:
+            key = str(error).partition(":")[0]
+            raise InputError(f"{where if key in words else file.source}: {error}") from None
+
+
+_TABLES: dict[str, tuple[str, type[Any]]] = {
+    "accounts": ("account", Account),
+    "users": ("user", User),
+    "partitions": ("partition", Partition),
+    "qos_levels": ("QOS", Qos),
+}
+
+#: The lists of tables of a file, each with the keys of its tables.
+TABLES: dict[str, tuple[str, ...]] = {
+    name: tuple(entry.name for entry in fields(kind)) for name, (_, kind) in _TABLES.items()
+}
+
+
+def _once(name: str, rows: tuple[Any, ...]) -> None:
+    seen: dict[int, int] = {}
+    for place, row in enumerate(rows):
+        if row.number in seen:
+            raise InputError(
+                f"{name}[{place}].number: {row.number} is {name}[{seen[row.number]}], too; allowed: every number once"
+            )
+        seen[row.number] = place
+
+
+def _rows(file: PriorityFile, name: str, kind: type[T]) -> list[T]:
+    made = []
+    for place, row in enumerate(file.tables.get(name, ())):
+        path = f"{file.source}: {name}[{place}]."
+        for entry in fields(kind):  # type: ignore[arg-type]
+            if entry.default is MISSING and entry.name not in row:
+                raise InputError(f"{path}{entry.name}: missing")
+        try:
+            made.append(kind(**row))
+        except InputError as error:
+            raise InputError(f"{path}{error}") from None
+    return made
+
+
+def _value(key: str, text: str) -> Any:
+    """What a word of a policy's name stands for; the text itself where it is none of what the key can be."""
+    if key in _FLAGS:
+        return {"true": True, "yes": True, "false": False, "no": False}.get(text.lower(), text)
+    if key in _DURATIONS or key in ("algorithm", "others"):
+        return text
+    try:
+        return int(text) if text.lstrip("-").isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
+def _setting(key: str, value: Any, where: str) -> dict[str, Any]:
+    """A setting as an argument of :class:`Multifactor`."""
+    if key not in _DURATIONS:
+        return {key: value}
+    if key in _MAY_BE_NONE and value == "none":
+        return {f"{key}_ns": 0}
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InputError(f'{where}: {shown(value)} is not a duration; allowed: text such as "7d", or seconds')
+    return {f"{key}_ns": parse_duration_ns(str(value), where)}

@@ -1,0 +1,267 @@
+"""Slurm's association tree: accounts with shares below a root, and users below accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import whole
+from traces.compiled import Array
+
+__all__ = ["MAX_LEVELS", "ROOT", "Account", "AccountTree", "Nodes", "User"]
+
+#: The account that every tree has, and that is in no file.
+ROOT = "root"
+
+#: The most accounts above one another, the root not counted.
+MAX_LEVELS = 64
+
+_MAX_NUMBER = 2**62
+_MAX_SHARES = 2**31 - 1
+_MAX_PRIORITY = 2**32 - 1
+_MAX_NICE = 2147483645  # Slurm's
+
+
+def _name(where: str, value: object) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= 100 or not value.isprintable():
+        raise InputError(f"{where}: {shown(value)} is no name; allowed: 1 to 100 printable characters")
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account.
+
+    Parameters
+    ----------
+    name : str
+        1 to 100 printable characters; not ``root``.
+    parent : str
+        The account above.
+    shares : int
+        Its shares among all that are directly below its parent; 0 to 2**31 - 1.
+    priority : int, optional
+        Of the association, for the association factor, 0 to 2**32 - 1; without one, its parent's, and the root's is 0.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range; the message begins with its name.
+    """
+
+    name: str
+    parent: str = ROOT
+    shares: int = 1
+    priority: int | None = None
+
+    def __post_init__(self) -> None:
+        _name("name", self.name)
+        if self.name == ROOT:
+            raise InputError(f"name: {shown(ROOT)} is the account that every tree has; allowed: other names")
+        _name("parent", self.parent)
+        whole("shares", self.shares, 0, _MAX_SHARES)
+        if self.priority is not None:
+            whole("priority", self.priority, 0, _MAX_PRIORITY)
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of one account.
+
+    Parameters
+    ----------
+    number : int
+        As in the workload; -1 are the jobs of which no user is known.
+    account : str
+        The account above.
+    shares, priority
+        As an :class:`Account`'s.
+    nice : int
+        Taken from the priority of each of the user's jobs; -2147483645 to 2147483645.
+    site : int
+        Slurm's site factor of each of the user's jobs, added as it is; same range.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range; the message begins with its name.
+    """
+
+    number: int
+    account: str = ROOT
+    shares: int = 1
+    priority: int | None = None
+    nice: int = 0
+    site: int = 0
+
+    def __post_init__(self) -> None:
+        whole("number", self.number, -1, _MAX_NUMBER)
+        _name("account", self.account)
+        whole("shares", self.shares, 0, _MAX_SHARES)
+        if self.priority is not None:
+            whole("priority", self.priority, 0, _MAX_PRIORITY)
+        whole("nice", self.nice, -_MAX_NICE, _MAX_NICE)
+        whole("site", self.site, -_MAX_NICE, _MAX_NICE)
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A tree as columns: node 0 is the root, then come the accounts, each after its parent, then the users.
+
+    Attributes
+    ----------
+    parent : int64 (n,)
+        The node above; -1 for the root.
+    shares : float64 (n,)
+        Raw shares; 1 for the root.
+    n_accounts : int
+        With the root; the users are the nodes from here on.
+    users : int64 (n - n_accounts,)
+        User numbers.
+    priority : float64 (n - n_accounts,)
+        Association factors of the users: priority / highest priority of all associations; 0 if that is 0.
+    extra : float64 (n - n_accounts,)
+        site - nice of the users.
+    """
+
+    parent: Array
+    shares: Array
+    n_accounts: int
+    users: Array
+    priority: Array
+    extra: Array
+
+
+@dataclass(frozen=True)
+class AccountTree:
+    """A checked tree.
+
+    Parameters
+    ----------
+    accounts : tuple of Account
+        In any order.
+    users : tuple of User
+        All of them have a place in the tree whether or not they have jobs.
+    others : str, optional
+        The account of users that have jobs but are not in ``users``; each gets one share of it. Without it such jobs
+        are an error, unless ``accounts`` and ``users`` are both empty: then all users are children of the root.
+
+    Raises
+    ------
+    InputError
+        If an account or a user comes twice, an account is unknown, accounts are above themselves, or there are more
+        than ``MAX_LEVELS`` (64) levels; the message begins with the path, as ``accounts[2].parent``.
+    """
+
+    accounts: tuple[Account, ...] = ()
+    users: tuple[User, ...] = ()
+    others: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "accounts", tuple(self.accounts))
+        object.__setattr__(self, "users", tuple(self.users))
+        rows: dict[str, int] = {}
+        for row, account in enumerate(self.accounts):
+            if account.name in rows:
+                raise InputError(
+                    f"accounts[{row}].name: {shown(account.name)} is accounts[{rows[account.name]}], too; "
+                    "allowed: every account once"
+                )
+            rows[account.name] = row
+        known = [ROOT, *rows]
+        for row, account in enumerate(self.accounts):
+            if account.parent != ROOT and account.parent not in rows:
+                raise one_of("account", account.parent, known, f"accounts[{row}].parent")
+        _levels(self.accounts)
+        numbers: dict[int, int] = {}
+        for row, user in enumerate(self.users):
+            if user.account != ROOT and user.account not in rows:
+                raise one_of("account", user.account, known, f"users[{row}].account")
+            if user.number in numbers:
+                raise InputError(
+                    f"users[{row}].number: user {user.number} is users[{numbers[user.number]}], too; "
+                    "allowed: every user once"
+                )
+            numbers[user.number] = row
+        if self.others is not None:
+            _name("others", self.others)
+            if self.others != ROOT and self.others not in rows:
+                raise one_of("account", self.others, known, "others")
+
+    def nodes(self, users: Array) -> Nodes:
+        """The tree with every user that has jobs in it.
+
+        Parameters
+        ----------
+        users : int64 (n,)
+            User numbers of the jobs.
+
+        Raises
+        ------
+        InputError
+            If one is not in the tree and there is no account for others.
+        """
+        members = [*self.users, *self._joining(users)]
+        ordered = self._parents_first()
+        place = {ROOT: 0} | {account.name: row for row, account in enumerate(ordered, 1)}
+        parent = [-1, *(place[account.parent] for account in ordered), *(place[user.account] for user in members)]
+        shares = [1, *(account.shares for account in ordered), *(user.shares for user in members)]
+        priority = [0]
+        own_priorities = [*(account.priority for account in ordered), *(user.priority for user in members)]
+        for row, own in enumerate(own_priorities, 1):
+            priority.append(priority[parent[row]] if own is None else own)
+        first = len(ordered) + 1
+        return Nodes(
+            parent=np.array(parent, np.int64),
+            shares=np.array(shares, np.float64),
+            n_accounts=first,
+            users=np.array([user.number for user in members], np.int64),
+            priority=np.array(priority[first:], np.float64) / max(1, *priority),
+            extra=np.array([user.site - user.nice for user in members], np.float64),
+        )
+
+    def _joining(self, users: Array) -> list[User]:
+        named = {user.number for user in self.users}
+        unnamed = [number for number in np.unique(users).tolist() if number not in named]
+        account = ROOT if self.others is None and not self.users and not self.accounts else self.others
+        if unnamed and account is None:
+            raise InputError(
+                f"users: {len(unnamed)} users of the workload are not in the tree, as user {unnamed[0]}; "
+                "name them, or give others, the account of all others"
+            )
+        return [User(number, account or ROOT) for number in unnamed]
+
+    def _parents_first(self) -> list[Account]:
+        # By level, and in the order given within one: sorted() is stable.
+        level = _levels(self.accounts)
+        return sorted(self.accounts, key=lambda account: level[account.name])
+
+
+def _levels(accounts: Sequence[Account]) -> dict[str, int]:
+    """The number of accounts from the root (0) down to every account; all parents are known."""
+    above = {account.name: account.parent for account in accounts}
+    row = {account.name: place for place, account in enumerate(accounts)}
+    level = {ROOT: 0}
+    for start in above:
+        name = start
+        chain: list[str] = []
+        on_chain: set[str] = set()
+        while name not in level:
+            if name in on_chain:
+                cycle = [shown(account) for account in [*chain[chain.index(name) :], name]]
+                if len(cycle) > 5:
+                    cycle[2:-2] = ["…"]
+                raise InputError(f"accounts[{row[name]}].parent: {' below '.join(cycle)}: a cycle; allowed: a tree")
+            chain.append(name)
+            on_chain.add(name)
+            name = above[name]
+        for below in reversed(chain):
+            level[below] = level[above[below]] + 1
+            if level[below] > MAX_LEVELS:
+                raise InputError(
+                    f"accounts[{row[below]}].parent: {shown(below)} is on level {level[below]}; "
+                    f"allowed: 1 to {MAX_LEVELS} levels"
+                )
+    return level

@@ -1,0 +1,122 @@
+"""How the batch level behaves beside its policy and its allocator: backfilling, kills, failures, the cost of deciding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from bls.engine.state import UNBOUNDED
+from bls.estimates import AnyEstimator, estimator
+from bls.policies.contract import AnyPolicy, DecidingPolicy
+from bls.policies.reject import Reject
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS
+
+__all__ = ["BACKFILL", "CONSERVATIVE", "ON_FAILURE", "Rules"]
+
+#: Depth of reservations by the name that the literature gives it.
+BACKFILL = {"none": 0, "easy": 1, "conservative": UNBOUNDED}
+
+CONSERVATIVE = ("keep", "rebuild")
+ON_FAILURE = ("requeue", "lose")
+
+_DEEPEST = 10**9
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules of the batch level. The defaults are those of the two-level paper: no backfilling, nobody is killed.
+
+    Attributes
+    ----------
+    backfill : str
+        ``none``, ``easy``, ``conservative``, or how many jobs have a reservation at once, as ``4``.
+    conservative : {"keep", "rebuild"}
+        Whether a reservation without bound of depth is kept from pass to pass and only ever moved earlier, or the
+        plan is made anew in every pass.
+    kill_at_walltime : bool
+        Whether a job is killed when it has run for its request.
+    on_failure : {"requeue", "lose"}
+        What becomes of a job that loses a host.
+    max_attempts : int
+        A job that was cut so often ends the simulation with an error; 1 to 10**9.
+    charge_decisions : bool
+        Whether jobs start only after the time that it took to decide so.
+    decision_cost_ns : int or None
+        What a decision takes; None is what was measured. Needs ``charge_decisions``.
+    keep_decisions : bool
+        Whether there is a table of all decisions.
+    switch_wait_ns : int or None
+        How long a job waits for no more switches than it asks for; None is for ever.
+    estimates : str or estimator
+        Who says how long the scheduler thinks that jobs run (``bls.estimates``).
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed; the message names the option.
+    """
+
+    backfill: str = "none"
+    conservative: str = "keep"
+    kill_at_walltime: bool = False
+    on_failure: str = "requeue"
+    max_attempts: int = 1000
+    charge_decisions: bool = False
+    decision_cost_ns: int | None = None
+    keep_decisions: bool = False
+    switch_wait_ns: int | None = None
+    estimates: str | AnyEstimator = "requested"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "backfill", str(self.backfill))
+        self.depth  # noqa: B018 - an error here, not later
+        if self.conservative not in CONSERVATIVE:
+            raise one_of("kind of conservative backfilling", self.conservative, CONSERVATIVE, "--conservative")
+        if self.on_failure not in ON_FAILURE:
+            raise one_of("treatment of jobs that lose a host", self.on_failure, ON_FAILURE, "--on-failure")
+        whole("--max-attempts", self.max_attempts, 1, 10**9)
+        if self.decision_cost_ns is not None:
+            whole("--decision-cost", self.decision_cost_ns, 0, MAX_NS)
+            if not self.charge_decisions:
+                raise InputError("--decision-cost: needs --charge-decisions")
+        estimator(self.estimates)
+        if self.switch_wait_ns is not None:
+            whole("--switches", self.switch_wait_ns, 0, MAX_NS)
+
+    @property
+    def depth(self) -> int:
+        """How many jobs have a reservation at once."""
+        if self.backfill in BACKFILL:
+            return BACKFILL[self.backfill]
+        if self.backfill.isascii() and self.backfill.isdigit() and int(self.backfill) <= _DEEPEST:
+            return int(self.backfill)
+        raise InputError(
+            f"--backfill: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to {_DEEPEST}"
+        )
+
+    @property
+    def keeps(self) -> bool:
+        """Whether reservations are kept from pass to pass."""
+        return self.depth == UNBOUNDED and self.conservative == "keep"
+
+    def check(self, policy: AnyPolicy) -> None:
+        """See that a policy can be used with these rules.
+
+        Raises
+        ------
+        InputError
+            If it decides itself what starts, and jobs should be backfilled.
+        """
+        if self.depth > 0 and isinstance(policy, Reject):
+            raise InputError(f"--backfill {self.backfill}: batch policy {policy.name} starts no job; allowed: none")
+        if self.depth > 0 and isinstance(policy, DecidingPolicy):
+            raise InputError(
+                f"--backfill {self.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
+            )
+
+    def names(self) -> dict[str, Any]:
+        """The rules as plain values, for a record of the run."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return values | {"estimates": estimator(self.estimates).name}

@@ -1,0 +1,118 @@
+"""The columns of a workload: what they are called, what stands where a log says nothing, and how they are kept.
+
+A column is a read-only array of int64; one number for all rows is kept as that number only (a broadcast array).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+
+__all__ = [
+    "CANCELLED",
+    "COLUMNS",
+    "FAILED",
+    "NAME_LENGTH",
+    "OPTIONAL",
+    "ascends",
+    "ends",
+    "further_column",
+    "kept_column",
+    "packed",
+    "taken_rows",
+]
+
+#: The longest name of a further column.
+NAME_LENGTH = 100
+
+#: The columns that every workload has.
+COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
+
+#: The columns that a workload may do without, and what then stands in every row.
+OPTIONAL: Mapping[str, int] = MappingProxyType(
+    {
+        "user": -1,
+        "group": -1,
+        "queue": -1,
+        "partition": -1,
+        "qos": -1,
+        "memory_kb": -1,
+        "preceding": -1,
+        "think_ns": 0,
+        "cancel_ns": -1,
+        "wait_ns": -1,
+        "status": -1,
+        "preset": 0,
+        "application": -1,
+    }
+)
+
+#: SWF's status of a job that failed and of one that was cancelled: those that may be cancelled before their start.
+FAILED, CANCELLED = 0, 5
+
+
+def kept_column(values: Any, n: int, optional: bool, where: str) -> Array:
+    """``values`` as a read-only column that nobody else can write to; one number for all rows is kept as one."""
+    given = np.asarray(values, dtype=np.int64)
+    if optional and given.ndim == 0:
+        return _constant(int(given), n)
+    if given.shape != (n,):
+        raise InputError(f"{where} has shape {given.shape}; allowed: ({n},)")
+    if optional and n:
+        lowest, highest = ends(given)
+        if lowest == highest:
+            return _constant(lowest, n)
+    if given.base is None and not given.flags.writeable and given.flags.c_contiguous:
+        return given
+    column = np.array(given)
+    column.flags.writeable = False
+    return column
+
+
+def _constant(value: int, n: int) -> Array:
+    return np.broadcast_to(np.int64(value), (n,))
+
+
+def _is_constant(column: Array) -> bool:
+    # One number for all rows: the next row is where the first is.
+    return column.ndim == 0 or (len(column) > 0 and column.strides == (0,))
+
+
+def packed(column: Array) -> Array:
+    """One number of shape () where the column is one number for all rows; else the column itself."""
+    return np.array(column.flat[0]) if _is_constant(column) else column
+
+
+def taken_rows(column: Any, rows: Array) -> Array:
+    """The column at some rows; one number for all rows stays one, of shape ()."""
+    values = np.asarray(column)
+    return packed(values) if _is_constant(values) else np.asarray(values[rows])
+
+
+def ends(column: Array) -> tuple[int, int]:
+    """The lowest and the highest number of a column that has at least one row."""
+    if _is_constant(column):
+        return int(column[0]), int(column[0])
+    return int(column.min()), int(column.max())
+
+
+def ascends(column: Array) -> bool:
+    """Whether every number is above the one before it."""
+    return bool(np.all(column[1:] > column[:-1]))
+
+
+def further_column(name: object, column: Any, n: int, source: str) -> Array:
+    """A further column of a log as :func:`kept_column`, its name and type checked."""
+    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= NAME_LENGTH:
+        allowed = f"1 to {NAME_LENGTH} printable characters"
+        raise InputError(f"{source}: a further column is called {shown(name)}; allowed: {allowed}")
+    values = np.asarray(column)
+    if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64):
+        raise InputError(f"{source}: column {name} is of type {values.dtype}; allowed: int64")
+    return kept_column(values, n, True, f"{source}: column {name}")

@@ -1,0 +1,27 @@
+"""Workloads that are made: like a given log, or by a published model.
+
+>>> from bls.workloads.generators import generate_lublin
+>>> len(generate_lublin(100, seed=1, n_cores=256))
+100
+"""
+
+from __future__ import annotations
+
+from bls.workloads.generators.accasim import METHODS, generate_like
+from bls.workloads.generators.lublin import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, generate_lublin
+from bls.workloads.generators.machines import LIMITS, Gpus
+from bls.workloads.generators.sizes import Sizes
+
+__all__ = [
+    "BATCH",
+    "INTERACTIVE",
+    "LIMITS",
+    "METHODS",
+    "TYPELESS",
+    "Gpus",
+    "Lublin",
+    "LublinJobs",
+    "Sizes",
+    "generate_like",
+    "generate_lublin",
+]

@@ -1,0 +1,165 @@
+"""A workload like a given one, by the AccaSim paper's generator: its section 7.3, and a form of it that follows the week.
+
+Each job is made of three things that are drawn apart from one another: when it is submitted
+(``bls.workloads.generators.arrivals``), what it asks for and how long it runs (``bls.workloads.generators.requests``), and
+whose it is. The last is a job of the source, drawn with equal chances, which gives the user, the group, the queue and all
+else that the log says of a job, the FLOPs, and how far the user's estimate is from the run time. The paper says nothing of
+users and estimates.
+
+Two methods: ``accasim`` is the paper's, with what it leaves open decided as written in the two modules; ``calendar``
+differs from it in the slot weights, which are those of the week and the months, and in that the FLOPs and the width come
+from the same job of the source.
+
+Inter-arrival times are independent of each other in both, so that bursts of submits are not as long as real
+ones; users do not come in sessions. Where that matters, resample by user (N. Zakay, D. Feitelson, ICPE 2013,
+doi:10.1145/2479871.2479893).
+
+Source: C. Galleguillos, Z. Kiziltan, A. Netti, R. Soto, "AccaSim: a customizable workload management simulator for job
+dispatching research in HPC systems", Cluster Computing 23, 2020, doi:10.1007/s10586-019-02905-5.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from bls.machine.platform import Platform
+from bls.workloads.calendar import Calendar
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals
+from bls.workloads.generators.machines import Limits, Machine, changed, checked_limits, machine_of
+from bls.workloads.generators.made import MOST_JOBS, made_workload
+from bls.workloads.generators.requests import asked, run_times_ns
+from bls.workloads.generators.streams import stream
+from bls.workloads.selection import fit
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, one_of
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS, NS_PER_S
+from traces.compiled import Array
+
+__all__ = ["METHODS", "generate_like"]
+
+#: How arrivals and widths are drawn.
+METHODS = ("calendar", "accasim")
+
+# Columns of what happened to a job, or between jobs, in the log.
+_LEFT = ("preceding", "think_ns", "cancel_ns", "wait_ns", "preset", "status")
+
+
+def generate_like(
+    source: Workload,
+    n_jobs: int,
+    *,
+    seed: int,
+    platform: Platform | None = None,
+    speed_factor: float = 1.0,
+    nodes_factor: float = 1.0,
+    gpus: tuple[float, int, float] | None = None,
+    limits: Limits | None = None,
+    method: str = "calendar",
+) -> Workload:
+    """A workload like ``source``.
+
+    Parameters
+    ----------
+    source : Workload
+        The log. Jobs wider than its machine are left out, and so are those whose run time nobody knows.
+    n_jobs : int
+        1 to ``MOST_JOBS`` (20 million). At the source's rate: twice as many jobs last for twice as long. (By the
+        method ``accasim``, at a higher one: v_max cuts the longest inter-arrival times off.)
+    seed : int
+        0 to 2**64 - 1; the same gives the same jobs.
+    platform : Platform, optional
+        The machine that the source ran on; by default what its header says (``bls.workloads.generators.machines``).
+    speed_factor, nodes_factor : float
+        How many times as fast the cores, and as many the nodes, of the machine are for which the jobs are made;
+        1e-6 to 1e6.
+    gpus : (float, int, float), optional
+        What share of the nodes has how many cards of which speed (GFLOP/s), as ``(0.25, 2, 933.0)`` (``Gpus``).
+    limits : mapping of str to (int, int), optional
+        Smallest and largest request per node, of ``cores``, ``gpus`` and ``memory_kb``. By default 1 to all cores of
+        a node in the method ``accasim``, in ``calendar`` what the source's jobs ask for; 1 to all cards; the
+        source's memory.
+    method : {"calendar", "accasim"}
+        ``accasim``: the paper's. ``calendar``: arrivals follow the week and the months, widths go with run times.
+
+    Returns
+    -------
+    Workload
+        Submits and run times in whole seconds; the first job is submitted with the source's first. The header has the
+        source's ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by
+        which FLOPs are counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the cores and the
+        cards that a job asks for on each of its nodes, as in a file of requests.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range, a limit is wider than a node, or the source has no span or no job that can be used.
+    """
+    whole("n_jobs", n_jobs, 1, MOST_JOBS)
+    if method not in METHODS:
+        raise one_of("method", method, METHODS, "method")
+    before = machine_of(source, platform)
+    if np.all(source.run_unknown):
+        raise InputError(f"{source.source}: no run time of any job is known")
+    usable = fit(source.take(~source.run_unknown), before.cores)
+    machine = changed(before, speed_factor, nodes_factor, gpus)
+    checked = checked_limits(limits, machine)
+    calendar = Calendar.of(source)
+    arrivals = accasim_arrivals if method == "accasim" else calendar_arrivals
+    submit_ns = arrivals(source, n_jobs, calendar, stream(seed, "arrivals"))
+    rows = stream(seed, "jobs").integers(0, len(usable), n_jobs)
+    requests = asked(usable, rows, before, machine, checked, method, seed)
+    run_ns = run_times_ns(usable, rows, before, machine, requests)
+    extra = {name: getattr(usable, name)[rows] for name in OPTIONAL if name not in _LEFT}
+    if requests.memory_kb is not None:
+        extra["memory_kb"] = requests.memory_kb
+    return made_workload(
+        submit_ns,
+        run_ns=run_ns,
+        cores=requests.cores,
+        estimate_ns=_estimates_ns(usable, rows, run_ns),
+        extra=extra,
+        source=f"generated like {PurePath(source.source).name}",
+        header=_header(source, calendar, before, machine, method, seed),
+        extras={"unit_cores": requests.unit_cores, "gpu": requests.gpus} if machine.cards else None,
+    )
+
+
+def _estimates_ns(source: Workload, rows: Array, run_ns: Array) -> Array:
+    """As far from the run time as the source's estimate is from its; whole seconds, where the run time has changed."""
+    before_ns, estimate_ns = source.run_ns[rows], source.estimate_ns[rows]
+    seconds = np.ceil(run_ns / NS_PER_S * (estimate_ns / before_ns) - 1e-9)
+    longest = MAX_NS // NS_PER_S
+    scaled = np.clip(seconds, 1, longest).astype(np.int64) * NS_PER_S
+    return np.where(run_ns == before_ns, estimate_ns, scaled)
+
+
+def _header(
+    source: Workload, calendar: Calendar, before: Machine, machine: Machine, method: str, seed: int
+) -> tuple[str, ...]:
+    name = PurePath(source.source).name
+    lines = [
+        f"; Generator: twolevel, like {name}, method {method}, seed {seed}",
+        "; Note: by section 7.3 of the AccaSim paper, doi:10.1007/s10586-019-02905-5",
+    ]
+    if calendar.start is not None:
+        zone = calendar.zone
+        offset = calendar.start.utcoffset()
+        lines.append(f"; UnixStartTime: {int(calendar.start.timestamp())}")
+        if isinstance(zone, ZoneInfo):
+            lines.append(f"; TimeZoneString: {zone.key}")
+        elif offset is not None:
+            lines.append(f"; TimeZone: {int(offset.total_seconds())}")
+    lines += [f"; MaxNodes: {machine.nodes}", f"; MaxProcs: {machine.cores}"]
+    lines += [f"; CoreGflops: {machine.core_gflops!r}", f"; SourceCoreGflops: {before.core_gflops!r}"]
+    if machine.cards:
+        lines += [
+            f"; GpuNodes: {machine.gpu_nodes}",
+            f"; GpusPerNode: {machine.cards}",
+            f"; GpuGflops: {machine.card_gflops!r}",
+        ]
+    return tuple(lines)

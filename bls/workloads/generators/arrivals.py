@@ -1,0 +1,243 @@
+"""When generated jobs are submitted: the Slot Weight Method, in two forms.
+
+Time is cut into half-hours, the slots. Each takes as much as its weight: from the slot of the last job on, a drawn value v
+pays for one slot after the other, and where it no longer suffices, what is left of it says how far into the slot the next
+job comes. With weights of mean 1 and v in slots, v is an inter-arrival time on a clock that runs fast in busy
+slots.
+
+``accasim``, the AccaSim paper's form, has 48 weights, those of the slots of a day. v is drawn from the source's
+inter-arrival times up to v_max, which before each job becomes v_max - (v_max - s)(1 - pr): s is the slot's length, and
+pr the product of three progress ratios, one each for the hour, the weekday and the month of the job before. A progress ratio
+is the number of jobs generated in that hour (weekday, month) over those wanted there in the end by the source's share;
+a month in which the source has no job has none. Where the paper is silent:
+
+* v_max on the right is always the source's largest inter-arrival time: were it changed for good, it would sink to s.
+* A ratio above 1 counts as 1, so that v_max never exceeds the source's largest.
+* v is drawn from the inter-arrival times themselves, not from a curve through them.
+* What is left of v in its slot is added to the next v, as Lublin and Feitelson's program does.
+
+``calendar``, this project's form, has a weight for every half-hour of the week (336), times a factor for every month. Both
+come from the rates at which the source's jobs arrived in the time that it covers, by a few rounds of proportional
+fitting; a half-hour or a month that it does not cover has the mean. A weight is then the number of jobs to be expected,
+and v is in jobs. The inter-arrival times are measured on the
+clock of these weights to begin with, so that what the weights explain is in them once, not twice; v_max needs no
+changing. The paper's form cannot follow the week: nearly all inter-arrival times are shorter than the least v_max, so that
+changing it changes little, and pr grows on all weekdays alike.
+
+The first job is submitted with the source's first. Submits are whole seconds.
+
+Sources: C. Galleguillos et al., "AccaSim: a customizable workload management simulator for job dispatching research in HPC
+systems", Cluster Computing 23, 2020, section 7.3, doi:10.1007/s10586-019-02905-5; U. Lublin, D. Feitelson, J. Parallel
+Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bls.workloads.calendar import Calendar
+from bls.workloads.generators.slots import SLOT_NS, SLOTS_PER_DAY, Slots, checked_span, grown, slots
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Floats, Ints
+
+__all__ = ["accasim_arrivals", "calendar_arrivals", "fitted_weights"]
+
+_HALF_HOURS = 7 * SLOTS_PER_DAY
+_ROUNDS = 20
+_SLOT_NS = SLOT_NS  # a number of this file, for the kernel
+
+
+def _covered(source: Workload, n_jobs: int, calendar: Calendar) -> tuple[Slots, Array]:
+    """The slots from the source's first to its last job, and the jobs submitted in each."""
+    first_ns, last_ns = int(source.submit_ns[0]), int(source.submit_ns[-1])
+    if first_ns == last_ns:
+        jobs = "its only job" if len(source) == 1 else f"all of its {len(source)} jobs"
+        raise InputError(f"{source.source}: {jobs} submitted at one instant; a generator needs a source with a span")
+    checked_span((n_jobs - 1) * (last_ns - first_ns) / (len(source) - 1) / SLOT_NS, source.source, n_jobs)
+    found = slots(calendar, first_ns, (last_ns - first_ns) // SLOT_NS + 2)
+    return found, np.bincount(found.of(source.submit_ns), minlength=len(found))
+
+
+def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator) -> Array:
+    """Submits by the ``calendar`` form: int64 ns since the source's time 0, shape (n_jobs,), ascending.
+
+    Raises
+    ------
+    InputError
+        If all of the source's jobs are submitted at one instant, or the generated ones would last for more than 100 years.
+    """
+    covered, counts = _covered(source, n_jobs, calendar)
+    week, month = fitted_weights(covered, counts)
+    weights = _weights(covered, week, month)
+    clock = _clock(weights)
+    place = covered.of(source.submit_ns)
+    shown = clock[place] + covered.within(source.submit_ns) * weights[place]
+    drawn = np.diff(shown)[chance.integers(0, len(source) - 1, n_jobs - 1)]
+    wanted = shown[0] + np.concatenate(([0.0], np.cumsum(drawn)))
+    count = len(covered)
+    while True:
+        ahead = slots(calendar, int(source.submit_ns[0]), count)
+        weights = _weights(ahead, week, month)
+        clock = _clock(weights)
+        if clock[-1] > wanted[-1]:
+            break
+        count = grown(count, source.source, n_jobs)
+    # The last slot that begins there: one of no weight begins where the next one does, and has no room.
+    place = np.searchsorted(clock, wanted, side="right") - 1
+    into = (wanted - clock[place]) / weights[place]
+    return _whole_seconds(ahead.start_ns + place * SLOT_NS + (into * SLOT_NS).astype(np.int64))
+
+
+def fitted_weights(covered: Slots, counts: Array) -> tuple[Array, Array]:
+    """Arrivals per slot as a product: a rate for each half-hour of the week, a factor for each month.
+
+    Parameters
+    ----------
+    covered : Slots
+        The time that a log covers.
+    counts : ndarray of int64, shape (len(covered),)
+        Jobs submitted in each.
+
+    Returns
+    -------
+    week, month : ndarray of float64, shapes (336,) and (12,)
+        The most likely ones, if arrivals were independent; the half-hours and months that are not covered have the mean.
+    """
+    half_hour = covered.weekday * SLOTS_PER_DAY + covered.half_hour
+    kind = half_hour * 12 + covered.month
+    time = np.bincount(kind, minlength=_HALF_HOURS * 12).reshape(_HALF_HOURS, 12).astype(np.float64)
+    jobs = np.bincount(kind, weights=counts, minlength=_HALF_HOURS * 12).reshape(_HALF_HOURS, 12)
+    week, month = np.ones(_HALF_HOURS), np.ones(12)
+    for _ in range(_ROUNDS):
+        week = _ratio(jobs.sum(axis=1), time @ month)
+        month = _ratio(jobs.sum(axis=0), week @ time)
+    mean = (month * time.sum(axis=0)).sum() / time.sum()
+    month, week = month / mean, week * mean
+    month[time.sum(axis=0) == 0] = 1.0
+    week[time.sum(axis=1) == 0] = jobs.sum() / time.sum()
+    return week, month
+
+
+def _ratio(jobs: Array, expected: Array) -> Array:
+    return np.divide(jobs, expected, out=np.zeros(len(jobs)), where=expected > 0)
+
+
+def _weights(of: Slots, week: Array, month: Array) -> Array:
+    return np.asarray(week[of.weekday * SLOTS_PER_DAY + of.half_hour] * month[of.month])
+
+
+def _clock(weights: Array) -> Array:
+    # What the clock of the weights shows at the start of each slot, and at the end of the last.
+    return np.concatenate(([0.0], np.cumsum(weights)))
+
+
+def _whole_seconds(submit_ns: Array) -> Array:
+    return np.maximum(submit_ns, 0) // NS_PER_S * NS_PER_S
+
+
+def accasim_arrivals(
+    source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator, *, dynamic: bool = True
+) -> Array:
+    """Submits by the ``accasim`` form; ``dynamic=False`` leaves v_max as it is. Otherwise as :func:`calendar_arrivals`."""
+    covered, counts = _covered(source, n_jobs, calendar)
+    weights = np.bincount(covered.half_hour, weights=counts, minlength=SLOTS_PER_DAY)
+    gaps = np.sort(np.diff(source.submit_ns)) / SLOT_NS
+    weights = weights / weights.mean()
+    hour, weekday, month = (
+        np.bincount(of, weights=counts, minlength=n) / len(source)
+        for of, n in ((covered.half_hour // 2, 24), (covered.weekday, 7), (covered.month, 12))
+    )
+    uniform = chance.random(n_jobs)
+    submit_ns = np.zeros(n_jobs, np.int64)
+    count = len(covered)
+    while True:
+        ahead = slots(calendar, int(source.submit_ns[0]), count)
+        into = float(ahead.within(source.submit_ns[:1])[0])
+        done = _walk(
+            uniform,
+            gaps,
+            weights,
+            hour,
+            weekday,
+            month,
+            own(ahead.half_hour, np.int64),
+            own(ahead.weekday, np.int64),
+            own(ahead.month, np.int64),
+            ahead.start_ns,
+            into,
+            dynamic,
+            submit_ns,
+        )
+        if done == n_jobs:
+            return _whole_seconds(submit_ns)
+        count = grown(count, source.source, n_jobs)
+
+
+@compiled(makes_arrays=True)
+def _walk(
+    uniform: Floats,
+    gaps: Floats,
+    weights: Floats,
+    hour_share: Floats,
+    weekday_share: Floats,
+    month_share: Floats,
+    half_hour: Ints,
+    weekday: Ints,
+    month: Ints,
+    start_ns: int,
+    into: float,
+    dynamic: bool,
+    submit_ns: Ints,
+) -> int:
+    """Fill ``submit_ns`` from the left; the number of jobs for which there were slots enough.
+
+    Parameters
+    ----------
+    uniform : ndarray of float64, shape (n,)
+        From 0 to below 1, one a job.
+    gaps : ndarray of float64
+        The source's inter-arrival times in slots, ascending.
+    weights : ndarray of float64, shape (48,)
+        Of mean 1.
+    hour_share, weekday_share, month_share : ndarray of float64, shapes (24,), (7,) and (12,)
+        Of the source's jobs.
+    half_hour, weekday, month : ndarray of int64, shape (m,)
+        Of each slot; the first starts at ``start_ns``.
+    into : float
+        How far into its slot the first job comes.
+    """
+    n, n_slots = len(uniform), len(half_hour)
+    in_hour, in_weekday, in_month = np.zeros(24), np.zeros(7), np.zeros(12)
+    longest = gaps[gaps.size - 1]
+    slot, left = 0, into * weights[half_hour[0]]
+    for job in range(n):
+        if job > 0:
+            v_max = longest
+            if dynamic:
+                h, d, m = half_hour[slot] // 2, weekday[slot], month[slot]
+                progress = _progress(in_hour[h], n * hour_share[h]) * _progress(in_weekday[d], n * weekday_share[d])
+                progress *= _progress(in_month[m], n * month_share[m])
+                v_max = longest - (longest - 1.0) * (1.0 - progress)
+            usable = max(1, np.searchsorted(gaps, v_max, side="right"))
+            v = left + gaps[int(uniform[job] * usable)]
+            while v >= weights[half_hour[slot]]:
+                v -= weights[half_hour[slot]]
+                slot += 1
+                if slot == n_slots:
+                    return job
+            left = v
+        into_ns = int(left / weights[half_hour[slot]] * _SLOT_NS)
+        submit_ns[job] = start_ns + slot * _SLOT_NS + into_ns
+        in_hour[half_hour[slot] // 2] += 1.0
+        in_weekday[weekday[slot]] += 1.0
+        in_month[month[slot]] += 1.0
+    return n
+
+
+@compiled()
+def _progress(generated: float, wanted: float) -> float:
+    # An hour, weekday or month in which the source has no job has no ratio.
+    return min(1.0, generated / wanted) if wanted > 0.0 else 1.0

@@ -1,0 +1,41 @@
+"""A workload of generated columns: numbered from 1, whole, with a header that says how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from bls.workloads.workload import Workload
+from traces.compiled import Array
+
+__all__ = ["MOST_JOBS", "made_workload"]
+
+#: The most jobs that are generated at once.
+MOST_JOBS = 2 * 10**7
+
+
+def made_workload(
+    submit_ns: Array,
+    *,
+    run_ns: Array,
+    cores: Array,
+    estimate_ns: Array,
+    extra: Mapping[str, Array],
+    source: str,
+    header: Iterable[str],
+    extras: Mapping[str, Array] | None = None,
+) -> Workload:
+    """The workload of these columns, submits ascending; ``extra`` and ``extras`` as in ``Workload.from_lines``."""
+    n = len(submit_ns)
+    number = np.arange(1, n + 1)
+    counts = (f"; MaxJobs: {n}", f"; MaxRecords: {n}")
+    return Workload.from_lines(
+        (number, submit_ns, run_ns, cores, estimate_ns, number),
+        header=("; Version: 2.2", *header, *counts),
+        rejects={},
+        source=source,
+        n_lines=n,
+        extra=extra,
+        extras=extras,
+    )

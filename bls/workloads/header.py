@@ -1,0 +1,81 @@
+"""The comments at the head of a log, kept true when its jobs are cut, merged or changed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from bls.workloads.workload import Workload
+from traces.base.time import NS_PER_S
+
+__all__ = ["FACT", "NAMED_FIELD", "log_name", "merged_header", "moved_header"]
+
+#: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
+FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
+
+#: A comment that names a further field of the lines, and the field's number and name; the name may be empty.
+NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+
+_WHOLE = re.compile(r"[0-9]{1,15}")
+
+
+def log_name(workload: Workload) -> str:
+    """The name of a workload's file, without its folder."""
+    return os.path.basename(workload.source) or workload.source
+
+
+def moved_header(
+    header: Sequence[str], n_jobs: int, start_ns: int, note: str, *, same_span: bool = False
+) -> tuple[str, ...]:
+    """The header of a workload that was made of another.
+
+    Parameters
+    ----------
+    header : sequence of str
+        The other's.
+    n_jobs : int
+        Jobs that there are now: ``MaxJobs`` and ``MaxRecords``.
+    start_ns : int
+        Where time 0 is now, in the other's time: ``UnixStartTime`` is later by so many whole seconds, rounded down.
+    note : str
+        What was done.
+    same_span : bool
+        Whether ``StartTime`` and ``EndTime``, which say in words when the log begins and ends, still hold; else they
+        are left out.
+    """
+    lines: list[str] = []
+    for line in header:
+        match = FACT.fullmatch(line)
+        name = match[1] if match else ""
+        if name in ("MaxJobs", "MaxRecords"):
+            lines.append(f"; {name}: {n_jobs}")
+        elif match and name == "UnixStartTime" and start_ns and _WHOLE.fullmatch(match[2].rstrip()):
+            lines.append(f"; UnixStartTime: {int(match[2]) + start_ns // NS_PER_S}")
+        elif name not in ("StartTime", "EndTime") or same_span:
+            lines.append(line)
+    return (*lines, f"; Note: {' '.join(note.split())}")
+
+
+def merged_header(workloads: Sequence[Workload], n_jobs: int, start_s: int | None) -> tuple[str, ...]:
+    """The header of several workloads as one.
+
+    What all of them say alike is said once, with ``UnixStartTime`` (where there is a start) and the number of jobs; then
+    come the headers of all, marked ``[1]``, ``[2]`` … so that no reader takes them for facts about the whole.
+    """
+    shared = [line for line in dict.fromkeys(workloads[0].header) if FACT.fullmatch(line)]
+    own = ("UnixStartTime", "MaxJobs", "MaxRecords", "StartTime", "EndTime", "Note")
+    lines = [
+        line
+        for line in shared
+        if all(line in workload.header for workload in workloads[1:]) and FACT.fullmatch(line)[1] not in own  # type: ignore[index]
+    ]
+    lines += [] if start_s is None else [f"; UnixStartTime: {start_s}"]
+    lines += [f"; MaxJobs: {n_jobs}", f"; MaxRecords: {n_jobs}"]
+    for number, workload in enumerate(workloads, 1):
+        lines.append(f"; Note: log {number} of {len(workloads)} is {log_name(workload)}, {len(workload)} jobs")
+        for line in workload.header:
+            # Names of columns are said once more when they are written.
+            if not NAMED_FIELD.match(line):
+                lines.append(f"; [{number}] {line.lstrip(';').strip()}".rstrip())
+    return tuple(lines)

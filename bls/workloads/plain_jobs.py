@@ -1,0 +1,89 @@
+"""Jobs as plain Python values, one by one made rows of a workload (``Workload.from_jobs``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+from bls.workloads.columns import CANCELLED, FAILED, OPTIONAL
+from traces.base.errors import InputError, one_of, shown
+from traces.base.time import MAX_NS, NS_PER_S
+
+__all__ = ["job_row"]
+
+_KEYS = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
+_OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") else name for name in OPTIONAL)
+
+
+def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ...]:
+    """A job of ``Workload.from_jobs`` as job_id, submit_ns, run_ns, cores, estimate_ns, then those of ``OPTIONAL``.
+
+    Raises
+    ------
+    InputError
+        If a value is no number, out of range or of a type that is none, or a key is unknown or missing.
+    """
+    extra: tuple[int, ...] = tuple(OPTIONAL.values())
+    if isinstance(job, Mapping):
+        for key in job:
+            if key not in _KEYS and key not in _OPTIONAL_KEYS:
+                raise one_of("key", key, (*_KEYS, *_OPTIONAL_KEYS), where)
+        for key in _KEYS[:4]:
+            if key not in job:
+                raise InputError(f"{where}: {key}: missing")
+        if job["run_s"] is None:
+            return _cancelled(job, where)
+        extra = tuple(_optional(job, key, default, where) for key, default in zip(_OPTIONAL_KEYS, extra, strict=True))
+        job = [job.get(key) for key in _KEYS]
+    if len(job) != 5:
+        raise InputError(f"{where}: {len(job)} values; a job is (job_id, submit_s, run_s, cores, estimate_s)")
+    job_id, submit, run, cores, estimate = job
+    row = (
+        _number(job_id, 1, 0, f"{where}: job_id"),
+        _number(submit, NS_PER_S, 0, f"{where}: submit_s"),
+        _number(run, NS_PER_S, 1, f"{where}: run_s"),
+        _number(cores, 1, 1, f"{where}: cores"),
+    )
+    asked = 0 if estimate is None else _number(estimate, NS_PER_S, -MAX_NS, f"{where}: estimate_s")
+    return (*row, asked if asked > 0 else row[2], *extra)
+
+
+def _cancelled(job: Mapping[str, Any], where: str) -> tuple[int, ...]:
+    # A job whose run time is not known: status and run time are those by which ``Workload.run_unknown`` tells it.
+    for key in ("cancel_s", "estimate_s"):
+        if job.get(key) is None:
+            raise InputError(f"{where}: run_s: None needs {key}: nothing else says how long the job lasts")
+    if job.get("status", CANCELLED) not in (FAILED, CANCELLED):
+        raise InputError(f"{where}: status: {shown(job['status'])} with run_s None; allowed: 0 or 5")
+    return job_row({"status": CANCELLED, **job, "run_s": 1e-9}, where)
+
+
+def _optional(job: Mapping[str, Any], key: str, default: int, where: str) -> int:
+    if job.get(key) is None:
+        return default
+    unit = NS_PER_S if key.endswith("_s") else 1
+    value = job[key]
+    if default == -1 and type(value) is not bool and isinstance(value, Integral) and int(value) == -1:
+        return -1  # unknown, as a log says it
+    return _number(value, unit, 0, f"{where}: {key}")
+
+
+def _number(value: Any, unit: int, lowest: int, where: str) -> int:
+    """``value`` in multiples of 1/``unit``, rounded half to even; whole to begin with where ``unit`` is 1."""
+    exact: Fraction | None = None
+    if isinstance(value, bool):
+        pass  # True is no number of seconds
+    elif isinstance(value, Integral):
+        exact = Fraction(int(value))
+    elif isinstance(value, Real) and math.isfinite(value):
+        exact = Fraction(float(value))
+    if exact is not None:
+        rounded = round(exact * unit)
+        if lowest <= rounded and abs(rounded) <= MAX_NS and (unit > 1 or rounded == exact):
+            return rounded
+    kind = "whole number" if unit == 1 else "number of seconds"
+    bound = {1: " above 0", 0: " from 0"}.get(lowest, "")
+    raise InputError(f"{where}: {shown(value)} is not a {kind}{bound}, or is beyond the range")

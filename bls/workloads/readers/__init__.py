@@ -1,0 +1,1 @@
+"""The readers of workload files, a format a file."""

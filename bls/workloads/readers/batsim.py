@@ -1,0 +1,222 @@
+"""Reads the JSON workloads of Batsim, plain or gzipped.
+
+Every entry of ``jobs`` is a job or a reject; its number as a line is its place there, from 1.
+
+========== ======================================================================================================
+key        here
+========== ======================================================================================================
+id         ``job_id``: a whole number, or a word, of which what stands before ``!`` is left out. If any is no whole
+           number, all jobs are numbered from 1 in order of their first appearance
+subtime    ``submit_ns``
+res        ``cores``: Batsim's resources are hosts, each of them here one core
+walltime   ``estimate_ns``; the run time where there is none (or -1)
+profile    ``run_ns``, see below
+user       ``user``, where there is one: a number from 1 in order of first appearance
+========== ======================================================================================================
+
+A profile says what a job does. Of these, only a delay (``delay``, ``DelayProfile``) says how long it takes, and a sequence
+of delays (``composed``, ``sequential_composition``, ``SequentialCompositionProfile``, with ``seq`` and ``repeat`` or
+``nb``). What others compute, send or replay lasts as long as Batsim's platform makes it; they are jobs only where a key
+``runtime`` or ``real_duration``, which Batsim itself does not look at, gives the seconds. The number ``nb_res`` is kept as
+the header line ``; MaxProcs: N``.
+
+The reasons for a reject, in the order they are tested:
+
+1. *malformed*: no object; a key above is missing (``walltime`` and ``user`` may be), is no number or beyond ±2**62 (ns for
+   times), or is negative; a ``walltime`` of 0; a profile that is none;
+2. *unknown profile*: ``profiles`` has none of this name;
+3. *run time not known*: the profile does not say it;
+4. *no run time*: it is zero or negative;
+5. *no processors*: ``res`` is 0;
+6. *duplicate job number*.
+
+Source: Batsim's documentation, "Workload", https://batsim.readthedocs.io/en/latest/input-workload.html; P.-F. Dutot et al.,
+doi:10.1007/978-3-319-61756-5_10.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from bls.workloads.readers.job_rows import JobRows, Names, exact_ns
+from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
+from traces.base.errors import InputError, shown
+from traces.base.given_file import GivenFile
+from traces.base.time import MAX_NS
+
+__all__ = ["RUN_TIME_NOT_KNOWN", "UNKNOWN_PROFILE", "read_batsim"]
+
+UNKNOWN_PROFILE = "unknown profile"
+RUN_TIME_NOT_KNOWN = "run time not known"
+
+_DELAYS = frozenset(("delay", "DelayProfile"))
+_SEQUENCES = frozenset(("composed", "sequential_composition", "SequentialCompositionProfile"))
+_RUN_TIMES = ("runtime", "real_duration")
+_DEEPEST = 100  # sequences of sequences
+
+
+def read_batsim(path: str | os.PathLike[str]) -> Workload:
+    """Read a workload of Batsim.
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or gzipped.
+
+    Raises
+    ------
+    InputError
+        One line that names the file: it cannot be read, is no JSON, has no ``jobs`` and ``profiles``, or holds no valid
+        job.
+    """
+    source = os.fspath(path)
+    data = _parsed(path, source)
+    jobs, profiles = data["jobs"], data["profiles"]
+    ids = [_identity(job) for job in jobs]
+    plain = all(name is None or _is_plain(name) for name in ids)
+    numbers, users = Names(), Names()
+    run_times = _RunTimes(profiles, source)
+    rows = JobRows(source)
+    rows.n_lines = len(jobs)
+    if isinstance(data.get("nb_res"), int):
+        rows.header.append(f"; MaxProcs: {data['nb_res']}")
+    if isinstance(data.get("description"), str):
+        rows.header.append(f"; Note: {' '.join(data['description'].split())}")
+    for place, (job, name) in enumerate(zip(jobs, ids, strict=True), start=1):
+        submit, cores, limit = _asked(job)
+        if name is None or submit is None or cores is None or limit is None:
+            rows.reject(MALFORMED)
+            continue
+        run = run_times.of(job.get("profile"))
+        if isinstance(run, str):
+            rows.reject(run)
+        elif run <= 0:
+            rows.reject(NO_RUN_TIME)
+        elif cores == 0:
+            rows.reject(NO_PROCESSORS)
+        else:
+            job_id = int(name) if plain else numbers.known.setdefault(name, len(numbers.known) + 1)
+            user = job.get("user")
+            known = isinstance(user, str | int) and not isinstance(user, bool)
+            rows.add(job_id, submit, run, cores, limit or run, place, user=users.number(f"{user}") if known else -1)
+    return rows.workload()
+
+
+def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
+    parts = []
+    with GivenFile(path, "workload file") as file:
+        block = bytearray(1 << 20)
+        while got := file.readinto(memoryview(block)):
+            parts.append(bytes(block[:got]))
+    if not parts:
+        raise InputError(f"{source}: the file is empty")
+    try:
+        # Decimals, as 0.1 s is no float; NaN and Infinity are no numbers of JSON.
+        data = json.loads(b"".join(parts), parse_float=Decimal, parse_constant=str)
+    except RecursionError:
+        raise InputError(f"{source}: not a workload of Batsim: nested too deep") from None
+    except InvalidOperation:
+        raise InputError(f"{source}: not a workload of Batsim: a number is beyond any range") from None
+    except ValueError as error:  # also bytes that are no text, and numbers of thousands of digits
+        raise InputError(f"{source}: not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InputError(
+            f"{source}: not a workload of Batsim: a {type(data).__name__}, no object with jobs and profiles"
+        )
+    for key, kind, name in (("jobs", list, "a list"), ("profiles", dict, "an object")):
+        if not isinstance(data.get(key), kind):
+            found = f"a {type(data[key]).__name__}" if key in data else "missing"
+            raise InputError(f"{source}: not a workload of Batsim: {key} is {found}; it must be {name}")
+    return data
+
+
+def _identity(job: Any) -> str | None:
+    """What a job is called, without the workload's name; None if it has no name."""
+    name = job.get("id") if isinstance(job, dict) else None
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        return None
+    try:
+        return str(name).rpartition("!")[2] or None
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return None
+
+
+def _is_plain(name: str) -> bool:
+    # "07" is another name than "7".
+    return name.isascii() and name.isdigit() and len(name) < 20 and int(name) <= MAX_NS and str(int(name)) == name
+
+
+def _seconds(value: Any) -> int | None:
+    """Seconds of JSON in ns; None if it is no number or beyond ±2**62 ns."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    return exact_ns(value)
+
+
+def _asked(job: Any) -> tuple[int | None, int | None, int | None]:
+    """Submit, cores and time limit (0 for none); None for one that is not what it should be."""
+    if not isinstance(job, dict):
+        return None, None, None
+    submit, cores, limit = _seconds(job.get("subtime")), job.get("res"), job.get("walltime")
+    if submit is not None and submit < 0:
+        submit = None
+    if isinstance(cores, bool) or not isinstance(cores, int) or not 0 <= cores <= MAX_NS:
+        cores = None
+    if limit is None or (limit == -1 and not isinstance(limit, bool)):
+        return submit, cores, 0
+    asked = _seconds(limit)
+    return submit, cores, asked if asked is not None and asked > 0 else None
+
+
+class _RunTimes:
+    """How long the profiles take, each found once."""
+
+    def __init__(self, profiles: dict[str, Any], source: str) -> None:
+        self._profiles, self._source = profiles, source
+        self._found: dict[str, int | str] = {}
+
+    def of(self, name: Any, depth: int = 0) -> int | str:
+        """The run time in ns, or the reason for which a job of this profile is none."""
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            return MALFORMED
+        key = f"{name}" if isinstance(name, str) or abs(name) <= MAX_NS else ""
+        if key not in self._profiles:
+            return UNKNOWN_PROFILE
+        if depth > _DEEPEST:
+            raise InputError(f"{self._source}: profile {shown(key)}: more than {_DEEPEST} sequences within each other")
+        if key not in self._found:
+            self._found[key] = RUN_TIME_NOT_KNOWN  # for a sequence that is a part of itself
+            self._found[key] = self._of(self._profiles[key], depth)
+        return self._found[key]
+
+    def _of(self, profile: Any, depth: int) -> int | str:
+        if not isinstance(profile, dict):
+            return MALFORMED
+        kind = profile.get("type")
+        if not isinstance(kind, str):
+            return MALFORMED
+        if kind in _DELAYS:
+            delay = _seconds(profile.get("delay"))
+            return MALFORMED if delay is None else delay
+        for key in _RUN_TIMES:
+            if key in profile:
+                run = _seconds(profile[key])
+                return MALFORMED if run is None else run
+        if kind in _SEQUENCES:
+            return self._sequence(profile, depth)
+        return RUN_TIME_NOT_KNOWN
+
+    def _sequence(self, profile: dict[str, Any], depth: int) -> int | str:
+        times, parts = profile.get("repeat", profile.get("nb", 1)), profile.get("seq")
+        if isinstance(times, bool) or not isinstance(times, int) or times <= 0 or not isinstance(parts, list):
+            return MALFORMED
+        total = 0
+        for part in parts:
+            run = self.of(part, depth + 1)
+            if isinstance(run, str):
+                return run
+            total += run
+        return total * times if total * times <= MAX_NS else MALFORMED

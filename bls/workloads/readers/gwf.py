@@ -1,0 +1,147 @@
+"""Reads the Grid Workload Format (GWF) of the Grid Workloads Archive, plain or gzipped.
+
+Lines that begin with ``#`` are comments; so is one whose first word is ``JobID``, which names the columns. A job's line has
+29 fields, separated by tabs (one more may stand at its end) or by any white space. Times are seconds.
+
+===== ======================= ====================================================================
+field GWF's name              here
+===== ======================= ====================================================================
+1     JobID                   ``job_id``, a whole number
+2     SubmitTime              ``submit_ns``
+4     RunTime                 ``run_ns``
+5     NProcs                  ``cores`` where field 8 is not positive; a whole number
+8     ReqNProcs               ``cores``; a whole number
+9     ReqTime                 ``estimate_ns``; the run time where it is not positive
+3     WaitTime                ``wait_ns``
+7     UsedMemory              ``memory_kb`` where field 10 is not positive; KB per processor
+10    ReqMemory               ``memory_kb``; KB per processor
+11    Status                  ``status``
+12    UserID                  ``user``, a name
+13    GroupID                 ``group``, a name
+14    ExecutableID            ``application``, a name
+15    QueueID                 ``queue``, a name
+16    PartitionID             ``partition``, a name
+17    OrigSiteID              ``extras["orig_site"]``, a name
+18    LastRunSiteID           ``extras["run_site"]``, a name
+28    VOID                    ``extras["vo"]``, a name
+29    ProjectID               ``extras["project"]``, a name
+===== ======================= ====================================================================
+
+Names become numbers from 1 in order of their first appearance, also where they look like numbers; ``-1`` is unknown. The
+first six must be numbers, or the line is malformed; others that cannot be used are unknown. The reasons for a reject, and
+what ``cancelled=True`` does, are those of :mod:`bls.workloads.readers.swf`.
+
+Most of the archive's logs have seconds since 1970. If no submit is before 1980, they are taken so: time 0 is then the
+earliest submit, kept as the header line ``; UnixStartTime: N``. Otherwise time 0 is that of the file.
+
+Source: A. Iosup et al., "The Grid Workloads Archive", FGCS 24(7), 2008, doi:10.1016/j.future.2008.02.003.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bls.workloads.readers.job_rows import JobRows, Names, kilobytes, number, seconds_ns, text_lines, whole
+from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
+from traces.base.given_file import GivenFile
+from traces.base.time import MAX_NS, NS_PER_S
+
+__all__ = ["read_gwf"]
+
+_FIELDS = 29
+_SINCE_1970_S = 315_532_800  # 1980; no log lasts ten years
+
+_NAMES = {"user": 11, "group": 12, "application": 13, "queue": 14, "partition": 15}
+_FURTHER = {"orig_site": 16, "run_site": 17, "vo": 27, "project": 28}
+
+
+def read_gwf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
+    """Read a GWF file.
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or gzipped.
+    cancelled : bool
+        Whether jobs that were cancelled before their start are jobs too.
+
+    Raises
+    ------
+    InputError
+        One line that names the file: it cannot be read, or holds no valid job.
+    """
+    source = os.fspath(path)
+    reader = _Reader(source, cancelled)
+    with GivenFile(path, "workload file") as file:
+        for line, text in text_lines(file, source):
+            reader.read(line, text)
+    return reader.workload()
+
+
+def _fields(text: str) -> list[str]:
+    fields = text.split("\t")
+    if len(fields) == _FIELDS + 1 and not fields[-1].strip():
+        del fields[-1]
+    return [field.strip() for field in fields] if len(fields) == _FIELDS else text.split()
+
+
+class _Reader:
+    def __init__(self, source: str, cancelled: bool) -> None:
+        self._cancelled = cancelled
+        self._rows = JobRows(source, _FURTHER)
+        self._earliest = MAX_NS
+        self._names = {name: (Names(), place) for name, place in (_NAMES | _FURTHER).items()}
+
+    def read(self, line: int, text: str) -> None:
+        fields = _fields(text)
+        if fields[0].startswith("#"):
+            self._rows.header.append(f"; {text.strip().lstrip('# ')}")
+        elif fields[0].lower() != "jobid":
+            self._rows.n_lines += 1
+            reason = self._read(line, fields)
+            if reason:
+                self._rows.reject(reason)
+
+    def _read(self, line: int, fields: list[str]) -> str:
+        """Add the line's job, or say why there is none."""
+        if len(fields) != _FIELDS:
+            return MALFORMED
+        job_id, allocated, requested = whole(fields[0]), whole(fields[4]), whole(fields[7])
+        submit, run, estimate = seconds_ns(fields[1]), seconds_ns(fields[3]), seconds_ns(fields[8])
+        if job_id is None or allocated is None or requested is None or job_id < 0:
+            return MALFORMED
+        if submit is None or run is None or estimate is None or submit < 0:
+            return MALFORMED
+        self._earliest = min(self._earliest, submit)
+        wait, status = seconds_ns(fields[2]), whole(fields[10])
+        cancel = -1
+        if run <= 0:
+            known = wait is not None and 0 <= wait <= MAX_NS - submit and estimate > 0
+            if not self._cancelled or status not in (0, 5) or not known or wait is None:
+                return NO_RUN_TIME
+            run, cancel = 1, submit + wait
+        cores = requested if requested > 0 else allocated
+        if cores <= 0:
+            return NO_PROCESSORS
+        asked, used = kilobytes(number(fields[9])), kilobytes(number(fields[6]))
+        self._rows.add(
+            job_id,
+            submit,
+            run,
+            cores,
+            estimate if estimate > 0 else run,
+            line,
+            **{name: names.number(fields[place]) for name, (names, place) in self._names.items()},
+            wait_ns=-1 if wait is None else max(-1, wait),
+            memory_kb=asked if asked > 0 else used,
+            status=-1 if status is None else max(-1, status),
+            cancel_ns=cancel,
+        )
+        return ""
+
+    def workload(self) -> Workload:
+        start_s = self._earliest // NS_PER_S
+        if not len(self._rows) or start_s < _SINCE_1970_S:
+            return self._rows.workload()
+        self._rows.header.append(f"; UnixStartTime: {start_s}")
+        return self._rows.workload(start_s * NS_PER_S)

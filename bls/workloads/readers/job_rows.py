@@ -1,0 +1,163 @@
+"""What readers written in plain Python share: numbers read exactly, names made numbers, and jobs put into columns."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+
+import numpy as np
+
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.readers.line_blocks import Readable, line_blocks
+from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
+from traces.base.time import MAX_NS, NS_PER_S
+
+__all__ = ["JobRows", "Names", "exact_ns", "kilobytes", "number", "seconds_ns", "text_lines", "whole"]
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_DIGITS = re.compile(r"[0-9]{1,18}")
+_NANO = Decimal("1e-9")
+_MOST_S = Decimal(MAX_NS) * _NANO
+_CONTEXT = Context(prec=40)
+
+_UNKNOWN_NAMES = frozenset(("", "-1", "Unknown", "None", "(null)"))
+
+
+def number(word: str) -> Decimal | None:
+    """The value of a decimal number without an exponent; None for any other word."""
+    return Decimal(word) if _NUMBER.fullmatch(word) else None
+
+
+def whole(word: str) -> int | None:
+    """The value of a whole number in ±2**62, perhaps with a point; None for any other word."""
+    if _DIGITS.fullmatch(word):
+        return int(word)
+    value = number(word)
+    if value is None or value.copy_abs() > MAX_NS or value != value.to_integral_value():
+        return None
+    return int(value)
+
+
+def seconds_ns(word: str) -> int | None:
+    """Seconds in ns, rounded half to even; None for a word that is no decimal number or is beyond ±2**62 ns."""
+    if _DIGITS.fullmatch(word):
+        ns = int(word) * NS_PER_S
+        return ns if ns <= MAX_NS else None
+    value = number(word)
+    return None if value is None else exact_ns(value)
+
+
+def exact_ns(seconds: Decimal | int) -> int | None:
+    """Seconds in ns, rounded half to even; None beyond ±2**62 ns."""
+    value = Decimal(seconds)
+    if value.copy_abs() > _MOST_S:
+        return None
+    return int(value.quantize(_NANO, ROUND_HALF_EVEN, _CONTEXT).scaleb(9, _CONTEXT))
+
+
+def kilobytes(value: Decimal | None) -> int:
+    """``value`` rounded up, or -1 if it is not positive, unknown, or beyond 2**62."""
+    if value is None or not 0 < value <= MAX_NS:
+        return -1
+    return int(value.to_integral_value("ROUND_CEILING"))
+
+
+class Names:
+    """Names made numbers, from 1 in order of their first appearance; -1 for a name that says that none is known."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        """The number of ``name``."""
+        if name in _UNKNOWN_NAMES:
+            return -1
+        return self.known.setdefault(name, len(self.known) + 1)
+
+
+def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank: (number from 1, text without its line end).
+
+    Raises
+    ------
+    InputError
+        As :func:`bls.workloads.readers.line_blocks.line_blocks`.
+    """
+    first = 1
+    for block in line_blocks(file, source):
+        lines = block.tobytes().decode("utf-8", "replace").split("\n")
+        for place, line in enumerate(lines):
+            if line and not line.isspace():
+                yield first + place, line.rstrip("\r")
+        first += len(lines) - 1
+
+
+class JobRows:
+    """Jobs and rejects of a file that is read in Python, a line at a time.
+
+    Parameters
+    ----------
+    source : str
+        The file's name, for messages.
+    further : iterable of str
+        Names of further columns (``Workload.extras``).
+    """
+
+    def __init__(self, source: str, further: Iterable[str] = ()) -> None:
+        self.source = source
+        self.header: list[str] = []
+        self.rejects = {MALFORMED: 0, NO_RUN_TIME: 0, NO_PROCESSORS: 0}
+        self.n_lines = 0
+        self._base = [array("q") for _ in range(6)]
+        self._others: dict[str, array[int]] = {}
+        self._further = tuple(further)
+
+    def __len__(self) -> int:
+        return len(self._base[0])
+
+    def reject(self, reason: str) -> None:
+        """Count a line that is no job."""
+        self.rejects[reason] = self.rejects.get(reason, 0) + 1
+
+    def add(
+        self, job_id: int, submit_ns: int, run_ns: int, cores: int, estimate_ns: int, line: int, **others: int
+    ) -> None:
+        """Add a job; ``others`` are optional columns and further ones, by name, the same ones for every job."""
+        for column, value in zip(self._base, (job_id, submit_ns, run_ns, cores, estimate_ns, line), strict=True):
+            column.append(value)
+        if not self._others:
+            self._others = {name: array("q") for name in others}
+        for name, value in others.items():
+            self._others[name].append(value)
+
+    def shift_further(self, name: str, by: int) -> None:
+        """Take ``by`` from every value of a further column that is known and not less; others are -1 from now on."""
+        if name in self._others:
+            self._others[name] = array("q", (value - by if value >= by else -1 for value in self._others[name]))
+
+    def workload(self, start_ns: int = 0) -> Workload:
+        """The workload, its time 0 being ``start_ns`` of the instants that were added.
+
+        Raises
+        ------
+        InputError
+            If there is no job.
+        """
+        base = [np.array(column, np.int64) for column in self._base]
+        base[1] -= start_ns
+        others = {name: np.array(column, np.int64) for name, column in self._others.items()}
+        cancel = others.get("cancel_ns", np.empty(0, np.int64))
+        cancel[cancel >= 0] -= start_ns
+        for column in (*base, *others.values()):
+            column.flags.writeable = False  # so that the workload takes them as they are
+        return Workload.from_lines(
+            base,
+            header=self.header,
+            rejects=self.rejects,
+            source=self.source,
+            n_lines=self.n_lines,
+            extra={name: column for name, column in others.items() if name in OPTIONAL},
+            extras={name: column for name, column in others.items() if name in self._further},
+        )

@@ -1,0 +1,279 @@
+"""Workloads out of workloads: a part of one, several as one, one that is denser, faster or wider.
+
+All are pure functions. Job numbers, users and the rest stay with their jobs; the header says what was done, and its
+``UnixStartTime`` moves along with time 0, so that calendars keep working.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bls.workloads.calendar import Calendar
+from bls.workloads.header import log_name, moved_header
+from bls.workloads.merge import merge
+from bls.workloads.selection import busiest_window, select
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, shown
+from traces.base.instants import parse_instant_ns
+from traces.base.ranges import real
+from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
+from traces.compiled import Array
+
+__all__ = ["FACTORS", "cut", "filter_jobs", "merge", "scale"]
+
+#: The least and the greatest factor that :func:`scale` takes.
+FACTORS = (0.001, 1000.0)
+
+# A factor is the nearest fraction with such a denominator, so that columns are scaled in whole numbers: with the range of
+# factors, no product below is beyond int64.
+_MOST_DENOMINATOR = 10**7
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*")
+
+#: What a selection may be, beside ``select``'s.
+_FORMS = "as window:2003-01-01+30d, window:2003-01-01T12:00..2003-02-01 or window:7d+24h"
+
+
+def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workload:
+    """A part of a workload, as long as one wants it.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs of any width.
+    spec : str
+        As :func:`bls.workloads.selection.select`, with two more forms:
+
+        ``window:DATE+LENGTH``
+            those submitted in [DATE, DATE + LENGTH), DATE being ``2003-01-01``, ``2003-01-01T12:30`` or with seconds,
+            in the time zone of the log unless it ends in one of its own (``Z``, ``+01:00``);
+        ``window:START..END``
+            those submitted in [START, END), each a DATE or a duration since the log's time 0.
+
+        The start of a window becomes time 0; that of one that begins before the log does, the log's.
+    where : str
+        The option it was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If the specification is none of these, selects no job, or has a date where the log does not say its own, or one
+        without a zone where that of the log cannot be used.
+    """
+    text = spec.strip() if isinstance(spec, str) else ""
+    start_ns = 0
+    if text.startswith("window:"):
+        start_ns, stop_ns = _window(workload, text.removeprefix("window:").strip(), where)
+        first_ns, last_ns = int(workload.submit_ns[0]), int(workload.submit_ns[-1])
+        if not np.any((workload.submit_ns >= start_ns) & (workload.submit_ns < stop_ns)):
+            raise InputError(
+                f"{where}: no job is submitted in {shown(text)}; the jobs of {workload.source} are submitted "
+                f"from {_when(workload, first_ns)} to {_when(workload, last_ns)}"
+            )
+        start_ns = max(start_ns, 0)  # what is before the log's time 0 is not in it
+        start = f"{start_ns}ns" if start_ns else "0"
+        chosen = select(workload, f"window:{start}+{stop_ns - start_ns}ns", where=where)
+    else:
+        chosen = select(workload, spec, where=where)
+        if text.startswith("busiest:"):
+            start_ns = busiest_window(workload, parse_duration_ns(text.removeprefix("busiest:"), where))[0]
+    note = f"{'all jobs' if text == 'all' else f'the jobs {text}'} of {log_name(workload)}"
+    return chosen.take(np.arange(len(chosen)), header=moved_header(workload.header, len(chosen), start_ns, note))
+
+
+def filter_jobs(
+    workload: Workload,
+    *,
+    users: Iterable[int] | None = None,
+    queues: Iterable[int] | None = None,
+    partitions: Iterable[int] | None = None,
+    cores: tuple[int | None, int | None] = (None, None),
+    run: tuple[int | None, int | None] = (None, None),
+    status: Iterable[int] | None = None,
+) -> Workload:
+    """The jobs that pass every test; their times stay.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs of any width.
+    users, queues, partitions, status : iterable of int, optional
+        Numbers of which the job must have one; -1 is what the log does not know.
+    cores : (int or None, int or None)
+        Least and greatest width, both included; None is no bound.
+    run : (int or None, int or None)
+        Least and greatest run time in ns, both included.
+
+    Raises
+    ------
+    InputError
+        If no job is left, or a bound is above the other.
+    """
+    kept = np.ones(len(workload), bool)
+    said: list[str] = []
+    for name, column, numbers in (
+        ("users", workload.user, users),
+        ("queues", workload.queue, queues),
+        ("partitions", workload.partition, partitions),
+        ("status", workload.status, status),
+    ):
+        if numbers is not None:
+            wanted = np.unique(np.fromiter(numbers, np.int64))
+            kept &= np.isin(column, wanted)
+            said.append(f"{name} {_listed(wanted.tolist())}")
+    for name, column, (low, high) in (("cores", workload.cores, cores), ("run", workload.run_ns, run)):
+        shown_as = format_ns if name == "run" else str
+        if low is not None and high is not None and low > high:
+            raise InputError(f"{name}: from {shown_as(low)} to {shown_as(high)}: nothing is between them")
+        if low is not None:
+            kept &= column >= low
+            said.append(f"{name} from {shown_as(low)}")
+        if high is not None:
+            kept &= column <= high
+            said.append(f"{name} to {shown_as(high)}")
+        if name == "run" and (low is not None or high is not None):
+            kept &= ~workload.run_unknown
+    what = ", ".join(said) or "all"
+    if not kept.any():
+        raise InputError(f"{workload.source}: none of {len(workload)} jobs is left ({what})")
+    n = int(np.count_nonzero(kept))
+    return workload.take(
+        kept, header=moved_header(workload.header, n, 0, f"the jobs with {what} of {log_name(workload)}")
+    )
+
+
+def scale(
+    workload: Workload, *, load: float | None = None, speed: float | None = None, cores: float | None = None
+) -> Workload:
+    """The same jobs, denser, faster or wider.
+
+    Everything is rounded once, half to even. Waits that the log recorded are unknown in the result: no such system ever
+    ran. A user who gave up waiting does so after the same time; think times stay.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs of any width.
+    load : float, optional
+        The times between submits are divided by it; the first submit stays where it is.
+    speed : float, optional
+        Run times and estimates are divided by it, to at least 1 ns.
+    cores : float, optional
+        Widths are multiplied by it, to at least 1 core.
+
+    Raises
+    ------
+    InputError
+        If no factor is given, one is not from 0.001 to 1000, or a time or width is beyond 2**62 then.
+    """
+    given = {name: value for name, value in (("load", load), ("speed", speed), ("cores", cores)) if value is not None}
+    if not given:
+        raise InputError("scale: nothing to do; allowed: a factor of load, speed or cores")
+    factors = {name: _fraction(name, value) for name, value in given.items()}
+    changed: dict[str, Any] = {}
+    submit, unknown = workload.submit_ns, workload.run_unknown
+    if load is not None:
+        first = submit[0]
+        submit = first + _times(submit - first, 1 / factors["load"], "submit_ns", workload.source)
+    if speed is not None:
+        run = np.maximum(_times(workload.run_ns, 1 / factors["speed"], "run_ns", workload.source), 1)
+        changed["run_ns"] = np.where(unknown, workload.run_ns, run)
+        estimate = _times(workload.estimate_ns, 1 / factors["speed"], "estimate_ns", workload.source)
+        changed["estimate_ns"] = np.maximum(estimate, 1)
+    if cores is not None:
+        changed["cores"] = np.maximum(_times(workload.cores, factors["cores"], "cores", workload.source), 1)
+    changed["submit_ns"], changed["wait_ns"] = submit, np.array(-1)
+    if int(workload.cancel_ns.max()) >= 0:
+        patience = workload.cancel_ns - workload.submit_ns
+        if np.any((workload.cancel_ns >= 0) & (patience > MAX_NS - submit)):
+            raise _beyond("cancel_ns", workload.source)
+        changed["cancel_ns"] = np.where(workload.cancel_ns < 0, -1, submit + patience)
+        changed["wait_ns"] = np.where(unknown, patience, -1)
+    what = ", ".join(f"{name} × {float(value):g}" for name, value in given.items())
+    header = moved_header(
+        workload.header, len(workload), 0, f"{log_name(workload)} with {what}", same_span=load is None
+    )
+    # Jobs that were submitted one after the other may now be submitted together: then the order of lines counts.
+    if np.any((np.diff(submit) == 0) & (np.diff(workload.line) < 0)):
+        order = np.lexsort((workload.line, submit))
+        moved = {name: column[order] if column.ndim else column for name, column in changed.items()}
+        return workload.take(order, **moved, header=header)
+    return replace(workload, **changed, header=header)
+
+
+def _window(workload: Workload, text: str, where: str) -> tuple[int, int]:
+    """Start (it may be below 0) and end of ``START+LENGTH`` or ``START..END``, ns."""
+    start, dots, end = text.partition("..")
+    if dots:
+        start_ns, end_ns = _instant_ns(workload, start, where), _instant_ns(workload, end, where)
+        if end_ns <= start_ns:
+            raise InputError(f"{where}: the window {shown(text)} ends before it begins")
+        return start_ns, min(end_ns, MAX_NS)
+    start, plus, length = text.rpartition("+")
+    if not plus:
+        raise InputError(f"{where}: {shown('window:' + text)} selects nothing; allowed: {_FORMS}")
+    start_ns = _instant_ns(workload, start, where)
+    return start_ns, min(start_ns + parse_duration_ns(length, where), MAX_NS)
+
+
+def _instant_ns(workload: Workload, text: str, where: str) -> int:
+    """An instant of the log's time, ns: below 0 where it is a date before the log began."""
+    if not _DATE.fullmatch(text.strip()):
+        return parse_instant_ns(text, where)
+    try:
+        date = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InputError(f"{where}: {shown(text)} is no date; allowed: as 2003-01-31 or 2003-01-31T12:00") from None
+    calendar = Calendar.of(workload)
+    if calendar.start is None:
+        raise InputError(
+            f"{where}: {shown(text)} is a date, and {workload.source} does not say its own (no UnixStartTime in its header)"
+        )
+    if date.tzinfo is None:
+        remark = next((remark for remark in calendar.remarks if remark.startswith("TimeZone")), None)
+        if remark and calendar.zone is UTC:
+            raise InputError(f"{where}: {shown(text)}: {workload.source}: {remark}; allowed: as 2003-01-31T12:00Z")
+        date = date.replace(tzinfo=calendar.zone)
+    # Not by astimezone(UTC), which has no dates before the year 1 and after 9999.
+    begun = calendar.start.astimezone(UTC).replace(tzinfo=None)
+    since = date.replace(tzinfo=None) - begun - (date.utcoffset() or timedelta())
+    return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * 1000
+
+
+def _when(workload: Workload, ns: int) -> str:
+    calendar = Calendar.of(workload)
+    return format_ns(ns) if calendar.start is None else f"{format_ns(ns)} ({calendar.date(ns):%Y-%m-%dT%H:%M})"
+
+
+def _fraction(name: str, value: float) -> Fraction:
+    real(name, value, *FACTORS)
+    # As it is written in decimals: 1.2 is 6/5, not the nearest binary number.
+    return Fraction(repr(float(value))).limit_denominator(_MOST_DENOMINATOR)
+
+
+def _times(column: Array, factor: Fraction, name: str, source: str) -> Array:
+    """``column`` (from 0) times a factor, rounded half to even, in whole numbers."""
+    up, down = factor.numerator, factor.denominator
+    if int(column.max()) * up // down >= MAX_NS:
+        raise _beyond(name, source)
+    whole = column // down
+    rest = (column - whole * down) * up
+    parts = rest // down
+    left = 2 * (rest - parts * down)
+    result = whole * up + parts
+    return np.asarray(result + ((left > down) | ((left == down) & (result % 2 == 1))))
+
+
+def _beyond(name: str, source: str) -> InputError:
+    return InputError(f"{source}: with this factor, {name} is beyond the range; allowed: to {MAX_NS}")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers)) if len(numbers) <= 10 else f"{len(numbers)} of them"

@@ -1,0 +1,189 @@
+"""Which jobs of a workload are simulated: those that fit the platform, and of them a selection.
+
+Fit first, then select: ``first:N`` counts, and the busiest window is the busiest in, jobs that can run.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from bls.workloads.workload import TOO_WIDE, Workload
+from traces.base.errors import InputError, one_of, shown
+from traces.base.instants import parse_instant_ns
+from traces.base.time import format_ns, parse_duration_ns
+
+__all__ = ["OVERSIZE", "busiest_window", "check_preset", "fit", "select"]
+
+#: What may become of a job that is wider than the platform: it is counted as a reject, or narrowed to the platform.
+OVERSIZE = ("reject", "clamp")
+
+_FORMS = "all, first:N, busiest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h or window:7d+24h"
+_COUNT = re.compile(r"[0-9]{1,18}")
+
+
+def fit(workload: Workload, n_cores: int, oversize: str = "reject", *, where: str = "--oversize") -> Workload:
+    """The jobs that can run on a platform.
+
+    Parameters
+    ----------
+    workload : Workload
+        As it was read.
+    n_cores : int
+        Cores of the whole platform.
+    oversize : {"reject", "clamp"}
+        What happens to wider jobs: counted as rejects, or given all cores of the platform (and counted in
+        ``Workload.clamped``). A clamped job keeps its run time and estimate.
+    where : str
+        The option ``oversize`` was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If no job is left, or ``oversize`` is something else.
+    """
+    if oversize not in OVERSIZE:
+        raise one_of("treatment of too wide jobs", oversize, OVERSIZE, where)
+    wide = workload.cores > n_cores
+    n_wide = int(np.count_nonzero(wide))
+    if n_wide == 0:
+        return workload
+    if oversize == "clamp":
+        cores = np.minimum(workload.cores, n_cores)
+        return workload.take(np.arange(len(workload)), cores=cores, clamped=workload.clamped + n_wide)
+    if n_wide == len(workload):
+        raise InputError(
+            f"{workload.source}: none of {n_wide} jobs fits a platform of {n_cores} cores; "
+            f"the narrowest asks for {workload.cores.min()}"
+        )
+    counted = {**workload.rejects, TOO_WIDE: workload.rejects[TOO_WIDE] + n_wide}
+    return workload.take(~wide, rejects=counted)
+
+
+def select(workload: Workload, spec: object, *, preset: bool = False, where: str = "--select") -> Workload:
+    """The jobs that a specification names. What is known of the file (header, rejects) is kept.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs that fit the platform.
+    spec : str
+        One of
+
+        ``all``
+            every job, at the log's own times;
+        ``first:N``
+            the first N in (submit, line) order, or all where there are fewer, at the log's own times;
+        ``busiest:LENGTH``
+            those of the :func:`busiest_window`, whose start becomes time 0;
+        ``window:START+LENGTH``
+            those submitted in [START, START + LENGTH) of the log's time; START becomes time 0.
+
+        Lengths and starts are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds).
+    preset : bool
+        Whether the jobs that run at the window's start S are selected as well. Those are the jobs submitted
+        before S that by the log (submit + wait, run time) start at S or before and end after it. They are
+        submitted at time 0 with the run time and the estimate that are left (an estimate of at least 1 ns),
+        and are marked in ``Workload.preset``. Jobs that by the log still wait at S, and those of which no wait
+        is recorded, are not selected.
+    where : str
+        The option it was given in, for messages.
+
+    Raises
+    ------
+    InputError
+        If the specification is none of these, or selects no job, or ``preset`` is asked for without a window or of a
+        log that records no wait.
+    """
+    if not isinstance(spec, str):
+        raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")
+    kind, colon, value = spec.strip().partition(":")
+    if preset and kind in ("all", "first"):
+        raise InputError(
+            f"{where}: {shown(spec)} has no start at which jobs could run; --preset needs busiest: or window:"
+        )
+    if preset and not np.any(workload.wait_ns >= 0):
+        raise InputError(f"{where}: --preset needs recorded waits; {workload.source} has none")
+    if kind == "all" and not colon:
+        return workload
+    if kind == "first" and _COUNT.fullmatch(value) and int(value) > 0:
+        return workload.take(np.arange(min(int(value), len(workload))))
+    if kind == "busiest" and value:
+        start_ns, n_jobs = busiest_window(workload, parse_duration_ns(value, where))
+        first = int(np.searchsorted(workload.submit_ns, start_ns))
+        return _window(workload, first, first + n_jobs, start_ns, preset)
+    if kind == "window" and "+" in value:
+        start, _, length = value.partition("+")
+        start_ns = parse_instant_ns(start, where)
+        stop_ns = start_ns + parse_duration_ns(length, where)
+        # A Python integer: the sum may be one beyond int64, where numpy would compare floats.
+        first, stop = np.searchsorted(workload.submit_ns, [start_ns, min(stop_ns, 2**63 - 1)]).tolist()
+        if first == stop:
+            last_ns = int(workload.submit_ns[-1])
+            raise InputError(
+                f"{where}: no job is submitted in {shown(spec)}; the jobs of {workload.source} are submitted "
+                f"from {format_ns(int(workload.submit_ns[0]))} to {format_ns(last_ns)}"
+            )
+        return _window(workload, first, stop, start_ns, preset)
+    raise InputError(f"{where}: {shown(spec)} selects nothing; allowed: {_FORMS}")
+
+
+def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
+    """The window [t, t + length) in which most jobs are submitted, t being a submit; the earliest of equals.
+
+    Returns
+    -------
+    start_ns, n_jobs : int
+        Its start t, and the jobs submitted in it.
+    """
+    submit = workload.submit_ns
+    # Written as submit - length < t, which cannot overflow; among equal submits the first counts all of them.
+    stop = np.searchsorted(submit - length_ns, submit, side="left")
+    counts = stop - np.arange(len(submit))
+    best = int(np.argmax(counts))
+    return int(submit[best]), int(counts[best])
+
+
+def check_preset(workload: Workload, n_cores: int) -> None:
+    """See that the machine has room for the jobs that run on it at time 0.
+
+    Raises
+    ------
+    InputError
+        If together they are wider than the machine.
+    """
+    held = sum(workload.cores[workload.preset == 1].tolist())  # Python integers: a sum may be beyond int64
+    if held > n_cores:
+        raise InputError(
+            f"{workload.source}: by its recorded waits and run times, {held} cores run jobs at the selection's start; "
+            f"the platform has {n_cores}"
+        )
+
+
+def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bool) -> Workload:
+    submit, wait, cancel = workload.submit_ns, workload.wait_ns, workload.cancel_ns
+    # Never a sum of two such columns: 2**62 + 2**62 is no int64.
+    age = start_ns - submit - np.maximum(wait, 0)
+    left = workload.run_ns - age
+    runs = (submit < start_ns) & (wait >= 0) & (age >= 0) & (left > 0) & preset
+    runs &= ~workload.run_unknown & ((cancel < 0) | (cancel > start_ns))
+    chosen = runs.copy()
+    chosen[first:stop] = True
+    rows = np.flatnonzero(chosen)
+    running = runs[rows]
+    moved = np.where(running, 0, submit[rows] - start_ns)
+    # In the order of (submit, line): jobs that run are now submitted together with those submitted at the start.
+    order = np.lexsort((workload.line[rows], moved))
+    rows, running, moved = rows[order], running[order], moved[order]
+    return workload.take(
+        rows,
+        submit_ns=moved,
+        run_ns=np.where(running, left[rows], workload.run_ns[rows]),
+        estimate_ns=np.where(
+            running, np.maximum(workload.estimate_ns[rows] - age[rows], 1), workload.estimate_ns[rows]
+        ),
+        wait_ns=np.where(running, 0, wait[rows]),
+        cancel_ns=np.where(cancel[rows] < 0, -1, cancel[rows] - start_ns),
+        preset=np.where(running, 1, workload.preset[rows]),
+    )

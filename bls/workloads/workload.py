@@ -1,0 +1,322 @@
+"""The workload: jobs as columns, and an account of every line that did not become one.
+
+Readers (``bls.workloads``) make it, ``bls.workloads.selection`` cuts it, the engines only look at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from bls.workloads.columns import (
+    CANCELLED,
+    COLUMNS,
+    FAILED,
+    OPTIONAL,
+    ascends,
+    ends,
+    further_column,
+    kept_column,
+    packed,
+    taken_rows,
+)
+from bls.workloads.plain_jobs import job_row
+from traces.base.errors import InputError, one_of
+from traces.base.time import MAX_NS
+from traces.compiled import Array
+
+__all__ = [
+    "DUPLICATE",
+    "MALFORMED",
+    "NO_PROCESSORS",
+    "NO_RUN_TIME",
+    "REASONS",
+    "TOO_WIDE",
+    "Workload",
+    "rejects_text",
+]
+
+MALFORMED = "malformed"
+NO_RUN_TIME = "no run time"
+NO_PROCESSORS = "no processors"
+DUPLICATE = "duplicate job number"
+TOO_WIDE = "wider than the platform"
+
+#: Why a line is no job, in the order in which the reasons are tested: the first that applies is counted.
+REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
+
+# What stands in every row of an optional column that is not given.
+_unknown = partial(np.array, -1)
+_zero = partial(np.array, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """At least one job, one row each, sorted by (submit, line). Arrays are read-only.
+
+    Attributes
+    ----------
+    job_id : ndarray of int64, shape (n,)
+        Job numbers, 0 to 2**62, all different.
+    submit_ns : ndarray of int64, shape (n,)
+        Instants since the workload's time 0, 0 to 2**62.
+    run_ns, estimate_ns : ndarray of int64, shape (n,)
+        Recorded run time and the user's estimate of it, 1 to 2**62. An estimate may be shorter than the run.
+    cores : ndarray of int64, shape (n,)
+        Cores the job asks for, 1 to 2**62.
+    line : ndarray of int64, shape (n,)
+        Number of the job's line in its file, from 1.
+    header : tuple of str
+        The file's comment lines, in order.
+    rejects : mapping of str to int
+        How many lines were rejected, by reason: all of ``REASONS`` in their order, zeros included, then any
+        others of a reader's.
+    reordered : int
+        How many of the jobs read were submitted before a job of an earlier line, and so were moved.
+    clamped : int
+        How many jobs were narrowed to the platform (``bls.workloads.selection.fit``).
+    source : str
+        The file's name as it was given, for messages.
+    n_lines : int
+        Lines of the file that are neither comment nor blank.
+    user, group, queue, partition, qos : ndarray of int64, shape (n,)
+        Numbers that the log gives them, -1 where unknown. These columns and those that follow may be given as
+        one number for all rows, and have the default of :data:`bls.workloads.columns.OPTIONAL`.
+    memory_kb : ndarray of int64, shape (n,)
+        Memory per core that the job asks for (else used), in KB; -1 where unknown.
+    preceding : ndarray of int64, shape (n,)
+        Number of the job after whose end this one is submitted; -1 for none. ``bls.constraints.dependencies`` reads it.
+    think_ns : ndarray of int64, shape (n,)
+        Time from that end to the submit, from 0.
+    cancel_ns : ndarray of int64, shape (n,)
+        Instant at which the user cancels the job, not before its submit; -1 for never.
+    wait_ns : ndarray of int64, shape (n,)
+        Wait that the log records, -1 where unknown.
+    status : ndarray of int64, shape (n,)
+        SWF's status, -1 where unknown: 0 failed, 1 completed, 5 cancelled (others in the format's definition).
+    preset : ndarray of int64, shape (n,)
+        1 for a job that runs already at time 0 (``bls.workloads.selection.select``), else 0; such a job is submitted at 0.
+    application : ndarray of int64, shape (n,)
+        Number that the log gives the program that the job runs, -1 where unknown.
+    extras : mapping of str to ndarray of int64, shape (n,)
+        Further columns of a log, by name: any whole numbers, -1 where unknown. Nothing here reads them; they go
+        with their jobs.
+
+    An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
+    so that millions of jobs need no memory for what their log does not say.
+
+    Raises
+    ------
+    InputError
+        If there is no job, or a column breaks the rules above.
+    """
+
+    job_id: Array
+    submit_ns: Array
+    run_ns: Array
+    cores: Array
+    estimate_ns: Array
+    line: Array
+    header: tuple[str, ...]
+    rejects: Mapping[str, int]
+    reordered: int
+    clamped: int
+    source: str
+    n_lines: int
+    user: Array = field(default_factory=_unknown)
+    group: Array = field(default_factory=_unknown)
+    queue: Array = field(default_factory=_unknown)
+    partition: Array = field(default_factory=_unknown)
+    qos: Array = field(default_factory=_unknown)
+    memory_kb: Array = field(default_factory=_unknown)
+    preceding: Array = field(default_factory=_unknown)
+    think_ns: Array = field(default_factory=_zero)
+    cancel_ns: Array = field(default_factory=_unknown)
+    wait_ns: Array = field(default_factory=_unknown)
+    status: Array = field(default_factory=_unknown)
+    preset: Array = field(default_factory=_zero)
+    application: Array = field(default_factory=_unknown)
+    extras: Mapping[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = np.size(self.job_id)
+        for name in (*COLUMNS, *OPTIONAL):
+            where = f"{self.source}: column {name}"
+            object.__setattr__(self, name, kept_column(getattr(self, name), n, name in OPTIONAL, where))
+        if n == 0:
+            raise InputError(f"{self.source}: a workload needs at least one job")
+        extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
+        object.__setattr__(self, "extras", MappingProxyType(extras))
+        lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
+        for name in (*COLUMNS, *OPTIONAL):
+            column = getattr(self, name)
+            highest = 1 if name == "preset" else MAX_NS
+            for value in ends(column):
+                if not lowest[name] <= value <= highest:
+                    allowed = f"{lowest[name]} to {highest}"
+                    raise InputError(f"{self.source}: {name} {value} is out of range; allowed: {allowed}")
+        later = np.diff(self.submit_ns)
+        if np.any((later < 0) | ((later == 0) & (np.diff(self.line) <= 0))):
+            raise InputError(f"{self.source}: jobs are not sorted by (submit, line)")
+        if not ascends(self.job_id) and np.any(np.diff(np.sort(self.job_id)) == 0):
+            raise InputError(f"{self.source}: two jobs have the same number")
+        early = np.flatnonzero((self.cancel_ns >= 0) & (self.cancel_ns < self.submit_ns))
+        if len(early):
+            raise InputError(f"{self.source}: job {self.job_id[early[0]]} is cancelled before its submit")
+        late = np.flatnonzero((self.preset == 1) & (self.submit_ns > 0))
+        if len(late):
+            raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} is not submitted at time 0")
+        counts = dict.fromkeys(REASONS, 0) | dict(self.rejects)
+        object.__setattr__(self, "rejects", MappingProxyType(counts))
+
+    def __len__(self) -> int:
+        return len(self.job_id)
+
+    @property
+    def run_unknown(self) -> Array:
+        """Jobs that the log's user cancelled before their start, so that no run time is known: bool, shape (n,).
+
+        Such a job has a cancel instant, status 5 (or 0) and ``run_ns`` 1, which stands for nothing: if it does
+        start, it runs until it is stopped.
+        """
+        ended = (self.status == CANCELLED) | (self.status == FAILED)
+        return np.asarray((self.cancel_ns >= 0) & (self.run_ns == 1) & ended)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Rebuilt by the constructor: a copy in another process is checked and read-only too.
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values |= {name: packed(values[name]) for name in OPTIONAL}
+        values["extras"] = {name: packed(column) for name, column in self.extras.items()}
+        return Workload, tuple((values | {"rejects": dict(self.rejects)}).values())
+
+    def take(self, rows: Array, **changes: Any) -> Workload:
+        """The jobs of some rows, with everything else kept.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Ascending row numbers, or a mask of shape (n,).
+        **changes
+            Other values for the fields, as ``submit_ns``; columns as long as the rows taken.
+        """
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
+        taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
+        taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}
+        return replace(self, **(taken | changes))
+
+    @classmethod
+    def from_lines(
+        cls,
+        columns: Sequence[Array],
+        *,
+        header: Iterable[str],
+        rejects: Mapping[str, int],
+        source: str,
+        n_lines: int,
+        extra: Mapping[str, Array] | None = None,
+        extras: Mapping[str, Array] | None = None,
+    ) -> Workload:
+        """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
+
+        A job number belongs to the first line that has it; later ones are rejected. Jobs submitted before a
+        job of an earlier line are counted as reordered, then all are sorted by (submit, line).
+
+        Parameters
+        ----------
+        columns : six ndarrays of int64
+            ``job_id``, ``submit_ns``, ``run_ns``, ``cores``, ``estimate_ns``, ``line``; lines ascend.
+        header, rejects, source, n_lines
+            As the attributes; ``rejects`` without the duplicates.
+        extra : mapping of str to ndarray, optional
+            Any of the columns of :data:`bls.workloads.columns.OPTIONAL`, as long as the others or one number for all rows.
+        extras : mapping of str to ndarray, optional
+            Further columns of the log, by name, as long as the others or one number for all rows.
+
+        Arrays that own their numbers and are read-only are kept as they are; others are copied.
+
+        Raises
+        ------
+        InputError
+            If no job is left, or a column of ``extra`` is unknown.
+        """
+        for name in extra or ():
+            if name not in OPTIONAL:
+                raise one_of("column", name, OPTIONAL, source)
+        if len(columns[0]) == 0:
+            lines = f"{n_lines} line{'s' * (n_lines != 1)}"
+            other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
+            raise InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
+        named: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True)) | dict(extra or {})
+        others = dict(extras or {})
+        submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
+        kept: Array | None = None
+        if not ascends(np.asarray(columns[0])):
+            kept = np.sort(np.unique(columns[0], return_index=True)[1])
+            duplicates = len(columns[0]) - len(kept)
+            submit = submit[kept]
+        if np.any(submit[1:] < submit[:-1]):
+            reordered = int(np.count_nonzero(submit < np.maximum.accumulate(submit)))
+            order = np.argsort(submit, kind="stable")
+            kept = order if kept is None else kept[order]
+        elif not duplicates:
+            kept = None
+        if kept is not None:
+            named = {name: taken_rows(column, kept) for name, column in named.items()}
+            others = {name: taken_rows(column, kept) for name, column in others.items()}
+        return cls(
+            **named,
+            header=tuple(header),
+            rejects={**rejects, DUPLICATE: rejects.get(DUPLICATE, 0) + duplicates},
+            reordered=reordered,
+            clamped=0,
+            source=source,
+            n_lines=n_lines,
+            extras=others,
+        )
+
+    @classmethod
+    def from_jobs(cls, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], source: str = "jobs") -> Workload:
+        """A workload of plain Python values. A job that a reader would reject is an error here.
+
+        Parameters
+        ----------
+        jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
+            Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
+            A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
+            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` (an instant),
+            ``wait_s``, ``status``, ``preset`` and ``application``. A ``run_s`` of None, with an estimate and
+            ``cancel_s``, is that of a job whose run time nobody knows, as it was cancelled before its start.
+        source : str
+            A name for messages.
+
+        Raises
+        ------
+        InputError
+            If a value is no number, out of range or of a type that is none, a key is unknown or missing, or two
+            jobs have the same number.
+
+        Examples
+        --------
+        >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}]))
+        2
+        """
+        rows = [job_row(job, f"{source}[{place}]") for place, job in enumerate(jobs)]
+        if not rows:
+            raise InputError(f"{source}: a workload needs at least one job")
+        table = np.array(rows, dtype=np.int64).T.copy()
+        columns = [*table[:5], np.arange(1, len(rows) + 1)]
+        extra = dict(zip(OPTIONAL, table[5:], strict=True))
+        made = cls.from_lines(columns, header=(), rejects={}, source=source, n_lines=len(rows), extra=extra)
+        if made.rejects[DUPLICATE]:
+            raise InputError(f"{source}: two jobs have the same number")
+        return made
+
+
+def rejects_text(rejects: Mapping[str, int]) -> str:
+    """The reasons that occurred, as ``malformed 3, no run time 1``, or ``no rejects``."""
+    return ", ".join(f"{reason} {count}" for reason, count in rejects.items() if count) or "no rejects"

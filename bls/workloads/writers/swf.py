@@ -1,0 +1,212 @@
+"""Writes a workload in the Standard Workload Format, and makes a workload of a finished run.
+
+What is written is read back as the same jobs: times are exact, comments stay, extra columns are fields 19 to 21. Cores
+are written as requested (field 8) and as allocated processors (field 5), which is what tools that look at one of them
+need. Fields 6 and 7 are not known and -1.
+
+A job that was cancelled before its start (``Workload.run_unknown``) has no run time, -1, and the wait after which its
+user gave up; a reader with ``cancelled=True`` gets it back. Other cancellations, ``qos``, ``preset`` and extra columns
+beyond the third have no place in the format: :func:`unwritten` names what a workload has of them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import numpy as np
+
+from bls.workloads.columns import OPTIONAL
+from bls.workloads.header import NAMED_FIELD, moved_header
+from bls.workloads.workload import NO_RUN_TIME, Workload
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+from traces.exporters.swf_lines import STATUS, swf_lines
+from traces.ledger import STATES
+
+__all__ = ["result_as_workload", "unwritten", "write_swf"]
+
+#: The most extra columns that are written: a line has up to 21 fields.
+MAX_EXTRAS = 3
+
+_FIRST_EXTRA = 19
+_BY_NUMBER = re.compile(r"field(19|20|21)")
+_ZLIB_LEVEL = 6
+
+
+def write_swf(
+    workload: Workload, target: str | os.PathLike[str] | BinaryIO, *, header: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Write a workload as SWF.
+
+    Parameters
+    ----------
+    workload : Workload
+        Its comments come first, then its jobs in their order.
+    target : path or binary file
+        Where to. A path that ends in ``.gz`` is gzipped (the same workload gives the same bytes); what is there is
+        replaced. A file is written to as it is, and not closed.
+    header : iterable of str
+        Further comments, behind the workload's own; a ``;`` is put before those without one.
+
+    Returns
+    -------
+    tuple of str
+        :func:`unwritten`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or a comment has more than one line.
+    """
+    names = _placed(workload)
+    lines = _comments(workload, header, names)
+    with _opened(target) as file:
+        for line in lines:
+            # "?" for what is no character: half of a pair in a JSON's text, a byte of a file's name.
+            file.write(f"{line}\n".encode(errors="replace"))
+        for block in swf_lines(_columns(workload), [workload.extras[name] for name in names]):
+            file.write(block)
+    return unwritten(workload)
+
+
+def unwritten(workload: Workload) -> tuple[str, ...]:
+    """The columns of a workload that say something for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``, and
+    the names of extra columns beyond the third."""
+    lost = {
+        "qos": workload.qos != OPTIONAL["qos"],
+        "preset": workload.preset != OPTIONAL["preset"],
+        "cancel_ns": (workload.cancel_ns >= 0) & ~workload.run_unknown,
+    }
+    return (*(name for name, rows in lost.items() if np.any(rows)), *list(workload.extras)[MAX_EXTRAS:])
+
+
+def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workload:
+    """A finished run as a workload: its jobs with the waits, run times and ends that they had in the run.
+
+    Parameters
+    ----------
+    jobs : mapping of str to ndarray
+        The columns of the run's table of jobs (``traces.tables.JOB_COLUMNS``): ``job_id``, ``submit_ns``, ``start_ns``,
+        ``end_ns``, ``cores``, ``estimate_ns`` and ``state`` are read. Of a job that was tried again, the last attempt
+        counts; its wait is the time from its submit to that attempt's start.
+    workload : Workload
+        What was simulated, or the whole log from which it was selected: users, groups, queues and the rest are its.
+        Where the run's time 0 is another than the log's, the ``UnixStartTime`` in its header is moved with it.
+
+    Returns
+    -------
+    Workload
+        Status 1 for jobs that were completed, 5 for those cancelled, 0 for those killed or failed. A job that never
+        started, as its user cancelled it, stays one (``Workload.run_unknown``). Jobs that ran for no time at all are
+        counted as rejects.
+
+    Raises
+    ------
+    InputError
+        If a job of the run is not in the workload, or is submitted at another time, or no job ran.
+    """
+    row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
+    last = {number: row for row, number in enumerate(np.asarray(jobs["job_id"]).tolist())}
+    foreign = [number for number in last if number not in row_of]
+    if foreign:
+        raise InputError(f"job {foreign[0]} of the run is not in {workload.source}")
+    ran = np.fromiter(last.values(), np.int64, len(last))
+    known = np.array([row_of[number] for number in last], np.int64)
+    submit, start, end = (np.asarray(jobs[name], np.int64)[ran] for name in ("submit_ns", "start_ns", "end_ns"))
+    started = start >= 0
+    offsets = workload.submit_ns[known] - submit
+    offset_ns = int(offsets.max())
+    if np.any((offsets != offset_ns) & (submit > 0)):  # but for jobs that ran already at time 0, all are the same
+        raise InputError(f"{workload.source}: submits its jobs at other times than the run: is it the log of the run?")
+    # A job that was withdrawn before its start is said as the log would say it.
+    cancel = np.where(started | (workload.cancel_ns[known] < 0), -1, workload.cancel_ns[known] - offset_ns)
+    kept = np.where(started, end > start, cancel >= submit)
+    run = np.where(started, end - start, 1)
+    state = np.asarray(jobs["state"])[ran]
+    status = np.array(
+        [STATUS[state if isinstance(state, str) else STATES[state]] for state in state.tolist()], np.int64
+    )
+    order = np.flatnonzero(kept)
+    order = order[np.lexsort((workload.line[known[order]], submit[order]))]
+    if len(order) == 0:
+        raise InputError(f"{workload.source}: no job of the run ran")
+    rejects = {**workload.rejects, NO_RUN_TIME: workload.rejects[NO_RUN_TIME] + int(np.count_nonzero(~kept))}
+    return workload.take(
+        known[order],
+        submit_ns=submit[order],
+        wait_ns=np.where(started, start, cancel)[order] - submit[order],
+        run_ns=run[order],
+        cores=np.asarray(jobs["cores"], np.int64)[ran][order],
+        estimate_ns=np.asarray(jobs["estimate_ns"], np.int64)[ran][order],
+        status=status[order],
+        cancel_ns=cancel[order],
+        preset=0,
+        header=moved_header(workload.header, len(order), offset_ns, "waits and run times are those of a simulation"),
+        rejects=rejects,
+    )
+
+
+def _columns(workload: Workload) -> dict[str, Array]:
+    same = ("job_id", "submit_ns", "estimate_ns", "memory_kb", "status", "user", "group", "application")
+    columns: dict[str, Array] = {name: getattr(workload, name) for name in (*same, "queue", "partition", "preceding")}
+    unknown = workload.run_unknown
+    alone = (workload.preceding < 0) & (workload.think_ns == 0)
+    return columns | {
+        "wait_ns": np.where(unknown, workload.cancel_ns - workload.submit_ns, workload.wait_ns),
+        "run_ns": np.where(unknown, -1, workload.run_ns),
+        "allocated": workload.cores,
+        "requested": workload.cores,
+        "think_ns": np.where(alone, -1, workload.think_ns),
+    }
+
+
+def _placed(workload: Workload) -> list[str]:
+    """The names of the extra columns, in the order of their fields: one called ``field20`` is field 20 where it can be."""
+    names = list(workload.extras)[:MAX_EXTRAS]
+    for name in list(names):
+        match = _BY_NUMBER.fullmatch(name)
+        place = int(match[1]) - _FIRST_EXTRA if match else len(names)
+        if place < len(names):
+            names.remove(name)
+            names.insert(place, name)
+    return names
+
+
+def _comments(workload: Workload, header: Iterable[str], names: list[str]) -> list[str]:
+    wanted = {str(field): name for field, name in enumerate(names, _FIRST_EXTRA)}
+    lines: list[str] = []
+    for line in (*workload.header, *header):
+        match = NAMED_FIELD.fullmatch(line.rstrip())
+        if match:
+            if wanted.get(match[1]) != match[2]:
+                continue  # it would name another column
+            del wanted[match[1]]
+        lines.append(line if line.startswith(";") else f"; {line}")
+    lines += [f"; Field {field}: {name}" for field, name in wanted.items()]
+    for line in lines:
+        if "\n" in line:
+            raise InputError(f"{workload.source}: the comment {shown(line)} has more than one line")
+    return lines
+
+
+@contextmanager
+def _opened(target: str | os.PathLike[str] | BinaryIO) -> Iterator[BinaryIO]:
+    if not isinstance(target, str | os.PathLike):
+        yield target
+        return
+    name = os.fspath(target)
+    try:
+        with open(name, "wb") as file:
+            if not str(name).endswith(".gz"):
+                yield file
+                return
+            # Neither a name nor a time in it: the same workload is the same file.
+            with gzip.GzipFile("", "wb", _ZLIB_LEVEL, file, mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+    except OSError as error:
+        raise InputError(f"{name}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,1 @@
+"""Logs from the Parallel Workloads Archive."""

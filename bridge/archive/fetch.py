@@ -1,0 +1,290 @@
+"""Downloads a log of the Parallel Workloads Archive: whole, unpackable and with the right sum, or not at all.
+
+The file is written to a name of its own beside the target, checked, and then renamed, so that no half file ever has the
+name that was asked for. Nothing is resumed. What is known of a log's sum is that of its text, unpacked
+(``bls.workloads.archive.ArchivedLog.text_sha256``); a sum that the user gives is that of the file, as ``sha256sum FILE``
+prints it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPException
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
+from bridge.archive.download_checks import FetchError, Response, Unpacked, check_kind, check_sum, one_line, reported
+from traces.base.errors import InputError, shown
+from traces.base.ranges import real
+
+__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "fetch", "told"]
+
+#: Told after every block: the bytes so far, and those in all, or 0 where the server does not say.
+Watch = Callable[[int, int], None]
+
+#: No log is larger; a server that sends more is stopped, bytes.
+MAX_BYTES = 4 << 30
+
+_FIRST = 1 << 9
+_BLOCK = 1 << 16
+_SUM = re.compile(r"[0-9a-fA-F]{64}")
+_THANKS = re.compile(rb"^;[ \t]*Acknowledge:[ \t]*(\S[^\r\n]*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """What a download brought.
+
+    Attributes
+    ----------
+    log : ArchivedLog
+        Which log.
+    path : Path
+        The file.
+    url : str
+        Where it came from.
+    size_bytes : int
+        Of the file.
+    sha256, text_sha256 : str
+        Of the file, and of the log in it.
+    checked : str
+        What a sum was compared with: ``"given"``, ``"known"`` or, where none was known, ``""``.
+    acknowledge : str
+        What the log's own header says after ``Acknowledge:``; empty where it says nothing.
+    """
+
+    log: ArchivedLog
+    path: Path
+    url: str
+    size_bytes: int
+    sha256: str
+    text_sha256: str
+    checked: str
+    acknowledge: str
+
+
+def fetch(
+    name: str,
+    target: Path,
+    *,
+    base_url: str | None = None,
+    sha256: str | None = None,
+    timeout_s: float = 30.0,
+    force: bool = False,
+    watch: Watch | None = None,
+) -> Path:
+    """Download a log and give the file's path; the rest as :func:`download`."""
+    return download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout_s, force=force, watch=watch).path
+
+
+def download(
+    name: str,
+    target: Path,
+    *,
+    base_url: str | None = None,
+    sha256: str | None = None,
+    timeout_s: float = 30.0,
+    force: bool = False,
+    watch: Watch | None = None,
+) -> Download:
+    """Download a log.
+
+    Parameters
+    ----------
+    name : str
+        What the log is called (``bls.workloads.archive.find_log``).
+    target : Path
+        The file to write; or a folder there is, in which it gets the archive's own name.
+    base_url : str, optional
+        Where the archive is, or a mirror with the same folders; http or https. Default the archive itself.
+    sha256 : str, optional
+        The sum that the file must have, 64 hexadecimal digits. It goes before what the catalogue knows.
+    timeout_s : float
+        After so long without a byte the server is given up, 0.001 to 86,400 s.
+    force : bool
+        Whether a file of that name is replaced; it stays until the new one is there.
+    watch : callable, optional
+        See :data:`Watch`.
+
+    Raises
+    ------
+    InputError
+        If the log is not known, the target exists or cannot be written, or an argument is not what it must be.
+    FetchError
+        If the server cannot be reached, does not have the file, stops sending, or sends less than it said, no gzip
+        file, a damaged one, something that is no SWF, or a log with another sum.
+    """
+    log = find_log(name)
+    if sha256 is not None and not _SUM.fullmatch(sha256.strip()):
+        raise InputError(f"--sha256: {shown(sha256)}; allowed: 64 hexadecimal digits")
+    real("--timeout", timeout_s, 0.001, 86_400.0)
+    url = _url(log, base_url)
+    place = _place(log, target, force)
+    with closing(_ask(url, timeout_s)) as response, _beside(place) as (partial, file):
+        unpacked = Unpacked()
+        whole = hashlib.sha256()
+        size = 0
+        for block in _blocks(response, url, timeout_s, watch):
+            if not size:
+                check_kind(block, response, url)
+            size += len(block)
+            whole.update(block)
+            with reported(url):
+                unpacked.feed(block)
+            with _writing(place):
+                file.write(block)
+        if not size:
+            raise FetchError(f"{url}: the server sent an empty file")
+        with reported(url):
+            unpacked.finish()
+        checked = check_sum(log, url, whole.hexdigest(), unpacked.sum.hexdigest(), sha256)
+        with _writing(place):
+            file.flush()
+            os.fsync(file.fileno())
+            _check_target(place, force)  # somebody else may have used the name meanwhile
+            os.replace(partial, place)
+    return Download(
+        log=log,
+        path=place,
+        url=url,
+        size_bytes=size,
+        sha256=whole.hexdigest(),
+        text_sha256=unpacked.sum.hexdigest(),
+        checked=checked,
+        acknowledge=_acknowledge(bytes(unpacked.head)),
+    )
+
+
+def told(brought: Download) -> str:
+    """A download as it is told to the user: the file, its sums, and what a work that uses the log owes."""
+    against = {
+        "given": "as given with --sha256",
+        "known": "the log in it has the sum that is known of it",
+        "": "no sum of this log is known to compare it with",
+    }[brought.checked]
+    lines = [
+        f"{brought.path}: {brought.log.title}, {brought.size_bytes:,} bytes",
+        f"SHA-256:     {brought.sha256} ({against})",
+        *thanks(brought.log, brought.acknowledge),
+    ]
+    return "\n".join(lines)
+
+
+def _url(log: ArchivedLog, base_url: str | None) -> str:
+    base = catalogue().url if base_url is None else base_url
+    try:
+        parts = urlsplit(base)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:  # a port that is no number, half an IPv6 address
+        usable = False
+    if not usable or not base.isascii() or not base.isprintable() or " " in base or parts.query or parts.fragment:
+        raise InputError(f"--base-url: {shown(base)}; allowed: http://HOST/FOLDER or https://HOST/FOLDER")
+    return f"{base.rstrip('/')}/{log.path}"
+
+
+def _place(log: ArchivedLog, target: Path, force: bool) -> Path:
+    with _writing(target):
+        place = target / log.file if target.is_dir() else target
+        _check_target(place, force)
+    return place
+
+
+def _check_target(place: Path, force: bool) -> None:
+    if place.is_dir():
+        raise InputError(f"{place}: is a folder; choose another name")
+    if not force and (place.exists() or place.is_symlink()):
+        raise InputError(f"{place} exists; choose another name, or replace it with --force")
+    if not place.parent.is_dir():
+        raise InputError(f"{place}: cannot be written: {place.parent} is no folder")
+
+
+@contextmanager
+def _beside(place: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    # A new file in the same folder, so that renaming it is one step; it is gone at the end, whatever happens.
+    partial = place.with_name(f".{place.name}.partial-{secrets.token_hex(4)}")
+    with _writing(place):
+        file = open(partial, "xb")  # noqa: SIM115  closed below, where a full disk is told apart
+    try:
+        try:
+            yield partial, file
+        finally:
+            with _writing(place):
+                file.close()
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{shown(str(place), 200)}: cannot be written: {reason}") from None
+
+
+def _ask(url: str, timeout_s: float) -> Response:
+    request = Request(url, headers={"User-Agent": f"twolevel/{version('twolevel')}", "Accept-Encoding": "identity"})
+    try:
+        response: Response = urlopen(request, timeout=timeout_s)
+    except HTTPError as error:
+        error.close()
+        meant = "; the archive may have a newer version of this log under another name" if error.code == 404 else ""
+        raise FetchError(f"{url}: the server answers {error.code} {one_line(error.reason)}{meant}") from None
+    except TimeoutError:
+        raise FetchError(f"{url}: the server did not answer in {timeout_s:g} s") from None
+    except URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise FetchError(f"{url}: the server cannot be reached in {timeout_s:g} s") from None
+        raise FetchError(f"{url}: the server cannot be reached: {_reason(error.reason)}") from None
+    except (OSError, HTTPException) as error:
+        raise FetchError(f"{url}: the server's answer cannot be read: {_reason(error)}") from None
+    return response
+
+
+def _blocks(response: Response, url: str, timeout_s: float, watch: Watch | None) -> Iterator[bytes]:
+    stated = response.headers.get("Content-Length", "")
+    total = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 19 else 0
+    said = f" of {total:,}" if total else ""
+    so_far = 0
+    while True:
+        try:
+            # The first block is waited for, so that it tells what kind of file comes; later ones are what has come.
+            block = response.read1(_BLOCK) if so_far else response.read(_FIRST)
+        except TimeoutError:
+            raise FetchError(
+                f"{url}: the server stopped sending for {timeout_s:g} s, after {so_far:,}{said} bytes"
+            ) from None
+        except (OSError, HTTPException) as error:
+            raise FetchError(f"{url}: the connection broke after {so_far:,}{said} bytes: {_reason(error)}") from None
+        if not block:
+            break
+        so_far += len(block)
+        if so_far > MAX_BYTES:
+            raise FetchError(f"{url}: the server sends more than {MAX_BYTES:,} bytes; no log is so large")
+        yield block
+        if watch is not None:
+            watch(so_far, total)
+    if so_far < total:
+        raise FetchError(f"{url}: the server sent {so_far:,}{said} bytes")
+
+
+def _acknowledge(head: bytes) -> str:
+    # What comes from the network is shown on a terminal, so only what can be printed is kept.
+    return "; ".join(one_line(found.decode("utf-8", "replace")) for found in _THANKS.findall(head))
+
+
+def _reason(error: object) -> str:
+    return one_line(str(getattr(error, "strerror", None) or error)) or type(error).__name__

@@ -1,0 +1,7 @@
+"""``python -m bridge.cli``."""
+
+from __future__ import annotations
+
+from bridge.cli import main
+
+main()

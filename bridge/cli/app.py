@@ -1,0 +1,127 @@
+"""The command line. Data goes to stdout or files, words to stderr; a mistake of the user's is one line and exit code 2."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from bridge.cli.run_commands import command_line
+from bridge.standard_error import say
+
+__all__ = ["main"]
+
+#: What the shell sees after an interrupt.
+_INTERRUPTED = 130
+
+#: So long after an interrupt further ones are not heard, s: what was begun is being removed.
+_CLEARING_S = 3.0
+
+#: So many more objects are made than freed before garbage is looked for.
+_OBJECTS_BETWEEN = 50_000
+
+
+def _hear_interrupts() -> None:
+    # A terminated run removes what it has begun, as an interrupted one does; and a second interrupt, which a terminal or
+    # a batch system often sends, does not stop it from doing so.
+    last_s = -_CLEARING_S
+
+    def interrupted(number: int, frame: object) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s >= _CLEARING_S:
+            last_s = now_s
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupted)
+    signal.signal(signal.SIGTERM, interrupted)
+
+
+def _clean_rarely() -> None:
+    # Modules that are loaded are thousands of objects that stay; to look again and again for garbage among them takes as long
+    # as a small run does.
+    gc.set_threshold(_OBJECTS_BETWEEN, *gc.get_threshold()[1:])
+
+
+class _Warnings(logging.Handler):
+    """Shows what the bridge logs, a line each."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say("twolevel: " + " ".join(record.getMessage().split()))
+
+
+def _show_warnings() -> None:
+    log = logging.getLogger("twolevel")
+    if not any(isinstance(handler, _Warnings) for handler in log.handlers):
+        log.addHandler(_Warnings(logging.WARNING))
+
+
+def main() -> None:
+    """Entry point of the ``twolevel`` command."""
+    # Typer names only this one of the errors of a wrong command line; the class above it is all of them.
+    usage_error: Any = typer.BadParameter.__bases__[0]
+    code: Any
+    try:
+        _clean_rarely()
+        _hear_interrupts()
+        _show_warnings()
+        code = command_line(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)
+    except usage_error as error:
+        code = _fault(_usage(error), 2)
+    except (typer.Abort, KeyboardInterrupt):
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # nobody reads any more; and Python would complain of stdout at its exit
+        code = 1
+    except ImportError as error:
+        code = _fault(f"{error}; twolevel doctor says what is wrong with the installation", 1)
+    except Exception as error:
+        from traces.base.errors import TwolevelError
+
+        if not isinstance(error, TwolevelError | OSError):
+            raise
+        code = _fault(str(error), getattr(error, "exit_code", 1))
+    if code == _INTERRUPTED:
+        say("twolevel: interrupted; nothing was written")
+    sys.exit(code or 0)
+
+
+#: What the parser says of a text that is no number, and what is allowed there.
+_NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
+    "a valid integer": (int, "a whole number"),
+    "a valid number": (float, "a number"),
+}
+
+
+def _usage(error: Any) -> str:
+    message: str = error.format_message()
+    names = getattr(getattr(error, "param", None), "opts", [])
+    # The parser says neither what was given nor what the number is of.
+    for phrase, (parse, allowed) in _NUMBERS.items():
+        if phrase not in message:
+            continue
+        for word, following in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
+            option, equals, text = word.partition("=")
+            given = text if equals else following
+            if option in names and not _parses(parse, given):
+                return f"{option}: {given!r}; allowed: {allowed} ({(error.param.help or option).rstrip('.')})"
+    return message
+
+
+def _parses(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _fault(message: str, code: int) -> int:
+    say("twolevel: " + " ".join(message.split()))
+    return code

@@ -1,0 +1,79 @@
+"""The command ``twolevel compare``: two runs of one workload, job by job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.options.shared import ForceOption
+from bridge.standard_error import say
+
+__all__ = ["compare_command"]
+
+
+def compare_command(
+    a: Annotated[str, typer.Argument(metavar="DIR_A", help="The --out of a twolevel run.")],
+    b: Annotated[str, typer.Argument(metavar="DIR_B", help="That of another run of the same workload.")],
+    job: Annotated[int | None, typer.Option(metavar="N", help="Print the whole chain of this job.")] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="Print so many jobs of every ranking.")] = 10,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for table, record and figures.")
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Compare two runs: who started later in B than in A, which jobs it waited for, whose overruns delayed others.
+
+    Differences are B minus A. With --job only the chain of that job is printed.
+    """
+    from bridge.compare.comparison import compare_jobs, ranked
+    from bridge.compare.record import METRICS, differing, job_rows, read_run, write_comparison
+    from bridge.compare.words import (
+        ONE_SAMPLE,
+        chain_table,
+        delay_lines,
+        overrun_lines,
+        runs_rows,
+        summary_rows,
+        two_columns,
+    )
+    from bridge.runs.directory import check_target, fresh_directory
+    from traces.base.errors import InputError
+    from traces.base.ranges import whole
+
+    top = whole("--top", top, 0, 10**6)
+    if out == "":
+        raise InputError("--out: empty; allowed: the name of a folder")
+    if out is None and force:
+        raise InputError("--force: only with --out, whose folder it replaces")
+    target = None if out is None else Path(out)
+    if target is not None:
+        check_target(target, force)
+        if target.exists() and any(Path(run).exists() and target.samefile(run) for run in (a, b)):
+            raise InputError(f"--out: {target} is one of the runs that are compared; choose another folder")
+    runs = read_run(Path(a)), read_run(Path(b))
+    compared = compare_jobs(runs[0].jobs, runs[1].jobs)
+    rows = [] if job is None else job_rows(compared, job, *runs)
+    described = runs_rows((a, b), differing(*runs))
+    if job is None:
+        metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
+        print(two_columns(described + summary_rows(compared, metrics)))
+        for title, lines in (
+            ("Started later in B, by most:", delay_lines(compared, top, later=True)),
+            ("Started earlier in B, by most:", delay_lines(compared, top, later=False)),
+            ("Ran longer in B, and so delayed others most:", overrun_lines(compared, top, later=True)),
+            ("Ran shorter in B, and so brought others forward most:", overrun_lines(compared, top, later=False)),
+        ):
+            if lines:
+                print("", title, *lines, sep="\n")
+        print("", ONE_SAMPLE, sep="\n")
+    else:
+        print(two_columns(described), *(chain_table(compared, row) for row in rows), sep="\n\n")
+    if target is not None:
+        with fresh_directory(target, force) as folder:
+            moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
+            drawn = next((found[-1] for found in (rows, *moved) if found), None)
+            write_comparison(compared, *runs, folder, row=drawn, top=top)
+        say(f"comparison: {target}")

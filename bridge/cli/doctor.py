@@ -1,0 +1,81 @@
+"""What ``twolevel doctor`` looks at: versions, the kernel cache, the OTF2 library, and who else has our package names."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from pathlib import Path
+
+from bridge.runs.library_versions import versions
+
+__all__ = ["Finding", "examine", "versions"]
+
+#: (what was looked at, what was found, whether it is well)
+Finding = tuple[str, str, bool]
+
+_PACKAGES = ("bls", "als", "bridge", "traces")
+
+
+def _cache() -> Finding:
+    try:
+        from traces.compiled import jit_enabled
+        from traces.kernels.shipped import FOLDER, units
+        from traces.kernels.store import cache_directory, unit_names, why_unused
+    except ImportError as error:
+        return "kernels", f"cannot be looked at: {error}", False
+    if not jit_enabled():
+        return "kernels", "NUMBA_DISABLE_JIT is set: nothing is compiled, kernels run as plain Python (slow)", True
+    if came := units():
+        return "kernels", f"{FOLDER}: machine code of all {len(came)} modules came with the package", True
+    if (why := why_unused()) is not None:
+        return "kernels", f"compiled again in every run: {why}", False
+    usable, damaged = unit_names()
+    state = f"machine code of {usable} modules can be used" if usable else "none yet: the first run compiles them"
+    if damaged:
+        state += f", of {damaged} it is damaged and will be made anew"
+    return "kernels", f"{cache_directory()}: {state}", True
+
+
+def _otf2_library() -> Finding:
+    try:
+        from traces.exporters.otf2_library import c_functions
+
+        functions = c_functions()
+    except Exception as error:
+        return "OTF2 library", f"cannot be used: {type(error).__name__}: {error}", False
+    return "OTF2 library", f"otf2 {versions()['otf2']}, {len(functions)} C functions found", True
+
+
+def _shadows() -> list[Finding]:
+    # Our package names are short and others may have them: say whose code each name is.
+    ours = Path(__file__).resolve().parents[2]
+    findings: list[Finding] = []
+    owners = packages_distributions()
+    for name in _PACKAGES:
+        spec = importlib.util.find_spec(name)
+        places = list(spec.submodule_search_locations or [spec.origin or "a built-in"]) if spec else ["nothing"]
+        place = Path(places[0]).resolve()
+        others = [other for other in owners.get(name, []) if other != "twolevel"]
+        if place != ours / name:
+            findings.append((f"package {name}", f"{place} shadows ours in {ours}", False))
+        elif others:
+            findings.append((f"package {name}", f"also installed by {', '.join(others)}: uninstall one of them", False))
+        else:
+            findings.append((f"package {name}", str(place), True))
+    return findings
+
+
+def _installation() -> Finding:
+    try:
+        found = distribution("twolevel")
+    except PackageNotFoundError:
+        return "twolevel", "not installed: running from a source tree", True
+    return "twolevel", f"{found.version} on {sys.executable}", True
+
+
+def examine() -> list[Finding]:
+    """Look at everything; the third of each finding is False where something is wrong."""
+    findings = [_installation()]
+    findings += [(name, text, text != "not installed") for name, text in versions().items() if name != "twolevel"]
+    return [*findings, *_shadows(), _cache(), _otf2_library()]

@@ -1,0 +1,56 @@
+"""The command ``figures``: what the tables of a run, or of a study, look like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["figures_command"]
+
+
+def figures_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a run, a study or a grid.")],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A figure by name (docs/figures.md); may be repeated; default: all there are."
+        ),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Folder for the files; default: figures in DIR.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMATS", help="png, svg, pdf, separated by commas.")
+    ] = "svg,png",
+    jobs: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Of a run, only these jobs, as 1542-1546.")
+    ] = None,
+    cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Of a run, only these cores, as 64-127.")] = None,
+) -> None:
+    """Draw the figures of a run or of a study from its tables; files of the same names are replaced."""
+    from bridge.runs.figures import draw_run_figures
+    from bridge.studies.drawing import draw_study_figures
+    from bridge.studies.study_record import RECORD
+    from traces.base.errors import InputError, one_of
+    from traces.figures.drawing.canvas import FORMATS
+
+    folder = Path(results)
+    formats = [word.strip() for word in form.split(",") if word.strip()]
+    for word in formats:
+        if word not in FORMATS:
+            raise one_of("format", word, FORMATS, "--format")
+    if not formats:
+        raise InputError(f"--format: empty; allowed: {', '.join(FORMATS)}")
+    if out == "":
+        raise InputError("--out: empty; allowed: the name of a folder")
+    target = folder / "figures" if out is None else Path(out)
+    if (folder / RECORD).is_file():
+        if jobs is not None or cores is not None:
+            raise InputError(f"--jobs, --cores: {folder} is a study; allowed with the results of a run")
+        drawn = draw_study_figures(folder, only or (), target, formats)
+    else:
+        drawn = draw_run_figures(folder, only or None, target, formats, jobs=jobs, cores=cores)
+    for path in drawn:
+        print(path)

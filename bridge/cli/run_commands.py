@@ -1,0 +1,271 @@
+"""The commands of ``twolevel``: each takes what the user typed, has it done, and says where the results are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.options.bundles import bundled
+from bridge.options.coupling import CouplingOptions
+from bridge.options.shared import ForceOption, OutOption, WorkloadArgument
+from bridge.options.values import QuickCommand, QuickGroup
+from bridge.scenarios.options import LevelOptions, ScenarioOptions
+from bridge.standard_error import say
+
+__all__ = ["COMMANDS", "command_line"]
+
+
+@dataclass(frozen=True)
+class _Command:
+    """A command: the module of its function, what the list of commands says of it, and the example below its help."""
+
+    home: str
+    short_help: str
+    example: str
+
+    def function(self, name: str) -> Any:
+        return getattr(import_module(self.home), f"{name.replace('-', '_')}_command")
+
+
+#: Name → command; the function is called ``NAME_command``. ``workload`` is a group of commands, ``workload_app``.
+COMMANDS: dict[str, _Command] = {
+    "run": _Command(
+        "bridge.cli.run_commands",
+        "Simulate a workload.",
+        "twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
+    ),
+    "watch": _Command("bridge.cli.run_commands", "Show a run that is under way.", "twolevel watch results --once"),
+    "grid": _Command(
+        "bridge.cli.study_commands",
+        "Simulate every combination of both levels.",
+        "twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
+    ),
+    "study": _Command(
+        "bridge.cli.study_commands",
+        "Run the study of a file.",
+        "twolevel study study.toml --out results --workers 2",
+    ),
+    "repeat": _Command("bridge.cli.study_commands", "Run a study again and compare.", "twolevel repeat results"),
+    "loop": _Command(
+        "bridge.cli.loop_commands",
+        "Simulate one loop, or print chunk sizes.",
+        "twolevel loop --n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
+    ),
+    "graph": _Command(
+        "bridge.cli.graph_commands",
+        "Simulate one task graph.",
+        "twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
+    ),
+    "compare": _Command(
+        "bridge.cli.compare_commands",
+        "Compare two runs, job by job.",
+        "twolevel compare static gss --job 320",
+    ),
+    "platform": _Command(
+        "bridge.cli.run_commands", "Print the default platform as TOML.", "twolevel platform > my.toml"
+    ),
+    "gantt": _Command(
+        "bridge.cli.run_commands",
+        "Draw the tasks of a run.",
+        "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
+    ),
+    "figures": _Command(
+        "bridge.cli.figure_commands",
+        "Draw the figures of a run or a study.",
+        "twolevel figures results --only utilisation --only heat --format svg",
+    ),
+    "warm-up": _Command(
+        "bridge.cli.kernel_commands",
+        "Compile the kernels now.",
+        "twolevel warm-up --all",
+    ),
+    "doctor": _Command("bridge.cli.run_commands", "Look at the installation.", "twolevel doctor"),
+}
+
+_GROUP = "workload"
+
+
+def command_line(asked: str) -> typer.Typer:
+    """The command line.
+
+    Parameters
+    ----------
+    asked : str
+        Its first word. Where that is the name of a command, the parser has this command alone: to load and make all
+        takes as long as to simulate a small workload.
+    """
+    app = typer.Typer(
+        name="twolevel",
+        cls=QuickGroup,
+        help="Simulate batch-level and application-level scheduling of an HPC cluster on one clock.",
+        no_args_is_help=True,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_root)
+    alone = asked if asked in (*COMMANDS, _GROUP) else None
+    for name, command in COMMANDS.items():
+        if alone in (None, name):
+            example = f"Example: {command.example}"
+            add = app.command(name, cls=QuickCommand, short_help=command.short_help, epilog=example)
+            add(command.function(name))
+    if alone in (None, _GROUP):
+        from bridge.cli.workload.commands import workload_app
+
+        app.add_typer(workload_app, name=_GROUP)
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"twolevel {version('twolevel')}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
+
+
+def _say_jobs(jobs: Any) -> None:
+    # Every line of the file is accounted for, and so that nobody overlooks it, said.
+    from bls.workloads.workload import rejects_text
+
+    rejected = "rejected: " if any(jobs.rejects.values()) else ""
+    say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+
+
+def _table(pairs: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in pairs)
+
+
+def _target(out: str, force: bool) -> Path:
+    from bridge.runs.directory import check_target
+    from traces.base.errors import InputError
+
+    if not out:
+        raise InputError("--out: empty; allowed: the name of a folder")
+    check_target(Path(out), force)
+    return Path(out)
+
+
+@bundled
+def run_command(
+    *,
+    workload: WorkloadArgument,
+    out: OutOption,
+    levels: LevelOptions,
+    shared: ScenarioOptions,
+    how: CouplingOptions,
+    observe: Annotated[
+        list[str] | None, typer.Option(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
+    ] = None,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Also write nodes.parquet, host states over time.")] = False,
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="Also write decisions.parquet, a row a scheduling pass.")
+    ] = False,
+    fair_start: Annotated[
+        bool, typer.Option("--fair-start", help="Also find each job's fair start time, and the unfairness.")
+    ] = False,
+    tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, a row a task.")] = False,
+    trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show the run while it is under way, as twolevel watch.")
+    ] = False,
+    force: ForceOption = False,
+) -> None:
+    """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
+    from bridge.couplings import peers as peers_of
+    from bridge.live.progress import Broadcast
+    from bridge.runs.directory import fresh_directory
+    from bridge.runs.kernels import prepare_run
+    from bridge.runs.record import write_run
+    from bridge.runs.simulation import run
+    from bridge.scenarios.scenario import RECORDED, Scenario
+    from traces.base.errors import InputError
+
+    target = _target(out, force)
+    options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=decisions)
+    peers = peers_of(how)
+    if tasks and levels.als == RECORDED:
+        raise InputError("--tasks: with --als recorded there are no tasks")
+    machine = shared.machine()
+    prepare_run(applications=levels.als != RECORDED)
+    jobs, known_jobs = shared.jobs(workload, machine)
+    scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=known_jobs)
+    jobs = scenario.workload
+    with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
+        keep = tasks or trace
+        result = run(
+            scenario, coupling_name=how.coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch
+        )
+        arguments = {
+            **shared.source(workload),
+            "observe": list(observe or ()),
+            **how.names(),
+            "fair_start": fair_start,
+            "tasks_table": tasks,
+            "trace": trace,
+        }
+        write_run(result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
+    _say_jobs(jobs)
+    if result.notes.missing_dependencies:
+        say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")
+    print(_table(result.summary()))
+    say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
+
+
+def watch_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
+    once: Annotated[bool, typer.Option("--once", help="One look, then exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each look as a line of JSON.")] = False,
+) -> None:
+    """Show a run that is under way in another terminal: clock, queue, use of the machine, map of the hosts."""
+    from bridge.live.watch import watch_run
+
+    raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
+
+
+def platform_command() -> None:
+    """Print the default platform as TOML, to start one's own from."""
+    from bls.machine.platform import Platform
+
+    print(Platform().to_toml(), end="")
+
+
+def gantt_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run --tasks has written.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
+    jobs: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Job numbers, as 1542-1546; default: all.")
+    ] = None,
+    cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Cores, as 64-127; default: all.")] = None,
+    title: Annotated[str, typer.Option(help="Shown above the chart.")] = "",
+) -> None:
+    """Draw the tasks of a run: cores as rows, jobs as colours, idle white."""
+    from bridge.runs.gantt import draw_results
+
+    print(draw_results(Path(results), Path(output), jobs, cores, title))
+
+
+def doctor_command() -> None:
+    """Look at the installation: versions, kernel cache, OTF2 library, other packages of our names."""
+    from bridge.cli.doctor import examine
+
+    findings = examine()
+    print(_table([(name, text if well else f"PROBLEM: {text}") for name, text, well in findings]))
+    if not all(well for _, _, well in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,195 @@
+"""The commands of studies: ``study`` runs one of a file, ``grid`` is its short form, ``repeat`` runs one again and compares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.options.bundles import bundled
+from bridge.options.shared import TECHNIQUES_HELP, ForceOption, OutOption, WorkersOption, WorkloadArgument
+from bridge.scenarios.options import ScenarioOptions
+from bridge.standard_error import say
+
+if TYPE_CHECKING:
+    from bridge.studies.executors.executor import Executor, Needs
+    from bridge.studies.preparing import Preparation
+    from bridge.studies.run_study import Report
+    from bridge.studies.study import Study
+
+__all__ = ["grid_command", "repeat_command", "study_command"]
+
+#: What the shell sees after an interrupt.
+_INTERRUPTED = 130
+
+DataOption = Annotated[
+    list[str] | None, typer.Option(metavar="DIR", help="A further folder with logs and other files; may be repeated.")
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, or slurm."),
+]
+StudyOutOption = Annotated[
+    str, typer.Option(metavar="DIR", help="Folder for the results; one of the same study goes on where it stopped.")
+]
+
+
+def study_command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/studies.md).")],
+    out: StudyOutOption,
+    data: DataOption = None,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the study's figures.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew: throw finished cells away.")] = False,
+) -> None:
+    """Run a study: every cell for every seed, what is finished already excepted; write its tables and figures."""
+    from bridge.studies.input.study_file import load_study
+
+    _run(load_study(file, data or ()), Path(_out(out)), workers, cluster, force=force, figures=figures)
+
+
+def _out(out: str) -> str:
+    from traces.base.errors import InputError
+
+    if not out:
+        raise InputError("--out: empty; allowed: the name of a folder")
+    return out
+
+
+def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *, force: bool, figures: bool) -> None:
+    from bridge.live.progress import StudyProgress
+    from bridge.runs.kernels import prepare_run
+    from bridge.studies.run_study import run_study
+
+    prepare_run(applications=True)
+    executor = _executor(study, workers, cluster)
+    try:
+        with StudyProgress() as watch:
+            report = run_study(study, target, executor, force=force, watch=watch, prepared=_say_prepared)
+        _say_report(report, study)
+        _show_results(study, target, figures=figures)
+    except KeyboardInterrupt:
+        say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
+        sys.exit(_INTERRUPTED)  # all has been said
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _executor(study: Study, workers: int | None, cluster: str | None) -> Callable[[Needs], Executor]:
+    if cluster is not None:
+        from bridge.studies.executors.dask_cluster import cluster_executor
+
+        return cluster_executor(cluster, study, workers)
+    from bridge.studies.executors.local import local_executor
+
+    return local_executor(workers)
+
+
+def _say_prepared(preparation: Preparation) -> None:
+    # Every line of a file is accounted for, and so that nobody overlooks it, said.
+    from bls.workloads.workload import rejects_text
+
+    for ready in preparation.prepared.values():
+        jobs = ready.workload
+        rejected = "rejected: " if any(jobs.rejects.values()) else ""
+        say(
+            f"workload {Path(jobs.source).name}: {len(jobs)} jobs selected for {ready.platform.n_cores} cores; "
+            f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
+        )
+
+
+def _say_report(report: Report, study: Study) -> None:
+    kept = f", {report.kept:,} of them finished before" if report.kept else ""
+    some = list(map(str, study.seeds))
+    seeds = " ".join(some if len(some) <= 12 else [*some[:5], "…", some[-1]])
+    say(
+        f"{report.total:,} cell{'s' * (report.total > 1)} ({len(study.cells):,} × seed{'s' * (len(some) > 1)} {seeds}){kept}"
+    )
+    if report.others:
+        say(f"{report.others:,} more are finished there and no longer of this study; its tables are without them")
+    if report.failed:
+        say(f"{report.failed:,} failed; results.parquet says of each why. The first:")
+        for error in report.errors:
+            say(f"  {error}")
+        say("the same command tries them again")
+
+
+def _show_results(study: Study, target: Path, *, figures: bool) -> None:
+    from bridge.studies.comparing import compare_study, why_no_comparison
+    from bridge.studies.drawing import draw_study_figures, read_results
+    from bridge.studies.summary import study_text
+
+    results = read_results(target)
+    comparisons = compare_study(study, results, target)
+    print(study_text(study, results, comparisons))
+    if why := why_no_comparison(study):
+        say(why)
+    if figures:
+        drawn = draw_study_figures(target, study=study)
+        say(f"figures: {target / 'figures'} ({len(drawn)} files)")
+    say(f"results: {target / 'results.parquet'}")
+
+
+@bundled
+def grid_command(
+    *,
+    workload: WorkloadArgument,
+    out: OutOption,
+    bls: Annotated[str, typer.Option(help="Batch policies, separated by commas.")] = "fcfs,edf,sjf",
+    als: Annotated[
+        str, typer.Option(help=f"Application techniques, separated by commas: {TECHNIQUES_HELP}; recorded.")
+    ] = "static,ss,gss,fac",
+    variation: Annotated[
+        str | None,
+        typer.Option(
+            help="Task variation factors, separated by commas; by default only 0 for task lengths that take none.",
+            show_default="0,0.1,0.15,0.2,0.25",
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="SEEDS", help="How many seeds, or which, as '0-4 9'; default: that of --seed.")
+    ] = None,
+    shared: ScenarioOptions,
+    workers: WorkersOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Run every combination of policies, techniques and variations; write their tables and figures."""
+    from bridge.studies.input.grid_text import grid_text
+    from bridge.studies.input.study_file import parse_study
+
+    text = grid_text(workload, bls, als, variation, seeds, shared)
+    study = parse_study(text, [Path.cwd()], "grid")
+    _run(study, Path(_out(out)), workers, None, force=force, figures=True)
+
+
+def repeat_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a study or a grid.")],
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where the repetition is kept; by default it is not.")
+    ] = None,
+    data: DataOption = None,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
+) -> None:
+    """Run a study again, from what its folder says, and compare every number."""
+    from bridge.live.progress import StudyProgress
+    from bridge.runs.kernels import prepare_run
+    from bridge.studies.repeat import repeat_study
+
+    prepare_run(applications=True)
+    with StudyProgress() as watch:
+        found = repeat_study(
+            Path(results),
+            None if out is None else Path(_out(out)),
+            lambda study: _executor(study, workers, cluster),
+            data=tuple(Path(one) for one in data or ()),
+            watch=watch,
+        )
+    print(found.text())
+    if not found.equal:
+        raise typer.Exit(1)

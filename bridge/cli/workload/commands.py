@@ -1,0 +1,338 @@
+"""The commands ``twolevel workload``: look at logs, make others out of them, and bring them from the archive."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.options.shared import CancelledOption, OversizeOption, WorkloadArgument
+from bridge.standard_error import say
+
+__all__ = ["workload_app"]
+
+workload_app = typer.Typer(
+    help="Look at workloads, make others out of them, fetch them.", no_args_is_help=True, rich_markup_mode=None
+)
+
+_OutputOption = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="File to write, ending in .swf or .swf.gz.")
+]
+_ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
+_ReaderOption = Annotated[
+    str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD, if its name does not say it.")
+]
+_NUMBERS = "as 3 5-9, or unknown"
+
+
+def _save(workload: Any, target: Path, force: bool) -> None:
+    from bridge.cli.workload.files import save
+
+    save(workload, target, force, say)
+    print(target)
+
+
+@workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
+def info_command(
+    workload: WorkloadArgument,
+    platform: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Platform in TOML, or AccaSim's JSON; default: as many cores as the log's header says (MaxProcs), or as "
+            "its widest job has.",
+        ),
+    ] = None,
+    oversize: OversizeOption = "reject",
+    reader: _ReaderOption = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
+    from bls.analysis.description import describe
+    from bls.workloads.selection import fit
+    from bridge.cli.workload.files import machine_of_log, read
+    from bridge.runs.fresh_file import check_file
+    from bridge.scenarios.scenario import platform_of
+
+    if plot is not None:
+        from traces.figures.drawing.canvas import figure_format
+
+        figure_format(Path(plot))  # before a long log is read
+        check_file(Path(plot), True, "--plot")
+    given = None if platform is None else platform_of(platform)  # before a long log is read
+    log = read(workload, reader)
+    machine = given or machine_of_log(log)
+    described = describe(fit(log, machine.n_cores, oversize), machine)
+    if plot is not None:
+        from traces.figures.workload.overview import draw_overview
+
+        say(f"figure: {draw_overview(described, Path(plot))}")
+    print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else str(described).rstrip("\n"))
+
+
+@workload_app.command(
+    "cut",
+    short_help="A part of a workload.",
+    epilog="Example: twolevel workload cut sample --select window:6h+4h -o morning.swf",
+)
+def cut_command(
+    workload: WorkloadArgument,
+    output: _OutputOption,
+    select: Annotated[
+        str,
+        typer.Option(
+            metavar="WHICH",
+            help="all, first:N, busiest:LENGTH, window:START+LENGTH or window:START..END; START may be a date.",
+        ),
+    ] = "all",
+    cancelled: CancelledOption = False,
+    reader: _ReaderOption = None,
+    force: _ReplaceOption = False,
+) -> None:
+    """Write a part of a workload as SWF, or the whole, to have it in that format; a window's start is its time 0."""
+    from bls.workloads.reshape import cut
+    from bridge.cli.workload.files import checked_output, read
+
+    target = checked_output(output, force)
+    _save(cut(read(workload, reader, cancelled=cancelled), select), target, force)
+
+
+@workload_app.command(
+    "merge",
+    short_help="Several workloads as one.",
+    epilog="Example: twolevel workload merge sample sample --align start -o twice.swf.gz",
+)
+def merge_command(
+    workloads: Annotated[list[str], typer.Argument(metavar="WORKLOAD...", help="Workload files; or 'sample'.")],
+    output: _OutputOption,
+    align: Annotated[
+        str, typer.Option(metavar="HOW", help="calendar: by UnixStartTime; or start: each begins at time 0.")
+    ] = "calendar",
+    cancelled: CancelledOption = False,
+    reader: _ReaderOption = None,
+    force: _ReplaceOption = False,
+) -> None:
+    """Write the jobs of several workloads as one SWF file; the same number in two logs is two jobs, or two users."""
+    from bls.workloads.reshape import merge
+    from bridge.cli.workload.files import checked_output, read
+
+    target = checked_output(output, force)
+    _save(merge([read(name, reader, cancelled=cancelled) for name in workloads], align=align), target, force)
+
+
+@workload_app.command(
+    "scale",
+    short_help="A denser, faster or wider workload.",
+    epilog="Example: twolevel workload scale sample --load 1.2 -o denser.swf",
+)
+def scale_command(
+    workload: WorkloadArgument,
+    output: _OutputOption,
+    load: Annotated[
+        float | None, typer.Option(metavar="FACTOR", help="Times between submits are divided by it.")
+    ] = None,
+    speed: Annotated[
+        float | None, typer.Option(metavar="FACTOR", help="Run times and estimates are divided by it.")
+    ] = None,
+    cores: Annotated[float | None, typer.Option(metavar="FACTOR", help="Widths are multiplied by it.")] = None,
+    cancelled: CancelledOption = False,
+    reader: _ReaderOption = None,
+    force: _ReplaceOption = False,
+) -> None:
+    """Write the same jobs, denser, faster or wider, as SWF. Factors are 0.001 to 1000; recorded waits are dropped."""
+    from bls.workloads.reshape import scale
+    from bridge.cli.workload.files import checked_output, read
+
+    target = checked_output(output, force)
+    changed = scale(read(workload, reader, cancelled=cancelled), load=load, speed=speed, cores=cores)
+    _save(changed, target, force)
+
+
+@workload_app.command(
+    "filter",
+    short_help="Some jobs of a workload.",
+    epilog="Example: twolevel workload filter sample --cores 8-64 --run 10m- -o some.swf",
+)
+def filter_command(
+    workload: WorkloadArgument,
+    output: _OutputOption,
+    users: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Users, {_NUMBERS}.")] = None,
+    queues: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Queues, {_NUMBERS}.")] = None,
+    partitions: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Partitions, {_NUMBERS}.")] = None,
+    cores: Annotated[str | None, typer.Option(metavar="RANGE", help="Widths, as 8-64, 8- or -64.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="RANGE", help="Run times, as 10m-2h, 10m- or -2h.")] = None,
+    status: Annotated[
+        str | None, typer.Option(metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers.")
+    ] = None,
+    cancelled: CancelledOption = False,
+    reader: _ReaderOption = None,
+    force: _ReplaceOption = False,
+) -> None:
+    """Write those jobs of a workload that pass every test as SWF; their times stay."""
+    from bls.workloads.reshape import filter_jobs
+    from bridge.cli.workload.files import STATUSES, bounds, checked_output, numbers, read
+
+    target = checked_output(output, force)
+    widths, spans = bounds(cores, "--cores"), bounds(run, "--run", durations=True)
+    log = read(workload, reader, cancelled=cancelled)
+    chosen = filter_jobs(
+        log,
+        users=numbers(users, log.user, "--users"),
+        queues=numbers(queues, log.queue, "--queues"),
+        partitions=numbers(partitions, log.partition, "--partitions"),
+        status=numbers(status, log.status, "--status", STATUSES),
+        cores=widths,
+        run=spans,
+    )
+    _save(chosen, target, force)
+
+
+@workload_app.command(
+    "export",
+    short_help="A finished run as a workload.",
+    epilog="Example: twolevel workload export results --format batsim -o jobs.csv",
+)
+def export_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="File to write, ending in .swf, .swf.gz or .csv.")
+    ],
+    form: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="swf: a log again; or batsim: its jobs.csv, for evalys.")
+    ] = "swf",
+    log: Annotated[
+        str | None,
+        typer.Option("--workload", metavar="WORKLOAD", help="The log that was simulated: for users, groups, queues."),
+    ] = None,
+    force: _ReplaceOption = False,
+) -> None:
+    """Write the jobs of a finished run, with the waits and run times that they had, as SWF or as Batsim's jobs.csv."""
+    from bridge.cli.workload.files import EXPORTS, checked_output, export_result, read
+    from traces.base.errors import one_of
+
+    if form not in EXPORTS:
+        raise one_of("form of export", form, EXPORTS, "--format")
+    target = checked_output(output, force, form)
+    export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=True))
+    print(target)
+
+
+@workload_app.command(
+    "generate",
+    short_help="A workload like another.",
+    epilog="Example: twolevel workload generate --like sample -n 1000 --seed 7 -o made.swf",
+)
+def generate_command(
+    output: _OutputOption,
+    jobs: Annotated[int, typer.Option("--jobs", "-n", metavar="N", help="How many jobs.")],
+    like: Annotated[
+        str | None, typer.Option(metavar="WORKLOAD", help="Make jobs like those of this workload; or give --model.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="lublin: by a published model.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="calendar: by weekday and month, too; or accasim: as its paper does.")
+    ] = "calendar",
+    platform: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The machine, in TOML; default: what the log's header says.")
+    ] = None,
+    speed_factor: Annotated[float, typer.Option(metavar="FACTOR", help="Cores so many times as fast.")] = 1.0,
+    nodes_factor: Annotated[float, typer.Option(metavar="FACTOR", help="So many times as many nodes.")] = 1.0,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with so many cards so fast.")
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=LO-HI", help="Of requests per node: cores, gpus or memory_kb; may be repeated."),
+    ] = None,
+    requests: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="With --gpus: write what jobs ask for on each node, as run --requests reads it."
+        ),
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw both distributions: a png, svg or pdf file.")
+    ] = None,
+    reader: _ReaderOption = None,
+    force: _ReplaceOption = False,
+) -> None:
+    """Write a workload that is made, like another one or by a model, as SWF; print how far it is from the other."""
+    from bridge.cli.workload.files import checked_output, save
+    from bridge.cli.workload.generation import Wanted, draw, generated, likeness_text, write_requests
+    from bridge.runs.fresh_file import check_file
+    from traces.base.errors import InputError
+
+    target = checked_output(output, force)
+    wanted = Wanted(
+        like, model, jobs, seed, method, platform, speed_factor, nodes_factor, gpus, tuple(limit or ()), plot
+    )
+    if requests is not None:
+        if gpus is None:
+            raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
+        check_file(Path(requests), force, "--requests")
+    source, made = generated(wanted, reader)
+    save(made, target, force, say, made=True)
+    if requests is not None:
+        say(f"requests: {write_requests(made, Path(requests), force)}")
+    say(f"made with seed {seed}: {target}")
+    if source is None:
+        return
+    print(likeness_text(source, made))
+    if plot is not None:
+        say(f"figure: {draw(source, made, Path(plot), (Path(like or '').name, target.name))}")
+
+
+@workload_app.command(
+    "fetch",
+    short_help="A log of the Parallel Workloads Archive.",
+    epilog="Example: twolevel workload fetch kth -o logs",
+)
+def fetch_command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="What the log is called; without it, all are listed.")
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write, ending in .swf.gz, or a folder that there is."
+        ),
+    ] = ".",
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="A mirror of the archive, with the same folders.")
+    ] = None,
+    sha256: Annotated[str | None, typer.Option(metavar="SUM", help="The sum that the file must have.")] = None,
+    timeout: Annotated[float, typer.Option(metavar="S", help="A server silent for so long is given up.")] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="List as JSON.")] = False,
+    force: _ReplaceOption = False,
+) -> None:
+    """Download a log of the Parallel Workloads Archive, check it, and say how to cite it; or list the logs."""
+    from contextlib import ExitStack
+
+    from bridge.archive.fetch import catalogue_rows, catalogue_table, download, told
+    from bridge.live.progress import Progress
+    from traces.base.errors import InputError, shown
+
+    if name is None:
+        print(json.dumps(catalogue_rows(), indent=2, ensure_ascii=False) if as_json else catalogue_table())
+        return
+    target = Path(output)
+    if not (target.is_dir() or target.name.lower().endswith(".swf.gz")):
+        raise InputError(f"-o: {shown(output)}; allowed: a folder that there is, or a name that ends in .swf.gz")
+    with ExitStack() as stack:
+        bars: list[Progress] = []
+
+        def watch(size: int, total: int) -> None:
+            if not bars:  # only now the server has said how much there is
+                bars.append(stack.enter_context(Progress(total, "bytes")))
+            bars[0](size, -1)
+
+        brought = download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout, force=force, watch=watch)
+    say(told(brought))
+    print(brought.path)

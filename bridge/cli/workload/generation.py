@@ -1,0 +1,191 @@
+"""What ``twolevel workload generate`` does: reads its options, makes the jobs, says how far they are from the source."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from bls.analysis.likeness import distributions, likeness, likeness_table
+from bls.workloads.generators import LIMITS, METHODS, Gpus, generate_like, generate_lublin
+from bls.workloads.generators.made import MOST_JOBS
+from bls.workloads.workload import Workload
+from bridge.cli.workload.files import read
+from bridge.runs.fresh_file import check_file, fresh_file
+from bridge.scenarios.scenario import platform_of
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import whole
+
+__all__ = ["MODELS", "Wanted", "draw", "generated", "likeness_text", "write_requests"]
+
+#: The published models, by name.
+MODELS = ("lublin",)
+
+_RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+
+# What needs a source, and the option that gives it.
+_OF_LIKENESS = {
+    "method": "--method",
+    "speed_factor": "--speed-factor",
+    "nodes_factor": "--nodes-factor",
+    "gpus": "--gpus",
+    "limits": "--limit",
+    "plot": "--plot",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to make, as the command line gives it.
+
+    Attributes
+    ----------
+    like, model : str or None
+        A workload, or a name of :data:`MODELS`: one of the two.
+    n_jobs, seed : int
+        How many, and the seed of all that is drawn.
+    method, speed_factor, nodes_factor
+        As ``bls.workloads.generators.generate_like`` takes them.
+    gpus : str or None
+        ``SHARE:CARDS:GFLOPS``.
+    limits : tuple of str
+        Each ``NAME=LO-HI``.
+    platform, plot : str or None
+        A platform's file; the file of a figure.
+
+    Raises
+    ------
+    InputError
+        If it is both or neither, or something needs a source.
+    """
+
+    like: str | None
+    model: str | None
+    n_jobs: int
+    seed: int = 0
+    method: str = "calendar"
+    platform: str | None = None
+    speed_factor: float = 1.0
+    nodes_factor: float = 1.0
+    gpus: str | None = None
+    limits: tuple[str, ...] = ()
+    plot: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.like is None) == (self.model is None):
+            raise InputError(
+                "--like, --model: one of the two says what to make; allowed: --like WORKLOAD or --model lublin"
+            )
+        if self.model is not None and self.model not in MODELS:
+            raise one_of("model", self.model, MODELS, "--model")
+        if self.method not in METHODS:
+            raise one_of("method", self.method, METHODS, "--method")
+        whole("--seed", self.seed, 0, 2**64 - 1)
+        whole("-n", self.n_jobs, 1, MOST_JOBS)
+        for entry in fields(self):
+            if self.model is not None and entry.name in _OF_LIKENESS and getattr(self, entry.name) != entry.default:
+                raise InputError(f"{_OF_LIKENESS[entry.name]}: needs --like; a model has no source")
+        if self.plot is not None:
+            from traces.figures.drawing.canvas import figure_format
+
+            figure_format(Path(self.plot))  # before anything is drawn
+            check_file(Path(self.plot), True, "--plot")
+
+
+def generated(wanted: Wanted, form: str | None = None) -> tuple[Workload | None, Workload]:
+    """The source, if there is one, and the workload that was made.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, or a value cannot be used.
+    """
+    gpus, limits = _gpus(wanted.gpus), _limits(wanted.limits)
+    platform = None if wanted.platform is None else platform_of(wanted.platform)
+    if wanted.like is None:
+        n_cores = platform_of(wanted.platform).n_cores
+        return None, generate_lublin(wanted.n_jobs, seed=wanted.seed, n_cores=n_cores)
+    source = read(wanted.like, form)
+    made = generate_like(
+        source,
+        wanted.n_jobs,
+        seed=wanted.seed,
+        platform=platform,
+        speed_factor=wanted.speed_factor,
+        nodes_factor=wanted.nodes_factor,
+        gpus=gpus,
+        limits=limits,
+        method=wanted.method,
+    )
+    return source, made
+
+
+def write_requests(made: Workload, path: Path, force: bool) -> Path:
+    """Write what jobs ask for on each node as a file of requests (``bls.constraints.request_file``).
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    columns = {"job_id": made.job_id} | {name: made.extras[name] for name in ("unit_cores", "gpu")}
+    with fresh_file(path, force, "--requests") as partial, partial.open("w", encoding="utf-8") as file:
+        file.write(",".join(columns) + "\n")
+        for values in zip(*(column.tolist() for column in columns.values()), strict=True):
+            file.write(",".join(map(str, values)) + "\n")
+    return path
+
+
+def likeness_text(source: Workload, made: Workload) -> str:
+    """The distances between both, and beside them those between the source's halves, as an aligned table.
+
+    A source that is too short to be halved has no such distances, ``-``.
+    """
+    if min(len(source), len(made)) < 2:
+        return "a single job has no distributions to be compared"
+    rows = likeness_table(source, made)
+    lines = [["distance to the source", "KS", "between halves", "Wasserstein", "between halves"]]
+    for row in rows:
+        cells = []
+        for name in ("ks", "wasserstein"):
+            half = row[f"{name}_halves"]
+            cells += [f"{row[name]:.4g}", "-" if math.isnan(half) else f"{half:.4g}"]
+        lines.append([f"{row['quantity']} [{row['unit']}]", *cells])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = [
+        "  ".join([name.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))])
+        for name, *cells in lines
+    ]
+    return "\n".join(text)
+
+
+def draw(source: Workload, made: Workload, path: Path, names: tuple[str, str]) -> Path:
+    """Draw the distributions of both, with the KS distance on each panel."""
+    from traces.figures.workload.likeness import draw_likeness
+
+    distances = {row["quantity"]: row["ks"] for row in likeness(source, made)}
+    return draw_likeness(distributions(source, made), path, names=names, distances=distances)
+
+
+def _gpus(text: str | None) -> Gpus | None:
+    if text is None:
+        return None
+    try:
+        share, cards, speed = text.split(":")
+        return Gpus(float(share), int(cards), float(speed))
+    except ValueError:
+        raise InputError(f"--gpus: {shown(text)}; allowed: SHARE:CARDS:GFLOPS, as 0.25:2:933") from None
+
+
+def _limits(texts: tuple[str, ...]) -> dict[str, tuple[int, int]] | None:
+    limits = {}
+    for text in texts:
+        name, _, span = text.partition("=")
+        if name not in LIMITS:
+            raise one_of("limit", name, LIMITS, "--limit")
+        match = _RANGE.fullmatch(span)
+        if not match or name in limits:
+            raise InputError(f"--limit: {shown(text)}; allowed: once for each name, as {name}=1-4")
+        limits[name] = (int(match[1]), int(match[2]))
+    return limits or None

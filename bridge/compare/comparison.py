@@ -1,0 +1,295 @@
+"""Two runs of one workload, job by job: who started later, which chain of jobs it waited for, and what each job did to others.
+
+The definitions stand in docs/compare.md. Throughout, a difference is of the second run, B, minus the first, A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bridge.compare.delay_causes import CAUSES, Causes, StartedJobs, find_causes
+from bridge.compare.delay_chains import ChainSums, followers, sums_along
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.tables import rows_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RUNS", "Comparison", "Link", "chain", "compare_jobs", "overtakers", "ranked"]
+
+#: What the two runs are called.
+RUNS = ("A", "B")
+
+#: What the table of jobs needs.
+_NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "allocation", "state")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What two runs made of the same jobs.
+
+    Attributes
+    ----------
+    delays : DataFrame
+        A row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
+        docs/compare.md.
+    counts : mapping of str to int
+        Rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
+        has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both.
+    causes : (Causes, Causes)
+        Why each compared job started when it did, in A and in B.
+    """
+
+    delays: pd.DataFrame
+    counts: Mapping[str, int]
+    causes: tuple[Causes, Causes]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A job of a chain: start_delta_ns = cause_run_delta_ns + cause_start_delta_ns + order_ns, where it has a cause.
+
+    Attributes
+    ----------
+    row : int
+        Of the job in ``Comparison.delays``.
+    job_id, attempt, cores, start_delta_ns : int
+        As there.
+    cause : str
+        Why it started when it did in the run that the chain is of: one of :data:`bridge.compare.delay_causes.CAUSES`.
+    cause_job, cause_attempt : int
+        The job at whose end it started; −1 where there is none.
+    cause_run_delta_ns, cause_start_delta_ns, order_ns : int
+        The terms of its delay; 0 at the first job of a chain, whose delay is its own.
+    """
+
+    row: int
+    job_id: int
+    attempt: int
+    cores: int
+    start_delta_ns: int
+    cause: str
+    cause_job: int
+    cause_attempt: int
+    cause_run_delta_ns: int
+    cause_start_delta_ns: int
+    order_ns: int
+
+
+def compare_jobs(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+    """Compare the tables of jobs of two runs of one workload.
+
+    Parameters
+    ----------
+    a, b : DataFrame
+        As ``traces.tables.read_jobs`` gives them.
+
+    Raises
+    ------
+    InputError
+        If the runs are not of one workload: they have no job in common, or a job's submit or cores differ; or if a table lacks
+        a column, has a job's attempt twice, or a job that ends before it starts.
+    """
+    for name, frame in zip(RUNS, (a, b), strict=True):
+        _check(name, frame)
+    a_row, b_row = _common(a, b)
+    _check_same_jobs(a, b, a_row, b_row)
+    started_a, started_b = (frame["start_ns"].to_numpy() >= 0 for frame in (a, b))
+    in_a, in_b = started_a[a_row], started_b[b_row]
+    both = in_a & in_b
+    sides = StartedJobs.of(a), StartedJobs.of(b)
+    # Rows among those that started.
+    rows = (np.cumsum(started_a) - 1)[a_row[both]], (np.cumsum(started_b) - 1)[b_row[both]]
+    causes = (
+        find_causes(sides[0], sides[1], rows[0], rows[1]),
+        find_causes(sides[1], sides[0], rows[1], rows[0]),
+    )
+    columns = _delay_columns(sides, rows, causes)
+    delta = columns["start_delta_ns"]
+    counts = {
+        "compared": len(delta),
+        "later": int((delta > 0).sum()),
+        "earlier": int((delta < 0).sum()),
+        "same": int((delta == 0).sum()),
+        "only_a": len(a) - len(a_row),
+        "only_b": len(b) - len(b_row),
+        "started_only_a": int((in_a & ~in_b).sum()),
+        "started_only_b": int((in_b & ~in_a).sum()),
+        "never_started": int((~in_a & ~in_b).sum()),
+    }
+    return Comparison(rows_frame(columns), counts, causes)
+
+
+def _check(name: str, frame: pd.DataFrame) -> None:
+    for column in _NEEDED:
+        if column not in frame.columns:
+            raise InputError(f"{name}: no column {column}; this is not a table of the jobs of a run")
+    for column in _NEEDED[:-2]:
+        if frame[column].dtype.kind not in "iu":
+            raise InputError(f"{name}: column {column} has values that are no whole numbers")
+    back = np.flatnonzero(frame["end_ns"].to_numpy() < frame["start_ns"].to_numpy())
+    if len(back):
+        raise InputError(f"{name}: job {frame['job_id'].iloc[back[0]]} ends before it starts")
+    order = np.lexsort((frame["attempt"].to_numpy(), frame["job_id"].to_numpy()))
+    keys = [frame[column].to_numpy()[order] for column in ("job_id", "attempt")]
+    twice = np.flatnonzero((keys[0][1:] == keys[0][:-1]) & (keys[1][1:] == keys[1][:-1]))
+    if len(twice):
+        job, attempt = (int(key[twice[0]]) for key in keys)
+        raise InputError(f"{name}: attempt {attempt} of job {job} is there twice")
+
+
+def _common(a: pd.DataFrame, b: pd.DataFrame) -> tuple[Array, Array]:
+    """Rows of the attempts that both have, in the order of ``a``."""
+    n_a = len(a)
+    job, attempt = (np.concatenate([a[name], b[name]]).astype(np.int64) for name in ("job_id", "attempt"))
+    order = np.lexsort((np.arange(len(job)), attempt, job))  # a's before b's
+    here, following = order[:-1], order[1:]
+    same = (job[here] == job[following]) & (attempt[here] == attempt[following])
+    a_row, b_row = here[same], following[same] - n_a
+    by_a = np.argsort(a_row)
+    return a_row[by_a], b_row[by_a]
+
+
+def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Array) -> None:
+    if not len(a_row):
+        raise InputError("A and B have no job in common; allowed: two runs of one workload")
+    for column, words in (("submit_ns", "was submitted at {} ns"), ("cores", "asks for {} cores")):
+        in_a, in_b = a[column].to_numpy()[a_row], b[column].to_numpy()[b_row]
+        differing = np.flatnonzero(in_a != in_b)
+        if len(differing):
+            at = int(differing[0])
+            job = int(a["job_id"].to_numpy()[a_row[at]])
+            raise InputError(
+                f"job {job} {words.format(in_a[at])} in A, and {in_b[at]} in B; allowed: two runs of one workload"
+            )
+
+
+def _delay_columns(
+    sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array], causes: tuple[Causes, Causes]
+) -> dict[str, Array]:
+    a = sides[0]
+    start, end, eligible = (
+        [getattr(side, name)[row] for side, row in zip(sides, rows, strict=True)]
+        for name in ("start_ns", "end_ns", "eligible_ns")
+    )
+    start_delta, end_delta = start[1] - start[0], end[1] - end[0]
+    run_delta = end_delta - start_delta
+    # A job's chain is told in the run in which it started later: there it waited.
+    later = start_delta >= 0
+    order = [_order(causes[late].link, start, end, late) for late in (0, 1)]
+    sums: list[ChainSums] = []
+    for late in (0, 1):
+        link = causes[late].link
+        sums.append(sums_along(link, np.stack([np.where(link >= 0, run_delta[link], 0), order[late]])))
+    root, links = (np.where(later, *(getattr(sums[late], name) for late in (1, 0))) for name in ("root", "links"))
+    totals = np.where(later, sums[1].totals, sums[0].totals)
+    after = followers(causes[1].link, start_delta > 0), followers(causes[0].link, start_delta < 0)
+    names = np.array(CAUSES, object)
+    columns: dict[str, Array] = {
+        "job_id": a.job_id[rows[0]],
+        "attempt": a.attempt[rows[0]],
+        "cores": a.cores[rows[0]],
+        "submit_ns": a.submit_ns[rows[0]],
+    }
+    for late, run in enumerate(("a", "b")):
+        columns |= {
+            f"eligible_{run}_ns": eligible[late],
+            f"start_{run}_ns": start[late],
+            f"end_{run}_ns": end[late],
+        }
+    columns |= {"start_delta_ns": start_delta, "run_delta_ns": run_delta, "end_delta_ns": end_delta}
+    for late, run in enumerate(("a", "b")):
+        columns |= {
+            f"cause_{run}": names[causes[late].kind],
+            f"cause_job_{run}": causes[late].job_id,
+            f"cause_attempt_{run}": causes[late].attempt,
+            f"order_{run}_ns": order[late],
+        }
+    return columns | {
+        "chain_of": np.where(later, *np.array(RUNS[::-1], object)),
+        "chain_links": links,
+        "chain_run_ns": totals[0],
+        "chain_order_ns": totals[1],
+        "root_job": a.job_id[rows[0]][root],
+        "root_attempt": a.attempt[rows[0]][root],
+        "root_start_delta_ns": start_delta[root],
+        "later_jobs": after[0],
+        "earlier_jobs": after[1],
+        # A product that may pass int64; exact up to 2⁵³ ns.
+        "later_ns": after[0] * run_delta.astype(np.float64) + 0.0,  # no −0
+        "earlier_ns": after[1] * run_delta.astype(np.float64) + 0.0,
+    }
+
+
+def _order(link: Array, start: list[Array], end: list[Array], late: int) -> Array:
+    """What of each link's delay is neither its cause's run nor its cause's start, in the chains of the run ``late``."""
+    early = 1 - late
+    apart = end[early][link] - start[early]
+    return np.where(link >= 0, apart if late == 1 else -apart, 0)
+
+
+def chain(compared: Comparison, row: int) -> list[Link]:
+    """The chain of a compared job: itself, the job that it waited for, and so on, to the first.
+
+    Parameters
+    ----------
+    compared : Comparison
+        Of two runs.
+    row : int
+        Of the job in ``compared.delays``.
+    """
+    delays = compared.delays
+    late = RUNS.index(str(delays["chain_of"].iloc[row]))
+    run = "ab"[late]
+    causes = compared.causes[late]
+    job, attempt, cores, start_delta, run_delta, order = (
+        delays[name].to_numpy()
+        for name in ("job_id", "attempt", "cores", "start_delta_ns", "run_delta_ns", f"order_{run}_ns")
+    )
+    found: list[Link] = []
+    while row >= 0:
+        link = int(causes.link[row])
+        held = link >= 0
+        found.append(
+            Link(
+                row,
+                int(job[row]),
+                int(attempt[row]),
+                int(cores[row]),
+                int(start_delta[row]),
+                CAUSES[causes.kind[row]],
+                int(causes.job_id[row]),
+                int(causes.attempt[row]),
+                int(run_delta[link]) if held else 0,
+                int(start_delta[link]) if held else 0,
+                int(order[row]) if held else 0,
+            )
+        )
+        row = link
+    return found
+
+
+def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
+    """Rows of the jobs that started while this one waited in ``run`` (``"A"`` or ``"B"``), and after it in the other run.
+
+    One that started with it did not pass it, and is none of them. The widest come first, of equals those of smaller number.
+    """
+    delays = compared.delays
+    here, there = run.lower(), RUNS[1 - RUNS.index(run)].lower()
+    start, start_there = delays[f"start_{here}_ns"].to_numpy(), delays[f"start_{there}_ns"].to_numpy()
+    eligible = int(delays[f"eligible_{here}_ns"].to_numpy()[row])
+    rows = np.flatnonzero((start >= eligible) & (start < start[row]) & (start_there > start_there[row]))
+    cores, job, attempt = (delays[name].to_numpy()[rows] for name in ("cores", "job_id", "attempt"))
+    return [int(one) for one in rows[np.lexsort((attempt, job, -cores))]]
+
+
+def ranked(compared: Comparison, column: str, top: int, *, later: bool) -> list[int]:
+    """Rows of the ``top`` greatest values above 0 of a column, or with ``later`` off of the least below 0; ties by row."""
+    value = compared.delays[column].to_numpy() * (1 if later else -1)
+    order = np.argsort(-value, kind="stable")[:top]
+    return [int(row) for row in order if value[row] > 0]

@@ -1,0 +1,181 @@
+"""What ``twolevel compare`` reads and writes: two results of ``twolevel run``; a table, a record and figures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bridge.compare.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
+from bridge.compare.delay_causes import LINKS
+from bridge.runs.directory import read_record, write_record
+from bridge.runs.library_versions import versions
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+from traces.tables import read_jobs, write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["METRICS", "RunFolder", "differing", "job_rows", "read_run", "write_comparison"]
+
+#: Those of the two runs that are shown beside each other.
+METRICS = ("makespan_ns", "mean_wait_ns")
+
+
+class RunFolder(NamedTuple):
+    """A result of ``twolevel run``: where it is, its record, its table of jobs."""
+
+    folder: Path
+    record: dict[str, Any]
+    jobs: pd.DataFrame
+
+    def metric(self, name: str) -> Any:
+        """A metric of its record, or None."""
+        metrics = self.record.get("metrics")
+        value = metrics.get(name) if isinstance(metrics, dict) else None
+        return value if isinstance(value, int | float) else None
+
+
+def read_run(folder: Path) -> RunFolder:
+    """Read a folder that ``twolevel run`` has written.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    record = read_record(folder)
+    if not isinstance(record.get("arguments"), dict):
+        raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
+    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"))
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ("", []):
+        return "not given"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _machine(record: dict[str, Any]) -> str:
+    hosts = (record.get("platform") or {}).get("hosts") or []
+    groups = [f"{one.get('count')} × {one.get('cores')} cores of {one.get('speed_gflops')} GFLOP/s" for one in hosts]
+    return " + ".join(groups) or "unknown"
+
+
+def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
+    """What is not the same in the records of two runs, and how each has it: options, platform, version."""
+    found = {}
+    options = [run.record["arguments"] for run in (a, b)]
+    for name in dict.fromkeys([*options[0], *options[1]]):
+        pair = options[0].get(name), options[1].get(name)
+        if pair[0] != pair[1]:
+            found[name] = (_text(pair[0]), _text(pair[1]))
+    if a.record.get("platform") != b.record.get("platform"):
+        pair = _machine(a.record), _machine(b.record)
+        found["machine"] = pair if pair[0] != pair[1] else (pair[0], "another of as many hosts")
+    told = [str((run.record.get("versions") or {}).get("twolevel")) for run in (a, b)]
+    if told[0] != told[1]:
+        found["twolevel"] = (told[0], told[1])
+    return found
+
+
+def job_rows(compared: Comparison, job: int, a: RunFolder, b: RunFolder) -> list[int]:
+    """Rows of the compared attempts at a job.
+
+    Raises
+    ------
+    InputError
+        If there are none: the job is not in both runs, or has not started in both.
+    """
+    numbers = compared.delays["job_id"].to_numpy()
+    rows = np.flatnonzero(numbers == job).tolist()
+    if rows:
+        return list(rows)
+    inside = [bool((run.jobs["job_id"] == job).any()) for run in (a, b)]
+    if all(inside):
+        raise InputError(f"--job: {shown(job)} did not start in both runs")
+    if any(inside):
+        raise InputError(f"--job: {shown(job)} is only in {RUNS[inside.index(True)]}; allowed: a job of both runs")
+    known = f"; they have {numbers.min()} to {numbers.max()}" if len(numbers) else ""
+    raise InputError(f"--job: {shown(job)} is in neither run{known}")
+
+
+def write_comparison(
+    compared: Comparison, a: RunFolder, b: RunFolder, folder: Path, *, row: int | None, top: int
+) -> None:
+    """Write delays.parquet, comparison.json and the figures.
+
+    Parameters
+    ----------
+    compared : Comparison
+        Of the two runs.
+    a, b : RunFolder
+        The runs.
+    folder : Path
+        Where to write.
+    row : int or None
+        Of the job whose chain is drawn; None if there is none.
+    top : int
+        So many rows of every ranking are in comparison.json.
+    """
+    from traces.figures.compare.delay_chain import delay_chain_figure
+    from traces.figures.compare.start_delays import start_delays_figure
+    from traces.figures.drawing.canvas import save
+
+    delays = compared.delays
+    write_rows({name: _column(delays[name].to_numpy()) for name in delays.columns}, folder / "delays.parquet")
+    links = [] if row is None else chain(compared, row)
+    late = None if row is None else str(delays["chain_of"].iloc[row])
+    record = {
+        "runs": {name: str(run.folder) for name, run in zip(RUNS, (a, b), strict=True)},
+        "differing": differing(a, b),
+        "versions": versions(),
+        "jobs": compared.counts,
+        **{name: [a.metric(name), b.metric(name)] for name in METRICS},
+        "most_delayed": _delays_of(compared, "start_delta_ns", top, later=True),
+        "most_advanced": _delays_of(compared, "start_delta_ns", top, later=False),
+        "most_delaying": _delays_of(compared, "later_ns", top, later=True),
+        "most_advancing": _delays_of(compared, "earlier_ns", top, later=False),
+        "chain_of": late,
+        "chain": [_link(compared, link, str(late)) for link in links],
+    }
+    write_record(folder / "comparison.json", record)
+    figures = {"delays": start_delays_figure(delays)} if len(delays) else {}
+    if late is not None:
+        figures["chain"] = delay_chain_figure(delays.iloc[[link.row for link in links]], late=late)
+    for name, figure in figures.items():
+        for form in ("svg", "png"):
+            save(figure, folder / f"{name}.{form}")
+
+
+def _column(values: Array) -> Any:
+    return values.tolist() if values.dtype == object else values
+
+
+def _delays_of(compared: Comparison, column: str, top: int, *, later: bool) -> list[dict[str, Any]]:
+    names = ["job_id", "attempt", "start_delta_ns", "run_delta_ns", "chain_of", "chain_links", "chain_run_ns"]
+    names += [
+        "chain_order_ns",
+        "root_job",
+        "root_start_delta_ns",
+        "later_jobs",
+        "later_ns",
+        "earlier_jobs",
+        "earlier_ns",
+    ]
+    rows = compared.delays[names].iloc[ranked(compared, column, top, later=later)]
+    columns = [rows[name].tolist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _link(compared: Comparison, link: Link, run: str) -> dict[str, Any]:
+    # As everywhere, only where its place among the others is another than in the other run.
+    passed = [] if link.cause in LINKS and not link.order_ns else overtakers(compared, link.row, run)
+    return asdict(link) | {"overtaken_by": compared.delays["job_id"].to_numpy()[passed].tolist()}

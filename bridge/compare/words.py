@@ -1,0 +1,204 @@
+"""What ``twolevel compare`` prints: a summary, a line for each chain, and the whole chain of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bridge.compare.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
+from bridge.compare.delay_causes import LINKS
+from traces.base.time import NS_PER_S, format_ns
+
+__all__ = [
+    "ONE_SAMPLE",
+    "chain_table",
+    "delay_lines",
+    "job_name",
+    "overrun_lines",
+    "runs_rows",
+    "summary_rows",
+    "two_columns",
+]
+
+#: Two runs show what happened in them, and no more.
+ONE_SAMPLE = (
+    "These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give. "
+    "For that, simulate several seeds."
+)
+
+#: Links that a line of a chain names, and jobs that it names of those that overtook.
+_NAMED = 3
+
+
+def job_name(job: int, attempt: int) -> str:
+    """How a row is called: ``7``, or ``7 attempt 1``."""
+    return f"{job} attempt {attempt}" if attempt > 0 else str(job)
+
+
+def _signed(ns: int) -> str:
+    return f"{'+' if ns > 0 else '−' if ns < 0 else ''}{format_ns(abs(ns))}"
+
+
+def _seconds(ns: int) -> str:
+    """Exact, in s."""
+    whole, part = divmod(abs(ns), NS_PER_S)
+    return f"{'+' if ns > 0 else '−' if ns < 0 else ''}{whole}.{part:09d}"
+
+
+def two_columns(rows: Sequence[tuple[str, str]]) -> str:
+    """Rows as text."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {text}".rstrip() for name, text in rows)
+
+
+def _jobs(n: int) -> str:
+    return f"{n} job" if n == 1 else f"{n} jobs"
+
+
+def runs_rows(folders: tuple[str, str], differing: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
+    """What is compared, rows of a table: the two folders, and what is not the same in their records."""
+    named = [(name, f"{in_a} → {in_b}") for name, (in_a, in_b) in differing.items()]
+    return [*zip(RUNS, folders, strict=True), *named]
+
+
+def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | None]]) -> list[tuple[str, str]]:
+    """The figures that a person looks at first, rows of a table.
+
+    Parameters
+    ----------
+    compared : Comparison
+        Of the two runs.
+    metrics : mapping of str to (int or float or None, same)
+        ``makespan_ns`` and ``mean_wait_ns`` in A and in B; None where a record does not say.
+    """
+    counts, delta = compared.counts, compared.delays["start_delta_ns"]
+    rows = [("compared", _jobs(counts["compared"]))]
+    for name, words in (
+        ("only_a", "that only A has"),
+        ("only_b", "that only B has"),
+        ("started_only_a", "that started only in A"),
+        ("started_only_b", "that started only in B"),
+        ("never_started", "that started in neither"),
+    ):
+        if counts[name]:
+            rows.append(("not compared", f"{_jobs(counts[name])} {words}"))
+    for name, far in (("later", delta.max()), ("earlier", delta.min())):
+        most = f", by at most {format_ns(abs(int(far)))}" if counts[name] else ""
+        rows.append((f"{name} in B", f"{_jobs(counts[name])}{most}"))
+    rows.append(("same start", _jobs(counts["same"])))
+    for name, words in (("makespan_ns", "makespan"), ("mean_wait_ns", "mean wait")):
+        known = ["unknown" if value is None else f"{format_ns(round(value))} ({value} ns)" for value in metrics[name]]
+        rows.append((words, f"A {known[0]}, B {known[1]}"))
+    return rows
+
+
+def _told_run(link: Link) -> str:
+    delta = link.cause_run_delta_ns
+    ran = f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "ran as long"
+    return ran + (f"; order {_signed(link.order_ns)}" if link.order_ns else "")
+
+
+def _no_link(link: Link, run: str) -> str:
+    words = {
+        "submit": f"it started at its submit in {run}",
+        "eligible": f"it started as soon as it was eligible in {run}",
+        "unmatched": f"in {run} it waited for {job_name(link.cause_job, link.cause_attempt)}, which only {run} ran",
+        "pass": f"no job ended as it started in {run}",
+    }
+    return words[link.cause]
+
+
+def _told(compared: Comparison, row: int) -> str:
+    """A job's delay and its chain, on one line."""
+    links = chain(compared, row)
+    run = str(compared.delays["chain_of"].iloc[row])
+    first, root = links[0], links[-1]
+    held = links[:-1]
+    if not held:
+        text = _no_link(first, run)
+    else:
+        parts: list[str] = []
+        for link in held[:_NAMED]:
+            words = "which waited for" if parts else f"in {run} it waited for"
+            parts.append(f"{words} {job_name(link.cause_job, link.cause_attempt)} ({_told_run(link)})")
+        text = ", ".join(parts) + _told_rest(held[_NAMED:])
+        moved = root.start_delta_ns
+        when = f"{format_ns(abs(moved))} {'later' if moved > 0 else 'earlier'} in B" if moved else "at the same instant"
+        text += f"; the first, {job_name(root.job_id, root.attempt)}, started {when}"
+    passed = _overtaken(compared, first, run)
+    return (
+        f"job {job_name(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}{passed and '; '}{passed}"
+    )
+
+
+def _told_rest(links: Sequence[Link]) -> str:
+    """Links that are not named one by one: their sums, and the run that moved the job most."""
+    if not links:
+        return ""
+    runs, order = (sum(getattr(link, name) for link in links) for name in ("cause_run_delta_ns", "order_ns"))
+    most = max(links, key=lambda link: abs(link.cause_run_delta_ns))
+    named = f", most {_signed(most.cause_run_delta_ns)} of {job_name(most.cause_job, most.cause_attempt)}"
+    told = f"runs {_signed(runs)}{named if most.cause_run_delta_ns else ''}; order {_signed(order)}"
+    return f", and so on, {len(links)} more ({told})"
+
+
+def _overtaken(compared: Comparison, link: Link, run: str) -> str:
+    """By whom a job was overtaken, where its place among the others is another than in the other run."""
+    if link.cause in LINKS and not link.order_ns:
+        return ""
+    passed = overtakers(compared, link.row, run)
+    if not passed:
+        return ""
+    rows = compared.delays.iloc[passed[:_NAMED]]
+    columns = [rows[name].tolist() for name in ("job_id", "attempt", "cores")]
+    named = ", ".join(f"{job_name(job, attempt)} ({cores} cores)" for job, attempt, cores in zip(*columns, strict=True))
+    return f"overtaken by {_jobs(len(passed))}: {named}{', …' if len(passed) > _NAMED else ''}"
+
+
+def delay_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
+    """A line for each of the ``top`` jobs that started later in B than in A by most, or earlier."""
+    return [_told(compared, row) for row in ranked(compared, "start_delta_ns", top, later=later)]
+
+
+def overrun_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
+    """A line for each of the ``top`` jobs whose longer runs delayed others most, or whose shorter runs brought them forward."""
+    delays = compared.delays
+    which, word = ("later", "longer") if later else ("earlier", "shorter")
+    lines = []
+    for row in ranked(compared, f"{which}_ns", top, later=later):
+        job = delays.iloc[row]
+        own, in_all = format_ns(abs(int(job["run_delta_ns"]))), format_ns(round(abs(job[f"{which}_ns"])))
+        others = f"{_jobs(int(job[f'{which}_jobs']))} {which}, by {in_all} in all"
+        lines.append(f"job {job_name(int(job['job_id']), int(job['attempt']))} ran {own} {word}: {others}")
+    return lines
+
+
+def chain_table(compared: Comparison, row: int) -> str:
+    """The whole chain of a job, a line a link, with the terms of its delay, which add up."""
+    links = chain(compared, row)
+    delays = compared.delays.iloc[row]
+    head = ("job", "cores", "start B−A", "cause", "of job", "its run B−A", "its start B−A", "order")
+    lines = [head]
+    for link in links:
+        terms = (link.cause_run_delta_ns, link.cause_start_delta_ns, link.order_ns)
+        lines.append(
+            (
+                job_name(link.job_id, link.attempt),
+                str(link.cores),
+                _seconds(link.start_delta_ns),
+                link.cause,
+                job_name(link.cause_job, link.cause_attempt) if link.cause_job >= 0 else "",
+                *(map(_seconds, terms) if link.cause in LINKS else ("", "", "")),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    root = job_name(links[-1].job_id, links[-1].attempt)
+    sums = (
+        f"{_seconds(links[0].start_delta_ns)} s = runs {_seconds(int(delays['chain_run_ns']))} s + order "
+        f"{_seconds(int(delays['chain_order_ns']))} s + start of {root} {_seconds(int(delays['root_start_delta_ns']))} s"
+    )
+    run = str(delays["chain_of"])
+    passed = [(link, _overtaken(compared, link, run)) for link in links]
+    further = [f"job {job_name(link.job_id, link.attempt)} {words}" for link, words in passed if words]
+    title = f"chain of job {job_name(links[0].job_id, links[0].attempt)} in {run}, times in s"
+    return "\n".join([title, *text, sums, *further])

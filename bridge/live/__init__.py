@@ -1,0 +1,1 @@
+"""A run that is under way, as it shows itself."""

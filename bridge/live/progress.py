@@ -1,0 +1,328 @@
+"""How a run shows that it goes on: a progress bar for a person at a terminal, and what others who watch it are shown."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+from bridge.live.file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Process
+from bridge.live.sampler import Sampler
+from bridge.live.state import Look
+from traces.base.time import NS_PER_S, format_ns
+from traces.kernels.progress import working_s
+
+if TYPE_CHECKING:
+    from bls.simulator import BatchSimulator
+    from bridge.live.screen import LiveScreen
+    from bridge.scenarios.scenario import Scenario
+
+__all__ = ["Broadcast", "Progress", "StudyProgress"]
+
+_log = logging.getLogger("twolevel.live")
+
+#: A run shorter than this shows no bar, s.
+QUIET_S = 1.0
+
+#: The bar is drawn again after so long, s.
+_REDRAW_S = 0.1
+
+#: Where nobody looks at a terminal, a study writes a line after so long, s.
+_LINE_S = 30.0
+
+#: The state is sampled, and shown to others, after so long at the soonest, s.
+_EVERY_S = 0.2
+
+#: What shows a run rests so many times as long as it took, so that it takes no more than so much of one processor.
+_REST, _REST_SCREEN = 100, 30
+
+
+class _Bar:
+    """A progress bar on a terminal, with words behind it."""
+
+    def __init__(self, stream: TextIO, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        # stderr is looked up anew for every line, so that warnings are written above the bar, not into it.
+        console = Console(stderr=True) if stream is sys.stderr else Console(file=stream)
+        self._bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console, transient=True)
+        self._task = self._bar.add_task("", total=total, state="")
+        self._bar.start()
+
+    def show(self, completed: int, text: str) -> None:
+        self._bar.update(self._task, completed=completed, state=text, refresh=True)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._bar.stop()
+
+
+class Progress:
+    """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; in a pipe it shows nothing.
+
+    Parameters
+    ----------
+    total : int
+        How many there are.
+    what : str
+        What is counted, for the bar.
+    stream : text stream, optional
+        Where the bar goes, if that is a terminal; default stderr.
+    clock : callable
+        Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        what: str = "jobs",
+        *,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = working_s,
+    ) -> None:
+        self._total, self._what, self._clock = total, what, clock
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty()
+        self._began = clock()
+        self._drawn_s = 0.0
+        self._bar: _Bar | None = None
+
+    def __call__(self, ended: int, now_ns: int) -> None:
+        """Tell that so many have ended, at this simulated instant; below 0 there is none to show."""
+        if not self._terminal:
+            return
+        elapsed_s = self._clock() - self._began
+        if elapsed_s < QUIET_S or (self._bar is not None and elapsed_s < self._drawn_s + _REDRAW_S):
+            return
+        self._drawn_s = elapsed_s
+        try:
+            self._draw(ended, now_ns, elapsed_s)
+        except OSError:  # the terminal has gone
+            self._terminal = False
+
+    def _draw(self, ended: int, now_ns: int, elapsed_s: float) -> None:
+        per_s = ended / elapsed_s
+        rate = f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
+        simulated = f"  simulated {format_ns(now_ns)}" if now_ns >= 0 else ""
+        self._bar = self._bar or _Bar(self._stream, self._total)
+        self._bar.show(ended, f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class StudyProgress:
+    """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a line
+    elsewhere.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where it goes; default stderr.
+    clock : callable
+        Seconds that only grow.
+    """
+
+    def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._terminal = self._stream.isatty()
+        self._total = self._kept = 0
+        self._began = self._shown_s = clock()
+        self._bar: _Bar | None = None
+
+    def begin(self, total: int, kept: int) -> None:
+        """There are so many cells with seeds, and so many are finished already."""
+        self._total, self._kept = total, kept
+        self._began = self._shown_s = self._clock()
+
+    def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
+        """See ``bridge.studies.run_study.Watch``."""
+        now_s = self._clock()
+        elapsed_s = now_s - self._began
+        if elapsed_s < QUIET_S or now_s < self._shown_s + (_REDRAW_S if self._terminal else _LINE_S):
+            return
+        self._shown_s = now_s
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            self._show(self.text(done, failed, max(elapsed_s - waited_s, 0.0)), self._kept + done)
+
+    def text(self, done: int, failed: int, elapsed_s: float) -> str:
+        """As ``812 of 1,200 cells, 1 failed, 22 s left``."""
+        left_s = (self._total - self._kept - done) * elapsed_s / done
+        lost = f", {failed:,} failed" if failed else ""
+        return f"{self._kept + done:,} of {self._total:,} cells{lost}, {format_ns(round(left_s) * NS_PER_S)} left"
+
+    def _show(self, text: str, ended: int) -> None:
+        if not self._terminal:
+            print(text, file=self._stream, flush=True)
+            return
+        self._bar = self._bar or _Bar(self._stream, self._total)
+        self._bar.show(ended, text)
+
+    def __enter__(self) -> StudyProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class Broadcast:
+    """A ``bridge.couplings.RunWatch`` that shows a run: in its folder's ``live.json``, and on a terminal.
+
+    The run itself only samples its state when it pauses. What is sampled is written and drawn by a thread of its own, since
+    the engines compute without Python's lock; so there is a sign of life however long the engine, a policy or an application
+    takes, and little of the run's time is spent.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the run makes its results.
+    total : int
+        How many jobs there are.
+    live : bool
+        Whether the screen of ``bridge.live.screen`` is shown instead of a bar.
+    stream : text stream, optional
+        Where either goes; default stderr.
+    clock, wall_clock : callable
+        Seconds that only grow, and seconds since 1970.
+    threaded : bool
+        False: :meth:`beat` is for the caller.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        total: int,
+        *,
+        live: bool = False,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = working_s,
+        wall_clock: Callable[[], float] = time.time,
+        threaded: bool = True,
+    ) -> None:
+        self._clock, self._wall_clock = clock, wall_clock
+        self._stream = sys.stderr if stream is None else stream
+        self._live = live
+        self._bar = None if live else Progress(total, stream=stream, clock=clock)
+        self._screen: LiveScreen | None = None
+        self._file: LiveFile | None = LiveFile(folder)
+        self._process = Process.this()
+        self._phase = STARTING
+        self._sampler: Sampler | None = None
+        self._look: Look | None = None
+        self._began = clock()
+        self._sample_s = self._write_s = self._draw_s = 0.0  # when next
+        self._threaded = threaded
+        self._thread = threading.Thread(target=self._beat_on, name="twolevel-live", daemon=True)
+        self._end = threading.Event()
+        self._beating = threading.Lock()
+
+    def __enter__(self) -> Broadcast:
+        self.beat()
+        if self._threaded:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end.set()
+        if self._threaded:
+            self._thread.join()
+        if self._screen is not None:
+            with contextlib.suppress(OSError):
+                self._screen.close()
+        if self._bar is not None:
+            self._bar.__exit__(kind, error, trace)
+        if self._file is not None:
+            self._file.remove()
+
+    def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
+        """Before the first event."""
+        options = {name: str(value) for name, value in scenario.options.names().items() if value is not None}
+        sampler = Sampler(simulator, options | {"coupling": coupling})
+        self._look = sampler.look()
+        self._sampler = sampler
+
+    def __call__(self, ended: int, now_ns: int) -> None:
+        """Now and then, while the engine pauses."""
+        if self._bar is not None:
+            self._bar(ended, now_ns)
+        now_s = self._clock()
+        if self._sampler is None or now_s < self._sample_s:
+            return
+        self._phase = SIMULATING
+        self._look = self._sampler.look()
+        self._sample_s = _next(self._clock(), now_s, _EVERY_S, _REST)
+
+    def finish(self) -> None:
+        """After the last event."""
+        assert self._sampler is not None  # it has begun
+        self._look = self._sampler.look()
+        self._sampler.let_go()
+        self._phase = FINISHING
+        self._sample_s = self._write_s = self._draw_s = 0.0
+        self.beat()
+
+    def beat(self) -> None:
+        """Show the latest sample and the numbers of this moment, where it is time to."""
+        with self._beating:
+            now_s = self._clock()
+            if self._file is not None and now_s >= self._write_s:
+                self._write(self._file, self._now())
+                self._write_s = _next(self._clock(), now_s, _EVERY_S, _REST)
+            if self._live and now_s >= max(self._draw_s, self._began + QUIET_S):
+                every_s = self._draw(self._now())
+                self._draw_s = _next(self._clock(), now_s, every_s, _REST_SCREEN)
+
+    def _beat_on(self) -> None:
+        while not self._end.wait(_EVERY_S):
+            self.beat()
+
+    def _now(self) -> Live:
+        sampler, look = self._sampler, self._look
+        if sampler is None or look is None:
+            return Live(self._process, self._phase, self._wall_clock())
+        pulse = sampler.pulse(self._clock() - self._began)
+        return Live(self._process, self._phase, self._wall_clock(), sampler.setting, pulse, look)
+
+    def _write(self, file: LiveFile, live: Live) -> None:
+        try:
+            file.write(live)
+        except OSError as error:
+            # The run is worth more than that somebody can watch it.
+            self._file = None
+            _log.warning("the run goes on, but twolevel watch will not see it: %s", error)
+
+    def _draw(self, live: Live) -> float:
+        # How long it is shown at least, s.
+        if self._screen is None:
+            from bridge.live.screen import LiveScreen
+
+            self._screen = LiveScreen(self._stream)
+        try:
+            self._screen.show(live)
+        except OSError:  # nobody reads it any more: so it is with a pipe whose reader has gone
+            self._live = False
+        return self._screen.every_s
+
+
+def _next(now_s: float, since_s: float, every_s: float, rest: int) -> float:
+    return max(since_s + every_s, now_s + rest * (now_s - since_s))

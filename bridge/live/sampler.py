@@ -1,0 +1,231 @@
+"""Samples a run under way: its few numbers of this moment, and the whole state while the engine pauses."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.simulator import BatchSimulator
+from bridge.live.state import Cells, Look, Pulse, Resource, RunningJob, Setting
+from traces.compiled import Array
+from traces.ledger import STATES
+
+__all__ = ["FEW_HOSTS", "Sampler", "cells", "occupy"]
+
+#: Machines of up to so many hosts are shown host by host, each in up to so many cells.
+FEW_HOSTS, _CELLS_A_HOST = 32, 64
+
+#: Larger ones are shown in up to so many cells of one host or of equally many.
+_MOST_CELLS = 6144
+
+#: So many running jobs are listed, the widest.
+_LISTED = 24
+
+#: The past is remembered in up to so many instants, evenly spread over the looks.
+_REMEMBERED = 128
+
+#: Speeds are those of the last so many seconds.
+_RECENT_S = 3.0
+
+
+def cells(first_core: Array) -> Cells:
+    """The cells of a machine whose host ``h`` has the cores ``first_core[h]:first_core[h + 1]``."""
+    n_hosts = len(first_core) - 1
+    if n_hosts > FEW_HOSTS:
+        together = -(-n_hosts // _MOST_CELLS)
+        hosts = np.arange(0, n_hosts, together)
+        return Cells((*first_core[hosts].tolist(), int(first_core[-1])), tuple(hosts.tolist()))
+    borders: list[int] = []
+    hosts_of: list[int] = []
+    for host in range(n_hosts):
+        lo, cores = int(first_core[host]), int(first_core[host + 1] - first_core[host])
+        parts = min(cores, _CELLS_A_HOST)
+        borders += [lo + part * cores // parts for part in range(parts)]
+        hosts_of += [host] * parts
+    return Cells((*borders, int(first_core[-1])), tuple(hosts_of))
+
+
+def occupy(first_core: Array, lo: Array, hi: Array, row: Array) -> tuple[Array, Array]:
+    """How many cores of each cell are held, and by whom most of them.
+
+    Parameters
+    ----------
+    first_core : int64 (C + 1,)
+        Cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``.
+    lo, hi, row : int64 (k,)
+        Row ``row`` holds the cores [lo, hi); no core is held twice.
+
+    Returns
+    -------
+    busy, holder : int64 (C,)
+        The holder is a row, of equal ones the lowest; -1 where nobody holds any.
+    """
+    n = len(first_core) - 1
+    holder = np.full(n, -1, np.int64)
+    first = np.searchsorted(first_core, lo, side="right") - 1
+    count = np.searchsorted(first_core, hi, side="left") - first
+    before = np.cumsum(count) - count
+    cell = np.arange(count.sum()) + np.repeat(first - before, count)
+    part = np.minimum(np.repeat(hi, count), first_core[cell + 1]) - np.maximum(np.repeat(lo, count), first_core[cell])
+    busy = np.bincount(cell, part, n).astype(np.int64)
+    if not len(cell):
+        return busy, holder
+    # What one row holds of one cell may be in several pieces.
+    of = np.repeat(row, count)
+    order = np.lexsort((of, cell))
+    cell, of, part = cell[order], of[order], part[order]
+    heads = np.flatnonzero(np.r_[True, (np.diff(cell) != 0) | (np.diff(of) != 0)])
+    cell, of, together = cell[heads], of[heads], np.add.reduceat(part, heads)
+    order = np.lexsort((of, -together, cell))
+    where, at = np.unique(cell[order], return_index=True)
+    holder[where] = of[order][at]
+    return busy, holder
+
+
+@dataclass
+class _Past:
+    """Instants of a run, never more than so many: when there is no room, every second one is forgotten."""
+
+    kept: list[tuple[int, int, int]] = field(default_factory=list)
+    every: int = 1
+    seen: int = 0
+
+    def add(self, instant: tuple[int, int, int]) -> None:
+        if self.seen % self.every == 0:
+            if len(self.kept) == _REMEMBERED:
+                self.kept = self.kept[::2]
+                self.every *= 2
+            if self.seen % self.every == 0:
+                self.kept.append(instant)
+        self.seen += 1
+
+    def until(self, instant: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+        return self.kept if self.kept and self.kept[-1] == instant else [*self.kept, instant]
+
+
+class Sampler:
+    """Looks at one run; nothing that it does changes anything.
+
+    Parameters
+    ----------
+    simulator : BatchSimulator
+        At its start.
+    options : dict
+        For :attr:`Setting.options`.
+    """
+
+    def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
+        platform, workload, requests = simulator.platform, simulator.workload, simulator.circumstances.requests
+        self._simulator: BatchSimulator | None = simulator
+        self._counters, self._workload = simulator.state.counters, workload
+        cells_ = cells(platform.first_core)
+        self._first_core = np.array(cells_.first_core, np.int64)
+        self._host_core = platform.first_core
+        self._recent: deque[tuple[float, int, int]] = deque()
+        self._past = _Past()
+        resources = [Resource("cores", platform.n_cores)]
+        # What a job holds of each further resource, by the workload's rows: (n,).
+        self._held: list[Array] = []
+        if requests is not None:
+            amounts = (*platform.host_resources.sum(axis=0).tolist(), *platform.licence_amounts.tolist())
+            units = (workload.cores // requests.unit_cores)[:, None]
+            held = np.concatenate((requests.per_unit * units, requests.licences), axis=1)
+            for column, name in enumerate((*requests.resource_names, *requests.licence_names)):
+                if held[:, column].any():
+                    resources.append(Resource(name, int(amounts[column])))
+                    self._held.append(np.ascontiguousarray(held[:, column]))
+        self.setting = Setting(
+            str(workload.source),
+            len(workload),
+            platform.n_cores,
+            platform.n_hosts,
+            options,
+            tuple(resources),
+            cells_,
+        )
+
+    def pulse(self, elapsed_s: float) -> Pulse:
+        """The numbers of this moment, ``elapsed_s`` after the run began; at any time, in any thread, of one at a time."""
+        counters = self._counters
+        now_ns, ended = int(counters[b.NOW]), int(counters[b.ENDED])
+        recent = self._recent
+        recent.append((elapsed_s, now_ns, ended))
+        while len(recent) > 2 and recent[1][0] < elapsed_s - _RECENT_S:
+            recent.popleft()
+        since_s = elapsed_s - recent[0][0]
+        return Pulse(
+            elapsed_s,
+            now_ns,
+            ended,
+            int(counters[b.N_RUNNING]),
+            int(counters[b.N_WAITING]),
+            (now_ns - recent[0][1]) / 1e9 / since_s if since_s > 0 else 0.0,
+            (ended - recent[0][2]) / since_s if since_s > 0 else 0.0,
+        )
+
+    def look(self) -> Look:
+        """The whole state; only while the engine pauses."""
+        simulator, workload = self._simulator, self._workload
+        assert simulator is not None  # it has not been let go
+        state, counters = simulator.state, self._counters
+        rows = np.concatenate(
+            (
+                state.running_job[: counters[b.N_RUNNING]],
+                # Those that have only just started, and await an answer.
+                state.started[counters[b.ANSWERED] : counters[b.N_STARTED]],
+            )
+        )
+        rows.sort()
+        jobs = state.jobs
+        origin = jobs[b.ORIGIN, rows]
+        cores = jobs[b.HELD_CORES, rows]
+        count = jobs[b.HELD_COUNT, rows]
+        held = np.arange(count.sum()) + np.repeat(jobs[b.HELD_FIRST, rows] - (np.cumsum(count) - count), count)
+        busy, holder = occupy(self._first_core, state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count))
+        number = np.where(holder >= 0, jobs[b.NUMBER, holder], -1)
+        down = self._down_cores(state)
+        ended = jobs[b.STATE, : counters[b.N_ROWS]]
+        became = np.bincount(ended[ended >= 0], minlength=len(STATES)).tolist()
+        listed = np.lexsort((rows, -cores))[:_LISTED]
+        used = (int(cores.sum()), *(int(of[origin].sum()) for of in self._held))
+        instant = (int(counters[b.NOW]), int(counters[b.N_WAITING]), used[0])
+        self._past.add(instant)
+        past_ns, past_waiting, past_busy = zip(*self._past.until(instant), strict=True)
+        return Look(
+            instant[0],
+            used,
+            int(counters[b.N_DOWN]),
+            {name: n for name, n in zip(STATES, became, strict=True) if n},
+            tuple(busy.tolist()),
+            tuple(down.tolist()),
+            tuple(number.tolist()),
+            tuple(
+                RunningJob(*job)
+                for job in zip(
+                    workload.job_id[origin[listed]].tolist(),
+                    workload.user[origin[listed]].tolist(),
+                    cores[listed].tolist(),
+                    jobs[b.START, rows[listed]].tolist(),
+                    workload.estimate_ns[origin[listed]].tolist(),
+                    strict=True,
+                )
+            ),
+            past_ns,
+            past_waiting,
+            past_busy,
+        )
+
+    def let_go(self) -> None:
+        """The run is over: nobody looks any more, and its state need not be kept for that; :meth:`pulse` goes on."""
+        self._simulator = None
+
+    def _down_cores(self, state: b.BatchState) -> Array:
+        n = len(self._first_core) - 1
+        if state.counters[b.N_DOWN] == 0:
+            return np.zeros(n, np.int64)
+        until = state.host_status[b.DOWN_UNTIL].reshape(2, -1).max(axis=0)
+        hosts = np.flatnonzero(until > 0)
+        return occupy(self._first_core, self._host_core[hosts], self._host_core[hosts + 1], hosts)[0]

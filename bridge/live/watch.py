@@ -1,0 +1,231 @@
+"""Watching a run from outside: finding it by the folder that its results will have, and following it to its end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+
+from bridge.live.file import FILE, Live, read_live
+from bridge.live.screen import LiveScreen
+from bridge.runs.directory import read_record
+from traces.base.errors import InputError
+from traces.base.time import format_ns
+
+__all__ = ["DIED", "ENDED", "STOPPED", "UNDER_WAY", "Found", "find_run", "watch_run"]
+
+#: What can have become of a run: it goes on; its results are there; its process has gone; it has removed itself.
+UNDER_WAY, ENDED, DIED, STOPPED = "under way", "ended", "died", "stopped"
+
+#: A run that has not written for so long is said to be silent, s.
+_SILENT_S = 5.0
+
+#: Looks in JSON are so far apart, s.
+_JSON_EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run of a folder.
+
+    Attributes
+    ----------
+    state : str
+        ``UNDER_WAY``, ``ENDED``, ``DIED`` or ``STOPPED``.
+    folder : Path
+        Where it makes, or made, its results.
+    live : Live or None
+        What it shows, or showed last; None once it has ended.
+    """
+
+    state: str
+    folder: Path
+    live: Live | None = None
+
+
+def _partial_folders(target: Path) -> list[Path]:
+    # As bridge.runs.directory.fresh_directory names them, the latest last.
+    target = target.absolute()
+    prefix = f".{target.name}.partial-"
+    try:
+        found = [entry for entry in os.scandir(target.parent) if entry.name.startswith(prefix)]
+    except OSError:
+        return []
+    aged: list[tuple[int, str]] = []
+    for entry in found:
+        try:
+            aged.append((entry.stat().st_ctime_ns, entry.path))
+        except OSError:  # it has just been renamed or removed
+            continue
+    return [Path(path) for _, path in sorted(aged)]
+
+
+def find_run(target: Path) -> Found | None:
+    """The run whose results are called ``target``: one that is under way, or else what is known of the last one.
+
+    Raises
+    ------
+    InputError
+        If what it shows cannot be read.
+    """
+    died: Found | None = None
+    for folder in reversed(_partial_folders(target)):
+        live = read_live(folder)
+        if live is None:
+            continue  # a run of which the end is near
+        if not live.process.is_gone():
+            return Found(UNDER_WAY, folder, live)
+        if died is None:
+            died = Found(DIED, folder, live)
+    if _identity(target) and (died is None or _changed_s(target / "run.json") > _changed_s(died.folder / FILE)):
+        return Found(ENDED, target)
+    return died
+
+
+def _identity(target: Path) -> tuple[int, int] | None:
+    # Another one when the results have been replaced; None without results.
+    try:
+        status = (target / "run.json").stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _changed_s(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _final(found: Found, target: Path) -> str:
+    # What there is to say of a run that is not under way.
+    if found.state == ENDED:
+        metrics = read_record(target).get("metrics", {})
+        said = [f"{metrics['jobs']} jobs"] if "jobs" in metrics else []
+        if metrics.get("makespan_ns") is not None:
+            said.append(f"makespan {format_ns(metrics['makespan_ns'])}")
+        if metrics.get("utilisation") is not None:
+            said.append(f"utilisation {metrics['utilisation']:.4f}")
+        return f"the run has ended: {', '.join([*said, f'results: {target}'])}"
+    if found.state == STOPPED:
+        return "the run has stopped without results: it failed, or was interrupted"
+    live = found.live
+    assert live is not None
+    return f"the run has died: process {live.process.pid} is gone; it has left {found.folder}"
+
+
+def _silence(live: Live, now_s: float) -> str:
+    silent_s = now_s - live.written_s
+    if silent_s < _SILENT_S:
+        return ""
+    where = "" if live.process.is_here else f"; it ran on {live.process.host_name}, and may be gone"
+    return f"no sign of life for {format_ns(round(silent_s * 1e9))}{where}"
+
+
+def _as_json(found: Found, target: Path) -> str:
+    shown: dict[str, Any] = {"state": found.state}
+    if found.state == ENDED:
+        shown["results"] = str(target)
+        shown["metrics"] = read_record(target).get("metrics", {})
+    elif found.live is not None:
+        shown["folder"] = str(found.folder)
+        shown |= msgspec.to_builtins(found.live)
+    return msgspec.json.encode(shown).decode()
+
+
+def watch_run(
+    target: Path,
+    *,
+    once: bool = False,
+    as_json: bool = False,
+    stream: TextIO | None = None,
+    sleep: Callable[[float], object] = time.sleep,
+    wall_clock: Callable[[], float] = time.time,
+) -> int:
+    """Show a run until it is no more.
+
+    Parameters
+    ----------
+    target : Path
+        The folder that its results will have.
+    once : bool
+        One look, and no waiting for the end.
+    as_json : bool
+        Each look as a line of JSON.
+    stream : text stream, optional
+        Where to show it: as a screen where that is a terminal, else a line a second; default stdout.
+    sleep, wall_clock : callable
+        Waits some seconds; seconds since 1970.
+
+    Returns
+    -------
+    int
+        0 if it has ended or is under way, 1 if it has died or stopped without results: a command's exit code.
+
+    Raises
+    ------
+    InputError
+        If there is no such run, or what it shows cannot be read.
+    """
+    stream = sys.stdout if stream is None else stream
+    before = _identity(target)
+    found = find_run(target)
+    if found is None:
+        raise InputError(f"{target}: {_nothing(target)}")
+    screen = LiveScreen(stream, whole=True)
+    last = found.live
+    try:
+        while found.state == UNDER_WAY and found.live is not None:
+            last = found.live
+            note = _silence(last, wall_clock())
+            if as_json:
+                print(_as_json(found, target), file=stream, flush=True)
+            elif once:
+                screen.leave(last, note)
+            else:
+                screen.show(last, note)
+            if once:
+                return 0
+            sleep(_JSON_EVERY_S if as_json else screen.every_s)
+            found = _again(found, target, before)
+    except KeyboardInterrupt:  # the way to leave
+        return 0
+    finally:
+        screen.close()
+    if as_json:
+        print(_as_json(found, target), file=stream, flush=True)
+    else:
+        if last is not None:
+            screen.leave(last)
+        print(_final(found, target), file=stream, flush=True)
+    return 0 if found.state == ENDED else 1
+
+
+def _again(found: Found, target: Path, before: tuple[int, int] | None) -> Found:
+    # What has become of a run that was under way.
+    live = read_live(found.folder)
+    known = live or found.live
+    assert known is not None  # it was under way
+    if live is not None or found.folder.exists():  # nothing is shown any more just before the folder is renamed
+        return Found(DIED if known.process.is_gone() else UNDER_WAY, found.folder, known)
+    after = _identity(target)
+    if after is not None and after != before:
+        return Found(ENDED, target)
+    return Found(STOPPED, found.folder, known)
+
+
+def _nothing(target: Path) -> str:
+    if (target / "study.json").is_file():
+        return "is the result of a study; only runs can be watched"
+    if _partial_folders(target):
+        return "what is being made there, or was left there, shows nothing of itself; allowed: a twolevel run"
+    if target.is_dir():
+        return "is not a result of twolevel run, and no run that makes one there is under way"
+    return "there are no results, and no run that makes them is under way; allowed: the --out of a run that has begun"

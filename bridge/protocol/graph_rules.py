@@ -1,0 +1,112 @@
+"""What the contents of messages about a job's graphs must be: edges, transfers, and what was measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.protocol.job_session import BrokenRule, OpenJob, check_positive, whole_column
+from bridge.protocol.messages import MAX_TASKS, Edges, Outcome, Transfers
+from bridge.protocol.packing import unpack_int32, unpack_int64
+from traces.base.time import MAX_NS
+from traces.compiled import Array
+
+__all__ = ["check_graph", "edges_rule", "transfers_rule"]
+
+
+def edges_rule(message: Edges, job: OpenJob) -> None:
+    """A slice of the edges: each within its part, in order, and no more than were announced."""
+    source, target = _pairs(message)
+    count = len(source)
+    if message.first != job.edges:
+        raise BrokenRule(f"edges begin at edge {message.first}; expected: {job.edges}")
+    parts = job.start.parts or ()
+    stops = np.cumsum([part.edges for part in parts])
+    if job.edges + count > job.told_edges:
+        raise BrokenRule(f"edges go up to edge {job.edges + count - 1}; the job has {job.told_edges} edges")
+    part = np.searchsorted(stops, np.arange(job.edges, job.edges + count), side="right")
+    tasks = np.array([part.tasks for part in parts])[part]
+    good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise BrokenRule(
+            f"edge {message.first + bad} goes from {source[bad]} to {target[bad]}; "
+            f"allowed: between two tasks of part {part[bad]}, 0 to {tasks[bad] - 1}"
+        )
+    bad = _unordered(job.last_edge, part, source, target)
+    if bad >= 0:
+        raise BrokenRule(
+            f"edge {message.first + bad} goes from {source[bad]} to {target[bad]}; "
+            "allowed: in each part by source and target, ascending"
+        )
+    job.edges += count
+    job.last_edge = int(part[-1]), int(source[-1]), int(target[-1])
+
+
+def transfers_rule(message: Transfers, job: OpenJob) -> None:
+    """A slice of the transfers: each between two tasks that were recorded, in order, at instants of the job."""
+    start = job.start
+    if start.network is None or start.network.kind == "none":
+        raise BrokenRule("transfers, but there is no network")
+    source, target = _pairs(message)
+    count = len(source)
+    for name, column in (("sent_ns", message.sent_ns), ("arrived_ns", message.arrived_ns)):
+        if len(column) != 8 * count:
+            raise BrokenRule(f"{name} has {len(column)} bytes; {count} transfers need {8 * count}")
+    if message.first != job.transfers:
+        raise BrokenRule(f"transfers begin at transfer {message.first}; expected: {job.transfers}")
+    most = MAX_TASKS if start.tasks is None else job.told_edges
+    if job.transfers + count > most:
+        raise BrokenRule(
+            f"transfers go up to transfer {job.transfers + count - 1}; the job has at most {most} transfers"
+        )
+    tasks = job.records
+    good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
+    sent, arrived = unpack_int64(message.sent_ns), unpack_int64(message.arrived_ns)
+    good &= (sent >= start.start_ns) & (arrived >= sent) & (arrived <= MAX_NS)
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise BrokenRule(
+            f"transfer {message.first + bad} has source {source[bad]}, target {target[bad]}, sent_ns {sent[bad]}, "
+            f"arrived_ns {arrived[bad]}; allowed: two tasks, 0 to {tasks - 1}, and {start.start_ns} <= sent_ns <= arrived_ns"
+        )
+    bad = _unordered((0, *job.last_transfer), np.zeros(count, np.int64), source, target)
+    if bad >= 0:
+        raise BrokenRule(
+            f"transfer {message.first + bad} goes from {source[bad]} to {target[bad]}; "
+            "allowed: by source and target, ascending"
+        )
+    job.transfers += count
+    job.last_transfer = int(source[-1]), int(target[-1])
+    job.arrived_ns = max(job.arrived_ns, int(arrived.max()))
+
+
+def check_graph(message: Outcome, job: OpenJob) -> None:
+    """What an outcome says of graphs."""
+    if message.graph is not None and not job.has_graph:
+        raise BrokenRule("graph is given, but no part of the job is a graph")
+    if message.transfers != job.transfers:
+        raise BrokenRule(f"transfers is {message.transfers}, but {job.transfers} were recorded")
+    if job.arrived_ns > message.end_ns:
+        raise BrokenRule(f"the transfers go to {job.arrived_ns} ns; allowed: up to end_ns, {message.end_ns}")
+
+
+def _pairs(message: Edges | Transfers) -> tuple[Array, Array]:
+    """Source and target, once it is clear that the columns go with each other and the bytes are numbers."""
+    what = "edges" if isinstance(message, Edges) else "transfers"
+    count = whole_column("source", message.source, 4)
+    for name, column, size in (("target", message.target, 4), ("bytes", message.bytes, 8)):
+        if len(column) != size * count:
+            raise BrokenRule(f"{name} has {len(column)} bytes; {count} {what} need {size * count}")
+    # What only waits for something else is sent nothing.
+    check_positive("bytes", message.bytes, 0.0 if isinstance(message, Edges) else None)
+    return unpack_int32(message.source), unpack_int32(message.target)
+
+
+def _unordered(last: tuple[int, int, int], part: Array, source: Array, target: Array) -> int:
+    """The first that does not come behind the one before it, of which the first one's is ``last``; -1 if there is none."""
+    columns = [np.concatenate([[before], column]) for before, column in zip(last, (part, source, target), strict=True)]
+    (part_up, part_same), (source_up, source_same), (target_up, _) = (
+        (column[1:] > column[:-1], column[1:] == column[:-1]) for column in columns
+    )
+    up = part_up | (part_same & (source_up | (source_same & target_up)))
+    return -1 if up.all() else int(np.argmin(up))

@@ -1,0 +1,181 @@
+"""What the contents of a message about one job must be, given what was said about that job before.
+
+The order of messages is the business of the tables in :mod:`bridge.protocol.session`; here are instants, counts and
+columns. Every rule checks everything before it changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from bridge.protocol.graph_rules import check_graph, edges_rule, transfers_rule
+from bridge.protocol.job_session import (
+    BrokenRule,
+    OpenJob,
+    at_least,
+    check_durations,
+    check_orders,
+    check_positive,
+    takes_away,
+    whole_column,
+)
+from bridge.protocol.messages import (
+    MAX_TASKS,
+    Cancel,
+    Edges,
+    Failed,
+    Lengths,
+    Message,
+    Outcome,
+    Promise,
+    Records,
+    Resume,
+    Suspended,
+    Transfers,
+)
+from bridge.protocol.packing import unpack_int32, unpack_int64
+from traces.algorithms.extremes import extremes
+
+__all__ = ["RULES"]
+
+
+def _lengths(message: Lengths, job: OpenJob) -> None:
+    count = check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
+    if message.first != job.lengths:
+        raise BrokenRule(f"lengths begin at task {message.first}; expected: {job.lengths}")
+    if job.lengths + count > (job.start.tasks or 0):
+        last = job.lengths + count - 1
+        raise BrokenRule(f"lengths go up to task {last}; the job has {job.start.tasks} tasks")
+    job.lengths += count
+
+
+def _resume(message: Resume, job: OpenJob) -> None:
+    check_orders(message, job.now_ns, job.cores)
+    job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
+    job.loses = job.loses or takes_away(message)
+    # What was promised without knowing of these holds only up to the first of them.
+    if message.changes:
+        job.lower_promise(message.changes[0].at_ns)
+    if message.stop_ns is not None:
+        job.lower_promise(message.stop_ns)
+
+
+def _check_promise(message: Promise | Suspended, job: OpenJob) -> None:
+    at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
+    if job.stop_ns is not None and message.not_before_ns > job.stop_ns:
+        raise BrokenRule(f"not_before_ns is {message.not_before_ns}; allowed: up to stop_ns, {job.stop_ns}")
+
+
+def _promise(message: Promise, job: OpenJob) -> None:
+    _check_promise(message, job)
+    job.promised_ns = message.not_before_ns
+
+
+def _suspended(message: Suspended, job: OpenJob) -> None:
+    if job.until_ns is None:
+        raise BrokenRule("suspended, but it was told to run to the end")
+    at_least("now_ns", message.now_ns, job.now_ns, "the earlier now,")
+    if message.now_ns > job.until_ns:
+        raise BrokenRule(f"now_ns is {message.now_ns}; allowed: up to until_ns, {job.until_ns}")
+    at_least("not_before_ns", message.not_before_ns, message.now_ns, "now_ns,")
+    _check_promise(message, job)
+    job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
+
+
+def _records(message: Records, job: OpenJob) -> None:
+    if not job.start.records:
+        raise BrokenRule("records, but they were not asked for")
+    count = whole_column("start_ns", message.start_ns)
+    columns = (("end_ns", message.end_ns, 8), ("core", message.core, 4), ("chunk", message.chunk, 4))
+    for name, column, size in (*columns, ("length_gflop", message.length_gflop, 8)):
+        if len(column) != size * count:
+            raise BrokenRule(f"{name} has {len(column)} bytes; {count} tasks need {size * count}")
+    check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
+    if message.first != job.records:
+        raise BrokenRule(f"records begin at task {message.first}; expected: {job.records}")
+    most = MAX_TASKS if job.start.tasks is None else job.start.tasks
+    if job.records + count > most:
+        raise BrokenRule(f"records go up to task {job.records + count - 1}; the job has at most {most} tasks")
+    start, end = unpack_int64(message.start_ns), unpack_int64(message.end_ns)
+    core, chunk = unpack_int32(message.core), unpack_int32(message.chunk)
+    ran = (start >= job.start.start_ns) & (end >= start) & (core >= 0) & (chunk >= 0)
+    never = (start == -1) & (end == -1) & (core >= -1) & (chunk >= -1)
+    allowed = ran if job.stop_ns is None else ran | never
+    if not (allowed.all() and core.max() < job.cores):
+        bad = int(np.argmin(allowed & (core < job.cores)))
+        raise BrokenRule(
+            f"task {message.first + bad} has start_ns {start[bad]}, end_ns {end[bad]}, core {core[bad]}, "
+            f"chunk {chunk[bad]}; allowed: {job.start.start_ns} <= start_ns <= end_ns, "
+            f"core 0 to {job.cores - 1}, chunk from 0 on"
+        )
+    job.records += count
+    job.ran += int(np.count_nonzero(ran))
+    job.last_ns = max(job.last_ns, int(end.max()))
+    job.last_chunk = max(job.last_chunk, int(chunk.max()))
+
+
+def _outcome(message: Outcome, job: OpenJob) -> None:
+    start, end_ns = job.start, message.end_ns
+    if message.attempt != start.attempt:
+        raise BrokenRule(f"attempt is {message.attempt}; expected: {start.attempt}")
+    at_least("end_ns", end_ns, start.start_ns, "the start,")
+    at_least("end_ns", end_ns, job.not_before_ns, "the promise,")
+    if job.until_ns is not None and end_ns >= job.until_ns:
+        raise BrokenRule(f"end_ns is {end_ns}; allowed: before until_ns, {job.until_ns}")
+    if job.stop_ns is not None and end_ns > job.stop_ns:
+        raise BrokenRule(f"end_ns is {end_ns}; allowed: up to stop_ns, {job.stop_ns}")
+    if message.stopped and end_ns != job.stop_ns:
+        expected = "it was told no stop" if job.stop_ns is None else f"expected: at stop_ns, {job.stop_ns}"
+        raise BrokenRule(f"stopped at {end_ns}; {expected}")
+    if len(message.finish_ns) != 8 * job.cores:
+        held = len(message.finish_ns)
+        raise BrokenRule(f"finish_ns has {held} bytes; {job.cores} cores need {8 * job.cores}")
+    low, high = extremes(unpack_int64(message.finish_ns))
+    if low < start.start_ns or high != end_ns:
+        raise BrokenRule(
+            f"finish_ns goes from {low} to {high}; allowed: from {start.start_ns} on, and exactly to end_ns, {end_ns}"
+        )
+    if start.tasks is not None and message.tasks != start.tasks:
+        raise BrokenRule(f"tasks is {message.tasks}; the job has {start.tasks}")
+    check_durations("busy_ns", message.busy_ns, job.cores)
+    if message.length_gflop == 0.0 and not job.has_graph:
+        raise BrokenRule("length_gflop is 0; allowed: above 0")
+    if message.length_cov is None and message.length_gflop > 0.0:
+        raise BrokenRule(f"length_cov is nil, and length_gflop {message.length_gflop}; allowed: a number from 0 on")
+    if message.chunks > message.tasks and not job.loses:
+        raise BrokenRule(f"chunks is {message.chunks}; allowed: up to tasks, {message.tasks}")
+    if message.ran > message.tasks or (message.ran < message.tasks and not message.stopped):
+        allowed = "up to" if message.stopped else "in a job that was not stopped, all"
+        raise BrokenRule(f"ran is {message.ran}; allowed: {allowed} tasks, {message.tasks}")
+    if start.records and (job.records, job.ran) != (message.tasks, message.ran):
+        raise BrokenRule(
+            f"tasks is {message.tasks} and ran is {message.ran}, but {job.records} were recorded and {job.ran} of them ran"
+        )
+    if job.records and (job.last_ns > end_ns or job.last_chunk >= message.chunks):
+        raise BrokenRule(
+            f"the records go to {job.last_ns} ns and chunk {job.last_chunk}; "
+            f"allowed: up to end_ns, {end_ns}, and chunk {message.chunks - 1}"
+        )
+    check_graph(message, job)
+
+
+def _no_rule(message: Message, job: OpenJob) -> None:
+    """The table says it all."""
+
+
+#: The rule for each message about an open job.
+RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
+    Lengths: _lengths,
+    Edges: edges_rule,
+    Resume: _resume,
+    Promise: _promise,
+    Suspended: _suspended,
+    Records: _records,
+    Transfers: transfers_rule,
+    Outcome: _outcome,
+    Failed: _no_rule,
+    Cancel: _no_rule,
+}

@@ -1,0 +1,183 @@
+"""What is remembered about a job from its start to its last message, and what its orders must be like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bridge.protocol.messages import MAX_EDGES, Part, Resume, Start
+from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
+from traces.algorithms.extremes import extremes
+from traces.base.time import MAX_NS
+
+__all__ = [
+    "BrokenRule",
+    "OpenJob",
+    "at_least",
+    "check_durations",
+    "check_orders",
+    "check_positive",
+    "takes_away",
+    "whole_column",
+]
+
+
+class BrokenRule(ValueError):
+    """A message that may not be sent as it is. The text is one line and does not name the job."""
+
+
+@dataclass(slots=True)
+class OpenJob:
+    """What is remembered about a job from its start to its last message."""
+
+    start: Start
+    cores: int
+    now_ns: int
+    promised_ns: int  # by the application
+    until_ns: int | None
+    stop_ns: int | None
+    held_ns: int = 0  # a bound that the bridge computed; the application does not know it
+    lengths: int = 0  # task lengths given so far
+    told_edges: int = 0  # that are to be given, of all parts together
+    edges: int = 0  # given so far, and the last of them: part, source, target
+    last_edge: tuple[int, int, int] = (-1, -1, -1)
+    records: int = 0  # task records reported so far, with those of tasks that ran, the last instant, the largest chunk
+    ran: int = 0
+    last_ns: int = 0
+    last_chunk: int = -1
+    transfers: int = 0  # reported so far, the last of them, and the last instant
+    last_transfer: tuple[int, int] = (-1, -1)
+    arrived_ns: int = 0
+    loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
+
+    @classmethod
+    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"]) -> OpenJob:
+        """The job of a start, for an application that asked for a recipe or for lengths."""
+        drawn = tasks == "recipe"
+        if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
+            raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
+        cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
+        check_orders(start, start.start_ns, cores)
+        if start.latency_ns is not None:
+            check_durations("latency_ns", start.latency_ns, cores)
+        _check_hosts(start, cores)
+        if start.parts is not None:
+            _check_parts(start.parts, start.tasks, graphs=start.network is not None)
+        return cls(
+            start=start,
+            cores=cores,
+            now_ns=start.start_ns,
+            promised_ns=start.start_ns,
+            until_ns=start.until_ns,
+            stop_ns=start.stop_ns,
+            told_edges=sum(part.edges for part in start.parts or ()),
+            loses=takes_away(start),
+        )
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a part is, or may be, a graph."""
+        return self.start.network is not None
+
+    @property
+    def lowest_gflop(self) -> float | None:
+        """What lengths may be: from here on; None: above 0."""
+        return 0.0 if self.has_graph else None
+
+    @property
+    def not_before_ns(self) -> int:
+        """The instant before which the job cannot end."""
+        return max(self.promised_ns, self.held_ns)
+
+    def hold(self, instant_ns: int) -> None:
+        """It cannot end before an instant, unless it is stopped."""
+        bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)
+        self.held_ns = max(self.held_ns, bound_ns)
+
+    def lower_promise(self, instant_ns: int) -> None:
+        """What was known of the job holds only up to an instant."""
+        self.promised_ns = min(self.promised_ns, instant_ns)
+        self.held_ns = min(self.held_ns, instant_ns)
+
+
+def at_least(name: str, value: int, least: int, why: str) -> None:
+    if value < least:
+        raise BrokenRule(f"{name} is {value}; allowed: from {why} {least} on")
+
+
+def whole_column(name: str, column: bytes, size: int = 8) -> int:
+    """How many values of ``size`` bytes a column has."""
+    count, rest = divmod(len(column), size)
+    if rest:
+        raise BrokenRule(f"{name} has {len(column)} bytes; allowed: a multiple of {size}")
+    return count
+
+
+def check_positive(name: str, column: bytes, lowest: float | None = None) -> int:
+    """How many values a float64 column of positive numbers has, or of numbers from ``lowest`` on."""
+    count = whole_column(name, column)
+    low, high = extremes(unpack_float64(column))
+    if not ((low > 0.0 if lowest is None else low >= lowest) and high < np.inf):
+        what = "positive" if lowest is None else f"at least {lowest:g}"
+        raise BrokenRule(f"{name} has a value that is not {what} and finite")
+    return count
+
+
+def check_durations(name: str, column: bytes, cores: int) -> None:
+    """Check an int64 column of a duration for each core."""
+    if len(column) != 8 * cores:
+        raise BrokenRule(f"{name} has {len(column)} bytes; {cores} cores need {8 * cores}")
+    low, high = extremes(unpack_int64(column))
+    if low < 0 or high > MAX_NS:
+        raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
+
+
+def _check_hosts(start: Start, cores: int) -> None:
+    if (start.network is None) != (start.core_host is None):
+        raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
+    if start.network is None or start.core_host is None:
+        return
+    if len(start.core_host) != 4 * cores:
+        raise BrokenRule(f"core_host has {len(start.core_host)} bytes; {cores} cores need {4 * cores}")
+    hosts = unpack_int32(start.core_host)
+    low, high = int(hosts.min()), int(hosts.max())
+    if low < 0 or high >= start.network.hosts:
+        raise BrokenRule(f"core_host goes from {low} to {high}; allowed: 0 to {start.network.hosts - 1}")
+
+
+def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) -> None:
+    if tasks is None:
+        raise BrokenRule("parts, but a recipe was asked for, and its program says them")
+    of_parts = sum(part.tasks for part in parts)
+    if of_parts != tasks:
+        raise BrokenRule(f"parts have {of_parts} tasks; the job has {tasks}")
+    for at, part in enumerate(parts):
+        if part.technique is None and (part.tasks, part.edges, part.order) != (1, 0, "index"):
+            raise BrokenRule(
+                f"part {at} is serial and has {part.tasks} tasks, {part.edges} edges and order {part.order}; "
+                "allowed: 1 task, no edges and index"
+            )
+        if not graphs and (part.edges, part.order) != (0, "index"):
+            raise BrokenRule(f"part {at} has {part.edges} edges and order {part.order}, but there is no network")
+    edges = sum(part.edges for part in parts)
+    if edges > MAX_EDGES:
+        raise BrokenRule(f"parts have {edges} edges; allowed: up to {MAX_EDGES}")
+
+
+def takes_away(message: Start | Resume) -> bool:
+    return any(change.speed_gflops == 0.0 for change in message.changes)
+
+
+def check_orders(message: Start | Resume, now_ns: int, cores: int) -> None:
+    if message.until_ns is not None:
+        at_least("until_ns", message.until_ns, now_ns, "now,")
+    if message.stop_ns is not None:
+        at_least("stop_ns", message.stop_ns, now_ns, "now,")
+    last = now_ns
+    for change in message.changes:
+        at_least("at_ns of a change", change.at_ns, last, "now and the change before,")
+        if change.core >= cores:
+            raise BrokenRule(f"core of a change is {change.core}; allowed: -1 to {cores - 1}")
+        last = change.at_ns

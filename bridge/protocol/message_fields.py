@@ -1,0 +1,158 @@
+"""What the messages of the bridge protocol are made of: limits, types with their ranges, and the maps inside messages.
+
+What the fields mean is said in ``PROTOCOL.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+from traces.base.time import MAX_NS
+
+__all__ = [
+    "ALL_CORES",
+    "EDGES_PER_FRAME",
+    "LENGTHS_PER_FRAME",
+    "MAX_CHANGES",
+    "MAX_CORES",
+    "MAX_EDGES",
+    "MAX_HOSTS",
+    "MAX_PARTS",
+    "MAX_TASKS",
+    "RECORDS_PER_FRAME",
+    "Change",
+    "Changes",
+    "CoreColumn",
+    "Count",
+    "Duration",
+    "EdgeColumn4",
+    "EdgeColumn8",
+    "HostColumn",
+    "Instant",
+    "Key",
+    "LengthColumn",
+    "Map",
+    "Measurement",
+    "Name",
+    "Network",
+    "NotNegative",
+    "Part",
+    "Parts",
+    "Positive",
+    "PositiveCount",
+    "Reason",
+    "Recipe",
+    "RecordColumn4",
+    "RecordColumn8",
+    "TechniqueName",
+    "Version",
+]
+
+#: The ``core`` of a :class:`Change` that concerns every core of the job.
+ALL_CORES: Final = -1
+
+#: Most cores of one job, tasks of one job, edges of one job, changes in one message, parts of one job, hosts of the machine.
+MAX_CORES: Final = 2**20
+MAX_TASKS: Final = 2**31 - 1
+MAX_EDGES: Final = 2**31 - 1
+MAX_CHANGES: Final = 2**16
+MAX_PARTS: Final = 2**16
+MAX_HOSTS: Final = 2**24
+
+#: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
+LENGTHS_PER_FRAME: Final = 2**20
+EDGES_PER_FRAME: Final = 2**20
+RECORDS_PER_FRAME: Final = 2**18
+
+_MAX_FLOAT: Final = 1.7976931348623157e308  # so that infinity is refused; NaN fails every comparison
+
+Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Instant = Annotated[int, Meta(ge=0, le=MAX_NS)]
+Duration = Annotated[int, Meta(ge=0, le=MAX_NS)]
+Count = Annotated[int, Meta(ge=0, le=MAX_TASKS)]
+PositiveCount = Annotated[int, Meta(ge=1, le=MAX_TASKS)]
+Positive = Annotated[float, Meta(gt=0, le=_MAX_FLOAT)]
+NotNegative = Annotated[float, Meta(ge=0, le=_MAX_FLOAT)]
+Seed = Annotated[int, Meta(ge=0)]  # up to 2**64 - 1, which is all that MessagePack holds
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+TechniqueName = Annotated[str, Meta(min_length=1, max_length=1000)]  # it may be the path of a file
+TopologyText = Annotated[str, Meta(min_length=1, max_length=500)]
+ProgramText = Annotated[str, Meta(max_length=2**20)]
+Reason = Annotated[str, Meta(max_length=500)]
+CoreColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * MAX_CORES)]
+HostColumn = Annotated[bytes, Meta(min_length=4, max_length=4 * MAX_CORES)]
+LengthColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * LENGTHS_PER_FRAME)]
+EdgeColumn8 = Annotated[bytes, Meta(min_length=8, max_length=8 * EDGES_PER_FRAME)]
+EdgeColumn4 = Annotated[bytes, Meta(min_length=4, max_length=4 * EDGES_PER_FRAME)]
+RecordColumn8 = Annotated[bytes, Meta(min_length=8, max_length=8 * RECORDS_PER_FRAME)]
+RecordColumn4 = Annotated[bytes, Meta(min_length=4, max_length=4 * RECORDS_PER_FRAME)]
+
+
+class Map(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A map inside a message."""
+
+
+class Change(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed; at 0 it is lost."""
+
+    at_ns: Instant
+    core: Annotated[int, Meta(ge=ALL_CORES, lt=MAX_CORES)]
+    speed_gflops: NotNegative
+
+
+class Recipe(Map, frozen=True, kw_only=True):
+    """What an application that draws the job's tasks by itself needs to know."""
+
+    seed: Seed
+    job_number: Key
+    n: PositiveCount
+    mean_gflop: Positive
+    variation: NotNegative
+    total_gflop: Positive
+    core_gflop: Positive
+    bytes_per_gflop: Positive
+    program: ProgramText
+
+
+class Part(Map, frozen=True, kw_only=True):
+    """A part of a job: a loop or a graph with its technique, or a serial part, which has none."""
+
+    tasks: PositiveCount
+    technique: TechniqueName | None
+    order: Literal["index", "rank"]
+    edges: Annotated[int, Meta(ge=0, le=MAX_EDGES)]
+
+
+class Network(Map, frozen=True, kw_only=True):
+    """The network between the hosts of the machine."""
+
+    kind: Literal["none", "hockney", "sharing"]
+    topology: TopologyText
+    hosts: Annotated[int, Meta(ge=1, le=MAX_HOSTS)]
+    bandwidth_bytes_per_s: Positive
+    latency_ns: NotNegative
+    memory_bytes_per_s: Positive | None
+    latency_factor: NotNegative
+    bandwidth_factor: Positive
+    weight_bytes: NotNegative
+    gamma_bytes: NotNegative
+    crosstraffic: bool
+
+
+class Measurement(Map, frozen=True, kw_only=True):
+    """What was measured of a job that has a graph."""
+
+    critical_path_ns: NotNegative | None
+    parallelism: NotNegative | None
+    slr: NotNegative | None
+    speedup: NotNegative | None
+    transfers: Annotated[int, Meta(ge=0, le=MAX_EDGES)]
+    transfer_bytes: NotNegative
+    transfer_wait_ns: Key
+
+
+Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
+Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]

@@ -1,0 +1,370 @@
+"""The messages of the bridge protocol, typed and bounded, and their MessagePack form: the door to msgspec.
+
+What the fields mean is said in ``PROTOCOL.md``. A message is one MessagePack map: its ``type`` and all of its
+fields, no others. Decoding is strict; whether a message fits what was said before is judged in
+:mod:`bridge.protocol.session`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from bridge.protocol.message_fields import (
+    ALL_CORES,
+    EDGES_PER_FRAME,
+    LENGTHS_PER_FRAME,
+    MAX_CHANGES,
+    MAX_CORES,
+    MAX_EDGES,
+    MAX_HOSTS,
+    MAX_PARTS,
+    MAX_TASKS,
+    RECORDS_PER_FRAME,
+    Change,
+    Changes,
+    CoreColumn,
+    Count,
+    Duration,
+    EdgeColumn4,
+    EdgeColumn8,
+    HostColumn,
+    Instant,
+    Key,
+    LengthColumn,
+    Measurement,
+    Name,
+    Network,
+    NotNegative,
+    Part,
+    Parts,
+    PositiveCount,
+    Reason,
+    Recipe,
+    RecordColumn4,
+    RecordColumn8,
+    TechniqueName,
+    Version,
+)
+from traces.base.errors import shown
+
+__all__ = [
+    "ADDRESS_VARIABLE",
+    "ALL_CORES",
+    "EDGES_PER_FRAME",
+    "LENGTHS_PER_FRAME",
+    "MAX_CHANGES",
+    "MAX_CORES",
+    "MAX_EDGES",
+    "MAX_HOSTS",
+    "MAX_PARTS",
+    "MAX_TASKS",
+    "MESSAGES",
+    "PROTOCOL_VERSION",
+    "RECORDS_PER_FRAME",
+    "TOKEN_VARIABLE",
+    "WORKER_VARIABLE",
+    "Cancel",
+    "Change",
+    "Edges",
+    "Failed",
+    "FromApplication",
+    "FromBridge",
+    "Greeting",
+    "Hello",
+    "Lengths",
+    "Measurement",
+    "Message",
+    "MessageError",
+    "Network",
+    "Outcome",
+    "Part",
+    "Promise",
+    "Quit",
+    "Recipe",
+    "Records",
+    "Refused",
+    "Resume",
+    "Role",
+    "Start",
+    "Suspended",
+    "Transfers",
+    "Welcome",
+    "decode",
+    "decode_greeting",
+    "encode",
+    "name_of",
+    "sender_of",
+]
+
+#: The version of the protocol that this module speaks.
+PROTOCOL_VERSION: Final = 4
+
+#: Environment variables that tell an application process where to connect, with which token, and who it is.
+ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
+TOKEN_VARIABLE: Final = "TWOLEVEL_TOKEN"
+WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
+
+
+class Role(StrEnum):
+    """The two sides of a connection."""
+
+    BRIDGE = "bridge"
+    APPLICATION = "application"
+
+
+class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
+    """Base of all messages: frozen, built from keywords. Field units and ranges are in ``PROTOCOL.md``."""
+
+
+class Hello(Message, frozen=True, kw_only=True):
+    """Application: the first frame on a connection."""
+
+    version: Version
+    token: Annotated[str, Meta(max_length=200)]
+    worker: Annotated[str, Meta(max_length=200)]
+    name: Name
+    tasks: Literal["recipe", "lengths"]
+    conserves_work: bool
+
+
+class Promise(Message, frozen=True, kw_only=True):
+    """Application: nothing of this job will be visible before an instant."""
+
+    job: Key
+    not_before_ns: Instant
+
+
+class Suspended(Message, frozen=True, kw_only=True):
+    """Application: it has run everything before ``now_ns`` and waits to be resumed."""
+
+    job: Key
+    now_ns: Instant
+    not_before_ns: Instant
+
+
+class Records(Message, frozen=True, kw_only=True):
+    """Application: a slice of the job's tasks, from task ``first`` on."""
+
+    job: Key
+    first: Count
+    start_ns: RecordColumn8
+    end_ns: RecordColumn8
+    core: RecordColumn4
+    chunk: RecordColumn4
+    length_gflop: RecordColumn8
+
+
+class Transfers(Message, frozen=True, kw_only=True):
+    """Application: a slice of the job's transfers between cores, from transfer ``first`` on."""
+
+    job: Key
+    first: Count
+    source: RecordColumn4
+    target: RecordColumn4
+    bytes: RecordColumn8
+    sent_ns: RecordColumn8
+    arrived_ns: RecordColumn8
+
+
+class Outcome(Message, frozen=True, kw_only=True):
+    """Application: the job has ended."""
+
+    job: Key
+    attempt: Count
+    end_ns: Instant
+    stopped: bool
+    tasks: PositiveCount
+    ran: Count
+    chunks: Count
+    transfers: Count
+    length_gflop: NotNegative
+    length_cov: NotNegative | None
+    finish_ns: CoreColumn
+    busy_ns: CoreColumn
+    scheduling_ns: Key
+    chosen: Annotated[tuple[Count, ...], Meta(max_length=1000)]
+    ahead_chunks: Key
+    graph: Measurement | None
+
+
+class Failed(Message, frozen=True, kw_only=True):
+    """Application: it cannot simulate this job."""
+
+    job: Key
+    reason: Reason
+    blame: Literal["user", "bridge", "application"]
+
+
+class Welcome(Message, frozen=True, kw_only=True):
+    """Bridge: the hello was accepted."""
+
+    version: Version
+    run: Name
+
+
+class Refused(Message, frozen=True, kw_only=True):
+    """Bridge: its last word before it closes the connection."""
+
+    reason: Reason
+    blame: Literal["stranger", "application", "bridge"]
+
+
+class Start(Message, frozen=True, kw_only=True):
+    """Bridge: simulate a job."""
+
+    job: Key
+    attempt: Count
+    start_ns: Instant
+    core_speed_gflops: CoreColumn
+    technique: TechniqueName
+    parts: Parts | None
+    overhead_ns: Duration
+    latency_ns: CoreColumn | None
+    master: bool
+    core_host: HostColumn | None
+    network: Network | None
+    records: bool
+    recipe: Recipe | None
+    tasks: PositiveCount | None
+    until_ns: Instant | None
+    changes: Changes
+    stop_ns: Instant | None
+
+
+class Lengths(Message, frozen=True, kw_only=True):
+    """Bridge: a slice of the lengths of the job's tasks, from task ``first`` on."""
+
+    job: Key
+    first: Count
+    length_gflop: LengthColumn
+
+
+class Edges(Message, frozen=True, kw_only=True):
+    """Bridge: a slice of the edges of the job's graphs, from edge ``first`` on."""
+
+    job: Key
+    first: Count
+    source: EdgeColumn4
+    target: EdgeColumn4
+    bytes: EdgeColumn8
+
+
+class Resume(Message, frozen=True, kw_only=True):
+    """Bridge: go on with a suspended job."""
+
+    job: Key
+    until_ns: Instant | None
+    changes: Changes
+    stop_ns: Instant | None
+
+
+class Cancel(Message, frozen=True, kw_only=True):
+    """Bridge: forget a job."""
+
+    job: Key
+
+
+class Quit(Message, frozen=True, kw_only=True):
+    """Bridge: no more work; close the connection."""
+
+
+class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
+    """The part of a hello that is the same in every version, so that one of any version can be answered."""
+
+    version: int
+    token: str
+
+
+FromApplication = Hello | Promise | Suspended | Records | Transfers | Outcome | Failed
+FromBridge = Welcome | Refused | Start | Lengths | Edges | Resume | Cancel | Quit
+
+#: Every message type, by its name on the wire and in the order of ``PROTOCOL.md``.
+MESSAGES: Final[dict[str, type[Message]]] = {
+    "hello": Hello,
+    "welcome": Welcome,
+    "refused": Refused,
+    "start": Start,
+    "lengths": Lengths,
+    "edges": Edges,
+    "promise": Promise,
+    "suspended": Suspended,
+    "resume": Resume,
+    "records": Records,
+    "transfers": Transfers,
+    "outcome": Outcome,
+    "failed": Failed,
+    "cancel": Cancel,
+    "quit": Quit,
+}
+_NAMES: Final = {kind: name for name, kind in MESSAGES.items()}
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODERS: Final[dict[Role, msgspec.msgpack.Decoder[Any]]] = {
+    Role.APPLICATION: msgspec.msgpack.Decoder(FromApplication),
+    Role.BRIDGE: msgspec.msgpack.Decoder(FromBridge),
+}
+_GREETING: Final = msgspec.msgpack.Decoder(Greeting)
+
+
+class MessageError(ValueError):
+    """Bytes that are no message, or a message that has no bytes. The text is one line."""
+
+
+def name_of(message: Message) -> str:
+    """The ``type`` of a message on the wire."""
+    return _NAMES[type(message)]
+
+
+def sender_of(message: Message) -> Role:
+    """The only side that may send this message."""
+    return Role.APPLICATION if isinstance(message, FromApplication) else Role.BRIDGE
+
+
+def encode(message: Message) -> bytes:
+    """The MessagePack form of a message.
+
+    Raises
+    ------
+    MessageError
+        If a field holds something MessagePack has no form for.
+    """
+    try:
+        return _ENCODER.encode(message)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MessageError(f"{name_of(message)} cannot be written: {shown(str(error), 160)}") from error
+
+
+def decode(payload: bytes | memoryview, sender: Role) -> Message:
+    """The message in a payload, of those that ``sender`` may send.
+
+    Raises
+    ------
+    MessageError
+        If it is not exactly one map with a known ``type`` and that type's fields, each in its range.
+    """
+    message: Message = _decoded(_DECODERS[sender], payload)
+    return message
+
+
+def decode_greeting(payload: bytes | memoryview) -> Greeting:
+    """The version and token of a hello of any version.
+
+    Raises
+    ------
+    MessageError
+        If it is no hello.
+    """
+    greeting: Greeting = _decoded(_GREETING, payload)
+    return greeting
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
+    try:
+        return decoder.decode(payload)
+    except (ValueError, RecursionError) as error:  # text that is no UTF-8; arrays nested without end
+        # Without the cause: its traceback would keep the buffer that the payload lies in.
+        raise MessageError(f"not a message: {shown(str(error), 160)}") from None

@@ -1,0 +1,102 @@
+"""What a worker that asks for lengths is told of a job's tasks, and whether it reports the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from als.lengths.draw import length_cov
+from bridge.protocol.messages import EDGES_PER_FRAME, LENGTHS_PER_FRAME, Edges, Lengths, Part, Records, Transfers
+from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32
+from bridge.protocol.session import ProtocolError
+from traces.compiled import Array
+
+__all__ = ["Told", "check_told"]
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a worker that asks for lengths is told of a job's tasks.
+
+    Attributes
+    ----------
+    lengths : float64 (N,)
+    parts : tuple of Part, or None
+        None: one loop.
+    source, target : int64 (E,)
+        The edges of its graphs, part by part; tasks counted within their part.
+    bytes : float64 (E,)
+    """
+
+    lengths: Array
+    parts: tuple[Part, ...] | None = None
+    source: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    target: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    bytes: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def total_gflop(self) -> float:
+        """Their work, added one after the other, as the application engine does: another order would be another sum."""
+        return float(np.cumsum(self.lengths)[-1])
+
+    @property
+    def cov(self) -> float:
+        """The coefficient of variation of their lengths."""
+        return float(length_cov(self.lengths, 0, len(self.lengths)))
+
+    def messages(self, job: int) -> Iterator[Lengths | Edges]:
+        """What follows a start."""
+        for first in range(0, len(self.lengths), LENGTHS_PER_FRAME):
+            lengths = pack_float64(self.lengths[first : first + LENGTHS_PER_FRAME])
+            yield Lengths(job=job, first=first, length_gflop=lengths)
+        for first in range(0, len(self.source), EDGES_PER_FRAME):
+            some = slice(first, first + EDGES_PER_FRAME)
+            yield Edges(
+                job=job,
+                first=first,
+                source=pack_int32(self.source[some]),
+                target=pack_int32(self.target[some]),
+                bytes=pack_float64(self.bytes[some]),
+            )
+
+    def are_edges(self, source: Array, target: Array, n_bytes: Array) -> bool:
+        """Whether these transfers, tasks counted within the job, are along the edges and of their bytes."""
+        edges = self._edges
+        wanted = source.astype(np.int64) * len(self.lengths) + target
+        at = np.searchsorted(edges, wanted)
+        if (at == len(edges)).any():
+            return False
+        return bool((edges[at] == wanted).all() and (self.bytes[at] == n_bytes).all())
+
+    @cached_property
+    def _edges(self) -> Array:
+        # A number for each pair of tasks of the job that an edge is between; ascending, as parts and edges are.
+        parts, n = self.parts or (), len(self.lengths)
+        tasks = np.array([part.tasks for part in parts], np.int64)
+        first = np.repeat(np.cumsum(tasks) - tasks, np.array([part.edges for part in parts], np.int64))
+        return (first + self.source) * n + first + self.target
+
+
+def check_told(told: Told | None, message: Records | Transfers) -> None:
+    """Hold a worker to what it was told, if it was told anything.
+
+    Raises
+    ------
+    ProtocolError
+        If it reports other lengths, or transfers along other edges.
+    """
+    if told is None:
+        return
+    if isinstance(message, Records):
+        last = message.first + len(message.length_gflop) // 8
+        same = pack_float64(told.lengths[message.first : last]) == message.length_gflop
+        what = "records of tasks with other lengths than it was told"
+    else:
+        pairs = unpack_int32(message.source), unpack_int32(message.target)
+        same = told.are_edges(*pairs, unpack_float64(message.bytes))
+        what = "transfers along other edges, or of other bytes, than it was told"
+    if not same:
+        raise ProtocolError(f"job {message.job}: {what}", blame="application", job=message.job)

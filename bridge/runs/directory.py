@@ -1,0 +1,146 @@
+"""A result's folder: written to a fresh place beside it and renamed at the end, so that what is there is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from traces.base.errors import InputError, shown
+
+__all__ = ["check_target", "fresh_directory", "read_record", "write_record"]
+
+#: The files that mark a folder as one of ours: only such a one is ever replaced.
+RECORDS = ("run.json", "study.json", "comparison.json")
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Refuse a result folder that cannot or must not be written, before anything is simulated.
+
+    Raises
+    ------
+    InputError
+        If it exists and ``force`` is off; if it exists and is no result of ours, whatever ``force`` is; or if it cannot
+        be made.
+    """
+    if str(target).encode("utf-8", "ignore").decode() != str(target):
+        raise InputError(f"--out: {str(target)!r} is no text in UTF-8")
+    try:
+        if target.exists() or target.is_symlink():
+            if not force:
+                raise InputError(f"--out: {target} exists; choose another folder, or replace it with --force")
+            empty = target.is_dir() and not any(target.iterdir())
+            if target.is_symlink() or not (empty or any((target / name).is_file() for name in RECORDS)):
+                raise InputError(f"--out: {target} is not a result of twolevel, so --force does not replace it")
+        parent = target.absolute().parent
+        while not parent.exists():
+            parent = parent.parent
+        usable = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+    except OSError as error:
+        raise _unusable(target, error) from None
+    if not usable:
+        raise InputError(f"--out: {target} cannot be made: {parent} is not a folder that can be written to")
+
+
+def _unusable(target: Path, error: OSError) -> InputError:
+    return InputError(f"--out: {shown(str(target))} cannot be made: {error.strerror}")
+
+
+@contextmanager
+def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
+    """A new folder beside ``target`` that takes its name at the end, if all went well, and is removed if not.
+
+    Its name begins with a dot and says ``partial``, so that what a killed run leaves behind does not look like a result.
+
+    Raises
+    ------
+    InputError
+        As :func:`check_target`.
+    """
+    check_target(target, force)
+    target = target.absolute()
+    missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+    except OSError as error:
+        raise _unusable(target, error) from None
+    try:
+        yield partial
+        partial.chmod(0o777 & ~_umask())
+        check_target(target, force)  # somebody else may have used the name meanwhile
+        _put(partial, target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError):  # somebody else may have put something there
+            for parent in missing:
+                parent.rmdir()
+        raise
+
+
+def _put(partial: Path, target: Path) -> None:
+    """Give ``partial`` the name ``target``; what had it is removed when that has been done, and only then."""
+    if not target.exists():
+        partial.rename(target)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
+    try:
+        target.rename(aside / "old")
+        partial.rename(target)
+    except BaseException:
+        if not target.exists():
+            (aside / "old").rename(target)
+        raise
+    finally:
+        if target.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _plain(value: Any) -> Any:
+    # JSON has no NaN: what is not known is null.
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a run.json, grid.json or comparison.json."""
+    path.write_text(json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Read the run.json of a result.
+
+    Raises
+    ------
+    InputError
+        If the folder has none that can be read.
+    """
+    path = folder / "run.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        missing = "it has no run.json" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} is not a result of twolevel run: {missing}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: is not a record of twolevel run")
+    return record

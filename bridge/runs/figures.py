@@ -1,0 +1,247 @@
+"""The figures of one run, drawn from its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from bridge.runs.directory import read_record
+from bridge.runs.gantt import hosts
+from traces.base.errors import InputError, one_of
+from traces.compiled import Array
+from traces.figures.study.combinations import batch_label
+from traces.intervals import parse_intervals
+from traces.tables import read_jobs, read_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+    from traces.figures.run.gantt import Intervals
+
+__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_run_figures"]
+
+
+class RunView(NamedTuple):
+    """What of a run is drawn, beside a table.
+
+    Attributes
+    ----------
+    first_core : int64 (hosts + 1,)
+        First core of each host, and one beyond the last.
+    host_names : list of str
+        One per host.
+    jobs, cores : sequence of (int, int), or None
+        Half-open intervals of the job numbers and of the global core numbers to show; None is all.
+    title : str
+        What is written above.
+    """
+
+    first_core: Array
+    host_names: list[str]
+    jobs: Intervals | None
+    cores: Intervals | None
+    title: str
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """One kind of figure of a run.
+
+    Attributes
+    ----------
+    needs : "jobs" or "tasks"
+        The table that it is drawn from.
+    draw : callable
+        Takes that table and a :class:`RunView`, and gives the figure.
+    """
+
+    needs: Literal["jobs", "tasks"]
+    draw: Callable[[pd.DataFrame, RunView], Figure]
+
+
+def _utilisation(jobs: pd.DataFrame, view: RunView) -> Figure:
+    # Of all jobs and cores, whatever is chosen: a part of the queue is no queue.
+    from traces.figures.run.utilisation import utilisation_figure
+
+    return utilisation_figure(jobs, cores=int(view.first_core[-1]), title=view.title)
+
+
+def _waits(jobs: pd.DataFrame, view: RunView) -> Figure:
+    from traces.figures.run.wait_times import waits_figure
+
+    return waits_figure(_chosen(jobs, view), title=view.title)
+
+
+def _imbalance(jobs: pd.DataFrame, view: RunView) -> Figure:
+    from traces.figures.run.job_imbalance import imbalance_jobs_figure
+
+    return imbalance_jobs_figure(_chosen(jobs, view), title=view.title)
+
+
+def _gantt(tasks: pd.DataFrame, view: RunView) -> Figure:
+    from traces.figures.run.gantt import core_gantt_figure
+
+    return core_gantt_figure(tasks, **view._asdict())
+
+
+def _heat(frame: pd.DataFrame, view: RunView) -> Figure:
+    from traces.figures.run.core_heat import heat_figure
+
+    return heat_figure(
+        _chosen(frame, view),
+        first_core=view.first_core,
+        host_names=view.host_names,
+        cores=view.cores,
+        title=view.title,
+    )
+
+
+def _chunks(tasks: pd.DataFrame, view: RunView) -> Figure:
+    from traces.figures.application.chunk_sizes import chunks_figure
+
+    return chunks_figure(_chosen(tasks, view), title=view.title)
+
+
+def _lengths(tasks: pd.DataFrame, view: RunView) -> Figure:
+    from traces.figures.application.task_lengths import task_lengths_figure
+
+    chosen = _chosen(tasks, view)
+    numbers = chosen["job_id"].unique()
+    return task_lengths_figure(chosen, job_id=int(numbers[0]) if len(numbers) == 1 else None, title=view.title)
+
+
+#: The figures of a run by name; the file of each is called so, too.
+RUN_FIGURES: Mapping[str, RunFigure] = {
+    "utilisation": RunFigure("jobs", _utilisation),
+    "waits": RunFigure("jobs", _waits),
+    "imbalance": RunFigure("jobs", _imbalance),
+    "held": RunFigure("jobs", _heat),
+    "heat": RunFigure("tasks", _heat),
+    "gantt": RunFigure("tasks", _gantt),
+    "chunks": RunFigure("tasks", _chunks),
+    "lengths": RunFigure("tasks", _lengths),
+}
+
+_READERS = {"jobs": read_jobs, "tasks": read_tasks}
+
+_HOW = {"jobs": "", "tasks": "; simulate again with --tasks to keep a row a task"}
+
+
+def draw_run_figures(
+    folder: Path,
+    names: Sequence[str] | None,
+    target: Path,
+    formats: Sequence[str] = ("svg", "png"),
+    *,
+    jobs: str | None = None,
+    cores: str | None = None,
+) -> list[Path]:
+    """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
+
+    Parameters
+    ----------
+    folder : Path
+        The result.
+    names : sequence of str, optional
+        Which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet only those of jobs,
+        and none of which there is nothing to draw, as no imbalance where there was no application level.
+    target : Path
+        The folder to write into; it is made if there is none. Files that have these names are replaced.
+    formats : sequence of str
+        Of ``png``, ``svg`` and ``pdf``.
+    jobs, cores : str, optional
+        Job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``,
+        jobs for every figure but ``utilisation``, which is always of all.
+
+    Returns
+    -------
+    list of Path
+        What was written, in the order of the names.
+
+    Raises
+    ------
+    InputError
+        If the folder is no such result, a name or a format is unknown, a file that a named figure needs is missing, there is
+        nothing to draw, or a file cannot be written.
+    """
+    from traces.figures.drawing.canvas import FORMATS, save
+    from traces.figures.run.gantt import chosen_cores
+
+    for name in names or ():
+        if name not in RUN_FIGURES:
+            raise one_of("figure of a run", name, RUN_FIGURES)
+    for form in formats:
+        if form not in FORMATS:
+            raise one_of("format", form, FORMATS)
+    record = read_record(folder)
+    first_core, host_names = hosts(folder)
+    view = RunView(
+        first_core,
+        host_names,
+        None if jobs is None else parse_intervals(jobs, "--jobs"),
+        None if cores is None else parse_intervals(cores, "--cores"),
+        _title(record),
+    )
+    chosen_cores(first_core, view.cores)
+    tables = _tables(folder, names)
+    if view.jobs is not None and all(_chosen(table, view).empty for table in tables.values()):
+        raise InputError(f"--jobs: {folder} has no such job")
+    written: list[Path] = []
+    refused: InputError | None = None
+    for name in dict.fromkeys(RUN_FIGURES if names is None else names):
+        kind = RUN_FIGURES[name]
+        if kind.needs not in tables:
+            continue
+        try:
+            figure = kind.draw(tables[kind.needs], view)
+        except InputError as error:
+            if names is not None:
+                raise
+            refused = refused or error
+            continue
+        written += [save(figure, target / f"{name}.{form}") for form in dict.fromkeys(formats)]
+    if not written and refused is not None:
+        raise refused
+    return written
+
+
+def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame]:
+    # The tables that the figures need, of which some may be missing where no figure was named.
+    needed = {RUN_FIGURES[name].needs: name for name in reversed(names or list(RUN_FIGURES))}
+    tables: dict[str, pd.DataFrame] = {}
+    for what, name in sorted(needed.items()):
+        path = folder / f"{what}.parquet"
+        if path.is_file():
+            tables[what] = _READERS[what](path)
+        elif names is not None:
+            raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{_HOW[what]}")
+    if not tables:
+        raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
+    return tables
+
+
+def _chosen(frame: pd.DataFrame, view: RunView) -> pd.DataFrame:
+    # The rows of the chosen jobs.
+    from traces.figures.run.gantt import within
+
+    if view.jobs is None or "job_id" not in frame.columns:
+        return frame
+    return frame[within(frame["job_id"].to_numpy(), view.jobs)]
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    """What was run in one line, of what the record says: ``sample: fcfs, gss, Υ = 0.25``."""
+    arguments = record.get("arguments")
+    if not isinstance(arguments, Mapping):
+        return ""
+    words = [
+        batch_label(str(arguments["bls"]), str(arguments.get("backfill", "none"))) if "bls" in arguments else "",
+        f"{arguments.get('als') or ''}",
+        f"Υ = {arguments['variation']}" if arguments.get("variation") else "",
+    ]
+    said = ", ".join(word for word in words if word)
+    workload = Path(str(arguments["workload"])).name if arguments.get("workload") else ""
+    return f"{workload}: {said}" if workload and said else workload or said

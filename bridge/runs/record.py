@@ -1,0 +1,71 @@
+"""What the result folder of a run holds: run.json, the tables, the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bls.workloads.workload import Workload
+from bridge.runs.directory import write_record
+from bridge.runs.library_versions import versions
+from bridge.runs.node_table import node_columns
+from bridge.runs.result import Result
+from traces.base.memory import give_back_memory
+from traces.base.processor import processor_model
+from traces.tables import write_frame, write_jobs, write_rows, write_tasks, write_transfers
+
+__all__ = ["write_run"]
+
+
+def _workload_record(workload: Workload) -> dict[str, Any]:
+    return {
+        "source": str(workload.source),
+        "lines": workload.n_lines,
+        "rejects": dict(workload.rejects),
+        "reordered": workload.reordered,
+        "clamped": workload.clamped,
+        "jobs": len(workload),
+    }
+
+
+def write_run(
+    result: Result, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool, nodes: bool = False
+) -> None:
+    """Write run.json, jobs.parquet and, where asked for, the other tables and trace/traces.otf2."""
+    scenario = result.scenario
+    metrics = dict(result.metrics)  # before the library that writes tables takes its memory
+    give_back_memory(len(result.ledger.jobs))
+    write_jobs(result.ledger, folder / "jobs.parquet", result.further_columns)
+    if tasks:
+        write_tasks(result.ledger, folder / "tasks.parquet")
+        if result.ledger.transfers is not None:
+            write_transfers(result.ledger, folder / "transfers.parquet")
+    if nodes:
+        write_rows(node_columns(result), folder / "nodes.parquet")
+    if scenario.options.rules.keep_decisions:
+        write_rows(result.notes.decision_columns, folder / "decisions.parquet")
+    if scenario.observers:
+        write_frame(result.observations, folder / "observations.parquet")
+    if trace:
+        result.write_trace(folder / "trace")
+    machine, notes = result.ledger.machine, result.application_notes
+    known = scenario.options.level.map
+    record = {
+        "arguments": dict(arguments) | scenario.options.names(),
+        "seed": scenario.model.seed,
+        "versions": versions(),
+        "processor": processor_model(),
+        "platform": scenario.platform.as_dict(),
+        "machine": {"host_names": list(machine.host_names), "first_core": machine.first_core.tolist()},
+        "workload": _workload_record(scenario.workload),
+        "rejects": dict(scenario.workload.rejects),
+        "applications": {} if known is None else known.counts(scenario.program),
+        "chosen": notes.times_chosen,
+        "ahead_chunks": int(notes.ahead_chunks.sum()),
+        "metrics": metrics,
+        "decisions": dict(result.notes.decisions),
+        "missing_dependencies": result.notes.missing_dependencies,
+        "coupling": dict(result.coupling),
+    }
+    write_record(folder / "run.json", record)

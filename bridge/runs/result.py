@@ -1,0 +1,325 @@
+"""The result of a run: tables, metrics and a trace over one frozen ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
+from als.engine.metrics import LOOP_METRICS, application_metrics
+from als.lengths import takes_variation
+from bls.metrics.batch import batch_metrics, schedule_metrics
+from bls.metrics.schedule import Allocations, Downtime, Schedule
+from bridge.scenarios.scenario import Scenario
+from traces import tables
+from traces.base.time import format_ns
+from traces.compiled import Array
+from traces.ledger import STATES, Ledger
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BatchNotes", "Result"]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchNotes:
+    """What the batch level noted beside the ledger.
+
+    Attributes
+    ----------
+    decisions : mapping
+        What deciding cost (``bls.simulator.BatchSimulator.decisions``).
+    decision_columns : mapping of str to ndarray
+        A row a scheduling pass, where they were kept.
+    observations : list of dict
+        What observers noted.
+    downtime : Downtime
+        When hosts were down, up to the last end.
+    left_ns : int64 (rows,)
+        When a job that never started was withdrawn; -1 for others.
+    missing_dependencies : int
+        Jobs whose preceding job is not simulated, and which wait for nobody.
+    fair_start_ns : int64 (rows,) or None
+        Fair start times (``bls.fair_start``), -1 where there is none; None where they were not asked for.
+    planned_ns : int64 (rows,) or None
+        The run times that were planned with, as of each job's arrival; None where they are the requested ones.
+    """
+
+    decisions: Mapping[str, Any]
+    decision_columns: Mapping[str, Array]
+    observations: list[dict[str, Any]]
+    downtime: Downtime
+    left_ns: Array
+    missing_dependencies: int
+    fair_start_ns: Array | None = None
+    planned_ns: Array | None = None
+
+    @property
+    def further_columns(self) -> dict[str, Array]:
+        """What the table of jobs has beside its usual columns."""
+        further = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
+        return {name: column for name, column in further.items() if column is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class ApplicationNotes:
+    """What the application level noted beside the ledger.
+
+    Attributes
+    ----------
+    loops : float64 (rows, len(LOOP_METRICS))
+        ``als.engine.metrics.measure`` of each row; NaN where there was no application level.
+    chosen : (tuple of str, int64 (rows, rules)) or None
+        The names of all rules, and how often each was chosen; None where nothing was to be chosen.
+    ahead_chunks : int64 (rows,)
+        Chunks that were simulated to choose.
+    programs : (tuple of str, int64 (rows,)) or None
+        The names of the applications of a map, and the place of each row's; None where there was no map.
+    graphs : float64 (rows, len(GRAPH_METRICS)) or None
+        ``als.engine.dag.metrics.measure_graph`` of each row, NaN of one that has no graph; None where none can have one.
+    """
+
+    loops: Array
+    chosen: tuple[tuple[str, ...], Array] | None
+    ahead_chunks: Array
+    programs: tuple[tuple[str, ...], Array] | None
+    graphs: Array | None = None
+
+    @property
+    def further_columns(self) -> dict[str, Any]:
+        """What the table of jobs has of them."""
+        further: dict[str, Any] = {}
+        for place, (name, _) in enumerate(LOOP_METRICS):
+            if name not in ("cov", "imbalance", "rounds"):  # they stand there already, the last one as chunks
+                further[name] = self.loops[:, place]
+        if self.graphs is not None:
+            for place, (name, _) in enumerate(GRAPH_METRICS):
+                further[name] = self.graphs[:, place]
+        if self.programs is not None:
+            names, place_of = self.programs
+            further["application"] = [names[place] for place in place_of]
+        if self.chosen is not None:
+            rules, counts = self.chosen
+            further["chosen"] = [_chosen(rules, row) for row in counts]
+            further["ahead_chunks"] = self.ahead_chunks
+        return further
+
+    @property
+    def times_chosen(self) -> dict[str, int]:
+        """How often each technique was chosen, over all rows; empty where nothing was to be chosen."""
+        found: dict[str, int] = {}
+        if self.chosen is not None:
+            rules, counts = self.chosen
+            for k in np.flatnonzero(counts.any(axis=0)).tolist():
+                found[rules[k]] = found.get(rules[k], 0) + int(counts[:, k].sum())
+        return found
+
+
+def _chosen(rules: tuple[str, ...], counts: Array) -> str:
+    # As "gss", or, where several were, as "gss 3 fac 1"; two phases may choose among the same names.
+    by_name: dict[str, int] = {}
+    for k in np.flatnonzero(counts):
+        by_name[rules[k]] = by_name.get(rules[k], 0) + int(counts[k])
+    return next(iter(by_name), "") if len(by_name) <= 1 else " ".join(f"{name} {n}" for name, n in by_name.items())
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one run did. In a notebook it shows itself.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        What was simulated.
+    ledger : Ledger
+        What happened.
+    coupling : mapping
+        The coupling's name and what it cost.
+    notes : BatchNotes
+        What else the batch level has to tell.
+    application_notes : ApplicationNotes
+        What else the application level has to tell.
+    """
+
+    scenario: Scenario
+    ledger: Ledger
+    coupling: Mapping[str, Any]
+    notes: BatchNotes
+    application_notes: ApplicationNotes
+
+    @property
+    def further_columns(self) -> dict[str, Any]:
+        """What the table of jobs has beside its usual columns."""
+        further: dict[str, Any] = dict(self.notes.further_columns)
+        if self.scenario.technique is not None:
+            further |= self.application_notes.further_columns
+        return further
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row a job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
+        ``fair_start_ns``, ``planned_ns``, ``application``, ``chosen`` and ``ahead_chunks`` too where they say something."""
+        return tables.jobs_frame(self.ledger, self.further_columns)
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row a task (``traces.tables.TASK_COLUMNS``).
+
+        Raises
+        ------
+        InputError
+            If task records were not kept, or there was no application level.
+        """
+        return tables.tasks_frame(self.ledger)
+
+    @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """One row a transfer between two cores (``traces.tables.TRANSFER_COLUMNS``).
+
+        Raises
+        ------
+        InputError
+            If task records were not kept, or there was no network.
+        """
+        return tables.transfers_frame(self.ledger)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Any]:
+        """Batch and application metrics by name (``bls.metrics.batch``, ``als.engine.metrics``); times in ns, fractions as
+        such."""
+        jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
+        schedule = Schedule.of(
+            submit_ns=jobs.submit_ns,
+            start_ns=jobs.start_ns,
+            end_ns=jobs.end_ns,
+            cores=jobs.cores,
+            n_cores=machine.n_cores,
+            held_cores=jobs.held_cores,
+            why=jobs.why,
+            state=jobs.state,
+            eligible_ns=jobs.eligible_ns,
+            left_ns=notes.left_ns,
+        )
+        batch = schedule_metrics(
+            schedule,
+            allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
+            host_first=machine.first_core,
+            downtime=notes.downtime,
+            fst_ns=notes.fair_start_ns,
+        )
+        found = batch | self._application_metrics(self.application_notes.loops.T)
+        if self.application_notes.graphs is not None:
+            found["graphs"] = graph_distribution(self.application_notes.graphs.T)
+        return MappingProxyType(found)
+
+    @cached_property
+    def main_metrics(self) -> Mapping[str, Any]:
+        """Those of the metrics that need no walk through time: quick ones."""
+        jobs, machine = self.ledger.jobs, self.ledger.machine
+        final = jobs.state != STATES.index("requeued")
+        columns = (jobs.submit_ns[final], jobs.start_ns[final], jobs.end_ns[final], jobs.cores[final])
+        return MappingProxyType(batch_metrics(*columns, machine.n_cores) | self._application_metrics())
+
+    def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
+        jobs = self.ledger.jobs
+        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
+
+    @cached_property
+    def decisions(self) -> pd.DataFrame:
+        """One row a scheduling pass; empty unless ``Rules.keep_decisions``."""
+        return tables.rows_frame(self.notes.decision_columns)
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """What the observers noted, one row each time."""
+        return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
+
+    def write_trace(self, path: str | Path) -> Path:
+        """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""
+        from traces.exporters import exporter
+
+        return exporter("otf2")(self.ledger, Path(path))
+
+    def summary(self) -> list[tuple[str, str]]:
+        """The figures that a person looks at first: (name, text)."""
+        metrics, options = self.metrics, self.scenario.options.names()
+
+        def text(name: str, form: str) -> str:
+            return "–" if metrics[name] is None else format(metrics[name], form)
+
+        def span(name: str) -> str:
+            return "–" if metrics[name] is None else format_ns(metrics[name])
+
+        rows = [
+            ("batch × application", f"{options['bls']} × {options['als']}"),
+            ("backfilling, allocator", f"{options['backfill']}, {options['allocator']}"),
+            self._drawn(),
+            *self._level(),
+            ("jobs on cores", f"{metrics['jobs']} on {self.ledger.machine.n_cores}"),
+            ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
+            ("makespan", span("makespan_ns")),
+            ("mean wait", span("mean_wait_ns")),
+            ("mean response", span("mean_response_ns")),
+            ("mean bounded slowdown", text("mean_bounded_slowdown", ".4g")),
+            ("utilisation", text("utilisation", ".4f")),
+            ("mean imbalance", text("mean_imbalance", ".4f")),
+        ]
+        if chosen := self.application_notes.times_chosen:
+            rows.append(("chosen", _counted(chosen)))
+        ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
+        if ends != [f"completed {metrics['jobs']}"]:
+            at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
+            rows.insert(at + 1, ("how they ended", ", ".join(ends)))
+        return rows
+
+    def _drawn(self) -> tuple[str, str]:
+        options = self.scenario.options
+        level = options.level
+        if self.scenario.technique is None or (level.map is None and not takes_variation(level.lengths)):
+            return "seed", str(options.seed)
+        return "variation, seed", f"{options.variation:g}, {options.seed}"
+
+    def _level(self) -> list[tuple[str, str]]:
+        # What was chosen for the application level, where it was.
+        level, overhead_ns = self.scenario.options.level, self.scenario.options.overhead_ns
+        rows: list[tuple[str, str]] = []
+        if self.scenario.technique is None:
+            return rows  # nothing of it took part
+        if level.lengths:
+            rows.append(("task lengths", level.lengths))
+        if level.map is not None:
+            counts = level.map.counts(self.scenario.program)
+            rows.append(("applications", f"{level.map.source}: {_counted(counts)}"))
+        asks = self.scenario.programs is not None and self.scenario.programs.asks
+        if asks and (overhead_ns or level.latency_ns or level.master):
+            costs = [f"overhead {overhead_ns} ns", f"latency {level.latency_ns} ns"]
+            rows.append(("costs", ", ".join(costs + ["a master"] * level.master)))
+        if level.speeds:
+            rows.append(("core speeds", ", ".join(level.speeds)))
+        if self.scenario.sends:
+            network = self.scenario.platform.network
+            rows.append(("network", f"{level.network}, {network.topology}"))
+        return rows
+
+    def __repr__(self) -> str:
+        return "<twolevel result: " + ", ".join(f"{name} {value}" for name, value in self.summary()) + ">"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self.summary()
+        )
+        return f"<table>{rows}</table>"

@@ -1,0 +1,357 @@
+"""Running a scenario: both levels from the first submit to the last end, and the ledger of what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from als.schedulers import AnyScheduler
+from bls.allocators import Allocator
+from bls.constraints.options import Surroundings
+from bls.engine import loop as engine
+from bls.engine import state as b
+from bls.estimates import AnyEstimator
+from bls.fair_start import check_fair_start, fair_starts
+from bls.machine.platform import Platform
+from bls.policies import AnyPolicy
+from bls.scheduler_options import Rules
+from bls.simulator import BatchSimulator
+from bls.view import Observer
+from bls.workloads import read_workload
+from bls.workloads.workload import Workload
+from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
+from bridge.couplings.contract import Pace, nothing_done
+from bridge.runs.kernels import prepare_run, prepare_workers
+from bridge.runs.result import ApplicationNotes, BatchNotes, Result
+from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload, platform_of
+from traces.base.errors import InputError
+from traces.base.memory import free_memory_bytes, give_back_memory
+from traces.compiled import Array
+from traces.kernels.progress import working_s
+from traces.ledger import JobRecords, Ledger
+
+__all__ = ["run", "simulate"]
+
+#: Memory of one task's record while it is made, and of one transfer's.
+_RECORD_BYTES, _TRANSFER_BYTES = 36, 32
+
+
+def _unwatched(ended: int, now_ns: int) -> None:
+    pass
+
+
+def _check_memory(scenario: Scenario) -> None:
+    # Better one line now than to be killed for want of memory after an hour.
+    assert scenario.programs is not None
+    tasks = scenario.programs.expected_tasks(scenario.program, scenario.workload.cores)
+    transfers = scenario.programs.expected_edges(scenario.program, scenario.workload.cores) if scenario.sends else 0
+    needed = tasks * _RECORD_BYTES + transfers * _TRANSFER_BYTES
+    free = free_memory_bytes()
+    if free is not None and needed > free:
+        records = f"{tasks} tasks" + f" and {transfers} transfers" * (transfers > 0)
+        raise InputError(
+            f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
+            "run without them (--no-trace, and no --tasks)"
+        )
+
+
+def _check_widths(scenario: Scenario, coupling_name: str) -> None:
+    from bridge.protocol.messages import MAX_CORES  # which inline no message needs
+
+    if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
+        raise InputError(
+            f"--coupling {coupling_name}: a job asks for {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
+            "use --coupling inline"
+        )
+
+
+def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
+    pace = Pace()
+    while simulator.advance(pace.ends()) != engine.DONE:
+        watch(simulator.ended, simulator.now_ns)
+
+
+def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
+    workload, column = scenario.workload, simulator.column
+    origin = column(b.ORIGIN)
+
+    def of_rows(values: Array) -> Array:
+        # Without later attempts the rows are those of the workload.
+        return values if simulator.rows == len(workload) else values[origin]
+
+    def kept(name: int, usual: Array) -> Array:
+        # A copy of what belongs to the simulator, or, where it is what is known already, that.
+        values = column(name)
+        return usual if np.array_equal(values, usual) else values.copy()
+
+    submit_ns, cores = of_rows(workload.submit_ns), of_rows(workload.cores)
+    jobs = JobRecords(
+        of_rows(workload.job_id),
+        submit_ns,
+        column(b.START).copy(),
+        column(b.END).copy(),
+        of_rows(workload.estimate_ns),
+        of_rows(simulator.deadline_ns),
+        cores,
+        applications.tasks,
+        applications.chunks,
+        applications.length_gflop,
+        applications.imbalance,
+        applications.cov,
+        *simulator.allocations(),
+        attempt=column(b.ATTEMPT).copy(),
+        why=column(b.WHY).astype(np.int8),
+        state=column(b.STATE).astype(np.int8),
+        eligible_ns=kept(b.ELIGIBLE, submit_ns),
+        held_cores=kept(b.HELD_CORES, cores),
+    )
+    return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers)
+
+
+def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:
+    programs, known = scenario.programs, scenario.options.level.map
+    rules = () if programs is None else tuple(programs.rules.names)
+    names = () if known is None else (*(one.name for one in known.applications), "default")
+    return ApplicationNotes(
+        np.asfortranarray(applications.loops),  # whoever reads it reads a column
+        None if applications.chosen is None else (rules, applications.chosen),
+        applications.ahead_chunks,
+        None if known is None else (names, scenario.program[origin]),
+        applications.graphs,
+    )
+
+
+def _simulator(
+    scenario: Scenario, observers: Sequence[Observer] = (), lasting: Workload | None = None
+) -> BatchSimulator:
+    return BatchSimulator(
+        scenario.workload if lasting is None else lasting,
+        scenario.platform,
+        scenario.policy,
+        scenario.allocator,
+        rules=scenario.options.rules,
+        circumstances=scenario.circumstances,
+        observers=observers,
+        seed=scenario.options.seed,
+        slack=scenario.options.slack,
+        recorded=scenario.technique is None or lasting is not None,
+        requested=scenario.requested,
+    )
+
+
+def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
+    never = simulator.column(b.START) < 0
+    dependencies = scenario.circumstances.dependencies
+    return BatchNotes(
+        decisions=simulator.decisions(),
+        decision_columns=simulator.decision_columns(),
+        observations=simulator.observations,
+        downtime=simulator.downtime(),
+        left_ns=np.where(never, simulator.column(b.CANCEL), -1),
+        missing_dependencies=0 if dependencies is None else dependencies.missing,
+        fair_start_ns=fair_starts(simulator, _simulator(scenario)) if fair_start else None,
+        planned_ns=simulator.column(b.ESTIMATE).copy() if simulator.estimates_differ else None,
+    )
+
+
+def run(
+    scenario: Scenario,
+    *,
+    coupling_name: str = "inline",
+    keep_tasks: bool = True,
+    fair_start: bool = False,
+    peers: PeerOptions | None = None,
+    watch: Watch = _unwatched,
+    like: Result | None = None,
+) -> Result:
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What to simulate.
+    coupling_name : str
+        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    keep_tasks : bool
+        Whether to keep a record of every task.
+    fair_start : bool
+        Whether to find out when each job would have started if no later one had come (``bls.fair_start``).
+    peers : PeerOptions, optional
+        How application processes are run.
+    watch : Watch
+        Told of the progress; and shown the run, if it is a ``bridge.couplings.RunWatch``.
+    like : Result, optional
+        Of a scenario that differs in its policy, rules and allocator only, where all applications are the same as in this one
+        (``bridge.runs.shared_outcomes``): they are not simulated again. Records of tasks are not kept then.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    TwolevelError
+        If a plug-in or an application process fails.
+    """
+    peers = peers or PeerOptions()
+    couple = coupling(coupling_name)
+    if peers.command is not None and coupling_name == "inline":
+        raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
+    if peers.command is not None and scenario.technique is None:
+        raise InputError("--als-command: with --als recorded no application is simulated")
+    if fair_start:
+        check_fair_start(scenario.policy, scenario.options.rules)
+    if keep_tasks and scenario.technique is not None and like is None:
+        _check_memory(scenario)
+    if coupling_name != "inline":
+        _check_widths(scenario, coupling_name)
+    give_back_memory(len(scenario.workload))  # of a log that was read, and of which some jobs were taken
+    prepare_run(applications=scenario.technique is not None)
+    if coupling_name != "inline" and peers.command is None:
+        prepare_workers()
+    began = working_s()
+    lasting = None if like is None else lasting_as_in(scenario.workload, like)
+    simulator = _simulator(scenario, scenario.observers, lasting)
+    if isinstance(watch, RunWatch):
+        watch.begin(scenario, simulator, coupling_name)
+    if like is not None:
+        _run_batch_level(simulator, watch)
+        applications = outcomes_of(like)
+    elif scenario.technique is None:
+        _run_batch_level(simulator, watch)
+        applications = nothing_done(scenario, simulator)
+    else:
+        applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, peers=peers)
+    if isinstance(watch, RunWatch):
+        watch.finish()
+    cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
+    origin = simulator.column(b.ORIGIN).copy()
+    ledger, notes = _ledger(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
+    del simulator  # its state is larger than all that is kept of it
+    application_notes = _application_notes(scenario, origin, applications)
+    del applications, origin
+    give_back_memory(len(ledger.jobs))
+    return Result(scenario, ledger, cost, notes, application_notes)
+
+
+def simulate(
+    workload: Workload | str | Path,
+    platform: Platform | str | Path | None = None,
+    *,
+    bls: str | AnyPolicy = "fcfs",
+    als: str | AnyScheduler = "static",
+    variation: float = 0.0,
+    seed: int = 0,
+    select: str = "all",
+    oversize: str = "reject",
+    tasks_per_core: int = 1,
+    overhead_ns: int = 0,
+    slack: float = 2.0,
+    allocator: str | Allocator = "first-fit",
+    backfill: str | int | None = None,
+    estimates: str | AnyEstimator | None = None,
+    rules: Rules | None = None,
+    surroundings: Surroundings | None = None,
+    level: ApplicationLevel | None = None,
+    preset: bool = False,
+    cancelled: bool = False,
+    observers: Sequence[str | Observer] = (),
+    requested: Mapping[int, str] | None = None,
+    coupling: str = "inline",
+    workers: int | None = None,
+    als_command: str | None = None,
+    als_timeout_s: float = 300.0,
+    socket: str = "unix",
+    keep_tasks: bool = True,
+    fair_start: bool = False,
+) -> Result:
+    """Simulate a workload on a platform at both levels.
+
+    Parameters
+    ----------
+    workload : Workload, str or Path
+        A workload, or the path of one in any format of ``bls.workloads``, plain or gzipped.
+    platform : Platform, str or Path, optional
+        A platform, or the path of a TOML file; default the two-level paper's 4 hosts × 64 cores.
+    bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
+        See :class:`bridge.scenarios.scenario.Options`.
+    select : str
+        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``.
+    oversize : str
+        What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
+    backfill : str or int, optional
+        ``none``, ``easy``, ``conservative``, or a number of reservations: that of ``rules`` by default.
+    estimates : str or estimator, optional
+        Who says how long jobs run (``bls.estimates``): that of ``rules`` by default.
+    rules : Rules, optional
+        How the batch level behaves: see :class:`bls.scheduler_options.Rules`.
+    surroundings : Surroundings, optional
+        Memory, requests, windows, failures, dependencies, switches: see :class:`bls.constraints.options.Surroundings`.
+    level : ApplicationLevel, optional
+        Task lengths, messages, the applications' map, core speeds: see
+        :class:`bridge.scenarios.application_level.ApplicationLevel`.
+    preset, cancelled : bool
+        With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
+    observers : sequence of str or Observer
+        Who looks at the run, as objects or ``FILE.py:NAME``.
+    requested : mapping of int to str, optional
+        The cores each job asks for, as ``{17: "0-3 8"}``, for the allocator ``given``.
+    coupling : str
+        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    workers, als_command, als_timeout_s, socket
+        See :class:`bridge.couplings.PeerOptions`.
+    keep_tasks : bool
+        Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
+    fair_start : bool
+        Whether to find out when each job would have started if no later one had come (``bls.fair_start``): a column
+        ``fair_start_ns`` of ``jobs``, and the metrics of unfairness.
+
+    Returns
+    -------
+    Result
+        With ``jobs``, ``tasks``, ``metrics`` and ``write_trace``.
+
+    Raises
+    ------
+    InputError
+        If something given cannot be used.
+    PluginError, PeerError
+        If a plug-in or an application simulator fails.
+
+    Examples
+    --------
+    >>> from bls.workloads.workload import Workload
+    >>> result = simulate(Workload.from_jobs([(1, 0, 60, 256, 60), (2, 5, 30, 1, 60)]), als="gss")
+    >>> result.jobs.start_ns.tolist()
+    [0, 60000000000]
+    """
+    prepare_run(applications=als != RECORDED)
+    loaded = platform_of(platform)
+    rules = rules or Rules()
+    if backfill is not None:
+        rules = replace(rules, backfill=str(backfill))
+    if estimates is not None:
+        rules = replace(rules, estimates=estimates)
+    options = Options(
+        bls,
+        als,
+        variation,
+        tasks_per_core,
+        seed,
+        slack,
+        overhead_ns,
+        allocator,
+        rules,
+        surroundings or Surroundings(),
+        level or ApplicationLevel(),
+    )
+    log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
+    jobs = load_workload(log, loaded, selection=select, oversize=oversize, preset=preset)
+    scenario = Scenario.of(jobs, loaded, options, requested, observers=observers, known_jobs=log.job_id)
+    peers = PeerOptions(workers, als_timeout_s, als_command, socket)
+    return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

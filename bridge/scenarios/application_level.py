@@ -1,0 +1,83 @@
+"""What is chosen for the application level beside its technique: lengths, costs, the applications' map, core speeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from als.application import MAX_LATENCY_NS
+from als.network import network_model
+from bridge.scenarios.application_map import ApplicationMap, load_application_map
+from traces.base.errors import one_of
+from traces.base.ranges import whole
+
+__all__ = ["ASSIGNMENTS", "NO_NETWORK", "ApplicationLevel"]
+
+#: Data are at once where they are needed.
+NO_NETWORK = "none"
+
+#: Who calculates chunks: each core for itself, or a master one request after another.
+ASSIGNMENTS = ("distributed", "master")
+
+
+@dataclass(frozen=True)
+class ApplicationLevel:
+    """How jobs are computed.
+
+    Attributes
+    ----------
+    lengths : str
+        Distribution of task lengths (``als.lengths``); empty: normal, as in the paper.
+    latency_ns : int
+        What a request message between two hosts takes, one way, 0 to 10**12 ns; the master is on the job's first host.
+    assignment : str
+        ``distributed`` or ``master``: who calculates chunks, and so who pays the overhead.
+    applications : str, Path, ApplicationMap or None
+        Which program each job runs (``bridge.scenarios.application_map``); None: all the same loop.
+    speeds : tuple of str
+        How core speeds change (``als.core_speeds``).
+    network : str
+        What data between the tasks of a graph take (``als.network``): ``none``, ``hockney``, ``cm02``, ``lv08``.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be.
+    """
+
+    lengths: str = ""
+    latency_ns: int = 0
+    assignment: str = "distributed"
+    applications: str | Path | ApplicationMap | None = None
+    speeds: tuple[str, ...] = ()
+    network: str = NO_NETWORK
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "latency_ns", whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS))
+        if self.assignment not in ASSIGNMENTS:
+            raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
+        object.__setattr__(self, "speeds", tuple(self.speeds))
+        network_model(self.network)
+        if isinstance(self.applications, str | Path):
+            object.__setattr__(self, "applications", load_application_map(self.applications))
+
+    @property
+    def map(self) -> ApplicationMap | None:
+        """The applications' map, read."""
+        return self.applications if isinstance(self.applications, ApplicationMap) else None
+
+    @property
+    def master(self) -> bool:
+        """Whether a master calculates chunks."""
+        return self.assignment == "master"
+
+    def names(self) -> dict[str, object]:
+        """The options as plain values, for a record of the run."""
+        return {
+            "lengths": self.lengths,
+            "latency_ns": self.latency_ns,
+            "assignment": self.assignment,
+            "applications": None if self.map is None else self.map.source,
+            "speeds": list(self.speeds),
+            "network": self.network,
+        }

@@ -1,0 +1,307 @@
+"""Which program a job computes: an application map, a TOML file that tells jobs by what the log says of them.
+
+::
+
+    [[application]]
+    name = "solver"
+    match = { user = 12, cores = "64-128" }
+    steps = 100
+    phases = [
+        { kind = "serial", share = 0.1 },
+        { kind = "loop", share = 0.9, als = "fac", lengths = "gamma:cov=1", tasks_per_core = 8 },
+    ]
+
+    [default]                 # what all other jobs compute; without it, what the run's options say
+    als = "static"
+
+The first application that matches a job is the job's. What a loop leaves out, ``als``, ``lengths`` or the number of tasks,
+is the run's.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from als.programs.program import Loop, Program
+from als.programs.text import program_of
+from als.streams import APPLICATIONS, fill_round_keys, fill_words, uniform_from_word
+from bls.machine.switches import printable_name
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, one_of, shown
+from traces.base.given_file import read_text
+from traces.base.ranges import real
+from traces.compiled import Array, compiled, own
+from traces.intervals import intervals_text, parse_intervals
+from traces.kernels.signatures import Floats, Ints
+
+__all__ = ["Application", "ApplicationMap", "Match", "load_application_map", "parse_application_map"]
+
+#: The name under which the jobs that no application matches are counted.
+DEFAULT = "default"
+
+#: What a job is told by, each a column of the workload.
+COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
+
+
+@dataclass(frozen=True)
+class Match:
+    """What must hold of a job, all of it.
+
+    Attributes
+    ----------
+    application, user, group, queue, partition : str
+        The log's numbers, as ``"1 7 20-25"``; empty: any, also where the log gives none.
+    cores : str
+        How many cores the job asks for, as ``"64-128"``; empty: any.
+    share : float
+        0 to 1: this part of the jobs that fit the rest. Each job has one uniform number of the stream keyed (seed, job
+        number), so that it is decided without regard to the other jobs. The shares of applications that fit a job are laid
+        side by side: 0.5, 0.3 and 0.2 divide the jobs that fit all three, and none is left.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be used; the message begins with ``where`` and the key.
+    """
+
+    application: str = ""
+    user: str = ""
+    group: str = ""
+    queue: str = ""
+    partition: str = ""
+    cores: str = ""
+    share: float = 1.0
+    where: InitVar[str] = "match"
+
+    def __post_init__(self, where: str) -> None:
+        for key in COLUMNS:
+            text = getattr(self, key)
+            if not isinstance(text, str):
+                raise InputError(f"{where}.{key}: {shown(text)} is not a text; allowed: as '0-63 128-191'")
+            object.__setattr__(self, key, intervals_text(parse_intervals(text, f"{where}.{key}")))
+        object.__setattr__(self, "share", real(f"{where}.share", self.share, 0.0, 1.0))
+
+    @property
+    def everything(self) -> bool:
+        """Whether every job matches."""
+        return self.share == 1.0 and not any(getattr(self, key) for key in COLUMNS)
+
+    def fits(self, workload: Workload) -> Array:
+        """Which jobs fit, whatever the share: bool, shape (n,)."""
+        found = np.ones(len(workload), np.bool_)
+        for key in COLUMNS:
+            if text := getattr(self, key):
+                lo, hi = np.array(parse_intervals(text, key), np.int64).T
+                column = getattr(workload, key)
+                place = np.searchsorted(lo, column, side="right") - 1
+                found &= (place >= 0) & (column < hi[place])
+        return found
+
+
+@dataclass(frozen=True)
+class Application:
+    """Some jobs and what they compute.
+
+    Attributes
+    ----------
+    name : str
+        1 to 100 printable characters; not ``default``.
+    match : Match
+    program : Program
+    """
+
+    name: str
+    match: Match
+    program: Program
+
+
+@dataclass(frozen=True)
+class ApplicationMap:
+    """What every job of a workload computes.
+
+    Attributes
+    ----------
+    source : str
+        The file, for messages.
+    applications : tuple of Application
+        Tried in order.
+    default : Program or None
+        That of jobs which no application matches; None: that of the run.
+
+    Raises
+    ------
+    InputError
+        If it says nothing, two applications have the same name, or one can never match as the one before takes all jobs.
+    """
+
+    source: str
+    applications: tuple[Application, ...]
+    default: Program | None = None
+
+    def __post_init__(self) -> None:
+        if not self.applications and self.default is None:
+            raise InputError(f"{self.source}: neither [[application]] nor [default]; allowed: at least one of them")
+        names: dict[str, int] = {}
+        for place, application in enumerate(self.applications):
+            where = f"{self.source}: application[{place}]"
+            printable_name(f"{where}.name", application.name)
+            if application.name == DEFAULT:
+                raise InputError(f"{where}.name: {shown(DEFAULT)} is the name of jobs that no application matches")
+            if application.name in names:
+                other = names[application.name]
+                raise InputError(f"{where}.name: {shown(application.name)} is the name of application[{other}] too")
+            names[application.name] = place
+            if application.match.everything and place + 1 < len(self.applications):
+                raise InputError(f"{where}.match: every job matches, so that application[{place + 1}] never does")
+
+    def assign(self, workload: Workload, seed: int, default: Program) -> tuple[tuple[Program, ...], Array]:
+        """The program of every job.
+
+        Parameters
+        ----------
+        workload : Workload
+        seed : int
+            0 to 2**64 - 1.
+        default : Program
+            That of the run; what the map's loops leave out is taken from its first loop.
+
+        Returns
+        -------
+        programs : tuple of Program
+            Those of the applications in order, with their names, then the default one.
+        place : ndarray of int64, shape (n,)
+            Place of each job's program among them.
+
+        Raises
+        ------
+        InputError
+            If a job cannot run its program: it would have too many tasks, or a technique's parameters are for another
+            number of cores.
+        """
+        run = default.loops[0] if default.loops else Loop()
+        given = {f"{self.source}: application[{k}]": one.program for k, one in enumerate(self.applications)}
+        given["" if self.default is None else f"{self.source}: {DEFAULT}"] = self.default or default
+        names = [*(one.name for one in self.applications), DEFAULT]
+        place = _places([one.match for one in self.applications], workload, seed)
+        programs = []
+        for k, (path, program) in enumerate(given.items()):
+            complete = replace(program.filled(run, path) if path else program, name=names[k])
+            complete.check(workload.cores[place == k], workload.job_id[place == k], path)
+            programs.append(complete)
+        return tuple(programs), place
+
+    def counts(self, place: Array) -> dict[str, int]:
+        """How many jobs each application has, by its name, those of none under ``default``, from what ``assign`` gave."""
+        found = np.bincount(place, minlength=len(self.applications) + 1)
+        names = [*(one.name for one in self.applications), DEFAULT]
+        return dict(zip(names, found.tolist(), strict=True))
+
+
+def _places(matches: Sequence[Match], workload: Workload, seed: int) -> Array:
+    # The first match of each job, or their number.
+    n = len(workload)
+    place = np.full(n, len(matches), np.int64)
+    free = np.ones(n, np.bool_)
+    uniform, laid = np.empty(n), np.zeros(n)  # laid: up to where the shares of the applications so far reach
+    if any(match.share < 1.0 for match in matches):
+        _fill_uniform(uniform, np.uint64(seed), own(workload.job_id, np.int64))
+    for k, match in enumerate(matches):
+        fits = match.fits(workload)
+        if match.share < 1.0:
+            reached = laid + match.share
+            taken = fits & (laid <= uniform) & (uniform < reached)
+            laid = np.where(fits, reached, laid)
+        else:
+            taken = fits
+        place[free & taken] = k
+        free &= ~taken
+    return place
+
+
+@compiled(makes_arrays=True)
+def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
+    # A number between 0 and 1 for each job: the first word of its stream.
+    keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
+    for row in range(job_id.size):
+        fill_round_keys(keys, seed, np.uint64(job_id[row]))
+        fill_words(words, keys, 0, APPLICATIONS)
+        uniform[row] = uniform_from_word(words[0])
+
+
+def load_application_map(path: str | os.PathLike[str]) -> ApplicationMap:
+    """Read an application map.
+
+    Parameters
+    ----------
+    path : path-like
+        A TOML file, as the user gave it.
+
+    Raises
+    ------
+    InputError
+        One line that names the file and the key: it is missing or no TOML, a key is unknown, or a value cannot be used.
+    PluginError
+        If a technique's file cannot be loaded.
+    """
+    return parse_application_map(read_text(path, "application map", "TOML"), os.fspath(path))
+
+
+def parse_application_map(text: str, source: str) -> ApplicationMap:
+    """Read a TOML text; ``source`` is its name for messages. The rest as :func:`load_application_map`."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
+        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
+    _check_keys(content, ("application", DEFAULT), f"{source}: ")
+    tables = content.get("application", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise InputError(f"{source}: application: {shown(tables)}; allowed: [[application]] tables")
+    applications = tuple(_application(table, f"{source}: application[{k}]") for k, table in enumerate(tables))
+    default = content.get(DEFAULT)
+    if default is None:
+        return ApplicationMap(source, applications)
+    if not isinstance(default, dict):
+        raise InputError(f"{source}: {DEFAULT}: {shown(default)}; allowed: a [{DEFAULT}] table")
+    if "name" in default:
+        raise InputError(
+            f"{source}: {DEFAULT}.name: {shown(default['name'])}; allowed: none, as it is called {DEFAULT}"
+        )
+    return ApplicationMap(source, applications, program_of(default, f"{source}: {DEFAULT}"))
+
+
+def _application(table: Mapping[str, Any], path: str) -> Application:
+    if "name" not in table:
+        raise InputError(f"{path}.name: missing; allowed: 1 to 100 printable characters")
+    match = _match(table.get("match", {}), f"{path}.match")
+    program = program_of({key: value for key, value in table.items() if key != "match"}, path)
+    return Application(program.name, match, program)
+
+
+def _match(given: object, path: str) -> Match:
+    if not isinstance(given, dict):
+        raise InputError(f"{path}: {shown(given)}; allowed: a table, as {{ user = 12 }}")
+    _check_keys(given, (*COLUMNS, "share"), f"{path}.")
+    values = {key: _numbers(value, f"{path}.{key}") for key, value in given.items() if key != "share"}
+    return Match(**values, share=given.get("share", 1.0), where=path)
+
+
+def _numbers(given: object, where: str) -> str:
+    parts = given if isinstance(given, list) else [given]
+    texts = [str(part) for part in parts if isinstance(part, int | str) and not isinstance(part, bool)]
+    if len(texts) < len(parts) or not " ".join(texts).strip():
+        raise InputError(f"{where}: {shown(given)}; allowed: a number, a list of numbers, or a text as '64-128 256'")
+    return " ".join(texts)
+
+
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
+    for key in table:
+        if key not in known:
+            raise one_of("key", key, known, f"{prefix}{key if key.isprintable() and len(key) <= 60 else shown(key)}")

@@ -1,0 +1,333 @@
+"""A scenario: one workload on one platform under one choice of both levels, checked and ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar, cast
+
+import numpy as np
+
+from als.core_speeds import CoreSpeeds, core_speeds
+from als.lengths import check_variation
+from als.network import BYTES_PER_GBIT, network_model, network_state
+from als.network.state import NO_NETWORK, NetworkState
+from als.planners import Planner
+from als.planners.mapped import Mapped
+from als.programs.program import Program
+from als.programs.table import Programs
+from als.programs.tasks import TaskModel
+from als.schedulers import AnyScheduler, scheduler
+from als.techniques import Selection, Technique
+from bls.allocators import ALLOCATORS, Allocator, allocator
+from bls.constraints.job_constraints import Circumstances
+from bls.constraints.options import Surroundings, surround, switch_limit
+from bls.inputs import MAX_SLACK
+from bls.machine.platform import Platform, load_platform
+from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
+from bls.scheduler_options import Rules
+from bls.view import Observer
+from bls.workloads import read_workload
+from bls.workloads.selection import fit, select
+from bls.workloads.workload import Workload
+from bridge.scenarios.application_level import NO_NETWORK as NO_NAME
+from bridge.scenarios.application_level import ApplicationLevel
+from traces.base.errors import InputError, PluginError, shown
+from traces.base.plugins import resolve
+from traces.base.ranges import real, whole
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+
+__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network", "platform_of"]
+
+T = TypeVar("T")
+
+#: The name that skips the application level.
+RECORDED = "recorded"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to simulate, how; the command line's options under the same names.
+
+    Attributes
+    ----------
+    bls : str or policy
+        Batch policy: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an installed one (``bls.policies``).
+    als : str, Technique, Selection or Planner
+        Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
+        ``select:gss,fac`` (``als.techniques``), or ``recorded``.
+    variation : float
+        Task variation factor, 0 to 10: standard deviation over mean of a job's task lengths.
+    tasks_per_core : int
+        Mean number of tasks a core, >= 1.
+    seed : int
+        0 to 2**64 - 1.
+    slack : float
+        EDF's deadline is submit + slack × estimate.
+    overhead_ns : int
+        What a core pays before each chunk.
+    allocator : str or Allocator
+        ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
+    rules : Rules
+        Backfilling, kills, failures, the cost of deciding.
+    around : Surroundings
+        Memory, requests, windows, failures, dependencies, switches.
+    level : ApplicationLevel
+        Task lengths, messages, the applications' map, core speeds.
+    """
+
+    bls: str | AnyPolicy = "fcfs"
+    als: str | AnyScheduler = "static"
+    variation: float = 0.0
+    tasks_per_core: int = 1
+    seed: int = 0
+    slack: float = 2.0
+    overhead_ns: int = 0
+    allocator: str | Allocator = "first-fit"
+    rules: Rules = field(default_factory=Rules)
+    around: Surroundings = field(default_factory=Surroundings)
+    level: ApplicationLevel = field(default_factory=ApplicationLevel)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "overhead_ns", whole("--overhead", self.overhead_ns, 0, 3600 * NS_PER_S))
+        object.__setattr__(self, "slack", real("--slack", self.slack, 0.0, MAX_SLACK))
+        if self.around.switches is not None:
+            wait_ns = switch_limit(self.around.switches)[1]
+            object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
+
+    def without_applications(self) -> Options:
+        """The same options for jobs that last their recorded run times: none that says how applications are computed."""
+        return replace(self, als=RECORDED, overhead_ns=0, level=ApplicationLevel())
+
+    @property
+    def of_applications(self) -> list[str]:
+        """Which options are given that say how applications are computed, beside the variation and the tasks per core."""
+        level = self.level
+        given = {
+            "--applications": level.map is not None,
+            "--speeds": bool(level.speeds),
+            "--lengths": bool(level.lengths),
+            "--overhead": self.overhead_ns != 0,
+            "--latency": level.latency_ns != 0,
+            "--assignment": level.master,
+            "--network": level.network != NO_NAME,
+        }
+        return [name for name, there in given.items() if there]
+
+    def names(self) -> dict[str, object]:
+        """The options as plain values, for a record of the run."""
+        return {
+            "bls": self.bls if isinstance(self.bls, str) else self.bls.name,
+            "als": self.als if isinstance(self.als, str) else self.als.name,
+            "variation": self.variation,
+            "tasks_per_core": self.tasks_per_core,
+            "seed": self.seed,
+            "slack": self.slack,
+            "overhead_ns": self.overhead_ns,
+            "allocator": self.allocator if isinstance(self.allocator, str) else self.allocator.name,
+            **self.rules.names(),
+            **self.around.names(),
+            **self.level.names(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """Everything that determines the result of a run.
+
+    Attributes
+    ----------
+    workload : Workload
+        Fitted to the platform and selected.
+    platform : Platform
+    options : Options
+    policy : Policy, ScoringPolicy or DecidingPolicy
+    allocator : Allocator
+    technique : Technique, Selection or None
+        That of jobs whose application says no other; None where jobs last their recorded run times.
+    model : TaskModel
+    requested : mapping of int to str, or None
+        Cores by job number, for the allocator ``given``.
+    circumstances : Circumstances
+        Partitions, requests, dependencies, windows, outages.
+    observers : tuple of Observer
+        Who looks at the run.
+    applications : tuple of Program
+        What jobs may compute; empty where they last their recorded run times.
+    programs : Programs or None
+        The same, looked up.
+    program : int64 (n,)
+        The place of each job's program.
+    speeds : CoreSpeeds
+        How the speeds of the machine's cores change.
+    network : NetworkState
+        Between the machine's hosts.
+    """
+
+    workload: Workload
+    platform: Platform
+    options: Options
+    policy: AnyPolicy
+    allocator: Allocator
+    technique: AnyScheduler | None
+    model: TaskModel
+    requested: Mapping[int, str] | None = None
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    observers: tuple[Observer, ...] = ()
+    applications: tuple[Program, ...] = ()
+    programs: Programs | None = None
+    program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
+    network: NetworkState = NO_NETWORK
+
+    @property
+    def sends(self) -> bool:
+        """Whether there are transfers: a job may have a graph, and there is a network."""
+        return self.programs is not None and self.programs.has_graph and self.options.level.network != NO_NAME
+
+    @property
+    def bytes_per_gflop(self) -> float:
+        """How many bytes a link carries while the slowest core computes a GFLOP."""
+        return self.platform.network.bandwidth_gbps * BYTES_PER_GBIT / self.platform.slowest_gflops
+
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        platform: Platform,
+        options: Options,
+        requested: Mapping[int, str] | None = None,
+        *,
+        observers: Sequence[str | Observer] = (),
+        known_jobs: Array | None = None,
+    ) -> Scenario:
+        """Check the options against each other, look the plug-ins up, and read what surrounds the jobs.
+
+        ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
+
+        Raises
+        ------
+        InputError, PluginError
+            If something is unknown or out of range.
+        """
+        known: AnyScheduler | None = None
+        level = options.level
+        if options.als != RECORDED:
+            known = _technique(options.als)
+        elif given := options.of_applications:
+            raise InputError(f"{given[0]}: with --als recorded no application is simulated")
+        model = TaskModel(options.variation, options.tasks_per_core, options.seed)
+        chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
+        if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
+            raise PluginError(f"--bls: {chosen.name} has neither keys() nor scored() nor decide()")
+        options.rules.check(chosen)
+        placed = _found("allocator", options.allocator, Allocator, allocator)
+        if options.around.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
+            raise InputError(f"--switches: allocator {placed.name} does not look at switches; allowed: topology")
+        seen = tuple(_found("observe", observer, Observer, _observer) for observer in observers)
+        workload, circumstances = surround(workload, platform, options.around, seed=options.seed, known_jobs=known_jobs)
+        applications: tuple[Program, ...] = ()
+        place = np.zeros(len(workload), np.int64)
+        programs = None
+        if known is not None:
+            plain = Program.plain(options.als, level.lengths, options.tasks_per_core)
+            if level.map is None:
+                check_variation(level.lengths, options.variation)
+                applications = (plain,)
+                plain.check(workload.cores, workload.job_id, where="")
+            else:
+                applications, place = level.map.assign(workload, options.seed, plain)
+            programs = Programs(applications, options.variation)
+            if level.network != NO_NAME and not programs.has_graph:
+                raise InputError(f"--network: {level.network}: no job has a task graph; allowed: {NO_NAME}")
+        network = platform_network(platform, level.network)
+        speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
+        return cls(
+            workload,
+            platform,
+            options,
+            chosen,
+            placed,
+            known,
+            model,
+            requested,
+            circumstances,
+            seen,
+            applications,
+            programs,
+            place,
+            speeds,
+            network,
+        )
+
+
+def _technique(given: object) -> AnyScheduler:
+    if isinstance(given, str):
+        return scheduler(given, also=(RECORDED,))
+    if isinstance(given, Technique | Selection | Planner | Mapped):
+        return given
+    raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")
+
+
+def platform_network(platform: Platform, model: str) -> NetworkState:
+    """A platform's network as the application level takes it.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or the platform's hosts do not fit its topology.
+    """
+    network = platform.network
+    return network_state(
+        network_model(model),
+        network.topology,
+        hosts=platform.n_hosts,
+        bandwidth_gbps=network.bandwidth_gbps,
+        latency_ns=network.latency_ns,
+        memory_gbps=network.memory_gbps,
+    )
+
+
+def _observer(name: str) -> Observer:
+    return resolve("observer", name, {}, "twolevel.observers", Observer, "--observe", also=("FILE.py:NAME",))
+
+
+def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *, called: str = "") -> T:
+    # A plug-in from what a user gives: its name, or itself.
+    if isinstance(given, str):
+        return find(given)
+    if isinstance(given, kind):
+        return given
+    raise InputError(f"{where}: {shown(given)}; allowed: a name or a {called or kind.__name__}")
+
+
+def platform_of(platform: Platform | str | Path | None) -> Platform:
+    """A platform from what a user gives: a platform, the path of a TOML file, or None for the default."""
+    if platform is None:
+        return Platform()
+    return platform if isinstance(platform, Platform) else load_platform(platform)
+
+
+def load_workload(
+    workload: Workload | str | Path,
+    platform: Platform,
+    *,
+    selection: str = "all",
+    oversize: str = "reject",
+    preset: bool = False,
+    cancelled: bool = False,
+) -> Workload:
+    """A workload from what a user gives, fitted to the platform, then selected.
+
+    ``preset``: with the jobs that run at the start of the selected window. ``cancelled``: with those that were withdrawn
+    before they started; for files.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or nothing is left of it.
+    """
+    whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
+    return select(fit(whole, platform.n_cores, oversize), selection, preset=preset)

@@ -1,0 +1,1 @@
+"""The application level alone: one loop, or one task graph."""

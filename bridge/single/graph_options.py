@@ -1,0 +1,218 @@
+"""How one graph alone is run: what gives its tasks to cores, which cores, and what lies between their hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from als.application import MAX_LATENCY_NS
+from als.core_speeds import CoreSpeeds, core_speeds
+from als.engine.dag.parts import GraphPart
+from als.network import BYTES_PER_GBIT, NetworkState, network_model, network_state, topology
+from als.network.state import KIND, NONE
+from als.planners import Planner
+from als.planners.mapped import MAPPED, Mapped
+from als.programs.phases import ORDERS
+from als.schedulers import AnyScheduler, scheduler
+from als.techniques import Selection, Technique
+from bridge.scenarios.application_level import ASSIGNMENTS, NO_NETWORK
+from bridge.single.own_cores import check_speeds, first_core, latencies_ns
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import real, whole
+from traces.base.time import MAX_NS
+from traces.compiled import Array
+
+__all__ = ["ORDERS", "GraphOptions"]
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """How a graph is run.
+
+    Attributes
+    ----------
+    als : str, Technique, Planner or Mapped
+        What gives its tasks to cores, or its name as ``als.schedulers.scheduler`` takes it.
+    core_speed_gflops : tuple of float
+        Speed of each of the P cores, GFLOP/s.
+    hosts : int
+        Over how many hosts, 0 to ``hosts`` - 1, the cores are dealt in blocks; the first ones are larger by one core where
+        they differ.
+    order : str
+        One of :data:`ORDERS`; not with a planner, which has an order of its own.
+    network : str
+        What data between tasks take, as ``als.network.network_model`` has it.
+    topology : str
+        Which links there are between hosts, as ``als.network.topology`` has it.
+    bandwidth_gbps, link_latency_ns : float
+        Of each link, Gbit/s and ns. The bandwidth also says how many bytes the edges of a generated graph have.
+    memory_gbps : float or None
+        Gbit/s between cores of a host; None: data within a host take no time.
+    overhead_ns : int
+        What each chunk costs; with a technique only.
+    latency_ns : int
+        What a message between the master's host, the first, and another one takes; with a technique only.
+    assignment : str
+        One of ``bridge.scenarios.application_level.ASSIGNMENTS``; with a technique only.
+    speeds : tuple of str
+        What changes the cores' speeds, as ``als.core_speeds`` has it.
+    seed : int
+        Of all that is drawn.
+    scheduler, state, changing : AnyScheduler, NetworkState, CoreSpeeds
+        What ``als``, the network and ``speeds`` name; found as this is built.
+
+    Raises
+    ------
+    InputError
+        If an option cannot be, or would be of no use.
+    """
+
+    als: str | AnyScheduler
+    core_speed_gflops: tuple[float, ...]
+    hosts: int = 1
+    order: str = ORDERS[0]
+    network: str = NO_NETWORK
+    topology: str = "full"
+    bandwidth_gbps: float = 50.0
+    link_latency_ns: float = 500.0
+    memory_gbps: float | None = None
+    overhead_ns: int = 0
+    latency_ns: int = 0
+    assignment: str = ASSIGNMENTS[0]
+    speeds: tuple[str, ...] = ()
+    seed: int = 0
+    scheduler: Technique | Planner | Mapped = field(init=False, compare=False, repr=False)
+    state: NetworkState = field(init=False, compare=False, repr=False)
+    changing: CoreSpeeds = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_speeds(self.core_speed_gflops)
+        whole("--hosts", self.hosts, 1, self.n_cores)
+        if self.order not in ORDERS:
+            raise one_of("order", self.order, ORDERS, "--order")
+        whole("--overhead", self.overhead_ns, 0, MAX_NS)
+        whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS)
+        if self.assignment not in ASSIGNMENTS:
+            raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
+        whole("--seed", self.seed, 0, 2**64 - 1)
+        object.__setattr__(self, "scheduler", self._found())
+        self._check_use()
+        object.__setattr__(self, "state", self._network())
+        object.__setattr__(self, "changing", core_speeds(self.speeds, self.n_cores, self.seed))
+
+    def _found(self) -> Technique | Planner | Mapped:
+        found = scheduler(self.als) if isinstance(self.als, str) else self.als
+        if isinstance(found, Selection):
+            raise InputError(
+                f"--als: {found.name} looks ahead to the end of a loop; allowed with a graph: a technique, a planner, "
+                f"{MAPPED.name}"
+            )
+        if not isinstance(found, Technique | Planner | Mapped):
+            raise InputError(f"als: {shown(found)}; allowed: a name, a Technique, a Planner or MAPPED")
+        if found.only_cores not in (None, self.n_cores):
+            raise InputError(
+                f"technique {found.name}: its weights are for {found.only_cores} cores, not {self.n_cores}"
+            )
+        return found
+
+    def _check_use(self) -> None:
+        if self.order != ORDERS[0]:
+            self.check_order_use()
+        if isinstance(self.scheduler, Technique):
+            return
+        given = {"--overhead": self.overhead_ns, "--latency": self.latency_ns}
+        given |= {"--assignment": self.assignment != ASSIGNMENTS[0]}
+        for name, value in given.items():
+            if value:
+                raise InputError(
+                    f"{name}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
+                )
+
+    def check_order_use(self) -> None:
+        """Refuse any order, the default one too, where a planner has its own.
+
+        Raises
+        ------
+        InputError
+            If it has.
+        """
+        if isinstance(self.scheduler, Planner):
+            raise InputError(
+                f"--order: not with {self.scheduler.name}, which plans every task's place before the start"
+            )
+
+    def _network(self) -> NetworkState:
+        real("--bandwidth", self.bandwidth_gbps, 1e-9, 1e9)
+        real("--link-latency", self.link_latency_ns, 0.0, 1e12)
+        if self.memory_gbps is not None:
+            real("--memory-bandwidth", self.memory_gbps, 1e-9, 1e9)
+        model, where = network_model(self.network), "--topology"
+        try:
+            topology(self.topology, where).parameters(self.hosts)
+        except InputError as error:
+            raise InputError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+        return network_state(
+            model,
+            self.topology,
+            hosts=self.hosts,
+            bandwidth_gbps=self.bandwidth_gbps,
+            latency_ns=self.link_latency_ns,
+            memory_gbps=self.memory_gbps,
+        )
+
+    @property
+    def n_cores(self) -> int:
+        """P."""
+        return len(self.core_speed_gflops)
+
+    @property
+    def has_network(self) -> bool:
+        """Whether data take time, and there are transfers."""
+        return int(self.state.numbers[KIND]) != NONE
+
+    @property
+    def first_core(self) -> Array:
+        """First core of each host, and P; int64 (hosts + 1,)."""
+        return first_core(self.n_cores, self.hosts)
+
+    @property
+    def core_host(self) -> Array:
+        """The host of each core, int64 (P,)."""
+        return np.repeat(np.arange(self.hosts), np.diff(self.first_core))
+
+    @property
+    def latencies_ns(self) -> Array:
+        """What a message between each core and the master takes, int64 (P,)."""
+        return latencies_ns(self.n_cores, self.hosts, self.latency_ns)
+
+    @property
+    def bytes_per_gflop(self) -> float:
+        """How many bytes a link carries while the slowest core computes a GFLOP."""
+        return self.bandwidth_gbps * BYTES_PER_GBIT / min(self.core_speed_gflops)
+
+    def part(self, host: Array | None, core: Array | None = None) -> GraphPart:
+        """The graph as the application has it; ``host`` and ``core`` of each task, as of ``TaskGraph``, matter where it
+        is mapped."""
+        by_rank = self.order == "rank"
+        if not isinstance(self.scheduler, Mapped):
+            return GraphPart(self.scheduler, by_rank=by_rank)
+        if host is None or core is None:
+            return GraphPart(self.scheduler, by_rank=by_rank, host=host)
+        return GraphPart(self.scheduler, by_rank=by_rank, core=self.first_core[host] + core)
+
+    def names(self) -> dict[str, Any]:
+        """The options as a record has them; equal speeds of cores as one number."""
+        named = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        equal = len(set(self.core_speed_gflops)) == 1
+        speeds = self.core_speed_gflops[0] if equal else list(self.core_speed_gflops)
+        als = self.als if isinstance(self.als, str) else self.als.name
+        order = None if isinstance(self.scheduler, Planner) else self.order
+        return named | {
+            "als": als,
+            "order": order,
+            "cores": self.n_cores,
+            "core_speed_gflops": speeds,
+            "speeds": list(self.speeds),
+        }

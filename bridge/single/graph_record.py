@@ -1,0 +1,134 @@
+"""What ``twolevel graph`` writes and prints: run.json, the tables of tasks and transfers, two figures, the trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from als.techniques import Technique
+from bridge.runs.directory import write_record
+from bridge.runs.library_versions import versions
+from bridge.single.graph_run import GraphResult
+from traces.base.processor import processor_model
+from traces.base.time import format_ns
+from traces.tables import write_rows
+
+if TYPE_CHECKING:
+    from traces.figures.application.schedule import ScheduleTransfers
+
+__all__ = ["summary", "write_graph"]
+
+
+def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: bool) -> None:
+    """Write run.json, tasks.parquet, transfers.parquet where there is a network, graph.png and schedule.png, and where asked
+    for trace/traces.otf2."""
+    from traces.exporters import exporter
+
+    options, graph = result.options, result.graph
+    names = options.names()
+    record = {
+        "arguments": dict(arguments) | names,
+        "seed": options.seed,
+        "versions": versions(),
+        "processor": processor_model(),
+        "machine": {
+            "host_names": [f"host {h}" for h in range(options.hosts)],
+            "first_core": options.first_core.tolist(),
+        },
+        "makespan_ns": result.makespan_ns,
+        "tasks": graph.n_tasks,
+        "edges": graph.n_edges,
+        "chunks": result.n_chunks,
+        "length_gflop": float(graph.gflop.sum()),
+        "bytes": float(graph.bytes.sum()),
+        "critical_path": [graph.label(task) for task in result.critical.tolist()],
+        "metrics": result.metrics,
+    }
+    write_record(folder / "run.json", record)
+    write_rows(result.tasks, folder / "tasks.parquet")
+    if result.transfers is not None:
+        write_rows(result.transfers, folder / "transfers.parquet")
+    _draw(result, folder, str(names["als"]))
+    if trace:
+        exporter("otf2")(result.ledger, folder / "trace")
+
+
+def _draw(result: GraphResult, folder: Path, als: str) -> None:
+    from traces.figures.application.graph_levels import task_levels
+    from traces.figures.application.schedule import ScheduleTasks, draw_schedule
+    from traces.figures.application.task_graph import draw_task_graph
+
+    graph, options, columns = result.graph, result.options, result.tasks
+    first_core = options.first_core.tolist()
+    core, chunk = np.asarray(columns["core"]), np.asarray(columns["chunk"])
+    draw_task_graph(
+        graph.gflop,
+        graph.source,
+        graph.target,
+        graph.bytes,
+        graph.names,
+        folder / "graph.png",
+        core=core,
+        first_core=first_core,
+        critical=result.critical,
+        title=graph.name,
+    )
+    # Chunks of one task say nothing that the bars do not say.
+    by_chunk = 2 * result.n_chunks <= graph.n_tasks
+    group = chunk.astype(np.int64) if by_chunk else task_levels(graph.n_tasks, graph.source, graph.target)
+    network = f", {options.network}" if options.has_network else ""
+    draw_schedule(
+        ScheduleTasks(core, np.asarray(columns["start_ns"]), np.asarray(columns["end_ns"]), group),
+        _lines(result),
+        folder / "schedule.png",
+        n_cores=options.n_cores,
+        first_core=first_core,
+        end_ns=result.makespan_ns,
+        title=f"{graph.name}: {als}{network}",
+        colour_by="chunk" if by_chunk else "level",
+        critical=result.critical,
+        names=graph.names,
+    )
+
+
+def _lines(result: GraphResult) -> ScheduleTransfers | None:
+    from traces.figures.application.schedule import ScheduleTransfers
+
+    if result.transfers is None:
+        return None
+    return ScheduleTransfers(*(result.transfers[name] for name in ScheduleTransfers._fields))
+
+
+def _ratio(value: float) -> str:
+    return "none" if math.isnan(value) else f"{value:.4f}"
+
+
+def summary(result: GraphResult) -> str:
+    """The figures that a person looks at first, a line each."""
+    found, options, graph = result.metrics, result.options, result.graph
+    ordered = f", order {options.order}" if isinstance(options.scheduler, Technique) else ""
+    hosts = "1 host" if options.hosts == 1 else f"{options.hosts} hosts"
+    critical, speed = found["critical_path_ns"], options.core_speed_gflops
+    most = min(found["parallelism"], sum(speed) / max(speed))  # by the graph, and by the cores
+    rows = {
+        "scheduler, seed": f"{options.names()['als']}{ordered}, {options.seed}",
+        "tasks, edges": f"{graph.n_tasks}, {graph.n_edges}",
+        "cores": f"{options.n_cores} on {hosts}",
+        "network": f"{options.network}, {options.topology}" if options.has_network else options.network,
+        "chunks": str(result.n_chunks),
+        "makespan": f"{format_ns(result.makespan_ns)} ({result.makespan_ns} ns)",
+        "critical path": "none" if math.isnan(critical) else format_ns(round(critical)),
+        "schedule length ratio": _ratio(found["slr"]),
+        "speed-up": f"{_ratio(found['speedup'])} of at most {_ratio(most)}",
+        "efficiency": f"{found['efficiency']:.4f}",
+        "transfers between hosts": f"{int(found['transfers'])} of {found['transfer_bytes']:.4g} bytes in all",
+        "waiting for data": f"{format_ns(int(found['transfer_wait_ns']))} of all cores",
+    }
+    if not options.has_network:
+        del rows["transfers between hosts"], rows["waiting for data"]
+    width = max(map(len, rows))
+    return "\n".join(f"{name.ljust(width)}  {text}" for name, text in rows.items())

@@ -1,0 +1,292 @@
+"""One graph alone: the application level of one job on cores of its own, from tasks and edges to tables and metrics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from als.application import Application
+from als.engine.dag.metrics import GRAPH_METRICS, copy_transfers, graph_metrics, measure_graph
+from als.engine.dag.parts import Edges
+from als.engine.metrics import LOOP_METRICS, loop_metrics, measure
+from als.graphs.draw import DrawnGraph
+from als.graphs.order import index_edges, topological_order, upward_ranks
+from als.graphs.task_graph import TaskGraph
+from als.lengths.draw import length_cov
+from als.network.routes import longest_route
+from als.planners import Planner
+from als.planners.mapped import Mapped
+from bridge.single.graph_options import GraphOptions
+from bridge.single.own_cores import advance_to_end
+from traces.base.errors import InputError, shown
+from traces.base.memory import free_memory_bytes
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from traces.ledger import Ledger
+
+__all__ = ["GraphResult", "check_memory", "critical_path", "simulate_graph"]
+
+#: What a task and an edge take while a graph is simulated and written, without their names and a planner's work space; and
+#: what an edge takes for each link of its way, in both directions.
+_TASK_BYTES, _EDGE_BYTES, _LINK_BYTES = 400, 150, 64
+
+
+@dataclass(frozen=True)
+class GraphResult:
+    """What became of a graph.
+
+    Attributes
+    ----------
+    options : GraphOptions
+    graph : TaskGraph
+    makespan_ns : int
+        When the last core had nothing more to do; the graph starts at 0.
+    n_chunks : int
+        Chunks that were assigned; with a planner, or mapped, each task is one.
+    tasks : dict of columns
+        A row a task, columns ``traces.tables.TASK_COLUMNS`` and ``name``, a list of str.
+    transfers : dict of ndarray, or None
+        A row a transfer between cores, columns ``traces.tables.TRANSFER_COLUMNS``, by (source, target); None where there is no
+        network.
+    loop_values : float64 (len(LOOP_METRICS),)
+        By ``als.engine.metrics.LOOP_METRICS``.
+    graph_values : float64 (len(GRAPH_METRICS),)
+        By ``als.engine.dag.metrics.GRAPH_METRICS``.
+    """
+
+    options: GraphOptions
+    graph: TaskGraph
+    makespan_ns: int
+    n_chunks: int
+    tasks: dict[str, Array | list[str]]
+    transfers: dict[str, Array] | None
+    loop_values: Array
+    graph_values: Array
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """All metrics of the application level and of its graph, by name."""
+        return loop_metrics(self.loop_values) | graph_metrics(self.graph_values)
+
+    @cached_property
+    def critical(self) -> Array:
+        """The tasks of the critical path, from the first to the last, int64 (k,)."""
+        return critical_path(self.graph)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The graph as the only job of a machine, for trace writers: job 0, which starts at 0."""
+        from traces.ledger import JobRecords, Ledger, Machine, TaskRecords, TransferRecords
+
+        columns, values = self.tasks, self.metrics
+        n_tasks = self.graph.n_tasks
+        zero, end = np.zeros(1, np.int64), np.array([self.makespan_ns])
+        cores = np.array([self.options.n_cores])
+        jobs = JobRecords(
+            job_id=zero.copy(),
+            submit_ns=zero.copy(),
+            start_ns=zero.copy(),
+            end_ns=end.copy(),
+            estimate_ns=end.copy(),
+            deadline_ns=end.copy(),
+            cores=cores.copy(),
+            tasks=np.array([n_tasks]),
+            chunks=np.array([self.n_chunks]),
+            length_gflop=np.array([self.graph.gflop.sum()]),
+            imbalance=np.array([values["imbalance"]]),
+            cov=np.array([values["cov"]]),
+            allocation_first=np.array([0, 1]),
+            allocation_lo=zero.copy(),
+            allocation_hi=cores,
+        )
+        records = {name: np.array(columns[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
+        tasks = TaskRecords(first=np.array([0, n_tasks]), **records)
+        sent = self.transfers
+        transfers = None
+        if sent is not None:
+            kept = {name: sent[name].copy() for name in ("source", "target", "bytes", "sent_ns", "arrived_ns")}
+            transfers = TransferRecords(first=np.array([0, len(sent["source"])]), **kept)
+        hosts = tuple(f"host {h}" for h in range(self.options.hosts))
+        return Ledger(Machine("graph", hosts, self.options.first_core), jobs, tasks, transfers)
+
+
+def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:
+    """Refuse a graph that would not fit into the memory that is free.
+
+    Parameters
+    ----------
+    name : str
+        What the error calls the graph.
+    n_tasks, n_edges : int
+    options : GraphOptions
+        A planner needs room for its plan.
+
+    Raises
+    ------
+    InputError
+        If it would not.
+    """
+    needed = _TASK_BYTES * n_tasks + _EDGE_BYTES * n_edges
+    if options.has_network:
+        needed += _LINK_BYTES * int(longest_route(options.state)) * n_edges
+    if isinstance(options.scheduler, Planner):
+        size = n_tasks, n_edges, options.n_cores
+        needed += 8 * (options.scheduler.floats(*size) + options.scheduler.ints(*size))
+    free = free_memory_bytes()
+    if free is not None and needed > free:
+        raise InputError(
+            f"{name}: about {n_tasks} tasks and {n_edges} edges need {needed / 2**30:.1f} GiB with {options.scheduler.name}, "
+            f"and {free / 2**30:.1f} are free"
+        )
+
+
+def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> GraphResult:
+    """Run a graph to its end.
+
+    Parameters
+    ----------
+    graph : TaskGraph or DrawnGraph
+        Tasks and edges; its host and core of each task matter only where it is mapped.
+    options : GraphOptions
+
+    Raises
+    ------
+    InputError
+        If the graph cannot be mapped, is too large for the memory, or all cores are lost before it is done.
+    PluginError
+        If the technique gives an impossible chunk, or the planner makes an impossible plan.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair = TaskGraph(np.array([1.0, 2.0]), np.array([0]), np.array([1]), np.array([0.0]))
+    >>> simulate_graph(pair, GraphOptions("heft", (1.0, 1.0))).makespan_ns
+    3000000000
+    """
+    whole = graph if isinstance(graph, TaskGraph) else TaskGraph(*graph)
+    where = whole.name or "graph"
+    if isinstance(options.scheduler, Mapped):
+        _check_places(where, whole, options)
+    check_memory(where, whole.n_tasks, whole.n_edges, options)
+    base = np.array(options.core_speed_gflops, np.float64)
+    at_start = base * options.changing.factors(np.arange(len(base)), 0)
+    try:
+        application = Application(
+            whole.gflop,
+            at_start,
+            phases=[options.part(whole.host, whole.core)],
+            overhead_ns=options.overhead_ns,
+            latency_ns=options.latencies_ns,
+            master=options.assignment == "master",
+            seed=options.seed,
+            edges=Edges(np.array([0, whole.n_edges]), whole.source, whole.target, whole.bytes),
+            core_host=options.core_host,
+            network=options.state,
+        )
+        advance_to_end(application, options.changing, base)
+        return _result(whole, options, application, at_start)
+    except MemoryError:
+        raise InputError(
+            f"{where}: {whole.n_tasks} tasks and {whole.n_edges} edges are more than the memory holds"
+        ) from None
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def critical_path(graph: TaskGraph) -> Array:
+    """The tasks of the longest path of work, data aside, from the first to the last: int64 (k,).
+
+    Of paths of equal work it is the one of the lowest first task, then of the lowest second one, and so on.
+    """
+    n, n_edges = graph.n_tasks, graph.n_edges
+    out_first, in_first, in_edge = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n_edges, np.int64)
+    order, missing, ranks = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    index_edges(graph.source, graph.target, n, out_first, in_first, in_edge)
+    topological_order(out_first, graph.target, in_first, n, order, missing)
+    upward_ranks(graph.gflop, out_first, graph.target, graph.bytes, order, ranks, 1.0, 0.0, 0.0)
+    path = [int(ranks.argmax())]
+    while out_first[path[-1]] < out_first[path[-1] + 1]:
+        consumers = graph.target[out_first[path[-1]] : out_first[path[-1] + 1]]
+        path.append(int(consumers[ranks[consumers].argmax()]))
+    return np.array(path, np.int64)
+
+
+def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
+    hosts = options.hosts
+    if graph.host is None:
+        raise InputError(
+            f"{where}: --als mapped: task {shown(graph.label(0))} has no host, as no task has; allowed: a graph that says "
+            "where its tasks are to run"
+        )
+    outside = np.flatnonzero(graph.host >= hosts)
+    if len(outside):
+        task = int(outside[0])
+        raise InputError(
+            f"{where}: --als mapped: task {shown(graph.label(task))} is for host {graph.host[task]}; allowed with "
+            f"--hosts {hosts}: 0 to {hosts - 1}"
+        )
+    if graph.core is None:
+        return
+    cores = np.diff(options.first_core)
+    outside = np.flatnonzero(graph.core >= cores[graph.host])
+    if len(outside):
+        task = int(outside[0])
+        host = int(graph.host[task])
+        raise InputError(
+            f"{where}: --als mapped: task {shown(graph.label(task))} is for core {graph.core[task]} of host {host}; allowed "
+            f"there: 0 to {cores[host] - 1}"
+        )
+
+
+def _result(graph: TaskGraph, options: GraphOptions, application: Application, at_start: Array) -> GraphResult:
+    state, n = application.state, graph.n_tasks
+    tasks: dict[str, Array | list[str]] = {
+        "job_id": np.zeros(n, np.int64),
+        "task": np.arange(n),
+        "chunk": state.chunk,
+        "core": state.core,
+        "start_ns": state.start_ns,
+        "end_ns": state.end_ns,
+        "length_gflop": graph.gflop,
+        "name": [graph.label(task) for task in range(n)],
+    }
+    work = float(graph.gflop.sum())
+    loop_values, graph_values = np.empty(len(LOOP_METRICS)), np.empty(len(GRAPH_METRICS))
+    measure(
+        loop_values,
+        0,
+        state.finish_ns,
+        state.busy_ns,
+        at_start,
+        work,
+        length_cov(graph.gflop, 0, n) if work > 0.0 else math.nan,
+        application.scheduling_ns,
+        application.chunks,
+    )
+    transfers = _transfers(graph, application) if options.has_network else None
+    measure_graph(graph_values, state, 0, application.end_ns, at_start, False)
+    return GraphResult(
+        options, graph, application.end_ns, application.chunks, tasks, transfers, loop_values, graph_values
+    )
+
+
+def _transfers(graph: TaskGraph, application: Application) -> dict[str, Array]:
+    state, room = application.state, graph.n_edges
+    source, target = np.empty(room, np.int32), np.empty(room, np.int32)
+    n_bytes, sent_ns, arrived_ns = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
+    n = int(copy_transfers(state, 0, source, target, n_bytes, sent_ns, arrived_ns))
+    return {
+        "job_id": np.zeros(n, np.int64),
+        "source": source[:n],
+        "target": target[:n],
+        "source_core": state.core[source[:n]],
+        "target_core": state.core[target[:n]],
+        "bytes": n_bytes[:n],
+        "sent_ns": sent_ns[:n],
+        "arrived_ns": arrived_ns[:n],
+    }

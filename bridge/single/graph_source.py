@@ -1,0 +1,154 @@
+"""The graph of ``twolevel graph``: a file, or a generator with its parameters."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from als.graphs import GENERATORS, MAX_TASKS_PER_JOB, graph_model
+from als.graphs.draw import drawn_graph, room
+from als.graphs.readers import CORE_GFLOPS, ENDINGS, read_graph
+from als.graphs.readers.detection import format_of
+from als.graphs.task_graph import TaskGraph
+from bridge.single.graph_options import GraphOptions
+from bridge.single.graph_run import check_memory
+from traces.base.errors import InputError, one_of, shown
+from traces.base.given_file import GivenFile
+from traces.base.naming import split_parameters
+from traces.base.plugins import entry_points
+from traces.base.ranges import real, whole
+
+__all__ = ["GraphSource"]
+
+#: Formats whose files say how long tasks ran, on a core of a certain speed.
+_TIMED = ("wfformat", "dax")
+
+# As much of a file tells its format.
+_HEAD_BYTES = 2**16
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """What the user says of a graph; None is what was not said.
+
+    Attributes
+    ----------
+    graph : str
+        The name of a generator, perhaps with parameters, or ``FILE.py:NAME``; else the path of a file.
+    tasks : int or None
+        Of a generator: about how many tasks; default: what its parameters say, or one a core.
+    mean_gflop : float or None
+        Of a generator: mean work of its tasks; default 1.
+    variation : float or None
+        Of a generator: coefficient of variation of the tasks' work, where its parameters say none; default 0.
+    format : str or None
+        Of a file: which it must have, a key of ``als.graphs.readers.READERS``.
+    core_gflops : float or None
+        Of a file that says run times: speed of the core they were measured on; default ``CORE_GFLOPS``.
+
+    Raises
+    ------
+    InputError
+        If one of them is out of range, or of no use to this kind of graph.
+    """
+
+    graph: str
+    tasks: int | None = None
+    mean_gflop: float | None = None
+    variation: float | None = None
+    format: str | None = None
+    core_gflops: float | None = None
+
+    def __post_init__(self) -> None:
+        drawing = {"--tasks": self.tasks, "--mean": self.mean_gflop, "--variation": self.variation}
+        reading = {"--format": self.format, "--core-gflops": self.core_gflops}
+        unused, whose = (
+            (reading, "a generator") if self.is_drawn else (drawing, "a file, which says what its tasks are")
+        )
+        for name, value in unused.items():
+            if value is not None:
+                raise InputError(f"{name}: not with {whose}")
+        if self.tasks is not None:
+            whole("--tasks", self.tasks, 1, MAX_TASKS_PER_JOB)
+        if self.mean_gflop is not None:
+            real("--mean", self.mean_gflop, 1e-12, 1e12)
+        if self.core_gflops is not None:
+            real("--core-gflops", self.core_gflops, 1e-9, 1e12)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is a generator's, and no file."""
+        plain, _ = split_parameters(self.graph)
+        known = (*GENERATORS, *(entry.name for entry in entry_points("twolevel.graphs")))
+        return plain in known or ".py:" in plain or plain.endswith(".py")
+
+    def names(self) -> dict[str, object]:
+        """What was said, and what holds where nothing was, as a record has it."""
+        if self.is_drawn:
+            return {
+                "graph": self.graph,
+                "tasks": self.tasks,
+                "mean_gflop": 1.0 if self.mean_gflop is None else self.mean_gflop,
+                "variation": self.variation or 0.0,
+                "format": None,
+                "core_gflops": None,
+            }
+        return {
+            "graph": self.graph,
+            "tasks": None,
+            "mean_gflop": None,
+            "variation": None,
+            "format": self.format,
+            "core_gflops": self.core_gflops or CORE_GFLOPS,
+        }
+
+    def read(self, options: GraphOptions) -> TaskGraph:
+        """Read or draw the graph.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read or drawn, or is too large.
+        PluginError
+            If a generator makes no graph.
+        """
+        return self._drawn(options) if self.is_drawn else self._given()
+
+    def _given(self) -> TaskGraph:
+        if not os.path.exists(self.graph):
+            self._refuse_unknown()
+        if self.core_gflops is not None:
+            with GivenFile(self.graph, "task graph") as file:
+                head = bytearray(_HEAD_BYTES)
+                found = format_of(bytes(head[: file.readinto(memoryview(head))]))
+            if found and found not in _TIMED:
+                raise InputError(f"--core-gflops: not with {self.graph}, which says the work of tasks and no run times")
+        return read_graph(self.graph, format=self.format or "", core_gflops=self.core_gflops or CORE_GFLOPS)
+
+    def _refuse_unknown(self) -> None:
+        # What is no path of a graph's file may be meant as the name of a generator.
+        plain, parameters = split_parameters(self.graph)
+        if plain.startswith("file:"):
+            raise InputError(f"GRAPH: {shown(self.graph)}; allowed: a file by its path alone, without file:")
+        ending = self.graph.lower().removesuffix(".gz").rpartition(".")[2]
+        if not parameters and (os.sep in self.graph or ending in ENDINGS or ending != self.graph.lower()):
+            raise InputError(f"{self.graph}: no such file")
+        raise InputError(f"GRAPH: no file {shown(self.graph)}, and {one_of('generator', plain, GENERATORS)}")
+
+    def _drawn(self, options: GraphOptions) -> TaskGraph:
+        variation = self.variation or 0.0
+        model = graph_model(self.graph, "GRAPH", variation=variation)
+        if variation and model.cov != variation:
+            raise InputError(f"--variation: not with {self.graph}, which says its own")
+        n_tasks = self.tasks or 0
+        if n_tasks and model.has_its_own_size:
+            raise InputError(f"--tasks: not with {self.graph}, which says how many tasks it has")
+        check_memory(model.name, *room(model, n_tasks, options.n_cores), options)
+        mean, n = self.mean_gflop or 1.0, room(model, n_tasks, options.n_cores)[0]
+        while True:
+            # The mean is given, and the sum asked for: it takes a second time where there are fewer tasks than thought.
+            made = drawn_graph(model, options.seed, 0, n_tasks, options.n_cores, n * mean, options.bytes_per_gflop)
+            if len(made.gflop) == n:
+                return TaskGraph(*made, name=self.graph, where=model.name)
+            n = len(made.gflop)
+            del made

@@ -1,0 +1,252 @@
+"""One loop alone: the application level of one job on cores of its own, from task lengths to tables and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from als.application import Application
+from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, loop_metrics, measure
+from als.lengths import LengthModel
+from als.lengths.draw import drawn, length_cov
+from bridge.single.loop_options import MAX_TASKS, LoopOptions
+from bridge.single.own_cores import advance_to_end
+from traces.base.errors import InputError
+from traces.base.ranges import whole
+from traces.compiled import Array, own
+
+if TYPE_CHECKING:
+    from traces.figures.application.loop import LoopChunks
+    from traces.ledger import Ledger
+
+__all__ = ["LoopResult", "drawn_tasks", "simulate_loop"]
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """What became of a loop.
+
+    Attributes
+    ----------
+    options : LoopOptions
+    makespan_ns : int
+        When the last core had nothing more to do; the loop starts at 0.
+    n_chunks : int
+        Chunks that were assigned.
+    tasks : dict of ndarray
+        A row a task, columns ``traces.tables.TASK_COLUMNS``; the tasks of a later step follow those of the one before.
+    chunks : dict of ndarray
+        A row a chunk in the order of assignment: ``chunk``, ``step``, ``core``, ``first`` (its first task), ``size``,
+        ``request_ns`` (when the core asked), ``begin_ns``, ``end_ns``. A chunk that was lost with its core has only the
+        tasks that were done.
+    steps : list of dict
+        For each time step ``start_ns``, ``end_ns``, and the ``imbalance`` and ``cov`` of the cores' finishing times in it.
+    values : float64 (K,)
+        By ``als.engine.metrics.LOOP_METRICS``.
+    chosen : dict of str to int
+        How often each technique was chosen, where the loop's is a selection.
+    ahead_chunks : int
+        Chunks that were simulated ahead to choose.
+    """
+
+    options: LoopOptions
+    makespan_ns: int
+    n_chunks: int
+    tasks: dict[str, Array]
+    chunks: dict[str, Array]
+    steps: list[dict[str, float]]
+    values: Array
+    chosen: dict[str, int]
+    ahead_chunks: int
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Everything that ``als.engine.metrics.measure`` finds, by name."""
+        return loop_metrics(self.values)
+
+    @property
+    def bars(self) -> LoopChunks:
+        """The chunks as ``traces.figures.application.loop`` draws them."""
+        from traces.figures.application.loop import LoopChunks
+
+        return LoopChunks(*(self.chunks[name] for name in LoopChunks._fields))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The loop as the only job of a machine, for trace writers: job 0, which starts at 0."""
+        from traces.ledger import JobRecords, Ledger, Machine, TaskRecords
+
+        columns, values = self.tasks, dict(self.metrics)
+        one, end = np.zeros(1, np.int64), np.array([self.makespan_ns])
+        cores = np.array([self.options.n_cores])
+        jobs = JobRecords(
+            job_id=one.copy(),
+            submit_ns=one.copy(),
+            start_ns=one.copy(),
+            end_ns=end.copy(),
+            estimate_ns=end.copy(),
+            deadline_ns=end.copy(),
+            cores=cores.copy(),
+            tasks=np.array([len(columns["task"])]),
+            chunks=np.array([self.n_chunks]),
+            length_gflop=np.array([columns["length_gflop"].sum()]),
+            imbalance=np.array([values["imbalance"]]),
+            cov=np.array([values["cov"]]),
+            allocation_first=np.array([0, 1]),
+            allocation_lo=one.copy(),
+            allocation_hi=cores,
+        )
+        records = {name: columns[name] for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
+        tasks = TaskRecords(first=np.array([0, len(columns["task"])]), **records)
+        hosts = tuple(f"host {h}" for h in range(self.options.hosts))
+        return Ledger(Machine("loop", hosts, self.options.first_core), jobs, tasks)
+
+
+def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
+    """The lengths of exactly ``n_tasks`` tasks, GFLOP; None: as many as the model says.
+
+    A model that fixes the sum of the lengths gets n · mean; of the others, which are drawn one after another, it is the
+    first n.
+
+    Raises
+    ------
+    InputError
+        If the model has another number of tasks, or says none and none is given.
+    """
+    n = model.count if n_tasks is None else n_tasks
+    if n is None:
+        raise InputError("--n: missing; the number of tasks")
+    if model.count not in (None, n):
+        raise InputError(f"--n: {n}; allowed: {model.count}, the tasks of lengths {model.name}")
+    whole("--n", n, 1, MAX_TASKS)
+    total = n * mean_gflop
+    while True:
+        lengths = drawn(model, seed, 0, n, mean_gflop, total)
+        if not model.fills or len(lengths) >= n:
+            return lengths[:n]
+        total *= 1.5
+
+
+def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
+    """Run a loop to its end.
+
+    Parameters
+    ----------
+    lengths_gflop : array of float64, shape (N,)
+        Work of each task, > 0; every time step has the same.
+    options : LoopOptions
+
+    Raises
+    ------
+    InputError
+        If an option cannot be, or all cores are lost before the loop is done.
+    PluginError
+        If the technique gives an impossible chunk.
+    """
+    lengths = own(lengths_gflop, np.float64)
+    n, steps = len(lengths), options.steps
+    whole("--steps times the tasks", n * steps, 1, MAX_TASKS)
+    base, speeds = np.array(options.core_speed_gflops, np.float64), options.changing
+    all_lengths = np.tile(lengths, steps)
+    at_start = base * speeds.factors(np.arange(len(base)), 0)
+    application = Application(
+        all_lengths,
+        at_start,
+        options.technique,
+        overhead_ns=options.overhead_ns,
+        latency_ns=options.latencies_ns,
+        master=options.assignment == "master",
+        part_tasks=[n] * steps,
+        seed=options.seed,
+    )
+    returned = advance_to_end(application, speeds, base)
+    state = application.state
+    columns = {
+        "job_id": np.zeros(n * steps, np.int64),
+        "task": np.arange(n * steps),
+        "chunk": state.chunk,
+        "core": state.core,
+        "start_ns": state.start_ns,
+        "end_ns": state.end_ns,
+        "length_gflop": all_lengths,
+    }
+    by_step = _steps(columns, options)
+    values = np.empty(len(LOOP_METRICS))
+    measure(
+        values,
+        0,
+        state.finish_ns,
+        state.busy_ns,
+        at_start,
+        float(all_lengths.sum()),
+        length_cov(lengths, 0, n),
+        application.scheduling_ns,
+        application.chunks,
+    )
+    starts = np.array([step["start_ns"] for step in by_step], np.int64)
+    chunks = _chunk_columns(columns, n, starts, returned)
+    return LoopResult(
+        options,
+        application.end_ns,
+        application.chunks,
+        columns,
+        chunks,
+        by_step,
+        values,
+        application.chosen,
+        application.ahead_chunks,
+    )
+
+
+def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, float]]:
+    # A step's first request costs nothing but its own messages and overhead; so one knows when it was made. With messages
+    # that is later than the end of the step before: all cores have to be told that there is nothing left.
+    n_cores, n = options.n_cores, len(tasks["task"]) // options.steps
+    cost = 2 * options.latencies_ns + options.overhead_ns
+    found: list[dict[str, float]] = []
+    start = end = 0
+    for s in range(options.steps):
+        core, begin, done = (tasks[name][s * n : (s + 1) * n] for name in ("core", "start_ns", "end_ns"))
+        if s:
+            start = max(end, int((begin - cost[core]).min()))
+        finish = np.full(n_cores, start, np.int64)
+        np.maximum.at(finish, core, done)
+        end = int(finish.max())
+        shape = {"imbalance": finish_imbalance(finish, start), "cov": finish_cov(finish, start)}
+        found.append({"start_ns": start, "end_ns": end, **shape})
+    return found
+
+
+def _chunk_columns(
+    tasks: dict[str, Array], n: int, starts: Array, returned: Sequence[tuple[int, int]]
+) -> dict[str, Array]:
+    # The tasks put together as chunks. A core asks when its last chunk has ended, the step has begun, or it is back.
+    step, chunk = tasks["task"] // n, tasks["chunk"].astype(np.int64)
+    order = np.lexsort((tasks["start_ns"], chunk, step))
+    fresh = np.concatenate([[True], (np.diff(chunk[order]) != 0) | (np.diff(step[order]) != 0)])
+    at = np.flatnonzero(fresh)
+    head, last = order[at], order[np.append(at[1:], len(order)) - 1]
+    core, begin, end = tasks["core"][head].astype(np.int64), tasks["start_ns"][head], tasks["end_ns"][last]
+    request = starts[step[head]]
+    by_core = np.lexsort((begin, core))
+    before = by_core[:-1][np.diff(core[by_core]) == 0]
+    after = by_core[1:][np.diff(core[by_core]) == 0]
+    request[after] = np.maximum(request[after], end[before])
+    for c in {core_number for core_number, _ in returned}:
+        back = np.array([0, *(ns for core_number, ns in returned if core_number == c)], np.int64)
+        mine = np.flatnonzero(core == c)
+        latest = back[np.searchsorted(back, begin[mine], side="right") - 1]
+        request[mine] = np.maximum(request[mine], latest)
+    return {
+        "chunk": chunk[head],
+        "step": step[head],
+        "core": core,
+        "first": np.minimum.reduceat(tasks["task"][order], at),
+        "size": np.diff(np.append(at, len(order))),
+        "request_ns": request,
+        "begin_ns": begin,
+        "end_ns": end,
+    }

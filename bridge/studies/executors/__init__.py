@@ -1,0 +1,1 @@
+"""What does the cells of a study: this process, others on this machine, a cluster."""

@@ -1,0 +1,148 @@
+"""Cells on the workers of a Dask cluster: stock Dask workers that have this project installed.
+
+Each cell and seed is one task. What several need, a workload and a platform, is a task as well, whose result Dask sends to a
+worker once; as it can be made again, a worker that dies takes nothing with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from typing import Any
+
+from bridge.standard_error import say
+from bridge.studies.executors.dask_library import dask_library
+from bridge.studies.executors.dask_tasks import Tasks
+from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
+from bridge.studies.executors.fitness import Terms, terms_of, unfit
+from bridge.studies.executors.slurm_cluster import slurm_cluster, slurm_settings
+from bridge.studies.study import Study
+from traces.base.errors import InputError, PeerError, one_of, shown
+
+__all__ = ["DaskCells", "cluster_executor"]
+
+#: Kinds of clusters that are started here.
+_STARTED = ("slurm",)
+
+#: A scheduler answers within so long, s; and has a worker, where it is not for us to start one.
+_TIMEOUT_S = 30
+
+
+def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[Needs], Executor]:
+    """Who runs the cells of a study on a cluster.
+
+    Parameters
+    ----------
+    where : str
+        The address of a Dask scheduler, as ``tcp://host:8786``; or ``slurm``: workers are jobs of a real Slurm.
+    study : Study
+        Its settings of clusters count.
+    workers : int or None
+        For ``slurm``: how many worker processes.
+
+    Raises
+    ------
+    InputError
+        If there is no such kind of cluster, or a setting is unknown.
+    """
+    if where in _STARTED:
+        settings = slurm_settings(study.cluster.get(where, {}), workers)
+        return lambda needs: DaskCells(lambda: slurm_cluster(settings), needs, waits=True)
+    if "://" not in where:
+        raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), "--cluster")
+    if workers is not None:
+        raise InputError(f"--workers {workers}: the cluster at {where} has its own workers")
+    return lambda needs: DaskCells(lambda: contextlib.nullcontext(where), needs, waits=False)
+
+
+class DaskCells:
+    """Runs cells on a Dask cluster.
+
+    Parameters
+    ----------
+    cluster : callable
+        Gives a context that gives the address of a scheduler.
+    needs : Needs
+    waits : bool
+        Whether workers may come late, as jobs of a batch system do.
+    """
+
+    def __init__(
+        self, cluster: Callable[[], contextlib.AbstractContextManager[str]], needs: Needs, *, waits: bool
+    ) -> None:
+        self._cluster, self._needs, self._waits = cluster, needs, waits
+
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+        """See ``bridge.studies.executors.executor.Executor``."""
+        distributed, dask = dask_library("distributed"), dask_library("dask")
+        token = f"twolevel-{secrets.token_hex(8)}"
+        probe = None if self._needs.folder is None else self._needs.folder / f".{token}"
+        with contextlib.ExitStack() as stack:
+            # A workload is sent once; that it is large is nothing to warn of.
+            stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}))
+            stack.enter_context(_quiet())
+            address = stack.enter_context(self._cluster())
+            client = stack.enter_context(_client(distributed, address))
+            if probe is not None:
+                probe.touch()
+                stack.callback(probe.unlink, missing_ok=True)
+            terms = terms_of(self._needs, token)
+            try:
+                self._check(client, terms, address)
+                yield from Tasks(distributed, client, prepared, terms, address, self._waits).outcomes(iter(units))
+            except (CancelledError, OSError, TimeoutError) as error:
+                # Nothing of ours raises these: a cell that fails is an outcome. In any other thread the client has said more.
+                if client.status == "running" and not isinstance(error, CancelledError):
+                    raise
+                raise PeerError(
+                    f"--cluster {address}: the scheduler has gone; what is finished is kept, and the same command goes on"
+                ) from None
+
+    def _check(self, client: Any, terms: Terms, address: str) -> None:
+        # Before anything is run: later a worker that comes to join is checked as it gets its first cell.
+        if not self._waits:
+            try:
+                client.wait_for_workers(1, timeout=_TIMEOUT_S)
+            except TimeoutError:
+                raise InputError(f"--cluster {address}: its scheduler has no worker") from None
+        try:
+            found = client.run(unfit, terms)
+        except Exception as error:  # what it cannot load says more than anything of ours could
+            raise InputError(
+                f"--cluster {address}: a worker cannot run cells: {type(error).__name__}: {error}; "
+                "it needs twolevel installed, as here"
+            ) from None
+        for worker, why in sorted(found.items()):
+            if why:
+                raise InputError(f"--cluster {address}: worker {worker}: {why}")
+        threads = client.nthreads()
+        if idle := sum(threads.values()) - len(threads):
+            say(
+                f"cluster {address}: {len(threads)} worker processes with {sum(threads.values())} threads; each process runs "
+                f"one cell at a time, so {idle} threads have nothing to do: start workers with --nthreads 1"
+            )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    # What becomes of a connection is said by us, in one line, not by Dask as a traceback.
+    logs = [logging.getLogger(name) for name in ("distributed.client", "distributed.batched", "distributed.comm")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+
+
+def _client(distributed: Any, address: str) -> Any:
+    try:
+        return distributed.Client(address, timeout=_TIMEOUT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"--cluster {shown(address)}: no Dask scheduler answers there: {said}") from None

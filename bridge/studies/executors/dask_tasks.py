@@ -1,0 +1,209 @@
+"""Cells as tasks of a Dask scheduler, a bounded number at a time; and what becomes of those under which workers die.
+
+Names of tasks are pairs. Dask takes those with equal first parts for a group, and keeps a group that needs little back at the
+scheduler until a worker has room: so that each worker, those that come late too, has its share, and only what a worker is about
+to run is suspected if it dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from bridge.studies.executors.executor import Outcome, Prepared, Unit
+from bridge.studies.executors.fitness import Terms, do_on_worker
+from traces.base.errors import PeerError
+
+__all__ = ["Tasks"]
+
+#: Without a worker for so long, s, there is none any more.
+_TIMEOUT_S = 30
+
+#: So many tasks a thread are at the scheduler at once, and at least so many: enough that no worker waits, nor one that comes
+#: late, few enough for any memory.
+_AT_HAND, _LEAST_AT_HAND = 8, 500
+
+#: How old what is known of the number of threads may be, s.
+_THREADS_AGE_S = 2.0
+
+#: A worker that may die of a cell waits so long before, s.
+_PAUSE_S = 2.0
+
+
+def _result(future: Any) -> Any:
+    try:
+        return future.result()
+    except Exception as error:  # what became of it
+        return error
+
+
+def _lethal(unit: Unit) -> Outcome:
+    said = "KilledWorker: the worker processes that ran it died, one after the other; had they enough memory?"
+    return Outcome(unit.place, None, error=said, code=1)
+
+
+def _given(prepared: Prepared) -> Prepared:
+    return prepared
+
+
+class Tasks:
+    """The tasks of one study at a scheduler.
+
+    Parameters
+    ----------
+    distributed, client
+        The library, and a client of it.
+    prepared : mapping of int to Prepared
+        What units need.
+    terms : Terms
+        What workers must find.
+    address : str
+        Of the scheduler, for messages.
+    waits : bool
+        Whether it is no fault if there is no worker for a while.
+    """
+
+    def __init__(
+        self, distributed: Any, client: Any, prepared: Mapping[int, Prepared], terms: Terms, address: str, waits: bool
+    ) -> None:
+        self._waits = waits
+        self._distributed, self._client, self._prepared = distributed, client, prepared
+        self._terms, self._address = terms, address
+        self._sent: dict[int, Any] = {}
+        self._at_hand: dict[Any, Unit] = {}
+        # What was to be done by a worker that died several times over; each is tried once more, by itself.
+        self._suspects: list[Unit] = []
+        self._alone = False
+        self._futures: dict[Any, None] = {}
+        self._ended: SimpleQueue[Any] = SimpleQueue()
+        self._threads, self._asked = 1, float("-inf")
+
+    def outcomes(self, units: Iterator[Unit]) -> Iterator[Outcome]:
+        """Do units; those under which workers died, one at a time behind all others.
+
+        Raises
+        ------
+        PeerError
+            If a worker is unfit, or there is none any more.
+        CancelledError, OSError
+            If the scheduler has gone.
+        """
+        self._submit(list(islice(units, self._most())))
+        try:
+            while self._at_hand:
+                ended = self._next()
+                found, fault = self._found(ended)
+                self._submit(list(islice(units, max(0, self._most() - len(self._at_hand)))))
+                if not self._at_hand and len(self._suspects) == 1 and not self._alone:
+                    found.append(_lethal(self._suspects.pop()))  # nobody else can have been it
+                elif not self._at_hand and self._suspects:
+                    self._alone = True
+                    self._submit([self._suspects.pop(0)])
+                yield from found
+                if fault is not None:
+                    raise fault
+        finally:
+            with contextlib.suppress(Exception):  # the scheduler may be what has gone
+                self._client.cancel([*self._futures, *self._sent.values()], force=True)
+
+    def _found(self, ended: Sequence[Any]) -> tuple[list[Outcome], Exception | None]:
+        # What has come of tasks, and what is wrong with all: what else has ended is not lost for that.
+        found: list[Outcome] = []
+        fault: Exception | None = None
+        for future, result in zip(ended, self._results(ended), strict=True):
+            try:
+                outcome = self._outcome(future, result)
+            except (PeerError, CancelledError, OSError) as error:
+                fault = fault or error
+            else:
+                found += [] if outcome is None else [outcome]
+        return found, fault
+
+    def _next(self) -> list[Any]:
+        # What has ended; one or more. Where there is no worker for a while, and none is to be expected, that is said.
+        since = time.monotonic()
+        while True:
+            try:
+                found = [self._ended.get(timeout=_THREADS_AGE_S)]
+            except Empty:
+                self._most()
+                if self._threads or self._waits:
+                    since = time.monotonic()
+                elif time.monotonic() - since > _TIMEOUT_S:
+                    raise PeerError(
+                        f"--cluster {self._address}: all its workers have gone; what is finished is kept, and the same command "
+                        "goes on"
+                    ) from None
+                continue
+            with contextlib.suppress(Empty):
+                while True:
+                    found.append(self._ended.get_nowait())
+            return found
+
+    def _most(self) -> int:
+        now = time.monotonic()
+        if now - self._asked > _THREADS_AGE_S:
+            self._threads, self._asked = sum(self._client.nthreads().values()), now
+        return max(_LEAST_AT_HAND, _AT_HAND * self._threads)
+
+    def _submit(self, units: Sequence[Unit]) -> None:
+        if not units:
+            return
+        for place in {unit.prepared: None for unit in units}:
+            if place not in self._sent:
+                key = (f"{self._terms.token}-prepared-{place}", 0)
+                self._sent[place] = self._client.submit(_given, self._prepared[place], key=key, pure=False)
+        what = "alone" if self._alone else "cells"
+        keys = [(f"{self._terms.token}-{what}-{unit.prepared}", unit.place) for unit in units]
+        self._at_hand |= zip(keys, units, strict=True)
+        n = len(units)
+        futures: list[Any] = self._client.map(
+            do_on_worker,
+            units,
+            [self._sent[unit.prepared] for unit in units],
+            [self._terms] * n,
+            [""] * n,
+            [_PAUSE_S if self._alone else 0.0] * n,
+            key=keys,
+            pure=False,
+        )
+        self._futures |= dict.fromkeys(futures)
+        for future in futures:
+            future.add_done_callback(self._ended.put)
+
+    def _results(self, futures: Sequence[Any]) -> list[Any]:
+        # All at once: to ask for each would take as long as a small cell.
+        try:
+            return list(self._client.gather(futures))
+        except Exception:
+            return [_result(future) for future in futures]
+
+    def _outcome(self, future: Any, result: Any) -> Outcome | None:
+        unit = self._at_hand.pop(future.key)
+        del self._futures[future]
+        future.release()
+        if isinstance(result, Outcome):
+            return result
+        if isinstance(result, str):
+            raise self._unfit(result)
+        if isinstance(result, CancelledError | OSError):
+            raise result
+        said = f"{type(result).__name__}: {' '.join(str(result).split())}"
+        if isinstance(result, ImportError):
+            raise self._unfit(f"{said}; it needs twolevel installed, as here")
+        if isinstance(result, self._distributed.KilledWorker):
+            if self._alone:
+                return _lethal(unit)
+            self._suspects.append(unit)
+            return None
+        return Outcome(unit.place, None, error=said, code=1)
+
+    def _unfit(self, why: str) -> PeerError:
+        return PeerError(
+            f"--cluster {self._address}: a worker that joined cannot run cells: {why}; what is finished is kept"
+        )

@@ -1,0 +1,257 @@
+"""Executors on this machine: in this process, or in several of our own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import groupby
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from typing import Any
+
+from bridge.couplings import PeerOptions
+from bridge.runs.kernels import prepare_run
+from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
+from bridge.studies.unit import LikeRuns, do_unit, warm_up
+from bridge.workers.process_names import die_with_parent, how_ended
+from traces.base.errors import PeerError
+
+__all__ = ["Here", "Workers", "local_executor"]
+
+#: A worker has up to so many groups of units at hand, so that it need not wait for the next.
+_AT_HAND = 2
+
+#: A group is cut behind so many units, so that all workers have something to do at the end, and little is done twice.
+_MOST_TOGETHER = 16
+
+#: A unit whose process died is tried again; whose process died so often, is given up.
+_MOST_DEATHS = 2
+
+
+class Here:
+    """One after another, in this process."""
+
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+        """See ``bridge.studies.executors.executor.Executor``."""
+        like_runs = LikeRuns()
+        warm_up()
+        for unit in units:
+            done = do_unit(unit, prepared[unit.prepared], like_runs, f"process {os.getpid()}")
+            yield replace(done, compiled_s=0.0)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    # Processes that are started in here never hear an interrupt at the terminal: what becomes of them is for us to say.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _nothing_imported() -> Iterator[None]:
+    # A process that is started imports the program that started it, which may begin its study anew; ours need nothing of it.
+    program = sys.modules["__main__"]
+    hidden = {name: vars(program).pop(name) for name in ("__file__", "__spec__") if name in vars(program)}
+    vars(program)["__spec__"] = None
+    try:
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(program, name, value)
+
+
+def _work(pipe: Connection, parent: int) -> None:
+    # What a worker does: it is sent what units need, and units, and answers each.
+    die_with_parent(parent)
+    # A thread reads, so that nobody who sends to it waits for a unit to end.
+    messages: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_read, args=(pipe, messages), daemon=True).start()
+    prepared: dict[int, Prepared] = {}
+    like_runs = LikeRuns()
+    name = f"process {os.getpid()}"
+    warm_up()
+    pipe.send(None)  # from now on what kills it is a unit
+    while (message := messages.get()) is not None:
+        if isinstance(message, dict):
+            prepared |= message
+            continue
+        for unit in message:
+            pipe.send(do_unit(unit, prepared[unit.prepared], like_runs, name))
+
+
+def _read(pipe: Connection, messages: SimpleQueue[Any]) -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            messages.put(pipe.recv())
+    messages.put(None)
+
+
+class _Worker:
+    """A process, and what it was given to do."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
+        with _deaf_children(), _nothing_imported():
+            self.process.start()
+        self.ready = False
+        theirs.close()
+        self.groups: deque[deque[Unit]] = deque()
+        self._has: set[int] = set()
+
+    def give(self, group: list[Unit], prepared: Mapping[int, Prepared]) -> None:
+        """Send units, and before them what they need, if it was not sent yet."""
+        needed = {unit.prepared for unit in group} - self._has
+        self.groups.append(deque(group))
+        if needed:
+            self.pipe.send({place: prepared[place] for place in sorted(needed)})
+            self._has |= needed
+        self.pipe.send(group)
+
+    def took(self, outcome: Outcome) -> None:
+        """It has answered the first of its units."""
+        unit = self.groups[0].popleft()
+        assert unit.place == outcome.place
+        if not self.groups[0]:
+            self.groups.popleft()
+
+    def kill(self) -> None:
+        """At once."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+class Workers:
+    """Several processes, each with groups of units that have their applications in common.
+
+    A process that dies takes nobody else's units with it: what it had is done by others, and only a unit under which a process
+    died twice is given up.
+
+    Raises
+    ------
+    PeerError
+        From :meth:`outcomes`, if processes cannot be started.
+
+    Parameters
+    ----------
+    n : int
+        How many, from 1.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+        """See ``bridge.studies.executors.executor.Executor``."""
+        groups = _groups(units)
+        again: deque[list[Unit]] = deque()
+        deaths: dict[int, int] = {}
+        workers: list[_Worker] = []
+        prepare_run(applications=True)  # or every worker would wait for whoever compiles
+        try:
+            while True:
+                _deal(workers, groups, again, prepared, self._n)
+                busy = [worker for worker in workers if worker.groups]
+                if not busy:
+                    return
+                ready = wait([worker.pipe for worker in busy])
+                for worker in busy:
+                    if worker.pipe not in ready:
+                        continue
+                    try:
+                        yield from _answers(worker)
+                    except (EOFError, ConnectionResetError):
+                        workers.remove(worker)
+                        lost = _died(worker, again, deaths)
+                        if lost is not None:
+                            yield lost
+        finally:
+            for worker in workers:
+                worker.kill()
+
+
+def local_executor(workers: int | None = None) -> Callable[[Needs], Executor]:
+    """Who runs a study on this machine: so many processes, one a processor by default; this one, where one is enough.
+
+    Raises
+    ------
+    InputError
+        If it is no number of processes.
+    """
+    n = PeerOptions(workers).how_many()
+    return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
+
+
+def _groups(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    for _, alike in groupby(units, key=lambda unit: (unit.prepared, unit.group)):
+        group: list[Unit] = []
+        for unit in alike:
+            group.append(unit)
+            if len(group) == _MOST_TOGETHER:
+                yield group
+                group = []
+        if group:
+            yield group
+
+
+def _deal(
+    workers: list[_Worker],
+    groups: Iterator[list[Unit]],
+    again: deque[list[Unit]],
+    prepared: Mapping[int, Prepared],
+    most: int,
+) -> None:
+    # Round by round, so that each has a group before one has two.
+    for at_hand in range(_AT_HAND):
+        for place in range(most):
+            if place < len(workers) and len(workers[place].groups) > at_hand:
+                continue
+            group: Any = again.popleft() if again else next(groups, None)
+            if group is None:
+                return
+            if place >= len(workers):
+                workers.append(_Worker())
+            worker = workers[min(place, len(workers) - 1)]
+            with suppress(BrokenPipeError, ConnectionResetError):  # it has died: that is seen as its answers are read
+                worker.give(group, prepared)
+
+
+def _answers(worker: _Worker) -> Iterator[Outcome]:
+    # What it has answered by now.
+    while worker.pipe.poll():
+        outcome: Outcome | None = worker.pipe.recv()
+        if outcome is None:
+            worker.ready = True
+        else:
+            worker.took(outcome)
+            yield outcome
+
+
+def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> Outcome | None:
+    # The first unit that it has not answered is the one at which it died; it is tried alone.
+    worker.process.join()
+    if not worker.ready:
+        ended = how_ended(worker.process.exitcode or 0)
+        raise PeerError(f"a process that should run cells {ended} before it could; what is finished is kept")
+    left = [list(group) for group in worker.groups]
+    worker.pipe.close()
+    suspect = left[0].pop(0)
+    again.extend(group for group in left if group)
+    deaths[suspect.place] = deaths.get(suspect.place, 0) + 1
+    if deaths[suspect.place] < _MOST_DEATHS:
+        again.appendleft([suspect])
+        return None
+    ended = how_ended(worker.process.exitcode or 0)
+    return Outcome(suspect.place, None, error=f"the process that ran it {ended}, twice", code=1)

@@ -1,0 +1,163 @@
+"""Grids from Python: batch policies × application techniques × task variations × seeds of one workload, as rows.
+
+``twolevel grid`` and ``twolevel study`` keep what is finished and write tables; here nothing is written, and workloads,
+policies and techniques may be objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from als.lengths import check_variation
+from bls.machine.platform import Platform
+from bls.workloads.workload import Workload
+from bridge.couplings import PeerOptions
+from bridge.scenarios.scenario import RECORDED, Options, Scenario
+from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
+from bridge.studies.executors.local import Here, Workers
+from traces.base.errors import InputError, PluginError, shown
+from traces.compiled import Array
+
+__all__ = ["Cell", "Grid", "run_grid"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The axes of a study. Every combination is a cell.
+
+    Attributes
+    ----------
+    bls, als : tuple of str
+        Batch policies and application techniques by name.
+    variation : tuple of float
+        Task variation factors.
+    options : Options
+        Everything else, the same in all cells.
+    backfill : tuple of str
+        Kinds of backfilling; empty: that of the options.
+    seeds : tuple of int
+        Each cell is run for each; a job has the same tasks in every cell of one seed and variation. Empty: that of the options.
+    """
+
+    bls: tuple[str, ...]
+    als: tuple[str, ...]
+    variation: tuple[float, ...]
+    options: Options
+    backfill: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.backfill:
+            object.__setattr__(self, "backfill", (self.options.rules.backfill,))
+        if not self.seeds:
+            object.__setattr__(self, "seeds", (self.options.seed,))
+        axes = (
+            ("bls", self.bls),
+            ("backfill", self.backfill),
+            ("als", self.als),
+            ("variation", self.variation),
+            ("seeds", self.seeds),
+        )
+        for name, values in axes:
+            if not values:
+                raise InputError(f"{name}: empty; allowed: one or more")
+            if len(set(values)) < len(values):
+                raise InputError(f"{name}: {shown(','.join(map(str, values)))} has one twice")
+        if self.options.level.map is None and self.als != (RECORDED,):
+            for variation in self.variation:
+                check_variation(self.options.level.lengths, variation)
+
+    def __len__(self) -> int:
+        return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation) * len(self.seeds)
+
+    def cells(self) -> Iterator[Options]:
+        """The options of every run: policies slowest, seeds fastest."""
+        for bls, backfill, als, variation, seed in product(
+            self.bls, self.backfill, self.als, self.variation, self.seeds
+        ):
+            rules = replace(self.options.rules, backfill=backfill)
+            cell = replace(self.options, bls=bls, als=als, variation=variation, seed=seed, rules=rules)
+            # Beside others recorded run times are what they are compared with, and the options are theirs.
+            yield cell.without_applications() if als == RECORDED and len(self.als) > 1 else cell
+
+
+#: One run's row: its place on the axes and its metrics.
+Cell = dict[str, Any]
+
+
+def _failure(outcome: Outcome, options: Options) -> Exception:
+    kind = InputError if outcome.code == InputError.exit_code else PluginError
+    place = f"bls {options.bls}, als {options.als}, variation {options.variation:g}, seed {options.seed}"
+    return kind(f"{outcome.error} ({place})")
+
+
+def run_grid(
+    workload: Workload,
+    platform: Platform,
+    grid: Grid,
+    *,
+    workers: int | None = None,
+    watch: Callable[[int, int], None] = lambda ended, now_ns: None,
+    known_jobs: Array | None = None,
+) -> list[Cell]:
+    """Run every cell for every seed.
+
+    Parameters
+    ----------
+    workload : Workload
+        Fitted and selected.
+    platform : Platform
+    grid : Grid
+    workers : int, optional
+        How many run at once, each in a process of its own; default one a processor. Policies, techniques and allocators that
+        are objects are run in this process, one after another.
+    watch : callable
+        Told how many are done.
+    known_jobs : ndarray of int64, optional
+        All job numbers that a file of requests may name.
+
+    Returns
+    -------
+    list of dict
+        A row a run, in the grid's order, whatever the order in which they ended: ``bls``, ``backfill``, ``als``, ``variation``,
+        ``seed``, and all metrics (``bridge.studies.unit.all_metrics``), None where a run does not have one.
+
+    Raises
+    ------
+    TwolevelError
+        If one cannot be run.
+    """
+    runs = list(grid.cells())
+    prepared = Prepared(workload, platform, known_jobs)
+    for options in runs:  # an unknown name is said before anything is simulated
+        if options.seed == grid.seeds[0]:
+            Scenario.of(workload, platform, options, known_jobs=known_jobs)
+    units = [Unit(place, 0, options, group=_group(options)) for place, options in enumerate(runs)]
+    units.sort(key=lambda unit: unit.group)
+    n = min(PeerOptions(workers).how_many(), len(units))
+    # Objects may be anything; what has a name can be found in any process.
+    named = all(isinstance(one, str) for options in runs for one in (options.bls, options.als, options.allocator))
+    executor: Executor = Here() if n == 1 or not named else Workers(n)
+    rows: dict[int, Cell] = {}
+    for outcome in executor.outcomes(units, {0: prepared}):
+        options = runs[outcome.place]
+        if outcome.metrics is None:
+            raise _failure(outcome, options)
+        axes: Cell = {"bls": options.bls, "backfill": options.rules.backfill, "als": options.als}
+        axes |= {"variation": options.variation, "seed": options.seed}
+        rows[outcome.place] = axes | outcome.metrics
+        watch(len(rows), -1)
+    return _even([rows[place] for place in range(len(runs))])
+
+
+def _group(options: Options) -> str:
+    return repr((options.als, options.variation, options.seed))
+
+
+def _even(rows: list[Cell]) -> list[Cell]:
+    # All with the same columns: beside cells with graphs one of recorded run times has none.
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in names} for row in rows]

@@ -1,0 +1,88 @@
+"""The study that ``twolevel grid`` stands for, as a study's file says it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields
+from typing import Any
+
+from als.lengths import takes_variation
+from als.techniques import split_techniques
+from bls.policies import split_names
+from bridge.scenarios.options import ScenarioOptions
+from bridge.studies.study import seeds_of
+from traces.base.errors import InputError, shown
+
+__all__ = ["grid_text"]
+
+
+def grid_text(
+    workload: str, bls: str, als: str, variation: str | None, seeds: str | None, shared: ScenarioOptions
+) -> str:
+    """The text of a study of one workload, every combination, with the jobs of each cell kept.
+
+    Parameters
+    ----------
+    workload, bls, als, variation, seeds : str or None
+        As on the command line: names and numbers separated by commas.
+    shared : ScenarioOptions
+        Of these ``backfill`` has kinds separated by commas, too; ``seed`` counts where ``seeds`` is None.
+
+    Raises
+    ------
+    InputError
+        If a list is empty, has one twice, or has what is no number.
+    """
+    if variation is None:
+        varied = shared.applications is not None or takes_variation(shared.lengths or "")
+        variation = "0,0.1,0.15,0.2,0.25" if varied else "0"
+    try:
+        variations = [float(text) for text in _words(variation)]
+    except ValueError:
+        raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
+    for value in variations:
+        if not math.isfinite(value):
+            raise InputError(f"--variation: {value}; allowed: 0 to 10")
+    axes: dict[str, list[Any]] = {
+        "bls": split_names(bls),
+        "backfill": _words(shared.backfill),
+        "als": split_techniques(als),
+        "variation": variations,
+    }
+    for name, values in axes.items():
+        if not values:
+            raise InputError(f"--{name}: empty; allowed: one or more, separated by commas")
+        if len(set(values)) < len(values):
+            raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
+    if shared.conservative is not None and "conservative" not in axes["backfill"]:
+        raise InputError(f"--conservative {shared.conservative}: needs --backfill conservative")
+    chosen = [shared.seed] if seeds is None else _seeds(seeds)
+    lines = [
+        "[study]",
+        f"seeds = {_toml(list(chosen))}",
+        'keep = ["jobs"]',
+        "",
+        "[[workload]]",
+        f"file = {_toml(workload)}",
+    ]
+    lines += ["", "[run]"]
+    for entry in fields(shared):
+        value = getattr(shared, entry.name)
+        if entry.name not in ("seed", "backfill") and value is not None and value != entry.default:
+            lines.append(f"{entry.name.replace('_', '-')} = {_toml(value)}")
+    lines += ["", "[grid]", *(f"{name} = {_toml(values)}" for name, values in axes.items()), ""]
+    return "\n".join(lines)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    return seeds_of(int(text) if text.strip().isdecimal() and len(text) < 9 else text, "--seeds")
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _toml(value: object) -> str:
+    # JSON's texts, numbers, truths and lists of these are TOML's, too, but for DEL, which JSON leaves as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,168 @@
+"""The files that a study's options name: where they are, and what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from traces.base.errors import InputError
+
+__all__ = ["PATHS", "FileSums", "NamedFile", "find_file", "located", "names_in"]
+
+#: Options whose whole text is a file's name, or may be.
+PATHS = ("platform", "applications", "requests", "windows", "failures")
+
+#: ``file:PATH`` of lengths and graphs, ``trace:PATH`` of speeds; behind it may be key=value.
+_PREFIXED = re.compile(r"(?:file|trace):(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
+
+#: The file of a plug-in, alone, when its name may hold anything; and one of several, as among the candidates of a selection.
+_PLUG_IN, _PLUG_INS = re.compile(r"(.*\.py):[^:]*(?::.*)?", re.DOTALL), re.compile(r"([^,()]*?\.py):")
+
+#: A parameter, as ``multifactor:config=PATH``.
+_PARAMETER = re.compile(r"=([^,]+)")
+
+_SELECT = "select:"
+_BLOCK = 1 << 20
+
+
+def find_file(name: str, folders: Sequence[Path]) -> Path | None:
+    """The first file of a name, looked for in some folders; an absolute name is looked for where it says."""
+    if not name or "\0" in name or len(name) > 4096:
+        return None
+    for folder in folders:
+        path = folder / name
+        try:
+            if path.is_file():
+                return path.resolve()
+        except OSError:  # a name that no file can have
+            return None
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _candidates(text: str, whole: bool) -> Iterator[tuple[int, int]]:
+    # Which parts of a text may be a file's name; those that are surer first.
+    if whole:
+        yield 0, len(text)
+    if found := _PREFIXED.fullmatch(text):
+        yield found.span(1)
+    if found := _PLUG_IN.fullmatch(text):
+        yield found.span(1)
+    for found in _PLUG_INS.finditer(text):
+        begin, end = found.span(1)
+        if text.startswith(_SELECT, begin):
+            begin += len(_SELECT)
+        yield begin, end
+    for found in _PARAMETER.finditer(text):
+        yield found.span(1)
+
+
+class NamedFile:
+    """A file that a text names.
+
+    Attributes
+    ----------
+    span : (int, int)
+        Where in the text its name stands.
+    name : str
+        As it is written there.
+    path : Path
+        Where it is.
+    """
+
+    __slots__ = ("name", "path", "span")
+
+    def __init__(self, text: str, span: tuple[int, int], path: Path) -> None:
+        self.span, self.name, self.path = span, text[span[0] : span[1]], path
+
+
+def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list[NamedFile]:
+    """The files that a text names, in its order.
+
+    Parameters
+    ----------
+    text : str
+        Of an option.
+    folders : sequence of Path
+        Where files are looked for.
+    whole : bool
+        Whether the text itself may be the name of one, as of :data:`PATHS`.
+    """
+    found: list[NamedFile] = []
+    for begin, end in _candidates(text, whole):
+        name = text[begin:end].strip()
+        first = text.index(name, begin)
+        span = (first, first + len(name))
+        if _is_number(name) or any(span[0] < other.span[1] and other.span[0] < span[1] for other in found):
+            continue
+        path = find_file(name, folders)
+        if path is not None:
+            found.append(NamedFile(text, span, path))
+    return sorted(found, key=lambda one: one.span)
+
+
+def located(text: str, folders: Sequence[Path], *, whole: bool = False) -> str:
+    """A text with the names of files made absolute, so that it means the same in any folder."""
+    for one in reversed(names_in(text, folders, whole=whole)):
+        text = text[: one.span[0]] + str(one.path) + text[one.span[1] :]
+    return text
+
+
+class FileSums:
+    """SHA-256 of files, each read once."""
+
+    def __init__(self) -> None:
+        self._sums: dict[Path, str] = {}
+
+    def of(self, path: Path) -> str:
+        """The sum of a file's bytes.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read.
+        """
+        if path not in self._sums:
+            digest = hashlib.sha256()
+            try:
+                with path.open("rb") as file:
+                    while block := file.read(_BLOCK):
+                        digest.update(block)
+            except OSError as error:
+                raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+            self._sums[path] = digest.hexdigest()
+        return self._sums[path]
+
+    def all_of(self, text: str, folders: Sequence[Path], *, whole: bool = False) -> dict[str, tuple[Path, str]]:
+        """Every file that a text names, and every one that a TOML file of these names: by the name, with its sum."""
+        named = names_in(text, folders, whole=whole)
+        for one in list(named):
+            named += _within(one.path, folders)
+        return {one.name: (one.path, self.of(one.path)) for one in named}
+
+
+def _within(path: Path, folders: Sequence[Path]) -> list[NamedFile]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return []  # it is something else; whoever reads it as what it should be says what is wrong with it
+    return [one for text in _texts(content) for one in names_in(text, folders, whole=True)]
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)

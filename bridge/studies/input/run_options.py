@@ -1,0 +1,204 @@
+"""The options of ``twolevel run`` as a study's file gives them: by name, with values of their type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from bridge.couplings import PeerOptions, peers
+from bridge.options.coupling import CouplingOptions
+from bridge.scenarios.options import LevelOptions, ScenarioOptions
+from bridge.scenarios.scenario import RECORDED, Options
+from traces.base.errors import InputError, one_of, shown
+
+__all__ = [
+    "SEED",
+    "WITHOUT_EFFECT",
+    "RunOption",
+    "Value",
+    "checked_value",
+    "column_name",
+    "drawn",
+    "effects",
+    "known_options",
+]
+
+#: What an option's value may be.
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+
+#: The option that is no cell's: a study has seeds.
+SEED = "seed"
+
+#: Options that cannot change a result.
+WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "socket")
+
+_BUNDLES = (LevelOptions, ScenarioOptions, CouplingOptions)
+
+_SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}
+
+
+@dataclass(frozen=True)
+class RunOption:
+    """An option of ``run`` that a cell may have.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line, without its dashes: ``tasks-per-core``.
+    field : str
+        The same as a Python name.
+    bundle : type
+        The dataclass that has it.
+    kind : type
+        ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
+    default : Value
+    """
+
+    name: str
+    field: str
+    bundle: type
+    kind: type
+    default: Value
+
+
+@dataclass(frozen=True)
+class MetricOptions:
+    """Options of ``run`` that only add metrics."""
+
+    fair_start: bool = False
+
+
+def _kind(hint: Any) -> type:
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, UnionType):
+        hint = next(one for one in get_args(hint) if one is not NoneType)
+    return tuple if get_origin(hint) is list else hint
+
+
+def _default(entry: Field[Any]) -> Value:
+    assert entry.default is not MISSING
+    value: Value = entry.default
+    return () if value is None and entry.name == "speeds" else value
+
+
+@cache
+def known_options() -> Mapping[str, RunOption]:
+    """Every option of ``run`` that says what is simulated, on what, how, by name; but the seed."""
+    found = {}
+    for bundle in (*_BUNDLES, MetricOptions):
+        hints = get_type_hints(bundle, include_extras=True)
+        for entry in fields(bundle):
+            if entry.name != SEED:
+                name = entry.name.replace("_", "-")
+                found[name] = RunOption(name, entry.name, bundle, _kind(hints[entry.name]), _default(entry))
+    return found
+
+
+def column_name(option: str) -> str:
+    """The column of an option in a table of results."""
+    return option.replace("-", "_")
+
+
+def checked_value(name: str, value: object, where: str) -> Value:
+    """A value of the type that an option has.
+
+    Raises
+    ------
+    InputError
+        If there is no such option, or it takes no such value.
+    """
+    known = known_options()
+    if name == SEED:
+        raise InputError(f"{where}: a study has seeds: seeds in [study]")
+    if name not in known:
+        raise one_of("option of twolevel run", name, known, where)
+    kind = known[name].kind
+    fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    if fits and isinstance(value, bool | int | float | str):
+        return value
+    number = isinstance(value, int) and not isinstance(value, bool)
+    if kind is float and number:
+        return float(value)  # type: ignore[arg-type]
+    if kind is str and number:
+        return str(value)  # a number of reservations
+    if kind is tuple and isinstance(value, str) and value:
+        return (value,)
+    if kind is tuple and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    raise InputError(f"{where}: {shown(value)}; allowed: {_SAID[kind]}")
+
+
+def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
+    """What of some options can change a result: those that are not as they are by default, in the order of their names."""
+    known = known_options()
+    return sorted(
+        (name, value) for name, value in given.items() if value != known[name].default and name not in WITHOUT_EFFECT
+    )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a cell's options come to, for one seed.
+
+    Attributes
+    ----------
+    options : Options
+    shared : ScenarioOptions
+        Of these, where jobs and platform come from.
+    coupling : str
+    peers : PeerOptions
+    fair_start : bool
+    """
+
+    options: Options
+    shared: ScenarioOptions
+    coupling: str
+    peers: PeerOptions
+    fair_start: bool
+
+
+def _bundle(kind: Any, given: Mapping[str, Value], **more: Any) -> Any:
+    names = {entry.name for entry in fields(kind)}
+    values = {name.replace("-", "_"): value for name, value in given.items()}
+    return kind(**{name: value for name, value in values.items() if name in names} | more)
+
+
+def drawn(
+    given: Mapping[str, Value],
+    seed: int,
+    *,
+    beside_techniques: bool,
+    depths: tuple[str, ...] = (),
+    keep_decisions: bool = False,
+) -> Drawn:
+    """The options of a run.
+
+    Parameters
+    ----------
+    given : mapping
+        Options by name; those that are missing have their defaults.
+    seed : int
+    beside_techniques : bool
+        Whether other cells simulate applications: then one of recorded run times is what those are compared with, and the
+        options that say how applications are computed are not its own.
+    keep_decisions : bool
+
+    Raises
+    ------
+    InputError
+        If a value cannot be.
+    """
+    levels: LevelOptions = _bundle(LevelOptions, given)
+    shared: ScenarioOptions = _bundle(ScenarioOptions, given, seed=seed)
+    how: CouplingOptions = _bundle(CouplingOptions, given)
+    options = shared.options(
+        levels.bls, levels.als, levels.variation, (shared.backfill, *depths), keep_decisions=keep_decisions
+    )
+    if levels.als == RECORDED and beside_techniques:
+        options = options.without_applications()
+    more: MetricOptions = _bundle(MetricOptions, given)
+    return Drawn(options, shared, how.coupling, peers(how), more.fair_start)

@@ -1,0 +1,221 @@
+"""A study's file: ``study.toml``.
+
+::
+
+    [study]
+    seeds = 10
+    metrics = ["makespan_ns", "mean_wait_ns"]   # without it, all
+
+    [[workload]]
+    name = "curie"
+    file = "CEA-Curie-2011-2.1-cln.swf.gz"
+    select = "busiest:24h"
+
+    [run]                                       # options of twolevel run, the same in all cells
+    tasks-per-core = 4
+
+    [grid]                                      # every combination of these
+    bls = ["fcfs", "sjf"]
+    als = ["static", "gss"]
+    variation = [0, 0.25]
+
+    [[cell]]                                    # and further ones, one by one
+    bls = "edf"
+    als = "fac"
+
+    [[compare]]
+    option = "als"
+    base = "static"
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bls.machine.switches import printable_name
+from bridge.studies.input.run_options import Value, checked_value
+from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
+from traces.base.errors import InputError, one_of, shown
+from traces.base.given_file import read_text
+
+__all__ = ["COMPARED", "load_study", "parse_study"]
+
+#: What is compared where the file does not say.
+COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
+
+_TABLES = ("study", "workload", "run", "grid", "cell", "compare", "cluster")
+_STUDY = ("name", "description", "seeds", "metrics", "keep")
+_CLUSTERS = ("slurm",)
+_COMPARE = ("option", "base", "metrics")
+
+Table = Mapping[str, Any]
+
+
+def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
+    """Read a study's file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. What it names is looked for in its folder,
+    data : sequence of str or Path
+        and in these.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, a key is unknown, or a value is not allowed; the message begins with the file and the key.
+    """
+    text = read_text(path, "study file", "TOML")
+    folders = [Path(path).resolve().parent]
+    for folder in data:
+        if not Path(folder).is_dir():
+            raise InputError(f"--data: {folder} is not a folder")
+        folders.append(Path(folder).resolve())
+    try:
+        return parse_study(text, folders, Path(path).stem)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
+    """A study of its file's text; ``name`` is what it is called if the text does not say.
+
+    Raises
+    ------
+    InputError
+        As :func:`load_study`.
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is no TOML: {error}") from None
+    _check_keys(given, _TABLES, "")
+    head = _table(given.get("study", {}), "[study]")
+    _check_keys(head, _STUDY, "[study] ")
+    run = _options(_table(given.get("run", {}), "[run]"), "[run] ")
+    workloads = [_workload(one, f"[[workload]] {k + 1}: ") for k, one in enumerate(_tables(given, "workload"))]
+    if not workloads:
+        raise InputError("[[workload]]: none; allowed: one or more, each with a file")
+    metrics = _metrics(head.get("metrics", "all"))
+    return Study(
+        name=_text(head.get("name", name), "[study] name"),
+        description=_text(head.get("description", ""), "[study] description"),
+        cells=tuple(Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given)),
+        seeds=seeds_of(head.get("seeds", 1), "[study] seeds"),
+        metrics=metrics,
+        keep=tuple(_texts(head.get("keep", []), "[study] keep", empty=True)),
+        comparisons=tuple(
+            _comparison(one, f"[[compare]] {k + 1}: ", metrics) for k, one in enumerate(_tables(given, "compare"))
+        ),
+        folders=tuple(folders),
+        cluster=_clusters(_table(given.get("cluster", {}), "[cluster]")),
+        text=text,
+    )
+
+
+def _clusters(given: Table) -> dict[str, Table]:
+    _check_keys(given, _CLUSTERS, "[cluster]")
+    return {kind: _table(one, f"[cluster.{kind}]") for kind, one in given.items()}
+
+
+def _check_keys(given: Table, known: Sequence[str], where: str) -> None:
+    for key in given:
+        if key not in known:
+            raise one_of("key", key, known, where.strip())
+
+
+def _table(given: object, where: str) -> Table:
+    if not isinstance(given, dict):
+        raise InputError(f"{where}: {shown(given)}; allowed: a table")
+    return given
+
+
+def _tables(given: Table, key: str) -> list[Table]:
+    # [grid] is one, [[grid]] are several.
+    found = given.get(key, [])
+    rows = [found] if isinstance(found, dict) and key == "grid" else found
+    if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
+        raise InputError(f"{key}: {shown(found)}; allowed: tables, each as [[{key}]]")
+    return rows
+
+
+def _text(given: object, where: str) -> str:
+    if not isinstance(given, str):
+        raise InputError(f"{where}: {shown(given)}; allowed: text")
+    return given
+
+
+def _texts(given: object, where: str, *, empty: bool = False) -> list[str]:
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given) or not (given or empty):
+        raise InputError(f"{where}: {shown(given)}; allowed: a list of names")
+    if len(set(given)) < len(given):
+        raise InputError(f"{where}: {shown(given)} has one twice")
+    return given
+
+
+def _options(given: Table, where: str) -> dict[str, Value]:
+    return {name: checked_value(name, value, f"{where}{name}") for name, value in given.items()}
+
+
+def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
+    if "file" not in given:
+        raise InputError(f"{where}file: missing; allowed: a log, or 'sample'")
+    file = _text(given["file"], f"{where}file")
+    stem = "".join(letter if letter.isprintable() else "?" for letter in Path(file).name.partition(".")[0])
+    name = printable_name(f"{where}name", given.get("name", stem[:100] or "log"))
+    options = {key: value for key, value in given.items() if key not in ("name", "file")}
+    return WorkloadSource(name, file), _options(options, where)
+
+
+def _cells(given: Table) -> Iterator[dict[str, Value]]:
+    grids, single = _tables(given, "grid"), _tables(given, "cell")
+    if not grids and not single:
+        yield {}
+    for k, grid in enumerate(grids):
+        where = "[grid] " if len(grids) == 1 else f"[[grid]] {k + 1}: "
+        if not grid:
+            raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
+        axes = {name: _axis(name, values, f"{where}{name}") for name, values in grid.items()}
+        if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
+            raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
+        yield from every_combination(axes)
+    for k, one in enumerate(single):
+        yield _options(one, f"[[cell]] {k + 1}: ")
+
+
+def _axis(name: str, values: object, where: str) -> list[Value]:
+    if not isinstance(values, list):
+        values = [values]
+    if not values:
+        raise InputError(f"{where}: empty; allowed: one value or more")
+    axis = [checked_value(name, value, where) for value in values]
+    if len(set(axis)) < len(axis):
+        raise InputError(f"{where}: {shown(values)} has one twice")
+    return axis
+
+
+def _metrics(given: object) -> tuple[str, ...] | None:
+    return None if given == "all" else tuple(_texts(given, "[study] metrics"))
+
+
+def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Comparison:
+    _check_keys(given, _COMPARE, where.strip())
+    if "option" not in given:
+        raise InputError(f"{where}option: missing; allowed: an option that varies")
+    option = _text(given["option"], f"{where}option")
+    if "base" not in given:
+        raise InputError(f"{where}base: missing; allowed: a value of {option}")
+    base = checked_value(option, given["base"], f"{where}base")
+    chosen = _texts(given["metrics"], f"{where}metrics") if "metrics" in given else list(_compared(metrics))
+    return Comparison(option, base, tuple(chosen))
+
+
+def _compared(metrics: tuple[str, ...] | None) -> tuple[str, ...]:
+    if metrics is None:
+        return COMPARED
+    return tuple(name for name in COMPARED if name in metrics) or metrics

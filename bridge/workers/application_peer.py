@@ -1,0 +1,277 @@
+"""The application side of the bridge without any I/O: orders in, answers out, applications in between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from als.application import Application
+from als.engine.dag.metrics import GRAPH_METRICS, copy_transfers, measure_graph
+from als.engine.dag.parts import Edges, GraphPart
+from als.engine.state import ApplicationState
+from als.lengths.draw import length_cov
+from als.network.state import NO_NETWORK
+from als.programs.program import Graph, Loop, Program, Serial
+from als.programs.table import Programs, drawn_program
+from als.programs.tasks import drawn_lengths
+from als.schedulers import AnyScheduler, scheduler
+from bridge.protocol.messages import (
+    ALL_CORES,
+    RECORDS_PER_FRAME,
+    Cancel,
+    Change,
+    Failed,
+    Measurement,
+    Message,
+    Outcome,
+    Records,
+    Resume,
+    Start,
+    Suspended,
+    Transfers,
+)
+from bridge.protocol.network_fields import state_of
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from traces.base.errors import InputError, PluginError
+from traces.compiled import Array
+
+__all__ = ["ApplicationPeer"]
+
+
+@dataclass
+class _Job:
+    start: Start
+    application: Application
+    changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
+
+
+class ApplicationPeer:
+    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`.
+
+    It asks for recipes and draws the tasks itself. Suspended jobs are kept as they are until they are resumed.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[int, _Job] = {}
+        self._schedulers: dict[str, AnyScheduler] = {}
+        self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
+
+    def answers(self, order: Message) -> Iterator[Message]:
+        """What to answer to an order, in order."""
+        if isinstance(order, Start | Resume):
+            yield from self._answers(order)
+        elif isinstance(order, Cancel):
+            self._jobs.pop(order.job, None)
+
+    def _answers(self, order: Start | Resume) -> Iterator[Message]:
+        try:
+            job = self._begun(order) if isinstance(order, Start) else self._jobs[order.job]
+            yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
+        except InputError as error:
+            yield self._failed(order.job, str(error), "user")
+        except PluginError as error:
+            yield self._failed(order.job, str(error), "application")
+        except Exception as error:  # a plug-in's own, or no memory: another process would fare no better
+            yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
+
+    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> Failed:
+        self._jobs.pop(job, None)
+        return Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
+
+    def _begun(self, start: Start) -> _Job:
+        recipe = start.recipe
+        assert recipe is not None  # the session holds the bridge to what our hello asks for
+        speed = unpack_float64(start.core_speed_gflops)
+        edges, part_tasks = None, None
+        if recipe.program:
+            program, programs = self._program(recipe.program, recipe.variation)
+            drawn = drawn_program(
+                programs,
+                0,
+                recipe.seed,
+                recipe.job_number,
+                len(speed),
+                recipe.core_gflop,
+                recipe.bytes_per_gflop,
+            )
+            lengths, part_tasks = drawn.lengths, drawn.part_tasks
+            phases = [_phase(phase) for phase in program.phases]
+            if program.has_graph:
+                edges = Edges(drawn.edge_first, drawn.source, drawn.target, drawn.bytes)
+        else:
+            lengths = drawn_lengths(
+                recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
+            )
+            phases = [self._scheduler(start.technique)]
+        application = Application(
+            lengths,
+            speed,
+            start_ns=start.start_ns,
+            overhead_ns=start.overhead_ns,
+            latency_ns=None if start.latency_ns is None else unpack_int64(start.latency_ns),
+            master=start.master,
+            keep_tasks=start.records,
+            phases=phases,
+            part_tasks=part_tasks,
+            seed=recipe.seed,
+            job=recipe.job_number,
+            edges=edges,
+            core_host=None if start.core_host is None else unpack_int32(start.core_host),
+            network=NO_NETWORK if start.network is None else state_of(start.network),
+        )
+        job = self._jobs[start.job] = _Job(start, application)
+        return job
+
+    def _scheduler(self, name: str) -> AnyScheduler:
+        known = self._schedulers.get(name)
+        if known is None:
+            known = self._schedulers[name] = scheduler(name, where="technique")
+        return known
+
+    def _program(self, text: str, variation: float) -> tuple[Program, Programs]:
+        # Most jobs of a run share a few programs.
+        known = self._programs.get((text, variation))
+        if known is None:
+            program = Program.from_json(text)
+            known = self._programs[text, variation] = (program, Programs([program], variation))
+        return known
+
+    def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
+        application = job.application
+        job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
+        stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
+        last = stop_ns if stopping else until_ns
+        while job.changes and (last is None or job.changes[0].at_ns < last):
+            change = job.changes.pop(0)
+            if application.advance(change.at_ns):
+                break
+            application.set_speed(change.speed_gflops, None if change.core == ALL_CORES else change.core)
+        if stopping:
+            assert last is not None
+            application.run_to_stop(last)
+        elif not application.advance(last) and not application.only_messages:
+            assert last is not None
+            yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
+            return
+        if not application.finished:
+            application.advance()  # no more than what cores still have to be told
+        yield from self._report(job)
+
+    def _report(self, job: _Job) -> Iterator[Message]:
+        start, state = job.start, job.application.state
+        del self._jobs[start.job]
+        if not self._jobs:
+            job.application.forget_all()
+        measured = _measured(job.application, start)
+        transfers = 0
+        if start.records:
+            yield from _records(start.job, state)
+            if start.network is not None and start.network.kind != "none":
+                columns = _transfers(state)
+                transfers = len(columns[0])
+                yield from _transfer_slices(start.job, columns)
+        n = len(state.lengths)
+        cov = float(length_cov(state.lengths, 0, n))
+        yield Outcome(
+            job=start.job,
+            attempt=start.attempt,
+            end_ns=job.application.end_ns,
+            stopped=job.application.stopped,
+            tasks=n,
+            ran=job.application.ran,
+            chunks=job.application.chunks,
+            transfers=transfers,
+            length_gflop=job.application.length_gflop,
+            length_cov=None if math.isnan(cov) else cov,
+            finish_ns=pack_int64(state.finish_ns),
+            busy_ns=pack_int64(state.busy_ns),
+            scheduling_ns=job.application.scheduling_ns,
+            chosen=tuple(state.chosen.tolist()),
+            ahead_chunks=job.application.ahead_chunks,
+            graph=measured,
+        )
+
+
+def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
+    """A phase as the engine takes it."""
+    if isinstance(phase, Serial):
+        return None
+    if isinstance(phase, Graph):
+        return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
+    return phase.found_technique()
+
+
+def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
+    """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
+    told = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
+    return max(now_ns, min([job.application.not_before_ns, *told]))
+
+
+def _records(job: int, state: ApplicationState) -> Iterator[Records]:
+    for first in range(0, len(state.lengths), RECORDS_PER_FRAME):
+        part = slice(first, first + RECORDS_PER_FRAME)
+        yield Records(
+            job=job,
+            first=first,
+            start_ns=pack_int64(state.start_ns[part]),
+            end_ns=pack_int64(state.end_ns[part]),
+            core=pack_int32(state.core[part]),
+            chunk=pack_int32(state.chunk[part]),
+            length_gflop=pack_float64(state.lengths[part]),
+        )
+
+
+def _transfers(state: ApplicationState) -> tuple[Array, Array, Array, Array, Array]:
+    """Source, target, bytes, sent and arrived of each transfer between two cores."""
+    room = len(state.graph.source)
+    columns = (
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+    )
+    size = copy_transfers(state, 0, *columns)
+    source, target, n_bytes, sent_ns, arrived_ns = (column[:size] for column in columns)
+    return source, target, n_bytes, sent_ns, arrived_ns
+
+
+def _transfer_slices(job: int, columns: tuple[Array, Array, Array, Array, Array]) -> Iterator[Transfers]:
+    for first in range(0, len(columns[0]), RECORDS_PER_FRAME):
+        source, target, n_bytes, sent_ns, arrived_ns = (column[first : first + RECORDS_PER_FRAME] for column in columns)
+        yield Transfers(
+            job=job,
+            first=first,
+            source=pack_int32(source),
+            target=pack_int32(target),
+            bytes=pack_float64(n_bytes),
+            sent_ns=pack_int64(sent_ns),
+            arrived_ns=pack_int64(arrived_ns),
+        )
+
+
+def _measured(application: Application, start: Start) -> Measurement | None:
+    """What is measured of a job that has a graph."""
+    if start.network is None:
+        return None
+    values = np.empty(len(GRAPH_METRICS))
+    speed = np.array(unpack_float64(start.core_speed_gflops))  # as it was at the start
+    measure_graph(values, application.state, start.start_ns, application.end_ns, speed, application.stopped)
+    critical, parallelism, slr, speedup, transfers, n_bytes, wait_ns = values.tolist()
+    return Measurement(
+        critical_path_ns=_number(critical),
+        parallelism=_number(parallelism),
+        slr=_number(slr),
+        speedup=_number(speedup),
+        transfers=int(transfers),
+        transfer_bytes=n_bytes,
+        transfer_wait_ns=int(wait_ns),
+    )
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,198 @@
+"""The roster: which worker holds which jobs, and which one should get the next. No I/O."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bridge.protocol.messages import Change, Hello, Outcome, Records, Start, Transfers
+from bridge.protocol.task_payload import Told
+from bridge.workers.connection import Connection
+
+__all__ = ["Ahead", "Order", "Report", "Roster", "Worker", "changed"]
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a worker is told of what will happen to a job's cores.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+    until_ns : int or None
+        The instant up to which these are all; None: for good.
+    """
+
+    changes: tuple[Change, ...] = ()
+    until_ns: int | None = None
+
+
+def nothing_ahead(now_ns: int) -> Ahead:
+    """Nothing happens to the cores."""
+    return Ahead()
+
+
+@dataclass(frozen=True)
+class Order:
+    """One job to simulate.
+
+    Attributes
+    ----------
+    start : Start
+        What the worker is told, with a recipe; ``job`` is the row in the workload.
+    bound_ns : int
+        An instant before which a worker that conserves work cannot end it.
+    job_number : int
+        The workload's number, for messages.
+    tell : callable
+        Draws the tasks, for a worker that asks for their lengths.
+    next_changes : callable
+        What is ahead of the job from an instant on.
+    """
+
+    start: Start
+    bound_ns: int
+    job_number: int
+    tell: Callable[[], Told]
+    next_changes: Callable[[int], Ahead] = nothing_ahead
+
+    def again(self) -> Order:
+        """The next attempt at it."""
+        return replace(self, start=changed(self.start, attempt=self.start.attempt + 1))
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker reported of one job.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    records : list of Records
+        In task order; empty if they were not asked for.
+    transfers : list of Transfers
+        In the order of edges.
+    length_gflop : float
+        The sum of the task lengths, added in task order.
+    length_cov : float
+        Their coefficient of variation. Both are the bridge's own if it has told the lengths.
+    """
+
+    outcome: Outcome
+    records: list[Records]
+    transfers: list[Transfers]
+    length_gflop: float
+    length_cov: float
+
+
+@dataclass(eq=False)
+class Worker:
+    """One application process.
+
+    Attributes
+    ----------
+    name : str
+        Its worker id.
+    since : float
+        When it was launched, last heard of, or was given work while it had none, in the loop's time, s.
+    hello, connection
+        None until it has said hello.
+    orders : dict
+        The jobs it holds by row, in the order in which they were given.
+    told : dict
+        What it was told of the tasks of jobs it holds.
+    records, transfers : dict
+        What it has recorded of jobs it holds.
+    pouring : list of Order
+        Those whose tasks are still to be told.
+    served : int
+        Jobs it has ended.
+    ended : Event
+        Set when its process is known to have ended.
+    how : str
+        How it came to be of no use, as "was killed by SIGKILL".
+    blameless : bool
+        Whether it was taken along by another's end.
+    """
+
+    name: str
+    since: float
+    hello: Hello | None = None
+    connection: Connection | None = None
+    orders: dict[int, Order] = field(default_factory=dict)
+    told: dict[int, Told] = field(default_factory=dict)
+    records: dict[int, list[Records]] = field(default_factory=dict)
+    transfers: dict[int, list[Transfers]] = field(default_factory=dict)
+    pouring: list[Order] = field(default_factory=list)
+    served: int = 0
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    how: str = "closed its connection"
+    blameless: bool = False
+
+
+class Roster:
+    """Connected workers by how many jobs they hold.
+
+    Parameters
+    ----------
+    limit : int
+        How many workers may hold a job at once.
+    depth : int
+        How many jobs one worker may hold.
+    """
+
+    def __init__(self, limit: int, depth: int) -> None:
+        self._limit, self._depth = limit, depth
+        # The one that has waited longest first.
+        self._holding: list[dict[str, Worker]] = [{} for _ in range(depth + 1)]
+        self._busy = 0
+
+    def add(self, worker: Worker) -> None:
+        """A worker without jobs has connected."""
+        self._holding[0][worker.name] = worker
+
+    def drop(self, worker: Worker) -> None:
+        """Give a worker no more jobs; those that it holds stay in its ``orders``."""
+        if self._holding[len(worker.orders)].pop(worker.name, None) is not None:
+            self._busy -= bool(worker.orders)
+
+    def give(self, worker: Worker, order: Order) -> None:
+        """A worker holds a job from now on."""
+        self._move(worker, worker.orders.__setitem__, order.start.job, order)
+
+    def take(self, worker: Worker, row: int) -> Order:
+        """A worker has ended a job."""
+        order = worker.orders[row]
+        self._move(worker, worker.orders.__delitem__, row)
+        return order
+
+    def _move(self, worker: Worker, change: Callable[..., None], *arguments: Any) -> None:
+        known = self._holding[len(worker.orders)].pop(worker.name, None) is not None
+        before = bool(worker.orders)
+        change(*arguments)
+        if known:
+            self._holding[len(worker.orders)][worker.name] = worker
+            self._busy += bool(worker.orders) - before
+
+    def able(self, order: Order) -> Worker | None:
+        """The worker that should get this order, the one with the fewest; or None if all have enough.
+
+        A job that was lost before is simulated alone, so that if it is lost again it is clear which one is to blame.
+        """
+        if self._holding[0] and self._busy < self._limit:
+            return next(iter(self._holding[0].values()))
+        if order.start.attempt > 0:
+            return None
+        for workers in self._holding[1 : self._depth]:
+            for worker in workers.values():
+                if next(iter(worker.orders.values())).start.attempt == 0:
+                    return worker
+        return None
+
+
+def changed(start: Start, **changes: object) -> Start:
+    """A start with some fields changed."""
+    fields: dict[str, Any] = {name: getattr(start, name) for name in start.__struct_fields__}
+    return Start(**(fields | changes))

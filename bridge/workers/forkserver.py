@@ -1,0 +1,217 @@
+"""The fork server: a small process from which application processes are started, and with which they end.
+
+It reads one command a line and writes one report a line; the bridge is at the other end of both pipes. Words are
+quoted as in JSON.
+
+=====================================  ============================================================================
+``warm TECHNIQUE``                     load our own application simulator and what it needs for this technique;
+                                       answered by ``ready``
+``fork WORKER ADDRESS TOKEN``          fork a worker with what was loaded
+``start WORKER ADDRESS TOKEN WORD …``  start a command line of the user's as a worker
+``kill WORKER``                        kill it, if it is still there
+end of the commands                    kill every worker and exit: the bridge is gone
+=====================================  ============================================================================
+
+When a worker has ended, ``gone WORKER HOW`` is reported; when none could be started, ``unborn WORKER WHY``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import sys
+from typing import NamedTuple, NoReturn
+
+from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
+
+__all__ = ["main"]
+
+#: Exit status of a command that cannot be executed, as in a shell.
+_NOT_EXECUTED = 127
+
+
+class _Pipes(NamedTuple):
+    """The two ends to the bridge, on descriptors that no plug-in's input or output is on."""
+
+    commands: int
+    reports: int
+
+    @classmethod
+    def taken(cls) -> _Pipes:
+        """From stdin and stdout; what a plug-in prints then goes to stderr, and there is nothing for it to read."""
+        pipes = cls(os.dup(0), os.dup(1))
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        return pipes
+
+    def report(self, *words: str) -> None:
+        """Write one report."""
+        data = (json.dumps(words) + "\n").encode()
+        while data:
+            data = data[os.write(self.reports, data) :]
+
+
+def _step_aside(pipes: _Pipes) -> None:
+    """In a new process: give up what is the server's alone."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.close(pipes.commands)
+    os.close(pipes.reports)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+
+
+def _be_worker(server: int, pipes: _Pipes, address: str, token: str, worker: str) -> NoReturn:
+    import asyncio
+
+    from bridge.workers.address import connect
+    from bridge.workers.worker import serve
+    from traces.base.errors import TwolevelError
+
+    async def work() -> NoReturn:
+        await serve(await connect(address), token, worker)
+        os._exit(0)  # at once: nothing here is worth taking down in order
+
+    try:
+        die_with_parent(server)
+        name_process(PROCESS_NAME)
+        _step_aside(pipes)
+        asyncio.run(work())
+    except OSError:
+        pass  # the bridge is gone
+    except TwolevelError as error:
+        print(f"{PROCESS_NAME}: {error}", file=sys.stderr, flush=True)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+    # Not sys.exit: what the server has registered for its own exit is not ours to run.
+    os._exit(1)
+
+
+def _be_command(server: int, pipes: _Pipes, address: str, token: str, worker: str, *words: str) -> NoReturn:
+    from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE
+
+    try:
+        os.setsid()  # a group of its own, to be killed with all that it starts
+        die_with_parent(server)
+        _step_aside(pipes)
+        environment = {ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token, WORKER_VARIABLE: worker}
+        os.execvpe(words[0], words, {**os.environ, **environment})
+    except OSError as error:
+        print(f"{words[0]}: {error.strerror}", file=sys.stderr, flush=True)
+    os._exit(_NOT_EXECUTED)
+
+
+class _Server:
+    def __init__(self, pipes: _Pipes) -> None:
+        self._pipes = pipes
+        self._workers: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+
+    def obey(self, command: str, *words: str) -> None:
+        if command == "warm":
+            from bridge.workers.large_pages import use_large_pages
+            from bridge.workers.warmup import rehearse
+
+            gc.disable()
+            rehearse(*words)
+            gc.enable()
+            gc.collect()
+            gc.freeze()  # so that collections in the workers do not touch, and copy, every page
+            use_large_pages()
+            self._pipes.report("ready")
+        elif command in ("fork", "start"):
+            self._launch(command, *words)
+        elif command == "kill":
+            self._kill(words[0])
+
+    def _launch(self, command: str, worker: str, address: str, token: str, *words: str) -> None:
+        server = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._pipes.report("unborn", worker, str(error.strerror))
+            return
+        if pid == 0:
+            if command == "fork":
+                _be_worker(server, self._pipes, address, token, worker)
+            _be_command(server, self._pipes, address, token, worker, *words)
+        self._workers[worker], self._names[pid] = pid, worker
+
+    def _kill(self, worker: str) -> None:
+        pid = self._workers.get(worker)
+        if pid is not None:  # not reaped yet, so that the number is still its own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            self._kill_group(pid)
+
+    @staticmethod
+    def _kill_group(pid: int) -> None:
+        # What a command has started; our own workers have no group of their own.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
+    def reap(self, *, wait: bool = False) -> None:
+        """Report the workers that have ended, or wait for all."""
+        while self._workers:
+            flags = os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)
+            ended = os.waitid(os.P_ALL, 0, flags)
+            if ended is None:
+                return
+            self._kill_group(ended.si_pid)  # while the number is still taken
+            pid, status = os.waitpid(ended.si_pid, 0)
+            worker = self._names.pop(pid, None)
+            if worker is not None:
+                del self._workers[worker]
+                if not wait:
+                    self._pipes.report("gone", worker, how_ended(os.waitstatus_to_exitcode(status)))
+
+    def end(self) -> None:
+        """Kill every worker and leave no trace of it."""
+        for worker in list(self._workers):
+            self._kill(worker)
+        self.reap(wait=True)
+
+
+def _serve(server: _Server, commands: int) -> None:
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    waiting = b""
+    while True:
+        ready, _, _ = select.select([commands, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            server.reap()
+        if commands in ready:
+            data = os.read(commands, 65536)
+            if not data:
+                return
+            *lines, waiting = (waiting + data).split(b"\n")
+            for line in lines:
+                server.obey(*json.loads(line))
+
+
+def main() -> None:
+    """Serve until the commands end."""
+    name_process(SERVER_NAME)
+    # Even one that was stopped is to find that its commands have ended, and to take the workers along.
+    die_with_parent(os.getppid(), signal.SIGCONT)
+    pipes = _Pipes.taken()
+    server = _Server(pipes)
+    try:
+        _serve(server, pipes.commands)
+    except BrokenPipeError:
+        pass  # the bridge is gone
+    finally:
+        server.end()

@@ -1,0 +1,208 @@
+"""The launcher: how application processes come to be. They connect to the bridge by themselves.
+
+It tells its owner when a process is gone; whether and when one connects is the owner's to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import sys
+from typing import Protocol
+
+from bridge.workers.process_names import SERVER_NAME, how_ended
+from traces.base.errors import InputError, PeerError, TwolevelError, shown
+
+__all__ = ["Launcher", "Owner"]
+
+#: How often the fork server may die in one run.
+_SERVER_DEATHS = 3
+
+#: How long the fork server may take to load, and on a cold cache to compile, the application simulator, s.
+_READY_S = 600.0
+
+#: How long processes that were asked to quit may take before they are killed, s.
+PARTING_S = 2.0
+
+#: What starts the threads that a fork would only copy; none of them does anything for us.
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+#: Where this process finds its modules, so does the server, whatever lies in the working directory.
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from bridge.workers.forkserver import main; main()"
+
+
+class Owner(Protocol):
+    """Who has processes launched, and is told what becomes of them."""
+
+    def gone(self, worker: str, how: str, *, blameless: bool) -> None:
+        """A process has ended, ``how`` as in "was killed by SIGKILL"; blameless if the fork server took it along."""
+        ...
+
+    def unborn(self, worker: str, why: str) -> None:
+        """A process could not be started."""
+        ...
+
+    def fail(self, error: TwolevelError) -> None:
+        """No process can be had any more."""
+        ...
+
+
+class Launcher:
+    """Starts and kills application processes, named by worker ids, by way of ``bridge.workers.forkserver``.
+
+    Parameters
+    ----------
+    owner : Owner
+        Is told what becomes of them.
+    address, token : str
+        Where workers connect, and with what: given in the environment, where other users cannot read them.
+    technique : str
+        What the server loads in advance.
+    command : str or None
+        Starts an application simulator of the user's own, split into words as a shell would, but no shell runs it;
+        None is ours.
+    """
+
+    def __init__(self, owner: Owner, address: str, token: str, technique: str, command: str | None) -> None:
+        self._owner, self._address, self._token, self._technique = owner, address, token, technique
+        self._words = shlex.split(command or "")
+        self._server: asyncio.subprocess.Process | None = None
+        self._reports: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()
+        self._workers: set[str] = set()
+        self._deaths = 0
+        self._closing = False
+        self._all_gone = asyncio.Event()
+
+    async def open(self) -> None:
+        """Start the server and wait until it has loaded the simulator.
+
+        Raises
+        ------
+        InputError
+            If the command is not one.
+        PeerError
+            If the server cannot be had.
+        """
+        if self._words and shutil.which(self._words[0]) is None:
+            raise InputError(f"--als-command: {shown(self._words[0])} is not a program that can be run")
+        await self._start_server()
+        self._reports = asyncio.create_task(self._listen())
+        if not self._words:
+            try:
+                await asyncio.wait_for(self._ready.wait(), _READY_S)
+            except TimeoutError:
+                raise PeerError(f"{SERVER_NAME} was not ready after {_READY_S:g} s") from None
+
+    async def _start_server(self) -> None:
+        self._server = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-c",
+            _BOOT,
+            json.dumps([os.path.abspath(folder) for folder in sys.path]),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # an interrupt at the terminal is ours to deal with
+            env=None if self._words else {**os.environ, **_ONE_THREAD},
+        )
+        if not self._words:
+            self._tell("warm", self._technique)
+
+    def _tell(self, *words: str) -> None:
+        assert self._server is not None
+        assert self._server.stdin is not None
+        # A server that has just died is noticed at the end of its reports.
+        with contextlib.suppress(OSError):
+            self._server.stdin.write((json.dumps(words) + "\n").encode())
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                assert self._server is not None
+                assert self._server.stdout is not None
+                async for line in self._server.stdout:
+                    self._heed(*json.loads(line))
+                code = await self._server.wait()
+                if self._closing:
+                    return
+                self._deaths += 1
+                if self._deaths > _SERVER_DEATHS or not (self._ready.is_set() or self._words):
+                    raise PeerError(
+                        f"{SERVER_NAME}, which starts the application processes, {how_ended(code)}"
+                        + (f" for the {self._deaths}th time" if self._deaths > 1 else "")
+                    )
+                await self._start_server()
+                self._dismiss_if_closing()
+                for worker in list(self._workers):  # they died with it
+                    self._drop(worker)
+                    self._owner.gone(worker, f"ended with {SERVER_NAME}", blameless=True)
+        except TwolevelError as error:
+            self._owner.fail(error)
+        except Exception as error:
+            self._owner.fail(PeerError(f"{SERVER_NAME}: {type(error).__name__}: {error}"))
+        finally:
+            self._ready.set()
+            self._all_gone.set()
+
+    def _dismiss_if_closing(self) -> None:
+        # A server that was started while we were closing: nobody else knows of it.
+        if self._closing and self._server is not None and self._server.stdin is not None:
+            self._server.stdin.close()
+
+    def _heed(self, word: str, *details: str) -> None:
+        if word == "ready":
+            self._ready.set()
+            return
+        worker, how = details
+        self._drop(worker)
+        if word == "gone":
+            self._owner.gone(worker, how, blameless=False)
+        else:
+            self._owner.unborn(worker, how)
+
+    def _drop(self, worker: str) -> None:
+        self._workers.discard(worker)
+        if not self._workers:
+            self._all_gone.set()
+
+    def launch(self, worker: str) -> None:
+        """Start a process for a worker id that was not used before."""
+        self._workers.add(worker)
+        self._all_gone.clear()
+        self._tell("start" if self._words else "fork", worker, self._address, self._token, *self._words)
+
+    def kill(self, worker: str) -> None:
+        """Kill it, and what it has started, if it is still there."""
+        if worker in self._workers:
+            self._tell("kill", worker)
+
+    async def close(self, *, patient: bool) -> None:
+        """Leave no process behind.
+
+        Parameters
+        ----------
+        patient : bool
+            Whether to wait a moment for those that were asked to quit before all are killed.
+        """
+        self._closing = True
+        if self._server is None:
+            return
+        if patient and self._workers:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._all_gone.wait(), PARTING_S)
+        assert self._server.stdin is not None
+        self._server.stdin.close()
+        try:
+            await asyncio.wait_for(self._server.wait(), PARTING_S)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._server.kill()
+            await self._server.wait()
+        if self._reports is not None:
+            await self._reports

@@ -1,0 +1,183 @@
+"""The reception: listens, hears what strangers have to say, and lets in only who says a proper hello.
+
+A stranger may send one small frame and be silent for a while, no more, and costs the run nothing but a line in the
+log (``twolevel.bridge``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from bridge.protocol.framing import READ_AT_MOST
+from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Refused, Role, Welcome
+from bridge.protocol.session import ProtocolError, Refusal, Session
+from bridge.workers.connection import Connection
+from traces.base.errors import InputError, shown
+
+__all__ = ["HELLO_S", "OVER", "STRANGERS", "Reception"]
+
+log = logging.getLogger("twolevel.bridge")
+
+#: How long somebody who has connected may take to say hello, s.
+HELLO_S = 10.0
+
+#: How many may be connected without having said hello; of more, the one that has been silent longest must go.
+STRANGERS = 64
+
+#: What is wrong with a hello that comes when everything has been done: not refused, but no longer of use.
+OVER: Final = "the run is over"
+
+#: How many connections the kernel may hold for us before they are accepted.
+_BACKLOG: Final = 4096
+
+#: Longest path of a Unix socket on Linux, in bytes.
+_UNIX_PATH: Final = 107
+
+
+#: Turns of the loop in which asyncio makes a connection of what the kernel has accepted, or lets go of one; ample.
+_TURNS = 10
+
+
+async def _settle() -> None:
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
+
+class Reception:
+    """Where application processes connect.
+
+    Parameters
+    ----------
+    token : str
+        What they must know.
+    admit : callable
+        Given a hello with the right token and version, says why it is refused, or None.
+    serve : callable
+        Given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
+
+    Attributes
+    ----------
+    refused : int
+        How many were not let in.
+    messages, bytes_sent, bytes_received : int
+        What went over all connections that have ended.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        admit: Callable[[Hello], str | None],
+        serve: Callable[[Hello, Connection], Awaitable[None]],
+    ) -> None:
+        self._token, self._admit, self._serve = token, admit, serve
+        self._server: asyncio.Server | None = None
+        self._folder: Path | None = None
+        self._strangers: dict[asyncio.Task[None], Connection] = {}  # the longest here first
+        self._connections: dict[asyncio.Task[None], Connection] = {}
+        self._quiet = False
+        self.refused = self.messages = self.bytes_sent = self.bytes_received = 0
+
+    async def open(self, socket: str) -> str:
+        """Listen on a ``unix`` or ``tcp`` socket; returns the address, as ``PROTOCOL.md`` writes it."""
+        # In two steps: asyncio lets go of the loop once it serves, and who is cancelled there would never see the server.
+        if socket == "tcp":
+            self._server = await asyncio.start_server(
+                self._connected, "127.0.0.1", 0, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
+            )
+            await self._server.start_serving()
+            return f"tcp:127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._folder = Path(tempfile.mkdtemp(prefix="twolevel-"))  # only its owner may enter it
+        path = str(self._folder / "bridge")
+        if len(os.fsencode(path)) > _UNIX_PATH:
+            raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
+        self._server = await asyncio.start_unix_server(
+            self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
+        )
+        await self._server.start_serving()
+        return f"unix:{path}"
+
+    def fall_silent(self) -> None:
+        """The run is given up: who is refused from now on is counted, but most likely one of ours, and not worth a word."""
+        self._quiet = True
+
+    async def close(self) -> None:
+        """Let nobody in any more, and part with everybody."""
+        if self._server is not None:
+            loop = asyncio.get_running_loop()
+            for listening in self._server.sockets:
+                loop.remove_reader(listening)
+            # Who was accepted just now still comes; once the server is closed, asyncio of Python 3.11 would drop it unclosed.
+            await _settle()
+            self._server.close()
+            await _settle()
+        while tasks := list(self._connections):
+            for connection in self._connections.values():
+                connection.abort()
+            # Each finds the end of its stream. One that finds something else is of no interest any more.
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await _settle()  # and the last transports close their sockets
+        if self._server is not None:
+            await self._server.wait_closed()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        connection = Connection(Session(Role.BRIDGE, self._token), reader, writer)
+        while len(self._strangers) >= STRANGERS:
+            oldest = next(iter(self._strangers))
+            self._strangers.pop(oldest).abort()
+        self._connections[task] = self._strangers[task] = connection
+        try:
+            try:
+                hello = await self._greet(connection)
+            finally:
+                self._strangers.pop(task, None)
+            if hello is not None:
+                await self._serve(hello, connection)
+        except asyncio.CancelledError:
+            pass  # the run is given up; and asyncio of Python 3.11 would complain of a cancelled connection
+        finally:
+            del self._connections[task]
+            self.messages += connection.messages
+            self.bytes_sent += connection.bytes_sent
+            self.bytes_received += connection.bytes_received
+            connection.close()
+
+    async def _greet(self, connection: Connection) -> Hello | None:
+        """The hello of somebody who may come in, or None."""
+        try:
+            async with asyncio.timeout(HELLO_S):
+                event = await connection.hear()
+            if isinstance(event, Hello):
+                reason = self._admit(event)
+                if reason is None:
+                    connection.say(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
+                    return event
+                connection.say(Refused(reason=reason[:500], blame="application"))
+                if reason == OVER:
+                    return None  # one of ours, who is late
+            elif isinstance(event, Refusal):
+                connection.say_bytes(event.farewell)
+                reason = f"{event.reason} (to blame: the {event.blame})"
+            else:
+                reason = "it ended before a hello"
+        except TimeoutError:
+            reason = f"no hello within {HELLO_S:g} s"
+        except ProtocolError as error:
+            connection.say_bytes(error.farewell)
+            reason = str(error)
+        except Exception as error:  # a fault of ours that a stranger has found must not end the run
+            reason = f"{type(error).__name__}: {shown(str(error), 200)}"
+        self.refused += 1
+        if not self._quiet:
+            log.warning("a connection was refused: %s", reason)
+        return None

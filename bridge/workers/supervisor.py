@@ -1,0 +1,494 @@
+"""The fleet: application processes, the jobs they hold, and what happens when one dies.
+
+One asyncio loop owns everything here. Jobs wait in the order in which the batch level will need them, go to the worker
+with the fewest, and are simulated again elsewhere, up to :data:`RETRIES` times, if their worker dies, hangs or breaks
+the protocol. What a job's outcome is does not depend on any of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import logging
+import resource
+import secrets
+from typing import Any, Final
+
+import numpy as np
+
+from bridge.protocol.messages import (
+    Failed,
+    Hello,
+    Message,
+    Outcome,
+    Promise,
+    Quit,
+    Records,
+    Resume,
+    Suspended,
+    Transfers,
+)
+from bridge.protocol.session import ConnectionClosed, ConnectionState, LocalProtocolError, ProtocolError
+from bridge.protocol.task_payload import check_told
+from bridge.workers.assignment import Order, Report, Roster, Worker, changed
+from bridge.workers.connection import Connection
+from bridge.workers.launchers import Launcher
+from bridge.workers.listener import OVER, STRANGERS, Reception
+from traces.base.errors import InputError, PeerError
+
+__all__ = ["RETRIES", "Fleet", "Order", "Report"]
+
+log = logging.getLogger("twolevel.bridge")
+
+#: How often a job is simulated again after its process died or hung.
+RETRIES: Final = 3
+
+#: How long a process may take to connect, s. Not the user's timeout: loading a simulator can take longer than a job.
+CONNECT_S = 30.0
+
+#: How many processes may end in a row without having been let in.
+_STILLBORN: Final = 5
+
+#: How many jobs a persistent worker may hold, so that it need not wait for the bridge between them.
+_DEPTH: Final = 4
+
+#: How long to wait for the news of how a process ended once its connection has, s.
+_NEWS_S: Final = 1.0
+
+#: How long a process that was told to quit may take, s.
+_PARTING_S: Final = 5.0
+
+#: How long to wait before another process is tried where none could be started, s.
+PAUSE_S: Final = 0.2
+
+#: Open files for other things than connections.
+_OTHER_FILES: Final = 64
+
+
+class Fleet:
+    """Application processes that serve jobs.
+
+    Parameters
+    ----------
+    workers : int
+        How many simulate at once.
+    jobs_per_worker : int or None
+        After so many jobs a process is replaced; None is never.
+    timeout_s : float
+        A worker that holds a job and has not been heard of for so long is killed.
+    command : str or None
+        A command line that starts an application simulator; None is ours.
+    socket : str
+        ``unix`` or ``tcp``.
+    technique : str
+        What our own simulator should load in advance.
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        jobs_per_worker: int | None,
+        timeout_s: float,
+        command: str | None,
+        socket: str,
+        technique: str,
+    ) -> None:
+        self._jobs_per_worker = jobs_per_worker
+        self._timeout_s = timeout_s
+        self._command = command
+        self._socket = socket
+        self._technique = technique
+        # A process per job is started before there is a job for it.
+        self._alive = _room_for(workers if jobs_per_worker is None else 2 * workers)
+        self._workers: dict[str, Worker] = {}
+        self._parting: dict[str, float] = {}  # told to quit, and since when
+        self._roster = Roster(workers, _DEPTH if jobs_per_worker is None else 1)
+        self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
+        self._orders: dict[int, Order] = {}  # not yet reported
+        self._failures: dict[int, int] = {}
+        self._expected = 0
+        self._launched = 0
+        self._retries = 0
+        self._stillborn = 0
+        self._failure: Exception | None = None
+        self._closing = False
+        self._arrived = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._token = secrets.token_hex(16)
+        self._reception = Reception(self._token, self._admit, self._serve)
+        self._launcher: Launcher | None = None
+        #: Reports that nobody has taken yet, by row.
+        self.reports: dict[int, Report] = {}
+        #: Later promises that nobody has taken yet, by row.
+        self.promises: dict[int, int] = {}
+        #: Whether the workers have said that they conserve work: what an order's bound is worth.
+        self.conserves_work = self._known = command is None
+
+    @property
+    def cost(self) -> dict[str, float | int]:
+        """What it all cost, by name; complete once closed."""
+        reception = self._reception
+        return {
+            "processes": self._launched,
+            "retries": self._retries,
+            "refused": reception.refused,
+            "messages": reception.messages,
+            "bytes_sent": reception.bytes_sent,
+            "bytes_received": reception.bytes_received,
+        }
+
+    async def open(self, expected_jobs: int) -> None:
+        """Listen, and start processes for ``expected_jobs`` jobs.
+
+        Raises
+        ------
+        InputError, PeerError
+            If there can be none.
+        """
+        self._expected = expected_jobs
+        address = await self._reception.open(self._socket)
+        self._launcher = Launcher(self, address, self._token, self._technique, self._command)
+        await self._launcher.open()
+        self._spawn(self._watch_time())
+        self._recruit()
+
+    def expect_another(self) -> None:
+        """There is a job more than :meth:`open` was told: one is tried again that was cut."""
+        self._expected += 1
+        self._recruit()
+
+    def submit(self, order: Order) -> None:
+        """Have a job simulated."""
+        row = order.start.job
+        self._orders[row] = order
+        heapq.heappush(self._queue, (order.bound_ns, row))
+        self._dispatch()
+
+    async def arrival(self) -> None:
+        """Wait until there is a report or a promise to take.
+
+        Raises
+        ------
+        PeerError, InputError
+            If the run cannot go on; the message names the job where there is one.
+        """
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            if self.reports or self.promises:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    async def close(self, *, patient: bool) -> None:
+        """Leave nothing behind: no process, no socket, no file.
+
+        Parameters
+        ----------
+        patient : bool
+            Whether workers may end by themselves, which none that is still busy would do soon.
+        """
+        self._closing = True
+        if not patient:
+            self._reception.fall_silent()
+        for worker in self._workers.values():
+            connection = worker.connection
+            if patient and connection is not None and connection.session.state is ConnectionState.READY:
+                connection.say(Quit())
+            elif self._launcher is not None:
+                self._launcher.kill(worker.name)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            if self._launcher is not None:
+                await self._launcher.close(patient=patient)
+        finally:
+            await self._reception.close()
+
+    # Processes
+
+    def _spawn(self, coroutine: Any) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self.fail(error)  # nobody waits for it; the run must not wait for what it will not do
+
+    def fail(self, error: Exception) -> None:
+        """The run cannot go on: :meth:`arrival` will raise this."""
+        self._failure = self._failure or error
+        self._arrived.set()
+
+    def _recruit(self) -> None:
+        # As many processes as may run at once, but no more than there are jobs left for them.
+        while len(self._workers) < min(self._alive, self._expected) and not (self._closing or self._failure):
+            worker = Worker(f"w{self._launched}", self._now())
+            self._launched += 1
+            self._workers[worker.name] = worker
+            assert self._launcher is not None
+            self._launcher.launch(worker.name)
+
+    def unborn(self, worker: str, why: str) -> None:
+        """A process could not be started; do with fewer, if there are any."""
+        self._workers.pop(worker, None)
+        if not self._workers:
+            self._stillborn += 1
+            if self._stillborn >= _STILLBORN:
+                self.fail(PeerError(f"no application process can be started: {why}"))
+            else:
+                asyncio.get_running_loop().call_later(PAUSE_S, self._recruit)
+        elif len(self._workers) < self._alive:
+            self._alive = len(self._workers)
+            log.warning("no more than %d application processes can be started: %s", self._alive, why)
+
+    def gone(self, worker: str, how: str, *, blameless: bool) -> None:
+        """A process has ended. If it was ever connected, the end of its stream says the same, less exactly."""
+        self._parting.pop(worker, None)
+        lost = self._workers.get(worker)
+        if lost is None:
+            return
+        lost.how, lost.blameless = how, blameless
+        lost.ended.set()
+        if lost.connection is None:
+            self._lose(lost)
+
+    def _lose(self, worker: Worker) -> None:
+        """A worker is of no more use: have its jobs simulated again, and another process in its place."""
+        if self._workers.pop(worker.name, None) is None or self._closing:
+            return
+        assert self._launcher is not None
+        self._launcher.kill(worker.name)
+        if worker.connection is None:
+            self._stillborn += not worker.blameless
+            if self._stillborn >= _STILLBORN:
+                what = self._command or "the application simulator"
+                times = f"{self._stillborn} processes in a row did not say hello"
+                self.fail(PeerError(f"{what}: {times}; the last one {worker.how}"))
+                return
+        else:
+            self._roster.drop(worker)
+            worker.connection.abort()
+        self._repeat(worker)
+        self._recruit()
+        self._dispatch()
+
+    def _repeat(self, worker: Worker) -> None:
+        if worker.orders:
+            numbers = ", ".join(str(order.job_number) for order in worker.orders.values())
+            log.warning("application process %s %s; simulated again: job %s", worker.name, worker.how, numbers)
+        for at, order in enumerate(worker.orders.values()):
+            row = order.start.job
+            # Only the job it was at can be to blame; those behind it had not begun.
+            if at == 0 and not worker.blameless:
+                failures = self._failures[row] = self._failures.get(row, 0) + 1
+                if failures > RETRIES:
+                    what = f"job {order.job_number}: its application process failed {failures} times"
+                    self.fail(PeerError(f"{what}; the last one {worker.how}"))
+                    return
+            self._retries += 1
+            self._orders[row] = order.again()
+            heapq.heappush(self._queue, (order.bound_ns, row))
+
+    async def _watch_time(self) -> None:
+        # Kill who holds a job, or has still to connect, and has not been heard of for too long.
+        period = min(1.0, self._timeout_s / 4)
+        before = self._now()
+        while True:
+            await asyncio.sleep(period)
+            now = self._now()
+            if now - before > max(1.0, 4 * period):  # we were stopped ourselves; the others may have been, too
+                for worker in self._workers.values():
+                    worker.since = now
+            before = now
+            for worker in list(self._workers.values()):
+                allowed = CONNECT_S if worker.connection is None else self._timeout_s
+                if now - worker.since > allowed and (worker.orders or worker.connection is None):
+                    what = "connect within" if worker.connection is None else "answer for"
+                    worker.how = f"did not {what} {allowed:g} s"
+                    self._lose(worker)
+            for name, since in list(self._parting.items()):
+                if now - since > _PARTING_S:
+                    del self._parting[name]
+                    assert self._launcher is not None
+                    self._launcher.kill(name)
+
+    # Jobs
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _dispatch(self) -> None:
+        while self._queue and not self._failure:
+            _, row = self._queue[0]
+            worker = self._roster.able(self._orders[row])
+            if worker is None:
+                return
+            heapq.heappop(self._queue)
+            self._give(worker, self._orders[row])
+
+    def _give(self, worker: Worker, order: Order) -> None:
+        hello, connection = worker.hello, worker.connection
+        assert hello is not None
+        assert connection is not None
+        if not worker.orders:
+            worker.since = self._now()
+        self._roster.give(worker, order)
+        if hello.tasks == "recipe":
+            connection.say(order.start)
+            self._hold_to(worker, order)
+        else:
+            worker.pouring.append(order)
+            if len(worker.pouring) == 1:
+                self._spawn(self._pour(worker, connection))
+
+    @staticmethod
+    def _hold_to(worker: Worker, order: Order) -> None:
+        assert worker.hello is not None
+        assert worker.connection is not None
+        if worker.hello.conserves_work:
+            worker.connection.session.hold_to(order.start.job, order.bound_ns)
+
+    async def _pour(self, worker: Worker, connection: Connection) -> None:
+        # No faster than the worker takes them: a stopped one must not fill our memory.
+        while worker.pouring and worker.name in self._workers and not connection.ended:
+            order = worker.pouring[0]
+            row = order.start.job
+            told = worker.told[row] = order.tell()
+            try:
+                connection.say(changed(order.start, recipe=None, tasks=len(told.lengths), parts=told.parts))
+            except LocalProtocolError as error:  # it says so in a line, but of its row
+                raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
+            self._hold_to(worker, order)
+            for message in told.messages(row):
+                connection.say(message)
+                await connection.drain()
+                if connection.ended or worker.name not in self._workers:
+                    return
+                worker.since = self._now()
+            worker.pouring.pop(0)
+
+    def _take(self, worker: Worker, message: Message) -> None:
+        worker.since = self._now()
+        if isinstance(message, Records):
+            check_told(worker.told.get(message.job), message)
+            worker.records.setdefault(message.job, []).append(message)
+        elif isinstance(message, Transfers):
+            check_told(worker.told.get(message.job), message)
+            worker.transfers.setdefault(message.job, []).append(message)
+        elif isinstance(message, Promise):
+            self.promises[message.job] = message.not_before_ns
+            self._arrived.set()
+        elif isinstance(message, Suspended):
+            self._go_on(worker, message)
+        elif isinstance(message, Outcome):
+            self._finish(worker, message)
+        elif isinstance(message, Failed):
+            number = worker.orders[message.job].job_number
+            kind = InputError if message.blame == "user" else PeerError
+            self.fail(kind(f"job {number}: the application simulator says: {message.reason}"))
+
+    def _go_on(self, worker: Worker, message: Suspended) -> None:
+        # It knew of what happens up to here; now of what happens next.
+        assert worker.connection is not None
+        order = worker.orders[message.job]
+        ahead = order.next_changes(message.now_ns)
+        stop_ns = order.start.stop_ns
+        worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
+
+    def _finish(self, worker: Worker, outcome: Outcome) -> None:
+        row = outcome.job
+        self._roster.take(worker, row)
+        del self._orders[row]
+        worker.served += 1
+        self._expected -= 1
+        self.promises.pop(row, None)
+        told = worker.told.pop(row, None)
+        total, cov = outcome.length_gflop, np.nan if outcome.length_cov is None else outcome.length_cov
+        if told is not None:
+            total, cov = told.total_gflop, told.cov
+        records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
+        self.reports[row] = Report(outcome, records, transfers, total, cov)
+        self._arrived.set()
+        if worker.served == self._jobs_per_worker:
+            self._dismiss(worker)
+        self._dispatch()
+
+    def _dismiss(self, worker: Worker) -> None:
+        assert worker.connection is not None
+        self._roster.drop(worker)
+        del self._workers[worker.name]
+        worker.connection.say(Quit())
+        self._parting[worker.name] = self._now()
+        self._recruit()
+
+    # Connections
+
+    def _admit(self, hello: Hello) -> str | None:
+        if self._closing:
+            return OVER
+        worker = self._workers.get(hello.worker)
+        if worker is None or worker.connection is not None:
+            return f"no worker {hello.worker!r} is expected"
+        if self._known and hello.conserves_work != self.conserves_work:
+            return f"conserves_work is {hello.conserves_work}; it was {self.conserves_work} in an earlier hello"
+        return None
+
+    async def _serve(self, hello: Hello, connection: Connection) -> None:
+        worker = self._workers[hello.worker]
+        worker.hello, worker.connection, worker.since = hello, connection, self._now()
+        self._stillborn = 0
+        self._roster.add(worker)
+        self._learn(hello)
+        try:
+            self._dispatch()
+            while not isinstance(event := await connection.hear(), ConnectionClosed):
+                assert isinstance(event, Message)  # a refusal answers only a hello
+                self._take(worker, event)
+        except ProtocolError as error:
+            if not connection.ended:
+                connection.say_bytes(error.farewell)
+                connection.flush()
+                # What the protocol calls a job is its row here; the job's own number is said elsewhere.
+                worker.how = str(error).removeprefix("the application ").replace(f"job {error.job}: ", "", 1)
+                self._lose(worker)
+        except Exception as error:
+            self.fail(error)
+        await self._part(worker)
+
+    def _learn(self, hello: Hello) -> None:
+        # The first hello says what the bounds are worth of the orders that were given before it.
+        if not self._known:
+            self._known, self.conserves_work = True, hello.conserves_work
+            if hello.conserves_work:
+                self.promises.update((row, order.bound_ns) for row, order in self._orders.items())
+                self._arrived.set()
+
+    async def _part(self, worker: Worker) -> None:
+        """The connection of a worker has ended."""
+        self._roster.drop(worker)
+        if worker.name not in self._workers or self._closing:
+            return
+        # Its process will have ended as well; how is worth a moment's waiting.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_NEWS_S):
+                await worker.ended.wait()
+        self._lose(worker)
+
+
+def _room_for(processes: int) -> int:
+    """How many of so many processes can be connected at once; raises the limit on open files where it may."""
+    others = STRANGERS + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < processes + others:
+        soft = min(processes + others, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    room = max(1, soft - others)
+    if room < processes:
+        log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, soft)
+    return min(room, processes)

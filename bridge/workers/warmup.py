@@ -1,0 +1,86 @@
+"""Once through everything that an order needs, so that no process that is forked afterwards loads it again."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Final
+
+from bridge.protocol.messages import (
+    PROTOCOL_VERSION,
+    Change,
+    Hello,
+    Quit,
+    Recipe,
+    Resume,
+    Role,
+    Start,
+    Suspended,
+    Welcome,
+)
+from bridge.protocol.packing import pack_float64
+from bridge.protocol.session import Session
+from bridge.workers.connection import Connection
+from bridge.workers.worker import serve
+
+__all__ = ["rehearse"]
+
+_TOKEN: Final = "rehearsal"
+_S: Final = 10**9
+
+
+def _start(job: int, technique: str, *, records: bool) -> Start:
+    return Start(
+        job=job,
+        attempt=0,
+        start_ns=0,
+        core_speed_gflops=pack_float64([1.0, 2.0, 1.0, 1.0]),
+        technique=technique,
+        parts=None,
+        overhead_ns=0,
+        latency_ns=None,
+        master=False,
+        core_host=None,
+        network=None,
+        records=records,
+        recipe=Recipe(
+            seed=0,
+            job_number=job,
+            n=8,
+            mean_gflop=1.0,
+            variation=0.25 * job,
+            total_gflop=8.0,
+            core_gflop=2.0,
+            bytes_per_gflop=1.0,
+            program="",
+        ),
+        tasks=None,
+        until_ns=_S if records else None,
+        changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if records else (),
+        stop_ns=None,
+    )
+
+
+async def _bridge(connection: Connection, technique: str) -> None:
+    assert isinstance(await connection.hear(), Hello)
+    connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
+    for job, records in enumerate((False, False, True)):
+        connection.say(_start(job, technique, records=records))
+        while connection.session.open_jobs():
+            if isinstance(await connection.hear(), Suspended):
+                connection.say(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
+    connection.say(Quit())
+    await connection.hear()
+    connection.close()
+
+
+async def _play(technique: str) -> None:
+    ours, theirs = socket.socketpair()
+    bridge = Connection(Session(Role.BRIDGE, _TOKEN), *await asyncio.open_unix_connection(sock=ours))
+    streams = await asyncio.open_unix_connection(sock=theirs)
+    await asyncio.gather(_bridge(bridge, technique), serve(streams, _TOKEN, _TOKEN))
+
+
+def rehearse(technique: str) -> None:
+    """Serve a few small jobs in this process. What is wrong with the technique will be said to whoever orders it."""
+    asyncio.run(_play(technique))

@@ -1,0 +1,105 @@
+"""The application process: connects to a bridge and answers its orders until it is told to quit or the bridge is gone.
+
+Started by the fork server, or by hand as ``python -m bridge.workers.worker`` with the environment of ``PROTOCOL.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Final
+
+from bridge.protocol.messages import (
+    ADDRESS_VARIABLE,
+    PROTOCOL_VERSION,
+    TOKEN_VARIABLE,
+    WORKER_VARIABLE,
+    Hello,
+    Message,
+    Quit,
+    Records,
+    Refused,
+    Role,
+    Start,
+    Transfers,
+    Welcome,
+)
+from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
+from bridge.workers.address import Streams, connect
+from bridge.workers.application_peer import ApplicationPeer
+from bridge.workers.connection import Connection
+from bridge.workers.process_names import PROCESS_NAME, name_process
+from traces.base.errors import PeerError, TwolevelError
+
+__all__ = ["serve"]
+
+#: A job of more tasks than this does not begin before the answers to others are on their way.
+_LONG_TASKS: Final = 2_000
+
+
+async def serve(streams: Streams, token: str, worker: str) -> None:
+    """Serve one bridge until it says quit or closes the connection.
+
+    Raises
+    ------
+    PeerError
+        If the bridge refuses us, or breaks the protocol.
+    """
+    connection, peer = Connection(Session(Role.APPLICATION), *streams), ApplicationPeer()
+    try:
+        connection.say(
+            Hello(
+                version=PROTOCOL_VERSION,
+                token=token,
+                worker=worker,
+                name=PROCESS_NAME,
+                tasks="recipe",
+                conserves_work=True,
+            )
+        )
+        while True:
+            try:
+                event = await connection.hear()
+            except ProtocolError:
+                if connection.ended:
+                    return  # the bridge is gone: nobody is left to tell
+                raise
+            if isinstance(event, ConnectionClosed | Quit):
+                return
+            if isinstance(event, Refused):
+                raise PeerError(f"the bridge refused this process: {event.reason}")
+            if not isinstance(event, Welcome | Refusal):
+                await _answer(connection, peer, event)
+    finally:
+        connection.close()
+
+
+async def _answer(connection: Connection, peer: ApplicationPeer, order: Message) -> None:
+    if isinstance(order, Start) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
+        connection.flush()
+    for answer in peer.answers(order):
+        connection.say(answer)
+        if isinstance(answer, Records | Transfers):
+            await connection.drain()
+
+
+def main() -> None:
+    """``python -m bridge.workers.worker``."""
+    missing = [name for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE) if name not in os.environ]
+    if missing:
+        sys.exit(f"{PROCESS_NAME}: {missing[0]} is not set; a bridge sets it when it starts an application simulator")
+    name_process(PROCESS_NAME)
+    address, token, worker = (os.environ[name] for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE))
+
+    async def run() -> None:
+        await serve(await connect(address), token, worker)
+
+    try:
+        asyncio.run(run())
+    except (OSError, TwolevelError) as error:
+        sys.exit(f"{PROCESS_NAME}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Algorithms that kernels share: heaps, sorting, copying."""

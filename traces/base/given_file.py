@@ -1,0 +1,143 @@
+"""Files that a user names: their bytes, or one clear line about why there are none."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterator
+
+from traces.base.errors import InputError
+
+__all__ = ["GivenFile", "read_csv", "read_given", "read_text"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class GivenFile:
+    """A file that is read from its beginning on, never as a whole; unpacked if its first bytes are gzip's.
+
+    ``with GivenFile(path, kind) as file: file.readinto(buffer)``.
+
+    Parameters
+    ----------
+    path : path-like
+        As the user gave it.
+    kind : str
+        What it should be, as ``"workload file"``.
+
+    Raises
+    ------
+    InputError
+        If it is missing, a directory or not readable, here or in ``readinto``; or a gzip that is truncated or damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
+        self._source, self._kind = _name(path, kind), kind
+        try:
+            self._file = open(self._source, "rb")  # noqa: SIM115  # closed by __exit__
+            packed = self._file.peek(2)[:2] == _GZIP_MAGIC
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            raise _unreadable(self._source, error, kind) from None
+        self._text = gzip.GzipFile(fileobj=self._file, mode="rb") if packed else self._file
+
+    def __enter__(self) -> GivenFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
+        try:
+            return self._text.readinto(buffer)
+        except EOFError:
+            raise InputError(f"{self._source}: the gzip file is truncated") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(f"{self._source}: the gzip file is damaged: {error}") from None
+        except OSError as error:
+            raise _unreadable(self._source, error, self._kind) from None
+
+
+def _name(path: str | os.PathLike[str], kind: str) -> str:
+    source = os.fspath(path)
+    if not source.isascii() and source.encode("utf-8", "ignore").decode() != source:
+        raise InputError(f"{source!r}: the name of a {kind} must be text in UTF-8, as results repeat it")
+    return source
+
+
+def _unreadable(source: str, error: OSError | ValueError, kind: str) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{source}: no such file")
+    if isinstance(error, IsADirectoryError):
+        article = "an" if kind[0] in "aeiou" else "a"
+        return InputError(f"{source}: is a directory, not {article} {kind}")
+    return InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def read_given(path: str | os.PathLike[str], kind: str) -> bytes:
+    """All bytes of a file.
+
+    Parameters
+    ----------
+    path : path-like
+        As the user gave it.
+    kind : str
+        What it should be, as ``"workload file"``.
+
+    Raises
+    ------
+    InputError
+        If it is missing, a directory or not readable.
+    """
+    source = _name(path, kind)
+    try:
+        with open(source, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise _unreadable(source, error, kind) from None
+
+
+def read_text(path: str | os.PathLike[str], kind: str, form: str) -> str:
+    """The text of a file in UTF-8, without a byte order mark.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_given`, or as it is not UTF-8 and so no ``form``, as ``"TOML"``.
+    """
+    data = read_given(path, kind)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{os.fspath(path)}: not valid {form}: byte {error.start} is not UTF-8") from None
+
+
+def read_csv(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a CSV file that are not blank, the header first: (line number from 1, fields without spaces).
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no UTF-8, has no header, or a line has another number of fields than the header.
+    """
+    source = os.fspath(path)
+    reader = csv.reader(io.StringIO(read_text(path, kind, "CSV"), newline=""), strict=True)
+    width = 0
+    while True:
+        try:
+            values = [value.strip() for value in next(reader)]
+        except StopIteration:
+            break
+        except csv.Error as error:
+            raise InputError(f"{source}: line {reader.line_num}: not CSV: {error}") from None
+        if not any(values):
+            continue
+        if width and len(values) != width:
+            raise InputError(f"{source}: line {reader.line_num}: {len(values)} fields; the header has {width}")
+        width = len(values)
+        yield reader.line_num, values
+    if not width:
+        raise InputError(f"{source}: the file is empty; its first line names the columns")

@@ -1,0 +1,136 @@
+"""How a plug-in is written on the command line, beyond its name: parameters, and several plug-ins in a row."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from traces.base.errors import InputError, PluginError, TwolevelError, one_of, shown
+from traces.base.time import parse_duration_ns
+
+__all__ = ["split_names", "split_parameters", "with_parameters"]
+
+P = TypeVar("P")
+
+_PARAMETERS = re.compile(r"(.+?):\s*([A-Za-z_]\w*\s*=.*)", re.DOTALL)
+_PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
+
+
+def split_names(text: str) -> list[str]:
+    """The plug-ins of a list separated by commas.
+
+    A comma within parentheses belongs to an expression, one before ``key=`` to the parameters of the plug-in before it.
+
+    Examples
+    --------
+    >>> split_names("fcfs, expr:max(w,t), multifactor:age=1,size=2")
+    ['fcfs', 'expr:max(w,t)', 'multifactor:age=1,size=2']
+    """
+    parts, depth = [""], 0
+    for character in text:
+        depth = max(0, depth + (character == "(") - (character == ")"))
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    names: list[str] = []
+    for part in parts:
+        if names and ":" in names[-1] and _PARAMETER.match(part):
+            names[-1] += f",{part}"
+        else:
+            names.append(part)
+    return [name.strip() for name in names if name.strip()]
+
+
+def split_parameters(name: str) -> tuple[str, str]:
+    """``NAME:key=value,…`` as NAME and the rest; the rest is empty if there are no parameters."""
+    match = _PARAMETERS.fullmatch(name)
+    return (match[1], match[2]) if match else (name, "")
+
+
+def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
+    """The plug-in with other parameters.
+
+    Parameters
+    ----------
+    plug_in : frozen dataclass
+        Its parameters are its fields that are numbers, words or true/false, but for ``name``. A field ``x_ns`` is given as
+        the duration ``x``.
+    text : str
+        ``key=value,key=value``.
+    where : str
+        For errors.
+    kind : str
+        What it is, for errors, as ``batch policy``.
+
+    Raises
+    ------
+    InputError
+        If a parameter is unknown, given twice, or cannot be what it is said to be.
+    PluginError
+        If the plug-in cannot be made with them.
+    """
+    known = _known(plug_in)
+    name = getattr(plug_in, "name", type(plug_in).__name__)
+    given: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        if not equals:
+            raise InputError(f"{where}: {shown(part)} is not a parameter; allowed: key=value, separated by commas")
+        if not known:
+            raise InputError(f"{where}: {kind} {name} has no parameter {shown(key)}; it has none")
+        if key not in known:
+            raise one_of(f"parameter of {kind} {name}", key, known, where)
+        of, expected = known[key]
+        if of in given:
+            raise InputError(f"{where}: parameter {key} of {kind} {name} is given twice")
+        given[of] = _value(value, expected, of, f"{where}: {name}:{key}")
+    try:
+        return replace(plug_in, **given)  # type: ignore[type-var]
+    except TwolevelError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{where}: {name}:{text} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _known(plug_in: object) -> dict[str, tuple[str, type]]:
+    # The parameters: by the name that is written, the field and its type.
+    if not is_dataclass(plug_in) or isinstance(plug_in, type):
+        return {}
+    try:
+        hints = get_type_hints(type(plug_in))
+    except Exception:  # a plug-in's annotations may name what only a type checker imports
+        hints = {}
+    known = {}
+    for field in fields(plug_in):
+        expected = hints.get(field.name, type(getattr(plug_in, field.name)))
+        if get_origin(expected) in (Union, UnionType):
+            others = [option for option in get_args(expected) if option is not NoneType]
+            expected = others[0] if len(others) == 1 else expected
+        if field.init and field.name != "name" and expected in (bool, int, float, str):
+            known[field.name.removesuffix("_ns") if expected is int else field.name] = (field.name, expected)
+    return known
+
+
+def _value(text: str, expected: type, field: str, where: str) -> bool | int | float | str:
+    if expected is int and field.endswith("_ns"):
+        return parse_duration_ns(text, where)
+    if expected is bool:
+        words = {"true": True, "yes": True, "false": False, "no": False}
+        if text.lower() not in words:
+            raise InputError(f"{where}: {shown(text)}; allowed: true, yes, false, no")
+        return words[text.lower()]
+    if expected is str:
+        if not text:
+            raise InputError(f"{where}: empty; allowed: a text")
+        return text
+    try:
+        number = int(text, 10) if expected is int else float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: {shown(text)} is not a {'whole ' * (expected is int)}number")
+    return number

@@ -1,0 +1,125 @@
+"""Finding plug-ins by name: the visible dict of a folder, an installed package's entry point, or ``FILE.py:NAME``."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
+
+from traces.base.errors import InputError, PluginError, one_of, shown
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+__all__ = ["entry_points", "resolve"]
+
+T = TypeVar("T")
+
+
+def entry_points(group: str) -> EntryPoints:
+    """What installed packages add under a group."""
+    from importlib import metadata  # which takes a while, and is needed for names that are not ours only
+
+    return metadata.entry_points(group=group)
+
+
+def _load_file(path: Path, where: str) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"{where}: no file {shown(str(path))}; allowed: a name, or FILE.py:NAME")
+    # The name is made from the whole path, so that two files of one name do not replace each other, and is the same in
+    # every process, since a compiled kernel from the cache looks for its module by name.
+    name = f"twolevel_plugin_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{where}: {shown(str(path))} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise PluginError(f"{where}: {path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _own_names(module: ModuleType) -> list[str]:
+    # What is made in the file, not what it imports; only classes and functions say where they are from.
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and (not hasattr(value, "__qualname__") or value.__module__ == module.__name__)
+    ]
+
+
+def resolve(
+    kind: str,
+    name: str,
+    builtin: Mapping[str, T],
+    group: str,
+    expected: type[T],
+    where: str,
+    also: tuple[str, ...] = (),
+) -> T:
+    """The plug-in called ``name``.
+
+    Parameters
+    ----------
+    kind : str
+        What it is, for errors.
+    name : str
+        A key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
+    builtin : mapping
+        The folder's own registry. It wins over entry points: an installed package cannot change what a name means.
+    group : str
+        Entry-point group.
+    expected : type
+        What the plug-in must be an instance of.
+    where : str
+        The option it was given in.
+    also : tuple of str
+        Names that the caller understands itself, listed in the error.
+
+    Raises
+    ------
+    InputError
+        If nothing has this name; the message lists the known names, nearest first.
+    PluginError
+        If it cannot be loaded or is not what it should be.
+    """
+    if name in builtin:
+        return builtin[name]
+    file, colon, attribute = name.rpartition(":")
+    if colon and file.endswith(".py"):
+        module = _load_file(Path(file), where)
+        if not hasattr(module, attribute):
+            raise InputError(
+                f"{where}: {file} has no {shown(attribute)}; it has: {', '.join(_own_names(module)) or 'nothing'}"
+            )
+        found: object = getattr(module, attribute)
+    elif name.endswith(".py"):
+        raise InputError(f"{where}: {shown(name)}: what of that file? allowed: FILE.py:NAME")
+    else:
+        points = {point.name: point for point in entry_points(group)}
+        if name not in points:
+            raise one_of(kind, name, [*builtin, *points, *also], where)
+        try:
+            found = points[name].load()
+        except Exception as error:
+            raise PluginError(f"{where}: plug-in {name} cannot be loaded: {type(error).__name__}: {error}") from error
+    if isinstance(found, type):  # a class stands for what it makes without arguments
+        try:
+            found = found()
+        except Exception as error:
+            raise PluginError(f"{where}: {name}() cannot be made: {type(error).__name__}: {error}") from error
+    if not isinstance(found, expected):
+        raise PluginError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
+    return found

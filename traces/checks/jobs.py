@@ -1,0 +1,79 @@
+"""What must hold of the columns of every run's jobs, whatever they held or computed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traces.base.errors import TwolevelError
+from traces.ledger import STATES, WHY, JobRecords
+
+__all__ = ["InvariantError", "check_jobs"]
+
+_CANCELLED, _REQUEUED, _REJECTED = (STATES.index(name) for name in ("cancelled", "requeued", "rejected"))
+_NEVER = WHY.index("never")
+
+
+class InvariantError(TwolevelError):
+    """Ours, or an application simulator's: a record that no correct run can make. The message names the first."""
+
+
+def check_jobs(jobs: JobRecords) -> None:
+    """Check the jobs' instants, words and attempts; ``traces.checks.ledger.check_ledger`` says what is checked.
+
+    Raises
+    ------
+    InvariantError
+        Naming the first job that is wrong.
+    """
+    for name, place, words in (("why", jobs.why, WHY), ("state", jobs.state, STATES)):
+        if len(bad := np.flatnonzero((place < 0) | (place >= len(words)))):
+            raise InvariantError(
+                f"job {jobs.job_id[bad[0]]} has {name} {place[bad[0]]}; allowed: the place of one of {', '.join(words)}"
+            )
+    _check_times(jobs)
+    _check_attempts(jobs)
+
+
+def _check_times(jobs: JobRecords) -> None:
+    started = jobs.started
+    nothing = (jobs.start_ns == -1) & (jobs.end_ns == -1) & (jobs.held_cores == 0) & (jobs.tasks == 0)
+    for wrong, what in (
+        # A job that is withdrawn before it could be eligible never was: -1.
+        (
+            (started | (jobs.eligible_ns != -1)) & (jobs.eligible_ns < jobs.submit_ns),
+            "is eligible before its submission",
+        ),
+        (started & (jobs.start_ns < jobs.submit_ns), "starts before its submission"),
+        (started & (jobs.start_ns < jobs.eligible_ns), "starts before it is eligible"),
+        (started & (jobs.end_ns < jobs.start_ns), "ends before it starts"),
+        (~started & ~nothing, "never started, but has left something"),
+        (~started & (jobs.state != _CANCELLED) & (jobs.state != _REJECTED), "never started, but was not cancelled"),
+        (started & (jobs.state == _REJECTED), "was rejected, but started"),
+        (started == (jobs.why == _NEVER), "started, or did not, otherwise than it says"),
+    ):
+        if len(bad := np.flatnonzero(wrong)):
+            row = bad[0]
+            raise InvariantError(
+                f"job {jobs.job_id[row]} {what}: submitted {jobs.submit_ns[row]}, eligible {jobs.eligible_ns[row]}, "
+                f"started {jobs.start_ns[row]}, ended {jobs.end_ns[row]} ns, why {WHY[jobs.why[row]]}, "
+                f"state {STATES[jobs.state[row]]}, {jobs.held_cores[row]} cores, {jobs.tasks[row]} tasks"
+            )
+
+
+def _check_attempts(jobs: JobRecords) -> None:
+    order = np.lexsort((jobs.attempt, jobs.job_id))
+    again = jobs.job_id[order[1:]] == jobs.job_id[order[:-1]]
+    before, after = order[:-1][again], order[1:][again]  # neighbours: two attempts at one job
+    first, last = np.ones(len(jobs), np.bool_), np.ones(len(jobs), np.bool_)
+    first[after], last[before] = False, False
+    for rows, what in (
+        (np.flatnonzero(first & (jobs.attempt != 0)), "has no attempt before it"),
+        (after[jobs.attempt[after] != jobs.attempt[before] + 1], "does not follow on the attempt before it"),
+        (after[after < before], "stands before an earlier attempt"),
+        (np.flatnonzero(last & (jobs.state == _REQUEUED)), "was requeued, but no attempt follows"),
+        (before[jobs.state[before] != _REQUEUED], "was not requeued, but an attempt follows"),
+        (after[jobs.eligible_ns[after] != jobs.end_ns[before]], "does not wait from the end of the attempt before it"),
+        (1 + np.flatnonzero((jobs.attempt[:-1] > 0) & (jobs.attempt[1:] == 0)), "stands behind later attempts"),
+    ):
+        if len(rows):
+            raise InvariantError(f"job {jobs.job_id[rows[0]]}: attempt {jobs.attempt[rows[0]]} {what}")

@@ -1,0 +1,236 @@
+"""What must hold of every run, as functions: no core runs two tasks at once, no clock goes back, nothing is
+left open. Fast enough to run at the end of a test, also on millions of tasks; of a written trace, see
+``traces.exporters.otf2_checks``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traces.checks.core_bars import count_bars, first_holding_clash, first_task_outside, place_bars
+from traces.checks.jobs import InvariantError, check_jobs
+from traces.checks.transfers import check_transfers
+from traces.compiled import Array
+from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
+
+__all__ = ["CoreBars", "InvariantError", "check_ledger", "core_bars"]
+
+_LEAST = np.iinfo(np.int64).min
+
+_TASK_FAULTS = {
+    1: "ends before it starts",
+    2: "starts before its job",
+    3: "ends after its job",
+    4: "runs on a core that its job does not hold, or does not use",
+}
+
+
+@dataclass(frozen=True)
+class CoreBars:
+    """What each core did, in the order of time, never two things at once.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (n_cores + 1,)
+        Core ``c`` has the bars ``first[c]:first[c + 1]``.
+    job : ndarray of int32, shape (k,)
+        Row of the job in ``ledger.jobs``.
+    task : ndarray of int32, shape (k,)
+        Number of the task within the job; -1 for the whole job, where the job has no task rows.
+    """
+
+    first: Array
+    job: Array
+    task: Array
+
+
+def _job_order(jobs: JobRecords) -> Array:
+    """Rows by (start, end, row): jobs that share a core come in the order in which they held it."""
+    return np.lexsort((jobs.end_ns, jobs.start_ns)).astype(np.int64, copy=False)
+
+
+def _checked_tasks(ledger: Ledger) -> TaskRecords:
+    """The task rows (none where they were not kept), after a check that no index leads out of an array."""
+    jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
+    if tasks is None:
+        none = np.zeros(0, np.int64)
+        empty = np.zeros(0, np.int32)
+        tasks = TaskRecords(np.zeros(len(jobs) + 1, np.int64), none, none, empty, empty, np.zeros(0))
+    for name, first, columns in (
+        ("jobs.allocation", jobs.allocation_first, (jobs.allocation_lo, jobs.allocation_hi)),
+        ("tasks", tasks.first, (tasks.start_ns, tasks.end_ns, tasks.core, tasks.chunk)),
+    ):
+        divides = len(first) == len(jobs) + 1 and first[0] == 0 and not np.any(np.diff(first) < 0)
+        if not divides or any(len(column) != first[-1] for column in columns):
+            raise InvariantError(f"{name}: the bounds do not divide the rows among the {len(jobs)} jobs")
+    lo, hi = jobs.allocation_lo, jobs.allocation_hi
+    if len(bad := np.flatnonzero((lo < 0) | (hi > n_cores) | (lo >= hi))):
+        row = int(np.searchsorted(jobs.allocation_first, bad[0], side="right")) - 1
+        raise InvariantError(
+            f"job {jobs.job_id[row]} holds cores [{lo[bad[0]]}, {hi[bad[0]]}); the machine has cores 0 to {n_cores - 1}"
+        )
+    bad = np.flatnonzero((tasks.core < 0) | (tasks.core >= n_cores))
+    never = (tasks.start_ns[bad] == -1) & (tasks.end_ns[bad] == -1) & (tasks.core[bad] == -1) & (tasks.chunk[bad] == -1)
+    if len(bad := bad[~never]):
+        row = int(np.searchsorted(tasks.first, bad[0], side="right")) - 1
+        raise InvariantError(
+            f"job {jobs.job_id[row]}, task {bad[0] - tasks.first[row]}: core {tasks.core[bad[0]]}; "
+            f"the machine has cores 0 to {n_cores - 1}"
+        )
+    return tasks
+
+
+def bar_times(ledger: Ledger, bars: CoreBars, which: slice) -> tuple[Array, Array]:
+    """Start and end (ns) of the bars ``which``."""
+    job, task = bars.job[which].astype(np.int64), bars.task[which].astype(np.int64)
+    start, end = ledger.jobs.start_ns[job], ledger.jobs.end_ns[job]
+    of_task = task >= 0
+    if ledger.tasks is not None:
+        row = ledger.tasks.first[job[of_task]] + task[of_task]
+        start[of_task], end[of_task] = ledger.tasks.start_ns[row], ledger.tasks.end_ns[row]
+    return start, end
+
+
+def core_bars(ledger: Ledger) -> CoreBars:
+    """What each core did, in the order of time.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Any ledger. Beside the result, which has 8 bytes a task, only some numbers a core are kept.
+
+    Raises
+    ------
+    InvariantError
+        If a core does two things at once, or a core, a job or a task row does not exist.
+    """
+    jobs, n_cores = ledger.jobs, ledger.machine.n_cores
+    tasks = _checked_tasks(ledger)
+    allocation = (jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+    first = np.zeros(n_cores + 1, np.int64)
+    count_bars(tasks.first, tasks.core, *allocation, first[1:])
+    np.cumsum(first, out=first)
+    bars = CoreBars(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int32))
+    doubtful = np.zeros(n_cores, np.bool_)
+    place_bars(
+        _job_order(jobs),
+        jobs.start_ns,
+        jobs.end_ns,
+        tasks.first,
+        tasks.core,
+        tasks.start_ns,
+        tasks.end_ns,
+        *allocation,
+        first[:-1].copy(),
+        bars.job,
+        bars.task,
+        np.full(n_cores, _LEAST),
+        doubtful,
+    )
+    for core in np.flatnonzero(doubtful).tolist():
+        # A simulator of another's may start a core's tasks out of task order; that alone is no fault.
+        here = slice(int(first[core]), int(first[core + 1]))
+        order = np.lexsort(bar_times(ledger, bars, here)[::-1])
+        bars.job[here], bars.task[here] = bars.job[here][order], bars.task[here][order]
+        start, end = bar_times(ledger, bars, here)
+        if len(bad := np.flatnonzero(end < start)):
+            raise InvariantError(f"core {core}: {_bar(ledger, bars, here.start + bad[0])} ends before it starts")
+        if len(bad := np.flatnonzero(start[1:] < end[:-1])):
+            k = here.start + int(bad[0])
+            raise InvariantError(
+                f"core {core} does two things at {start[bad[0] + 1]} ns: {_bar(ledger, bars, k)} "
+                f"and {_bar(ledger, bars, k + 1)}"
+            )
+    return bars
+
+
+def _bar(ledger: Ledger, bars: CoreBars, k: int) -> str:
+    name = f"job {ledger.jobs.job_id[bars.job[k]]}"
+    return name if bars.task[k] < 0 else f"{name} task {bars.task[k]}"
+
+
+def check_ledger(ledger: Ledger) -> None:
+    """Check a run's records: every job and every task at a possible time, on cores of its own.
+
+    Checked are: nothing is eligible before its submission, starts before it is eligible or ends before it starts; a job
+    that never started was cancelled, and has no cores and no tasks; attempts follow each other, each after one that was cut
+    to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
+    no fewer than it asked for; no two jobs hold one core at once; a job has as many task rows that ran as it says, or none,
+    and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
+    as many as it asked for; no core runs two tasks at once; of transfers what ``traces.checks.transfers`` says.
+
+    Raises
+    ------
+    InvariantError
+        Naming the first job, core or instant that is wrong.
+    """
+    jobs = ledger.jobs
+    tasks = _checked_tasks(ledger)
+    check_jobs(jobs)
+    _check_allocations(ledger)
+    _check_counts(jobs, tasks)
+    allocation = (jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+    row, task, fault = first_task_outside(
+        tasks.first,
+        tasks.core,
+        tasks.start_ns,
+        tasks.end_ns,
+        jobs.start_ns,
+        jobs.end_ns,
+        jobs.cores,
+        *allocation,
+        np.full(ledger.machine.n_cores, -1, np.int64),
+    )
+    if fault:
+        at = int(tasks.first[row]) + task
+        raise InvariantError(
+            f"job {jobs.job_id[row]}, task {task} {_TASK_FAULTS[fault]}: core {tasks.core[at]}, "
+            f"{tasks.start_ns[at]} to {tasks.end_ns[at]} ns"
+        )
+    core_bars(ledger)
+    if ledger.transfers is not None:
+        check_transfers(jobs, ledger.tasks, ledger.transfers)
+
+
+def _check_counts(jobs: JobRecords, tasks: TaskRecords) -> None:
+    rows = np.diff(tasks.first)
+    upto = np.zeros(len(tasks) + 1, np.int64)
+    np.cumsum(tasks.core >= 0, out=upto[1:])
+    ran = np.diff(upto[tasks.first])
+    if len(bad := np.flatnonzero((rows > 0) & (ran != jobs.tasks))):
+        raise InvariantError(
+            f"job {jobs.job_id[bad[0]]} has {ran[bad[0]]} rows of tasks that ran; it computed {jobs.tasks[bad[0]]} tasks"
+        )
+    if len(bad := np.flatnonzero((ran < rows) & (jobs.state == STATES.index("completed")))):
+        raise InvariantError(f"job {jobs.job_id[bad[0]]} completed, but {rows[bad[0]] - ran[bad[0]]} tasks never ran")
+
+
+def _check_allocations(ledger: Ledger) -> None:
+    jobs, n_cores = ledger.jobs, ledger.machine.n_cores
+    lo, hi = jobs.allocation_lo, jobs.allocation_hi
+    owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
+    if len(bad := np.flatnonzero((owner[1:] == owner[:-1]) & (lo[1:] < hi[:-1]))):
+        raise InvariantError(f"job {jobs.job_id[owner[bad[0]]]}: its intervals of cores are not ascending and disjoint")
+    held = np.zeros(len(jobs), np.int64)
+    np.add.at(held, owner, hi - lo)
+    if len(bad := np.flatnonzero(held != jobs.held_cores)):
+        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.held_cores[bad[0]]}")
+    if len(bad := np.flatnonzero(jobs.started & (held < jobs.cores))):
+        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it asks for {jobs.cores[bad[0]]}")
+    holder = np.full(n_cores, -1, np.int64)
+    row, core = first_holding_clash(
+        _job_order(jobs),
+        jobs.start_ns,
+        jobs.end_ns,
+        jobs.allocation_first,
+        lo,
+        hi,
+        np.full(n_cores, _LEAST),
+        holder,
+    )
+    if row >= 0:
+        raise InvariantError(
+            f"core {core} is held by jobs {jobs.job_id[holder[core]]} and {jobs.job_id[row]} at {jobs.start_ns[row]} ns"
+        )

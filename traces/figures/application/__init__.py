@@ -1,0 +1,1 @@
+"""Figures of one application: its chunks, its tasks, its graph."""

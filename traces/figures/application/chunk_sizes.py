@@ -1,0 +1,166 @@
+"""What the chunk sizes of loop-scheduling techniques look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+from traces.figures.application.loop import CHUNK_COLOURS
+from traces.figures.drawing.frames import arrays
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["chunk_sizes_figure", "chunks_figure", "draw_chunk_sizes"]
+
+_PANELS_A_ROW = 4
+
+
+def draw_chunk_sizes(sequences: Mapping[str, Sequence[int]], path: Path, *, title: str = "") -> Path:
+    """Draw the chunk sizes of techniques into a file, a panel each.
+
+    Parameters
+    ----------
+    sequences : mapping of str to sequence of int
+        Names, and sizes in the order of assignment; all with the same sum.
+    path : Path
+        File to write; its suffix says the format: png, svg or pdf.
+    title : str
+        Shown above.
+
+    Returns
+    -------
+    Path
+        ``path``.
+
+    Raises
+    ------
+    InputError
+        If the suffix is unknown, or there is nothing to show.
+    """
+    from traces.figures.drawing.canvas import figure_format, save
+
+    figure_format(path)
+    return save(chunk_sizes_figure(sequences, title=title), path)
+
+
+def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> Figure:
+    """The figure that :func:`draw_chunk_sizes` writes.
+
+    In each panel a chunk is a bar: as wide as it has tasks, beginning where the one before it ended, and as high.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet, short
+
+    if not sequences or not all(len(sizes) for sizes in sequences.values()):
+        raise InputError("nothing to draw: no chunk sizes")
+    n_columns = min(_PANELS_A_ROW, len(sequences))
+    n_rows = -(-len(sequences) // n_columns)
+    highest = max(max(sizes) for sizes in sequences.values())
+    total = max(sum(sizes) for sizes in sequences.values())
+    with canvas.styled():
+        figure = canvas.new_figure(2.4 * n_columns + 0.4, 1.5 * n_rows + 0.7)
+        grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+        for axes in grid.flat[len(sequences) :]:
+            axes.set_axis_off()
+        for axes, (name, sizes) in zip(grid.flat, sequences.items(), strict=False):
+            _draw(axes, sizes)
+            axes.set_xlim(0, total)
+            axes.set_ylim(0, 1.08 * highest)
+            quiet(axes, "y")
+            axes.set_title(short(name, 24), loc="left", fontsize=8.5, weight="bold")
+            counted = f"{len(sizes):,} chunk{'s' if len(sizes) > 1 else ''}"
+            axes.set_title(counted, loc="right", fontsize=7, color=canvas.GREY)
+            axes.tick_params(labelsize=7, length=2)
+        for k in range(max(0, len(sequences) - n_columns), len(sequences)):
+            grid.flat[k].tick_params(labelbottom=True)
+        figure.supxlabel("tasks assigned", fontsize=8.5)
+        figure.supylabel("tasks of a chunk", fontsize=8.5)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+    return figure
+
+
+def _draw(axes: Axes, sizes: Sequence[int]) -> None:
+    # A bar each, as wide as it is high; two shades in turn.
+    from traces.figures.drawing import canvas
+
+    colours = np.array([canvas.rgb(colour) for colour in CHUNK_COLOURS])
+    height = np.asarray(sizes, np.float64)
+    upto = np.cumsum(height)
+    x0, zero = upto - height, np.zeros(len(height))
+    corners = np.stack([x0, zero, x0, height, upto, height, upto, zero], axis=1).reshape(-1, 4, 2)
+    shades = colours[np.arange(len(height)) % 2]
+    many = len(height) > 5000
+    axes.add_collection(canvas.PolyCollection(list(corners), facecolors=shades, edgecolors="none", rasterized=many))
+    axes.step(np.append(x0, upto[-1]), np.append(height, height[-1]), where="post", color="#33557f", lw=0.8)
+
+
+def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
+    """The sizes of one job's chunks in the order in which they were assigned.
+
+    Its first collection are the bars, each as wide as the chunk has tasks, beginning where the one before it ended, and as
+    high. Tasks that never ran are not in the table, so chunks of a job that was cut may look smaller than they were. Of a job
+    that was tried several times, the last attempt is drawn.
+
+    Parameters
+    ----------
+    tasks : DataFrame
+        A row a task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in its order.
+    job_id : int, optional
+        The job; None is the one with the most tasks in the table, of several the one with the smallest number.
+    title : str
+        Shown above.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or no task of the job ran.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet, short
+
+    job, task, chunk, start_ns = arrays(tasks, ("job_id", "task", "chunk", "start_ns"), "tasks")
+    ran = start_ns >= 0
+    job, task, chunk = job[ran], task[ran], chunk[ran]
+    numbers, counts = np.unique(job, return_counts=True)
+    if len(numbers) == 0:
+        raise InputError("nothing to draw: no task ran")
+    number = int(numbers[np.argmax(counts)]) if job_id is None else job_id
+    mine = job == number
+    if not mine.any():
+        raise InputError(f"nothing to draw: no task of job {shown(number)} ran")
+    sizes = _last_sizes(task[mine], chunk[mine])
+    said = f"job {number}" + (", the one with the most tasks" if job_id is None and len(numbers) > 1 else "")
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 3.2)
+        axes = figure.add_subplot()
+        _draw(axes, sizes.tolist())
+        axes.set_xlim(0, int(sizes.sum()))
+        axes.set_ylim(0, 1.08 * int(sizes.max()))
+        axes.locator_params(axis="y", integer=True)
+        quiet(axes, "y")
+        axes.set_xlabel("tasks assigned")
+        axes.set_ylabel("tasks of a chunk")
+        axes.set_title(said, loc="left")
+        if title:
+            figure.suptitle(short(title, 80), x=0.01, ha="left", fontsize=9.5, weight="bold")
+        counted = f"{len(sizes):,} chunk{'s' if len(sizes) > 1 else ''} of {int(sizes.sum()):,} tasks"
+        axes.set_title(f"{counted}; at most {int(sizes.max()):,}", loc="right", fontsize=7.5, color=canvas.GREY)
+    return figure
+
+
+def _last_sizes(task: Array, chunk: Array) -> Array:
+    # The tasks of an attempt are in the order of their numbers; each attempt has all of them anew.
+    if len(np.unique(task)) < len(task):
+        begin = np.flatnonzero(np.diff(task) <= 0)[-1] + 1
+        chunk = chunk[begin:]
+    sizes = np.bincount(np.asarray(chunk, np.int64))
+    return np.asarray(sizes[sizes > 0], np.int64)

@@ -1,0 +1,84 @@
+"""How unevenly the cores of a job end, by technique."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.figures.study.combinations import Combinations
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["imbalance_figure"]
+
+
+def imbalance_figure(
+    results: pd.DataFrame, *, metric: str = "mean_imbalance", workload: str | None = None, title: str = ""
+) -> Figure:
+    """Draw the load imbalance of jobs by technique: against the variation, or as boxes if there is one variation only.
+
+    Against the variation: a panel a batch policy, a line a technique, means with 95 % intervals; the axis starts at zero.
+    Boxes: a row a technique, over all seeds and batch policies.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A study's: a row a combination and seed.
+    metric : str
+        Another measure of imbalance, from 0 on; a fraction.
+    workload : str, optional
+        Which one, if there are several.
+    title : str
+        Above the panels.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or a name is unknown.
+    """
+    cells = Combinations.of(results, metric, workload=workload)
+    if len(cells.variations) == 1:
+        return _boxes(cells, title)
+    from traces.figures.study.panels import lines_figure
+
+    mean, low, high = (one / cells.how.scale for one in cells.estimates())
+    return lines_figure(
+        cells.batches,
+        cells.techniques,
+        cells.variations,
+        (mean, low, high),
+        label=cells.how.label,
+        remark=cells.seeds_text(),
+        from_zero=True,
+        title=title,
+    )
+
+
+def _boxes(cells: Combinations, title: str) -> Figure:
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes, name_rows
+
+    boxes: list[Box | None] = []
+    for values in cells.values.swapaxes(0, 1):
+        known = values[np.isfinite(values)] / cells.how.scale
+        boxes.append(Box.of(known) if known.size else None)
+    several = f"{len(cells.batches)} batch policies and " if len(cells.batches) > 1 else ""
+    n_seeds = len(cells.seeds)
+    remark = f"variation Υ = {cells.variations[0]:g}; over {several}{n_seeds} seed{'s' * (n_seeds > 1)}\n{LEGEND}"
+    with canvas.styled():
+        names_in = 0.3 + 0.065 * max(map(len, cells.techniques))
+        figure = canvas.new_figure(max(4.5, names_in + 4.2), 0.32 * len(boxes) + 1.15)
+        axes = figure.add_subplot()
+        # All are called by their names, so one light colour does.
+        draw_boxes(axes, boxes, [canvas.PALETTE[4]] * len(boxes))
+        name_rows(axes, cells.techniques)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(cells.how.label)
+        figure.supxlabel(remark, fontsize=6.8, color=canvas.GREY)
+        if title:
+            figure.suptitle(title, fontsize=9.5, weight="bold", x=0.01, ha="left")
+    return figure

@@ -1,0 +1,311 @@
+"""A task graph: its tasks by levels, what each needs of which other, and, of a large one, how wide the levels are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.figures.application.graph_levels import GraphPlaces, graph_places, task_levels
+
+if TYPE_CHECKING:
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["MOST_NODES", "draw_task_graph", "task_graph_figure"]
+
+#: Of a graph of more tasks than this, or of more edges than four times as many, only the levels are drawn.
+MOST_NODES = 2_000
+
+#: Up to this many tasks have their names beside them.
+NAMED_TASKS = 60
+
+#: Colour of the critical path, and of other edges.
+CRITICAL_COLOUR, EDGE_COLOUR = "#D4006A", "#7A7A7A"
+
+_LEGEND_LEVELS = 6
+_CURVE_POINTS = 12
+
+
+def draw_task_graph(
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    names: Sequence[str],
+    path: Path,
+    *,
+    core: Array | None = None,
+    first_core: Sequence[int] = (),
+    critical: Array | None = None,
+    title: str = "",
+) -> Path:
+    """Draw a task graph into a file.
+
+    Tasks are circles whose areas are their work, by levels from left to right: the level is the most edges that lead to a
+    task. Edges are as wide as they have bytes; one without any is dotted. A graph of more than :data:`MOST_NODES` tasks is
+    drawn as what its levels have: tasks, and work.
+
+    Parameters
+    ----------
+    gflop : ndarray of float64, shape (n,)
+        Work of each task.
+    source, target : ndarray of int, shape (m,)
+        Edges: numbers of the task that makes data and of the one that needs them.
+    bytes_ : ndarray of float64, shape (m,)
+        How much.
+    names : sequence of str
+        Names of the tasks; empty: their numbers.
+    path : Path
+        File to write; its suffix says the format: png, svg or pdf.
+    core : ndarray of int, shape (n,), optional
+        Core on which each task ran, -1 if none; tasks have the colour of its host. None: that of their level.
+    first_core : sequence of int
+        First core of each host, and the number of cores; with fewer than two hosts tasks have the colours of cores.
+    critical : ndarray of int, shape (k,), optional
+        Tasks of the critical path, from the first to the last.
+    title : str
+        Shown above.
+
+    Returns
+    -------
+    Path
+        ``path``.
+
+    Raises
+    ------
+    InputError
+        If the suffix is unknown, there is no task, or tasks wait for each other.
+    """
+    from traces.figures.drawing.canvas import figure_format, save
+
+    figure_format(path)
+    figure = task_graph_figure(
+        gflop, source, target, bytes_, names, core=core, first_core=first_core, critical=critical, title=title
+    )
+    return save(figure, path)
+
+
+def task_graph_figure(
+    gflop: Array,
+    source: Array,
+    target: Array,
+    bytes_: Array,
+    names: Sequence[str],
+    *,
+    core: Array | None = None,
+    first_core: Sequence[int] = (),
+    critical: Array | None = None,
+    title: str = "",
+) -> Figure:
+    """The figure that :func:`draw_task_graph` writes; the parameters are the same.
+
+    The collections of its axes have labels: ``edges`` (those of the critical path apart as ``critical``) and ``tasks``.
+    """
+    if len(gflop) == 0:
+        raise InputError("nothing to draw: the graph has no task")
+    gflop, bytes_ = np.asarray(gflop, float), np.asarray(bytes_, float)
+    source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
+    if len(gflop) > MOST_NODES or len(source) > 4 * MOST_NODES:
+        return _levels_figure(gflop, source, target, title)
+    return _nodes_figure(gflop, (source, target, bytes_), names, core, first_core, critical, title)
+
+
+def _said(gflop: Array, source: Array, level: Array) -> str:
+    n_levels = int(level.max()) + 1
+    levels = "1 level" if n_levels == 1 else f"{n_levels:,} levels"
+    return f"{len(gflop):,} tasks, {len(source):,} edges, {levels}; {gflop.sum():.6g} GFLOP"
+
+
+def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Figure:
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet, short
+
+    level = task_levels(len(gflop), source, target)
+    n_levels = int(level.max()) + 1
+    with canvas.styled():
+        figure = canvas.new_figure(10.0, 4.6)
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        edges = np.arange(n_levels + 1) - 0.5
+        for axes, counted, name, colour in (
+            (upper, np.bincount(level), "tasks", canvas.PALETTE[0]),
+            (lower, np.bincount(level, weights=gflop), "work [GFLOP]\n", canvas.PALETTE[1]),
+        ):
+            quiet(axes, "y")
+            if n_levels <= 60:
+                axes.bar(np.arange(n_levels), counted, width=0.8, color=colour)
+            else:
+                axes.stairs(counted, edges, fill=True, color=colour, linewidth=0.0)
+            axes.set_ylabel(f"{name} of a level")
+            axes.set_ylim(0, 1.05 * float(counted.max()) or 1.0)
+            axes.set_xlim(-0.6, n_levels - 0.4)
+        lower.set_xlabel("level (most edges that lead to a task)")
+        lower.locator_params(axis="x", integer=True)
+        upper.set_title(short(title, 60), loc="left", weight="bold")
+        upper.set_title(_said(gflop, source, level), loc="right", color=canvas.GREY, fontsize=7.5)
+    return figure
+
+
+def _nodes_figure(
+    gflop: Array,
+    edges: tuple[Array, Array, Array],
+    names: Sequence[str],
+    core: Array | None,
+    first_core: Sequence[int],
+    critical: Array | None,
+    title: str,
+) -> Figure:
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import short
+
+    source, target, _ = edges
+    places = graph_places(len(gflop), source, target)
+    n_levels, tall = int(places.level.max()) + 1, float(np.ptp(places.edge_height)) if len(source) else 0.0
+    tall = max(tall, float(np.ptp(places.height))) + 1.0
+    named = len(gflop) <= NAMED_TASKS
+    width_in = min(max(1.5 + (1.15 if named else 0.6) * n_levels, 7.0), 14.0)
+    height_in = min(max(1.2 + (0.42 if named else 0.16) * tall, 3.0), 9.0)
+    with canvas.styled():
+        figure = canvas.new_figure(width_in, height_in)
+        axes = figure.add_subplot()
+        # In points: how much room one task has, to left and right and above and below.
+        aside = (width_in - 0.6) * 72 / n_levels
+        room = min(aside, (height_in - 1.2) * 72 / tall)
+        largest = min(max(0.62 * room, 3.0), 22.0)
+        sizes = np.maximum(largest * np.sqrt(gflop / (gflop.max() or 1.0)), min(2.5, largest))
+        handles = _draw_edges(axes, places, edges, critical)
+        colours, named_colours = _colours(places.level, core, first_core)
+        on_path = np.zeros(len(gflop), bool)
+        if critical is not None:
+            on_path[np.asarray(critical, np.int64)] = True
+        axes.scatter(
+            places.level,
+            places.height,
+            s=sizes**2,
+            c=colours,
+            edgecolors=[CRITICAL_COLOUR if one else "white" for one in on_path.tolist()],
+            linewidths=np.where(on_path, 1.5, 0.4).tolist(),
+            zorder=3,
+            label="tasks",
+        )
+        if named:
+            for k in range(len(gflop)):
+                axes.annotate(
+                    short(names[k] if names else str(k), max(6, int(aside / 3.9))),
+                    (places.level[k], places.height[k]),
+                    xytext=(0, -sizes[k] / 2 - 1.5),
+                    textcoords="offset points",
+                    ha="center",
+                    va="top",
+                    fontsize=6,
+                    zorder=4,
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.3},
+                )
+        axes.set_xlim(-0.6, n_levels - 0.4)
+        axes.set_ylim(tall / 2 + 0.25, -tall / 2 - 0.25)
+        axes.set_yticks([])
+        axes.locator_params(axis="x", integer=True)
+        axes.set_xlabel("level (most edges that lead to a task)")
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        figure.legend(
+            handles=[*named_colours, *handles],
+            loc="outside upper center",
+            ncols=min(len(named_colours) + len(handles), 9 if width_in > 9 else 6),
+            frameon=False,
+            handlelength=1.4,
+            columnspacing=1.4,
+        )
+        axes.set_title(short(title, 40 if width_in < 9 else 60), loc="left", weight="bold")
+        axes.set_title(_said(gflop, source, places.level), loc="right", color=canvas.GREY, fontsize=7.5)
+    return figure
+
+
+def _colours(level: Array, core: Array | None, first_core: Sequence[int]) -> tuple[Array, list[Any]]:
+    """Red, green and blue of each task, and what the legend says of them."""
+    from traces.figures.drawing import canvas
+
+    if core is None:
+        n = int(level.max()) + 1
+        palette = np.array(canvas.shades(n))
+        chosen = range(n) if n <= _LEGEND_LEVELS else (0, n // 3, (2 * n) // 3, n - 1)
+        return palette[level], [canvas.Patch(facecolor=palette[k], label=f"level {k}") for k in chosen]
+    core = np.asarray(core, np.int64)
+    hosts = len(first_core) > 2
+    group = np.searchsorted(np.asarray(first_core), core, side="right") - 1 if hosts else core
+    palette = np.array([canvas.rgb(colour) for colour in canvas.PALETTE])
+    colours = palette[group % len(palette)]
+    colours[core < 0] = canvas.rgb("#DDDDDD")
+    shown = np.unique(group[core >= 0]).tolist()
+    name = "host" if hosts else "core"
+    handles = [canvas.Patch(facecolor=palette[k], label=f"{name} {k}") for k in shown if k < len(palette)]
+    if len(shown) > len(handles):
+        handles = [canvas.Patch(facecolor="none", label=f"colours of {len(shown)} {name}s recur")]
+    if np.any(core < 0):
+        handles.append(canvas.Patch(facecolor="#DDDDDD", label="never ran"))
+    return colours, handles
+
+
+def _draw_edges(
+    axes: Axes, places: GraphPlaces, edges: tuple[Array, Array, Array], critical: Array | None
+) -> list[Any]:
+    """Edges as curves through their places; what the legend says of them."""
+    from traces.figures.drawing import canvas
+
+    source, target, bytes_ = edges
+    if len(source) == 0:
+        return []
+    first = np.searchsorted(places.edge, np.arange(len(source) + 1))
+    curves = [
+        _curve(places.edge_level[a:b], places.edge_height[a:b])
+        for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
+    ]
+    many = len(source) > 600
+    widths = (0.5 + (1.2 if many else 2.4) * np.sqrt(bytes_ / (bytes_.max() or 1.0))).tolist()
+    path = [] if critical is None else np.asarray(critical, np.int64).tolist()
+    pairs = set(pairwise(path))
+    on_path = [pair in pairs for pair in zip(source.tolist(), target.tolist(), strict=True)]
+    handles = []
+    for label, colour, shown, above, legend in (
+        ("edges", EDGE_COLOUR, False, 1.0, "edge (wider: more bytes)"),
+        ("critical", CRITICAL_COLOUR, True, 2.0, "critical path"),
+    ):
+        chosen = [k for k, one in enumerate(on_path) if one == shown]
+        if not chosen:
+            continue
+        lines = canvas.LineCollection(
+            [curves[k] for k in chosen],
+            colors=colour,
+            linewidths=[widths[k] + (0.6 if shown else 0.0) for k in chosen],
+            linestyles=[(0, (1, 1.5)) if bytes_[k] == 0 and bytes_.max() > 0 else "solid" for k in chosen],
+            alpha=0.9 if shown else (0.35 if many else 0.6),
+            zorder=above,
+            label=label,
+            rasterized=len(chosen) > 5000,
+        )
+        axes.add_collection(lines, autolim=False)
+        (handle,) = axes.plot([], [], color=colour, linewidth=1.5, label=legend)
+        handles.append(handle)
+    if bytes_.max() > 0 and bytes_.min() == 0:
+        (handle,) = axes.plot([], [], color=EDGE_COLOUR, linewidth=1.0, linestyle=(0, (1, 1.5)), label="without bytes")
+        handles.append(handle)
+    return handles
+
+
+def _curve(x: Array, y: Array) -> Array:
+    """A curve through points from left to right, level where it passes them, so that it enters and leaves tasks sideways."""
+    part = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)
+    if len(x) == 2 and y[0] == y[1]:
+        return np.stack([x, y], axis=1)
+    slope = np.zeros(len(y))
+    slope[1:-1] = np.where((y[1:-1] - y[:-2]) * (y[2:] - y[1:-1]) > 0, (y[2:] - y[:-2]) / (x[2:] - x[:-2]), 0.0)
+    wide = np.diff(x)[:, None]
+    a, b = y[:-1, None], y[1:, None]
+    # Cubic Hermite polynomials.
+    h = (2 * part**3 - 3 * part**2 + 1) * a + (3 * part**2 - 2 * part**3) * b
+    h = h + (part**3 - 2 * part**2 + part) * wide * slope[:-1, None] + (part**3 - part**2) * wide * slope[1:, None]
+    return np.stack([(x[:-1, None] + wide * part).ravel(), h.ravel()], axis=1)

@@ -1,0 +1,141 @@
+"""How long tasks are: the distribution of one job's, or of all, each relative to its job's mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+from traces.figures.drawing.frames import arrays
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["task_lengths_figure"]
+
+#: Lengths beyond so many times the mean make the axis logarithmic.
+_LONG = 12.0
+
+_MOST_BARS = 80
+
+
+class _Lengths(NamedTuple):
+    values: Array
+    mean: float
+    sigma: float
+    unit: str
+    said: str
+
+
+def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
+    """A histogram of task lengths with their mean and standard deviation.
+
+    Of one job: lengths in GFLOP; σ is the population's, so that σ / mean is the job's ``length_cov``. Of several jobs: each
+    length relative to the mean of its job, so that the variation Υ is seen and not how different the jobs are; σ is pooled
+    within jobs, √(Σ (length / mean of its job − 1)² / Σ (tasks of a job − 1)), and jobs of one task, which is always at 1,
+    are left out. Tasks that never ran are not in the table, and count nowhere.
+
+    The first patch is the histogram: numbers of tasks, from 0, in at most 80 bars of equal width; or of equal ratio, on a
+    logarithmic axis, if the longest has more than 12 times the mean.
+
+    Parameters
+    ----------
+    tasks : DataFrame
+        A row a task, with the columns ``job_id``, ``length_gflop`` and ``start_ns`` of tasks.parquet.
+    job_id : int, optional
+        The job; None is all.
+    title : str
+        Shown above.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or no such task ran.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet, short
+
+    found = _one(tasks, job_id) if job_id is not None else _all(tasks)
+    values = found.values
+    logarithmic = bool(values.max() > _LONG * found.mean and values.min() > 0)
+    edges = _edges(values, logarithmic)
+    heights, edges = np.histogram(values, bins=edges)
+    with canvas.styled():
+        figure = canvas.new_figure(6.6, 3.3)
+        axes = figure.add_subplot()
+        axes.stairs(heights, edges, fill=True, color=canvas.PALETTE[4], alpha=0.6)
+        axes.stairs(heights, edges, color=canvas.PALETTE[0], linewidth=1.1)
+        axes.axvline(found.mean, color=canvas.INK, linewidth=1.2, label=f"mean {found.mean:.4g}{found.unit}")
+        cov = found.sigma / found.mean if found.mean > 0 else 0.0
+        label = f"mean ± σ, σ = {found.sigma:.3g}{found.unit}; σ / mean = {cov:.3f}"
+        dashed: dict[str, Any] = {"color": canvas.INK, "linewidth": 1.0, "linestyle": (0, (4, 2))}
+        axes.axvline(found.mean + found.sigma, label=label, **dashed)
+        if found.mean > found.sigma:
+            axes.axvline(found.mean - found.sigma, **dashed)
+        if logarithmic:
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(0, 1.02 * float(edges[-1]))
+        axes.set_ylim(0, 1.08 * float(heights.max()))
+        quiet(axes, "y")
+        what = "length of a task [GFLOP]" if found.unit else "length of a task / mean length in its job"
+        axes.set_xlabel(what + (" (logarithmic)" if logarithmic else ""))
+        axes.set_ylabel("tasks")
+        axes.locator_params(axis="y", integer=True)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        if title:
+            figure.suptitle(short(title, 76), x=0.01, ha="left", fontsize=9.5, weight="bold")
+        axes.set_title(found.said, loc="right", color=canvas.GREY, fontsize=7.5)
+    return figure
+
+
+def _lengths(tasks: pd.DataFrame) -> tuple[Array, Array]:
+    job, length, start_ns = arrays(tasks, ("job_id", "length_gflop", "start_ns"), "tasks")
+    ran = (start_ns >= 0) & np.isfinite(length)
+    return job[ran], length[ran]
+
+
+def _one(tasks: pd.DataFrame, job_id: int) -> _Lengths:
+    job, length = _lengths(tasks)
+    mine = length[job == job_id]
+    if len(mine) == 0:
+        raise InputError(f"nothing to draw: no task of job {shown(job_id)} ran")
+    said = f"{len(mine):,} task{'s' if len(mine) > 1 else ''} of job {job_id}"
+    return _Lengths(mine, float(mine.mean()), float(mine.std()), " GFLOP", said)
+
+
+def _all(tasks: pd.DataFrame) -> _Lengths:
+    job, length = _lengths(tasks)
+    numbers, index, count = np.unique(job, return_inverse=True, return_counts=True)
+    if len(numbers) == 0:
+        raise InputError("nothing to draw: no task ran")
+    mean = np.bincount(index, weights=length) / count
+    usable = (count > 1) & (mean > 0)
+    some = usable[index]
+    if not some.any():
+        raise InputError("nothing to draw: no job had more than one task; give job_id")
+    ratio = length[some] / mean[index[some]]
+    freedom = int((count[usable] - 1).sum())
+    sigma = float(np.sqrt(np.square(ratio - 1.0).sum() / freedom))
+    said = f"{len(ratio):,} tasks of {int(usable.sum()):,} job{'s' if usable.sum() > 1 else ''}"
+    alone = int((~usable).sum())
+    if alone:
+        said += f"; {alone:,} job{'s' if alone > 1 else ''} of one task left out"
+    return _Lengths(ratio, 1.0, sigma, "", said)
+
+
+def _edges(values: Array, logarithmic: bool) -> Array:
+    """Where bars begin and end: more of them the more tasks there are."""
+    low, high = float(values.min()), float(values.max())
+    bars = int(np.clip(round(2 * len(values) ** (1 / 3)), 5, _MOST_BARS))
+    if not high - low > 1e-9 * max(abs(high), 1.0):  # all the same: one bar around them
+        half = 0.05 * abs(high) or 0.05
+        return np.array([low - half, high + half])
+    if logarithmic:
+        return np.geomspace(low, high, bars + 1)  # whose ends are exactly these
+    return np.linspace(low, high, bars + 1)

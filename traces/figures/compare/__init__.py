@@ -1,0 +1,1 @@
+"""Figures of two runs, side by side."""

@@ -1,0 +1,187 @@
+"""One chain of delays: jobs that each started as the one before it ended, in two runs above each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from traces.base.errors import InputError, one_of
+from traces.base.time import NS_PER_S, format_ns
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["MOST_JOBS", "delay_chain_figure"]
+
+#: Of a longer chain only the last so many jobs are drawn.
+MOST_JOBS = 12
+
+_HOUR_NS = 3600 * NS_PER_S
+_RUN_HEIGHT, _WAIT_HEIGHT = 0.62, 0.14
+
+# Of bars: run, the part of it that the other run did not have, wait.
+_RUN, _OVER, _WAIT = "#a9bdd3", "#EE7733", "#777777"
+
+
+class _Bars(NamedTuple):
+    """The jobs of the chain in one run, the first of the chain first; h."""
+
+    eligible: Array
+    start: Array
+    end: Array
+    over: Array
+
+
+def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Figure:
+    """Both runs above each other on one axis of time, a row a job of the chain, the first of the chain at the top.
+
+    A thin bar is the wait since the job was eligible, a thick one its run; hatched is by how much it ran longer than in the
+    other run. An arrow leads from a job to the next one where that started as the former ended.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The jobs of the chain from the last to the first: ``job_id``, ``attempt``, ``start_delta_ns``, and ``eligible_a_ns``,
+        ``start_a_ns``, ``end_a_ns``, and the same of b; as ``bridge.compare.comparison`` makes them. Above :data:`MOST_JOBS`
+        only the last are drawn, and the figure says so.
+    late : str
+        ``"A"`` or ``"B"``: the run that the chain is of.
+    title : str
+        Above the figure.
+
+    Raises
+    ------
+    InputError
+        If there are no rows, or the run is neither.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import small
+
+    if not len(frame):
+        raise InputError("nothing to draw: the chain has no job")
+    if late not in ("A", "B"):
+        raise one_of("run", late, ("A", "B"), "late")
+    shown = frame.iloc[:MOST_JOBS].iloc[::-1]
+    runs = {name: _bars(shown, name.lower(), "b" if name == "A" else "a") for name in ("A", "B")}
+    low = min(float(bars.start.min()) for bars in runs.values())
+    high = max(float(bars.end.max()) for bars in runs.values())
+    low -= 0.04 * (high - low)
+    high += 0.02 * (high - low)
+    cut = any(bool((bars.eligible < low).any()) for bars in runs.values())
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 1.3 + 2 * (0.25 + 0.21 * len(shown)))
+        panels: list[Axes] = list(figure.subplots(2, 1, sharex=True))
+        names = [
+            f"job {job}" + (f" attempt {attempt}" if attempt else "")
+            for job, attempt in zip(shown["job_id"].tolist(), shown["attempt"].tolist(), strict=True)
+        ]
+        for axes, (name, bars) in zip(panels, runs.items(), strict=True):
+            _draw(axes, bars, low)
+            axes.set_yticks(range(len(shown)), labels=names, fontsize=7)
+            axes.set_ylim(len(shown) - 0.4, -0.6)
+            axes.set_title(
+                f"run {name}" + (" (the chain's)" if name == late else ""), loc="left", fontsize=8.5, weight="bold"
+            )
+        for row, delta in enumerate(shown["start_delta_ns"].tolist()):
+            sign = "+" if delta > 0 else "−" if delta < 0 else ""
+            panels[1].annotate(
+                sign + format_ns(abs(delta)),
+                (1, row),
+                (5, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                fontsize=7,
+                annotation_clip=False,
+            )
+        panels[1].set_title("start in B − in A", loc="right", fontsize=7, color=canvas.INK)
+        part = f"the last {len(shown)} of {len(frame)} jobs; " if len(frame) > len(shown) else ""
+        panels[0].set_title(part + "one run of each, no estimate", loc="right", **small())
+        panels[0].set_xlim(low, high)
+        panels[0].tick_params(axis="x", length=0)
+        panels[1].set_xlabel("time [h]" + ("; waits that began before are cut at the left" if cut else ""))
+        _legend(figure)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+    return figure
+
+
+def _bars(jobs: pd.DataFrame, run: str, other: str) -> _Bars:
+    start, end, start_other, end_other = (
+        jobs[name].to_numpy(np.int64)
+        for name in (f"start_{run}_ns", f"end_{run}_ns", f"start_{other}_ns", f"end_{other}_ns")
+    )
+    over = np.maximum((end - start) - (end_other - start_other), 0)
+    return _Bars(*(values / _HOUR_NS for values in (jobs[f"eligible_{run}_ns"].to_numpy(np.int64), start, end, over)))
+
+
+def _draw(axes: Axes, bars: _Bars, low: float) -> None:
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet
+
+    rows = np.arange(len(bars.start))
+    from_ns = np.maximum(bars.eligible, low)
+    axes.barh(rows, np.maximum(bars.start - from_ns, 0), _WAIT_HEIGHT, left=from_ns, color=_WAIT, zorder=2)
+    axes.barh(
+        rows,
+        bars.end - bars.start,
+        _RUN_HEIGHT,
+        left=bars.start,
+        color=_RUN,
+        edgecolor=canvas.INK,
+        linewidth=0.5,
+        zorder=3,
+    )
+    some = bars.over > 0
+    axes.barh(
+        rows[some],
+        bars.over[some],
+        _RUN_HEIGHT,
+        left=(bars.end - bars.over)[some],
+        facecolor=_OVER,
+        edgecolor=canvas.INK,
+        linewidth=0.5,
+        hatch="//////",
+        zorder=4,
+    )
+    for row in rows[1:].tolist():
+        if bars.start[row] == bars.end[row - 1]:
+            axes.annotate(
+                "",
+                (bars.start[row], row - 0.5 * _RUN_HEIGHT),
+                (bars.end[row - 1], row - 1 + 0.5 * _RUN_HEIGHT),
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "color": canvas.INK,
+                    "lw": 0.8,
+                    "shrinkA": 0,
+                    "shrinkB": 0,
+                    "mutation_scale": 6,
+                },
+                zorder=5,
+            )
+    quiet(axes, "x")
+
+
+def _legend(figure: Figure) -> None:
+    from traces.figures.drawing import canvas
+
+    ink: dict[str, Any] = {"edgecolor": canvas.INK, "linewidth": 0.5}
+    figure.legend(
+        handles=[
+            canvas.Patch(color=_WAIT, label="wait"),
+            canvas.Patch(facecolor=_RUN, label="run", **ink),
+            canvas.Patch(facecolor=_OVER, hatch="//////", label="by so much longer than in the other run", **ink),
+            canvas.Patch(facecolor="none", edgecolor="none", label="↓ starts as the one above ends"),
+        ],
+        loc="outside upper right",
+        ncols=4,
+        fontsize=7.5,
+        frameon=False,
+        handlelength=1.6,
+        columnspacing=1.2,
+    )

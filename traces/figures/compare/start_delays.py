@@ -1,0 +1,94 @@
+"""How much later each job started in one run than in another, against its start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S, format_ns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["start_delays_figure"]
+
+_HOUR_NS = 3600 * NS_PER_S
+
+#: Marks above so many are one picture within an SVG.
+_MOST_MARKS = 2000
+
+#: Later, earlier, same: what is named in the legend, marker, its colour, and whether it is filled.
+_KINDS = (
+    ("later in B", "^", "#1f3b5c", True),
+    ("earlier in B", "v", "#EE7733", False),
+    ("same start", ".", "#8a8a8a", True),
+)
+
+
+def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
+    """The start in B minus the start in A of every job, at its start in A.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row a job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as ``bridge.compare.comparison`` makes it.
+    title : str
+        Above the figure.
+
+    Raises
+    ------
+    InputError
+        If there are no rows.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet, small
+
+    if not len(frame):
+        raise InputError("nothing to draw: no job started in both runs")
+    at, delta = (frame[name].to_numpy(np.int64) for name in ("start_a_ns", "start_delta_ns"))
+    job = frame["job_id"].to_numpy()
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 3.4)
+        axes = figure.subplots()
+        axes.axhline(0, color=canvas.GREY, linewidth=0.8, zorder=1)
+        for which, (label, marker, colour, filled) in zip((delta > 0, delta < 0, delta == 0), _KINDS, strict=True):
+            axes.plot(
+                at[which] / _HOUR_NS,
+                delta[which] / _HOUR_NS,
+                linestyle="none",
+                marker=marker,
+                markersize=3.6,
+                markeredgewidth=0.7,
+                markeredgecolor=colour,
+                markerfacecolor=colour if filled else "white",
+                label=f"{label}: {int(which.sum()):,}",
+                rasterized=len(frame) > _MOST_MARKS,
+                zorder=2,
+            )
+        axes.margins(y=0.13)
+        low, high = axes.get_xlim()
+        for extreme, above in ((int(np.argmax(delta)), True), (int(np.argmin(delta)), False)):
+            if not (delta[extreme] > 0 if above else delta[extreme] < 0):
+                continue
+            x = float(at[extreme] / _HOUR_NS)
+            axes.annotate(
+                f"job {job[extreme]}: {'+' if above else '−'}{format_ns(abs(int(delta[extreme])))}",
+                (x, float(delta[extreme] / _HOUR_NS)),
+                (0, 5 if above else -5),
+                textcoords="offset points",
+                ha="right" if x > low + 0.8 * (high - low) else "left",
+                va="bottom" if above else "top",
+                fontsize=7.5,
+            )
+        axes.set_xlabel("start in A [h]")
+        axes.set_ylabel("start in B − start in A [h]")
+        quiet(axes, "y")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False)
+        axes.text(0, 1.01, "one run of each, no estimate", transform=axes.transAxes, va="bottom", **small())
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+    return figure

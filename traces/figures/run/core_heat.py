@@ -1,0 +1,137 @@
+"""Where and when cores compute: a map of cores × time, the darker the busier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError, shown
+from traces.base.time import format_ns
+from traces.compiled import Array
+from traces.figures.drawing.coverage import painted
+from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.host_marks import mark_hosts
+from traces.figures.drawing.time_axis import time_axis
+from traces.figures.run.gantt import Intervals, chosen_cores, select_bars
+from traces.intervals import parse_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["heat_figure"]
+
+#: With more cores than this, several are a row.
+MOST_ROWS = 512
+
+_BLACK = np.zeros((1, 3))
+
+
+def heat_figure(
+    frame: pd.DataFrame,
+    *,
+    first_core: Array,
+    host_names: Sequence[str],
+    cores: Intervals | None = None,
+    columns: int = 500,
+    title: str = "",
+) -> Figure:
+    """The share of each piece of time in which a core computes a task, or is held by a job.
+
+    The first image of the first axes is the map: float64 (rows, columns), each value the share of a cell's cores × time that is
+    covered. Time goes from the first start to the last end of what is shown, or from the workload's time 0 if that is near.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Either tasks, with the columns ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet: the map shows where cores
+        compute; or jobs, with ``allocation``, ``start_ns`` and ``end_ns`` of jobs.parquet: the map shows where they are held.
+    first_core : int64 (n_hosts + 1,)
+        As in ``traces.ledger.Machine``.
+    host_names : sequence of str
+        One per host.
+    cores : sequence of (int, int), optional
+        Half-open intervals of the cores to show; None is all. With more than :data:`MOST_ROWS` a row is the mean of 2, 4, 8 …
+        cores that follow each other.
+    columns : int
+        Into how many equal pieces the time is cut.
+    title : str
+        Shown above.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, ``columns`` is not positive, or there is nothing to show.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import short
+
+    if columns < 1:
+        raise InputError(f"columns: {shown(columns)} is out of range; allowed: 1 or more")
+    held = "core" not in frame.columns and "allocation" in frame.columns
+    core, start_ns, end_ns = _held(frame) if held else arrays(frame, ("core", "start_ns", "end_ns"), "tasks")
+    rows = chosen_cores(first_core, cores)
+    known = np.zeros(len(core), np.int64)
+    _, core, start_ns, end_ns = select_bars(known, core, start_ns, end_ns, cores=cores)
+    if len(core) == 0:
+        raise InputError("nothing to draw: no job ran on these cores")
+    axis = time_axis(int(start_ns.min()), int(end_ns.max()))
+    per_row = 1
+    while len(rows) > MOST_ROWS * per_row:
+        per_row *= 2
+    begin, stop = (start_ns - axis.first_ns) / axis.span_ns, (end_ns - axis.first_ns) / axis.span_ns
+    share = _shares(np.searchsorted(rows, core), begin, stop, len(rows), columns, per_row)
+    height_in = min(max(1.7 + 0.06 * len(rows), 2.6), 5.0)
+    with canvas.styled():
+        figure = canvas.new_figure(9.0, height_in)
+        axes = figure.add_subplot()
+        left, right = axis.limits
+        bottom = len(share) * per_row
+        picture = axes.imshow(
+            share, cmap="Blues", vmin=0, vmax=1, extent=(left, right, bottom, 0), aspect="auto", interpolation="nearest"
+        )
+        axes.set_ylim(len(rows), 0)
+        axes.set_xlabel(axis.label)
+        mark_hosts(axes, rows, first_core, host_names)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        bar = figure.colorbar(picture, ax=axes, fraction=0.025, pad=0.015, aspect=30)
+        bar.set_label("held by a job [share of the time]" if held else "computing [share of the time]")
+        bar.outline.set_linewidth(0.5)
+        whole = float(share[: len(rows) // per_row].sum()) * per_row
+        if len(rows) % per_row:
+            whole += float(share[-1].sum()) * (len(rows) % per_row)
+        said = f"{len(rows):,} cores" + (f", {per_row} a row" if per_row > 1 else "")
+        said += f"; a cell is {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
+        if title:
+            figure.suptitle(short(title, 98), x=0.01, ha="left", fontsize=9.5, weight="bold")
+        axes.set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
+    return figure
+
+
+def _held(jobs: pd.DataFrame) -> tuple[Array, Array, Array]:
+    """A row a job and core that it held: core, start, end."""
+    allocation, start_ns, end_ns = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
+    held = [
+        np.concatenate([np.arange(lo, hi) for lo, hi in parse_intervals(text, "allocation")])
+        if text
+        else np.zeros(0, np.int64)
+        for text in allocation.tolist()
+    ]
+    count = np.array([len(one) for one in held], np.int64)
+    core = np.concatenate(held) if held else np.zeros(0, np.int64)
+    return core, np.repeat(start_ns, count), np.repeat(end_ns, count)
+
+
+def _shares(row: Array, begin: Array, stop: Array, n_rows: int, columns: int, per_row: int) -> Array:
+    # Black bars on white: what is not white is covered. The last row may have fewer cores than the others.
+    height = -(-n_rows // per_row)
+    colour = np.zeros(len(row), np.int64)
+    picture = painted(row, begin, stop, colour, _BLACK, height * per_row, columns, height)
+    share: Array = 1.0 - picture[:, :, 0]
+    if n_rows % per_row:
+        share[-1] *= per_row / (n_rows % per_row)
+    return np.clip(share, 0.0, 1.0)

@@ -1,0 +1,289 @@
+"""The Gantt chart of a run: cores as rows, jobs as colours, a bar for each task, idle cores white.
+
+It shows what Figure 9 of the two-level paper shows in Vampir: where load imbalance inside a job keeps the
+next one waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.figures.drawing.coverage import painted
+from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.host_marks import mark_hosts
+from traces.figures.drawing.time_axis import time_axis
+from traces.figures.run.gantt_blocks import edge_blocks, job_blocks, name_blocks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = [
+    "Intervals",
+    "chosen_cores",
+    "core_gantt_figure",
+    "draw_gantt",
+    "gantt_figure",
+    "select_bars",
+    "within",
+]
+
+#: Half-open intervals of numbers, as ``traces.intervals.parse_intervals`` gives them.
+Intervals = Sequence[tuple[int, int]]
+
+#: A legend names the jobs up to this many; above, colours recur.
+LEGEND_JOBS = 15
+
+#: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
+SINGLE_BARS = 50_000
+
+# Rows of so many points are drawn apart; a bar of so many has a white end.
+_MARGIN_PT, _END_PT = 4.3, 2.2
+
+_WIDTH_IN = 10.0
+_COLUMNS = 2000
+_MAX_ROWS = 2000
+
+
+def within(numbers: Array, intervals: Intervals) -> Array:
+    """Which numbers are in one of some half-open intervals: bool, of the same shape."""
+    found = np.zeros(len(numbers), bool)
+    for lo, hi in intervals:
+        found |= (numbers >= lo) & (numbers < hi)
+    return found
+
+
+def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
+    """The numbers of the machine's cores that are in these intervals, ascending: the rows of a figure.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    n_cores = int(first_core[-1])
+    every = np.arange(n_cores)
+    rows: Array = every if cores is None else every[within(every, cores)]
+    if len(rows) == 0:
+        raise InputError(f"no core to draw: the machine has cores 0 to {n_cores - 1}")
+    return rows
+
+
+def select_bars(
+    job_id: Array,
+    core: Array,
+    start_ns: Array,
+    end_ns: Array,
+    *,
+    jobs: Intervals | None = None,
+    cores: Intervals | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """The bars of some jobs on some cores.
+
+    Parameters
+    ----------
+    job_id, core, start_ns, end_ns : ndarray, shape (n,)
+        A bar each; what never ran (its core or its start is -1) is none.
+    jobs, cores : sequence of (int, int), optional
+        Half-open intervals of job numbers and of global core numbers; None is all.
+
+    Returns
+    -------
+    tuple of four ndarray
+        The four columns, of the chosen bars.
+    """
+    chosen = np.asarray((core >= 0) & (start_ns >= 0))
+    if jobs is not None:
+        chosen &= within(job_id, jobs)
+    if cores is not None:
+        chosen &= within(core, cores)
+    return job_id[chosen], core[chosen], start_ns[chosen], end_ns[chosen]
+
+
+def draw_gantt(
+    job_id: Array,
+    core: Array,
+    start_ns: Array,
+    end_ns: Array,
+    *,
+    first_core: Array,
+    host_names: Sequence[str],
+    path: Path,
+    title: str = "",
+    cores: Intervals | None = None,
+) -> Path:
+    """Draw a Gantt chart into a file.
+
+    Parameters
+    ----------
+    job_id : ndarray of int64, shape (n,)
+        Job number of each bar: of each task, or of each job on each of its cores.
+    core : ndarray of int, shape (n,)
+        Its global core number.
+    start_ns, end_ns : ndarray of int64, shape (n,)
+        Its time, ns since the workload's time 0.
+    first_core : ndarray of int64, shape (n_hosts + 1,)
+        As in ``traces.ledger.Machine``.
+    host_names : sequence of str
+        One per host.
+    path : Path
+        File to write; its suffix says the format: png, svg or pdf.
+    title : str
+        Shown above the chart.
+    cores : sequence of (int, int), optional
+        Half-open intervals of the cores that get a row; None is every core of the machine.
+
+    Returns
+    -------
+    Path
+        ``path``.
+
+    Raises
+    ------
+    InputError
+        If the suffix is unknown, or there is nothing to show.
+    """
+    from traces.figures.drawing.canvas import figure_format, save
+
+    figure_format(path)
+    figure = gantt_figure(
+        job_id, core, start_ns, end_ns, first_core=first_core, host_names=host_names, title=title, cores=cores
+    )
+    return save(figure, path)
+
+
+def core_gantt_figure(
+    tasks: pd.DataFrame,
+    *,
+    first_core: Array,
+    host_names: Sequence[str],
+    jobs: Intervals | None = None,
+    cores: Intervals | None = None,
+    title: str = "",
+) -> Figure:
+    """The chart of :func:`gantt_figure`, of a table of tasks.
+
+    Parameters
+    ----------
+    tasks : DataFrame
+        A row a task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
+    first_core, host_names, title
+        As in :func:`draw_gantt`.
+    jobs, cores : sequence of (int, int), optional
+        Half-open intervals of the job numbers and the global core numbers to show; None is all.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there is nothing to show.
+    """
+    columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
+    bars = select_bars(*columns, jobs=jobs, cores=cores)
+    return gantt_figure(*bars, first_core=first_core, host_names=host_names, title=title, cores=cores)
+
+
+def gantt_figure(
+    job_id: Array,
+    core: Array,
+    start_ns: Array,
+    end_ns: Array,
+    *,
+    first_core: Array,
+    host_names: Sequence[str],
+    title: str = "",
+    cores: Intervals | None = None,
+) -> Figure:
+    """The figure that :func:`draw_gantt` writes; the parameters are the same.
+
+    The first collection of its axes are the bars: one polygon each, in the order given, from (start, row) to
+    (end, row + 1) less a margin, where rows count the cores shown. With more than :data:`SINGLE_BARS` the
+    first image is what they cover.
+
+    White lines part the jobs, and each job's number stands on its largest block of cores, where it fits: so jobs can be told
+    apart without their colours, too.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import short
+
+    rows = chosen_cores(first_core, cores)
+    job_id, core, start_ns, end_ns = select_bars(
+        job_id, core, start_ns, end_ns, cores=cores if cores is not None else [(0, int(first_core[-1]))]
+    )
+    if len(job_id) == 0:
+        raise InputError("nothing to draw: no such job ran on these cores")
+    row = np.searchsorted(rows, core)
+    colour, legend = _colours(job_id, start_ns)
+    axis = time_axis(int(start_ns.min()), int(end_ns.max()))
+    left, right = axis.limits
+
+    height_in = min(max(1.7 + 0.13 * len(rows), 2.6), 7.0)
+    with canvas.styled():
+        figure = canvas.new_figure(_WIDTH_IN, height_in)
+        axes = figure.add_subplot()
+        palette = np.array([canvas.rgb(one) for one in canvas.PALETTE])
+        width_pt, height_pt = 72 * (_WIDTH_IN - 1.0), 72 * (height_in - 1.2)  # about, of the axes
+        if len(job_id) > SINGLE_BARS:
+            begin, stop = (start_ns - axis.first_ns) / axis.span_ns, (end_ns - axis.first_ns) / axis.span_ns
+            picture = painted(row, begin, stop, colour, palette, len(rows), _COLUMNS, _MAX_ROWS)
+            axes.imshow(picture, extent=(left, right, len(rows), 0), aspect="auto")
+        else:
+            x0, x1 = axis.at(start_ns), axis.at(end_ns)
+            margin = 0.06 if height_pt / len(rows) >= _MARGIN_PT else 0.0
+            y0, y1 = row + margin, row + 1.0 - margin
+            corners = np.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2)
+            bars = canvas.PolyCollection(
+                list(corners), facecolors=palette[colour], edgecolors="none", rasterized=len(job_id) > 5000
+            )
+            axes.add_collection(bars, autolim=False)
+            # A white line ends each bar that is wide enough to remain visible beside it.
+            wide = (x1 - x0) / (right - left) * width_pt >= _END_PT
+            axes.vlines(x1[wide], y0[wide], y1[wide], colors="white", linewidths=0.4, rasterized=len(job_id) > 5000)
+        axes.set_xlim(left, right)
+        axes.set_ylim(len(rows), 0)
+        axes.set_xlabel(axis.label)
+        point = (axis.span_ns / width_pt, len(rows) / height_pt)
+        blocks = job_blocks(job_id, row, start_ns, end_ns, colour)
+        edge_blocks(axes, blocks, axis, point)
+        name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, first_core[1:-1]))
+        mark_hosts(axes, rows, first_core, host_names)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        n_jobs = len(np.unique(job_id))
+        counted = f"{len(job_id):,} bars of {n_jobs:,} job{'s' if n_jobs > 1 else ''} on {len(rows):,} cores"
+        if legend:
+            handles = [canvas.Patch(facecolor=palette[k], label=f"job {number}") for number, k in legend]
+            figure.legend(
+                handles=handles,
+                loc="outside upper center",
+                ncols=min(len(handles), 8),
+                frameon=False,
+                handlelength=1.1,
+                handleheight=1.1,
+                columnspacing=1.4,
+            )
+        else:
+            counted += "; colours recur"
+        axes.set_title(short(title, 64), loc="left", weight="bold")
+        axes.set_title(counted, loc="right", color=canvas.GREY, fontsize=7.5)
+    return figure
+
+
+def _colours(job_id: Array, start_ns: Array) -> tuple[Array, list[tuple[int, int]]]:
+    """Colour of each bar, and (job number, colour) of the legend if there are few enough jobs for one.
+
+    Jobs take the colours in the order in which they start, so that neighbours in time differ.
+    """
+    numbers, index = np.unique(job_id, return_inverse=True)
+    begun = np.full(len(numbers), np.iinfo(np.int64).max)
+    np.minimum.at(begun, index, start_ns)
+    rank = np.empty(len(numbers), np.int64)
+    rank[np.lexsort((numbers, begun))] = np.arange(len(numbers)) % LEGEND_JOBS
+    legend = list(zip(numbers.tolist(), rank.tolist(), strict=True)) if len(numbers) <= LEGEND_JOBS else []
+    return rank[index], legend

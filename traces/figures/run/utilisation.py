@@ -1,0 +1,120 @@
+"""How full the machine was, and how long its queue, over the time of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.base.time import format_ns
+from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.steps import Steps, in_columns, mean, steps
+from traces.figures.drawing.time_axis import TimeAxis, time_axis
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["utilisation_figure"]
+
+#: Up to this many steps a curve is drawn step by step; with more, as so many columns, each with its mean and its range.
+EXACT_STEPS = 1_000
+
+_SHADE = 0.3
+
+
+def utilisation_figure(jobs: pd.DataFrame, *, cores: int, title: str = "") -> Figure:
+    """Busy cores, jobs that wait and cores that they ask for, over time: three panels.
+
+    Busy cores are those that are held by jobs; a job waits from the instant at which it is eligible to its start, every attempt
+    anew. Jobs that never started are left out, since the table does not say when they left the queue. The means are over the
+    span from the first submit to the last end.
+
+    The first patch of each panel is the curve, whose data are its values and edges. A curve of more than :data:`EXACT_STEPS`
+    steps is drawn as the mean in each of that many equal columns of time, so that it keeps its integral; a band goes from the
+    least to the largest value in the column.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        A row an attempt, with the columns ``submit_ns``, ``eligible_ns``, ``start_ns``, ``end_ns``, ``cores`` and
+        ``held_cores`` of jobs.parquet.
+    cores : int
+        Cores of the machine.
+    title : str
+        Shown above.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, no job started, or more cores were held than there are.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import short
+
+    names = ("submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores")
+    columns = arrays(jobs, names, "jobs")
+    started = columns[2] >= 0
+    if not started.any():
+        raise InputError("nothing to draw: no job started")
+    submit, eligible, start, end, asked, held = (column[started] for column in columns)
+    busy = steps(start, end, held)
+    if len(busy.value) and busy.value.max() > cores:
+        raise InputError(f"the machine has {cores} cores, and jobs held {int(busy.value.max())} of them at once")
+    first, last = int(submit.min()), int(end.max())
+    axis = time_axis(first, last)
+    one = np.ones(len(start), np.int64)
+    curves = (
+        (busy, float(cores), f"busy cores\n[fraction of {cores:,}]", canvas.PALETTE[0]),
+        (steps(eligible, start, one), 1.0, "waiting jobs", canvas.PALETTE[1]),
+        (steps(eligible, start, asked), 1.0, "cores that\nthey ask for", canvas.PALETTE[2]),
+    )
+    with canvas.styled():
+        figure = canvas.new_figure(8.6, 4.6)
+        panels = figure.subplots(3, 1, sharex=True, height_ratios=[1.25, 1.0, 1.0])
+        for axes, (curve, whole, label, colour) in zip(panels, curves, strict=True):
+            thinned = _draw(axes, curve, (first, last), axis, whole, colour)
+            middle = mean(curve, first, last) / whole
+            axes.axhline(middle, color=canvas.INK, linewidth=0.8, linestyle=(0, (5, 3)))
+            said = f"mean {f'{middle:,.0f}' if middle >= 1000 else f'{middle:.3g}'} (dashed)"
+            if whole == 1.0:
+                said += f", at most {int(curve.value.max(initial=0)):,}"
+            if thinned:
+                wide = format_ns((last - first) // EXACT_STEPS)
+                said += f"; line: mean of each {wide}, band: least to most"
+            axes.set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
+            axes.set_ylabel(label)
+            if whole == 1.0:
+                axes.locator_params(axis="y", integer=True)
+                axes.yaxis.set_major_formatter("{x:,.0f}")
+        panels[0].set_ylim(0, 1.05)
+        panels[2].set_xlim(*axis.limits)
+        panels[2].set_xlabel(axis.label)
+        figure.align_ylabels(panels)
+        if title:
+            figure.suptitle(short(title, 100), x=0.01, ha="left", fontsize=9.5, weight="bold")
+    return figure
+
+
+def _draw(axes: Axes, curve: Steps, span: tuple[int, int], axis: TimeAxis, whole: float, colour: str) -> bool:
+    """Draw one curve; say whether it had too many steps to draw each."""
+    from traces.figures.drawing.panels import quiet
+
+    quiet(axes, "y")
+    thinned = len(curve.value) > EXACT_STEPS
+    if thinned:
+        columns = in_columns(curve, *span, EXACT_STEPS)
+        edges = axis.at(columns.edge_ns)
+        axes.stairs(columns.mean / whole, edges, color=colour, linewidth=1.0, zorder=2.2)
+        axes.stairs(
+            columns.most / whole, edges, baseline=columns.least / whole, fill=True, color=colour, alpha=_SHADE, lw=0
+        )
+    elif len(curve.value) > 1:
+        values, edges = curve.value[:-1] / whole, axis.at(curve.instant_ns)
+        axes.stairs(values, edges, color=colour, linewidth=1.0, zorder=2.2)
+        axes.stairs(values, edges, fill=True, color=colour, alpha=_SHADE, lw=0)
+    most = float(curve.value.max(initial=0)) / whole
+    axes.set_ylim(0, 1.08 * most or 1.0)
+    return thinned

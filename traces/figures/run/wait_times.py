@@ -1,0 +1,198 @@
+"""How long jobs waited, and by how much that slowed them: distributions, of one run or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes, name_rows
+from traces.figures.drawing.ecdf import ecdf
+from traces.figures.drawing.frames import arrays, final_rows, runs
+from traces.figures.drawing.time_axis import duration_marks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["BOUND_NS", "waits_figure"]
+
+#: τ of the bounded slowdown: a job counts as if it ran at least so long.
+BOUND_NS = 10 * 10**9
+
+#: Up to so many runs are lines; more are rows of boxes.
+FEW = 8
+
+_STYLES: tuple[object, ...] = (
+    "solid",
+    (0, (5, 2)),
+    (0, (1, 1.2)),
+    (0, (6, 1.5, 1, 1.5)),
+    (0, (9, 2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (2.5, 2.5)),
+    (0, (1, 3)),
+)
+_MARKERS = "os^DvPX*"
+
+# How far the place of 0 is from the smallest wait, as a share of the range of the logarithms, and at least as a factor.
+_APART, _LEAST_APART = 0.12, 1.5
+
+
+class _Run(NamedTuple):
+    label: str
+    wait_ns: Array
+    slowdown: Array
+
+
+def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
+    """The share of the jobs that waited at most so long, and that have at most such a bounded slowdown.
+
+    The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the jobs that
+    docs/metrics.md calls measured. Both axes are logarithmic; waits of 0 have a place of their own, where the curve begins with
+    their share. Of more than :data:`FEW` runs each is a row, with a box.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        A row an attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet; and
+        maybe ``run``, the label of the run to which the row belongs.
+    title : str
+        Shown above.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or no job ran.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import short
+
+    found = _measured(jobs)
+    positive = np.concatenate([one.wait_ns[one.wait_ns > 0] for one in found])
+    zero = len(positive) < sum(len(one.wait_ns) for one in found)
+    low, high = (float(positive.min()), float(positive.max())) if len(positive) else (1e9, 1e10)
+    zero_place = low / max((high / low) ** _APART, _LEAST_APART)
+    with canvas.styled():
+        if len(found) <= FEW:
+            figure = canvas.new_figure(8.6, 3.5 + 0.17 * (len(found) > 3) * ((len(found) + 2) // 3))
+            left, right = figure.subplots(1, 2, sharey=True)
+            for axes, values, place in (
+                (left, [one.wait_ns for one in found], zero_place),
+                (right, [one.slowdown for one in found], 1.0),
+            ):
+                _lines(axes, values, [one.label for one in found], place)
+            left.set_ylabel("share of the jobs with at most this")
+            left.set_ylim(0, 1.02)
+            handles, labels = left.get_legend_handles_labels()
+            if found[0].label or len(found) > 1:
+                columns = min(len(found), 4 if max(map(len, labels)) < 24 else 3)
+                figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, handlelength=3)
+        else:
+            figure = canvas.new_figure(8.6, 1.3 + 0.27 * len(found))
+            left, right = figure.subplots(1, 2)
+            _boxes(left, [np.where(one.wait_ns > 0, one.wait_ns, zero_place) for one in found], found, named=True)
+            _boxes(right, [one.slowdown for one in found], found, named=False)
+            figure.supxlabel(LEGEND, fontsize=7.5, color=canvas.GREY)
+        _durations(left, zero_place if zero else None, low, high)
+        left.set_xlabel("wait" + (" (logarithmic, and 0 apart)" if zero else " (logarithmic)"))
+        most = max(float(one.slowdown.max()) for one in found)
+        _factors(right, most)
+        right.set_xlabel("bounded slowdown (logarithmic)")
+        if len(found) == 1:
+            left.set_title(_said(found[0].wait_ns), loc="right", color=canvas.GREY, fontsize=7.5)
+            middle = float(np.median(found[0].slowdown))
+            said = f"median {middle:,.0f}" if middle >= 100 else f"median {middle:.3g}"
+            right.set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
+        if title:
+            figure.suptitle(short(title, 97), x=0.01, ha="left", fontsize=9.5, weight="bold")
+    return figure
+
+
+def _measured(jobs: pd.DataFrame) -> list[_Run]:
+    submit, start, end = arrays(jobs, ("submit_ns", "start_ns", "end_ns"), "jobs")
+    final = final_rows(jobs)
+    found = []
+    for label, rows in runs(jobs):
+        mine = rows[final[rows]]
+        if len(mine):
+            response = (end[mine] - submit[mine]).astype(np.float64)
+            slowdown = np.maximum(1.0, response / np.maximum(end[mine] - start[mine], BOUND_NS))
+            found.append(_Run(label, (start[mine] - submit[mine]).astype(np.float64), slowdown))
+    if not found:
+        raise InputError("nothing to draw: no job ran that has a wait")
+    return found
+
+
+def _said(wait_ns: Array) -> str:
+    from traces.base.time import format_ns
+
+    zero = np.count_nonzero(wait_ns == 0) / len(wait_ns)
+    jobs = f"{len(wait_ns):,} job{'s' if len(wait_ns) > 1 else ''}"
+    return f"{jobs}; median {format_ns(int(np.median(wait_ns)))}; {100 * zero:.3g} % did not wait"
+
+
+def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_place: float) -> None:
+    """A step curve for each run; what is at most at ``zero_place`` is its beginning, and has a marker."""
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet, short
+
+    quiet(axes, "both")
+    right = 1.25 * max(float(one.max(initial=0)) for one in values)
+    for k, (label, one) in enumerate(zip(labels, values, strict=True)):
+        x, share = ecdf(np.maximum(one, zero_place))
+        begins = bool(x[0] == zero_place)
+        x = np.concatenate([x[:1], x, [max(right, x[-1])]])
+        axes.plot(
+            x,
+            np.concatenate([[0.0], share, [1.0]]),
+            drawstyle="steps-post",
+            color=canvas.PALETTE[k],
+            linestyle=_STYLES[k],
+            linewidth=1.5,
+            marker=_MARKERS[k] if begins else "",
+            markersize=4.5,
+            markevery=[1],
+            clip_on=False,
+            label=f"{short(label, 40)} ({len(one):,} job{'s' if len(one) > 1 else ''})" if label else None,
+            zorder=3,
+        )
+
+
+def _boxes(axes: Axes, values: Sequence[Array], found: Sequence[_Run], *, named: bool) -> None:
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import short
+
+    draw_boxes(axes, [Box.of(one) for one in values], [canvas.PALETTE[4]] * len(values))
+    name_rows(axes, [short(one.label, 40) if named else "" for one in found])
+
+
+def _durations(axes: Axes, zero_place: float | None, low: float, high: float) -> None:
+    """A logarithmic axis with marks such as ``1 h``; and with one for 0, if something is there."""
+    from traces.figures.drawing import canvas
+
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    marks = [(float(ns), name) for ns, name in duration_marks(low, 1.25 * high)]
+    if zero_place is not None:
+        marks.insert(0, (zero_place, "0"))
+        axes.axvline((zero_place * low) ** 0.5, color=canvas.GREY, linewidth=0.8, linestyle="dotted")
+    axes.set_xticks([ns for ns, _ in marks], labels=[name for _, name in marks], fontsize=7)
+    left = low if zero_place is None else zero_place
+    axes.set_xlim(left * (left / high) ** 0.02, 1.25 * high)
+
+
+def _factors(axes: Axes, most: float) -> None:
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    most = max(most, 10.0)
+    ticks = [10**k for k in range(13) if 10**k <= 1.25 * most]
+    if len(ticks) < 3:
+        ticks = [one for one in (1, 2, 5, 10, 20, 50, 100) if one <= 1.25 * most]
+    ticks = ticks[:: -(-len(ticks) // 6)]
+    axes.set_xticks(ticks, labels=[f"{tick:,}" for tick in ticks], fontsize=7)
+    axes.set_xlim(most**-0.02, 1.25 * most)

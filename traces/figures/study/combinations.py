@@ -1,0 +1,227 @@
+"""What the figures of studies draw: a metric by batch policy, technique, variation and seed, and how each technique looks.
+
+matplotlib is not imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError, one_of, shown
+from traces.compiled import Array
+from traces.metric_units import Shown, shown_as
+from traces.statistics.comparisons import finished, metric_values, option_columns
+from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
+from traces.statistics.pairs import Paired, paired
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FEW", "STYLES", "Combinations", "Style", "batch_label", "of_workload", "style"]
+
+#: Up to so many techniques are told apart by their look and a legend; more are rows with names.
+FEW = 8
+
+#: The options that a figure of a study has places for.
+_PLACES = ("bls", "backfill", "als", "variation")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a technique looks in every figure of a study, told apart by colour and again without it.
+
+    Attributes
+    ----------
+    colour, hatch : str
+        Of bars and boxes.
+    marker : str
+        Of points.
+    dash : str or (float, tuple of float)
+        Of lines: on and off in multiples of the line's width.
+    """
+
+    colour: str
+    hatch: str
+    marker: str
+    dash: str | tuple[float, tuple[float, ...]]
+
+
+#: In the order of the techniques.
+STYLES = (
+    Style("#4477AA", "", "o", "solid"),
+    Style("#EE7733", "////", "s", (0, (4, 1.5))),
+    Style("#228833", "\\\\\\\\", "D", (0, (1, 1.2))),
+    Style("#CC3377", "xxxx", "^", (0, (5, 1.5, 1, 1.5))),
+    Style("#66CCEE", "....", "v", (0, (8, 2))),
+    Style("#CCBB44", "----", "P", (0, (3, 1.5, 1, 1.5, 1, 1.5))),
+    Style("#332288", "||||", "X", (0, (2, 2))),
+    Style("#EE99AA", "++++", "*", (0, (6, 1.5, 2, 1.5))),
+)
+
+
+def style(place: int) -> Style:
+    """The style of the technique at a place; after the last one they begin anew."""
+    return STYLES[place % len(STYLES)]
+
+
+def batch_label(bls: str, backfill: str) -> str:
+    """A batch policy and its backfilling in one word: ``sjf+easy``, or just ``sjf`` where there is none."""
+    return bls if backfill == "none" else f"{bls}+{backfill}"
+
+
+def of_workload(frame: pd.DataFrame, workload: str | None) -> pd.DataFrame:
+    """The rows of one workload.
+
+    Raises
+    ------
+    InputError
+        If the frame has several and none is chosen, or not the one that is.
+    """
+    if "workload" not in frame.columns:
+        raise InputError("no column 'workload'; allowed: the results of a study, or their comparisons")
+    known = [str(name) for name in frame["workload"].unique()]
+    if workload is None:
+        if len(known) > 1:
+            raise InputError(f"workload: {len(known)} to draw in one figure; allowed: one of {', '.join(known)}")
+        return frame
+    if workload not in known:
+        raise one_of("workload", workload, known)
+    return frame[frame["workload"] == workload]
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """One metric of a study on one workload.
+
+    Attributes
+    ----------
+    metric : str
+        Its name in the results.
+    batches : tuple of str
+        Batch policies with their backfilling (:func:`batch_label`), in the order of the results.
+    techniques : tuple of str
+        In the order of the results.
+    variations : tuple of float
+        Task variation Υ, increasing.
+    seeds : tuple of int
+        Increasing.
+    values : ndarray of float64, shape (batches, techniques, variations, seeds)
+        The metric in the unit of its name; NaN where no run finished.
+    """
+
+    metric: str
+    batches: tuple[str, ...]
+    techniques: tuple[str, ...]
+    variations: tuple[float, ...]
+    seeds: tuple[int, ...]
+    values: Array
+
+    @classmethod
+    def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
+        """The combinations of a study's results.
+
+        Raises
+        ------
+        InputError
+            If the metric is unknown, no run finished, there are several workloads and none is chosen, another option has
+            several values, or a seed is there twice.
+        """
+        options = option_columns(results)
+        for name in _PLACES:
+            if name not in options:
+                raise InputError(f"no column {shown(name)}; allowed: the results of a study, with {', '.join(_PLACES)}")
+        rows = of_workload(results, workload)
+        given = metric_values(rows, metric)
+        frame = rows[[*_PLACES, "seed"]].assign(value=given)
+        frame = frame[finished(rows) & np.isfinite(given)]
+        if len(frame) == 0:
+            raise InputError(f"no {metric} to draw; allowed: the results of at least one run that finished")
+        for name in options:
+            several = [] if name in _PLACES else list(rows[name].unique())
+            if len(several) > 1:
+                values = ", ".join(map(str, several))
+                raise InputError(
+                    f"{name}: {len(several)} values to draw in one figure; allowed: rows of one of {values}"
+                )
+        batch = [batch_label(str(a), str(b)) for a, b in zip(frame["bls"], frame["backfill"], strict=True)]
+        technique = [str(one) for one in frame["als"]]
+        batches, techniques = tuple(dict.fromkeys(batch)), tuple(dict.fromkeys(technique))
+        variations, of_variation = np.unique(frame["variation"].to_numpy(np.float64), return_inverse=True)
+        seeds, of_seed = np.unique(frame["seed"].to_numpy(np.int64), return_inverse=True)
+        place = (
+            np.array([batches.index(one) for one in batch]),
+            np.array([techniques.index(one) for one in technique]),
+            of_variation,
+            of_seed,
+        )
+        shape = (len(batches), len(techniques), len(variations), len(seeds))
+        if len(np.unique(np.ravel_multi_index(place, shape))) < len(frame):
+            raise InputError("a seed is there twice in one combination; allowed: a row a combination and seed")
+        table = np.full(shape, np.nan)
+        table[place] = frame["value"].to_numpy(np.float64)
+        return cls(metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table)
+
+    @property
+    def how(self) -> Shown:
+        """In which unit the metric is shown: that of its smallest mean that is not 0."""
+        means = np.abs(self.means())
+        means = means[means > 0]
+        return shown_as(self.metric, float(means.min()) if means.size else 0.0)
+
+    def means(self) -> Array:
+        """The means over the seeds, float64 (batches, techniques, variations)."""
+        there = ~np.isnan(self.values)
+        total, count = np.where(there, self.values, 0.0).sum(axis=-1), there.sum(axis=-1)
+        means = np.full(count.shape, np.nan)
+        np.divide(total, count, out=means, where=count > 0)
+        return means
+
+    def estimate(self, batch: int, technique: int, variation: int) -> Estimate:
+        """The mean of a combination over its seeds."""
+        return mean_interval(self.values[batch, technique, variation])
+
+    def estimates(self) -> tuple[Array, Array, Array]:
+        """Mean, low and high of every combination, each float64 (batches, techniques, variations)."""
+        found = [mean_interval(row) for row in self.values.reshape(-1, len(self.seeds))]
+        columns = ([one.mean for one in found], [one.low for one in found], [one.high for one in found])
+        mean, low, high = (np.array(column).reshape(self.values.shape[:3]) for column in columns)
+        return mean, low, high
+
+    def paired(self, base: tuple[int, int, int], other: tuple[int, int, int]) -> Paired:
+        """Two combinations, each given by its batch policy, technique and variation, over the seeds that both have."""
+        return paired(self.values[base], self.values[other])
+
+    def place_of(self, variation: float | None) -> int:
+        """The place of a variation, by default the smallest.
+
+        Raises
+        ------
+        InputError
+            If there is no such variation.
+        """
+        if variation is None:
+            return 0
+        if variation not in self.variations:
+            raise one_of("variation", variation, [f"{one:g}" for one in self.variations])
+        return self.variations.index(variation)
+
+    def seeds_text(self, places: Sequence[int] | None = None) -> str:
+        """Of how many seeds the means are, and whether there are intervals: what every figure must say.
+
+        Parameters
+        ----------
+        places : sequence of int, optional
+            The variations that are drawn; default all.
+        """
+        drawn = self.values if places is None else self.values[:, :, list(places)]
+        counts = (~np.isnan(drawn)).sum(axis=-1)
+        few, most = int(counts[counts > 0].min()), int(counts.max())
+        seeds = f"{most} seed{'s' * (most > 1)}" if few == most else f"{few} to {most} seeds"
+        if most < MIN_SEEDS:
+            return f"{seeds}: too few for an interval ({MIN_SEEDS}), so no difference is shown"
+        said = f"means of {seeds}; {100 * CONFIDENCE:g} % intervals"
+        return said if few >= MIN_SEEDS else f"{said} where there are {MIN_SEEDS} or more"

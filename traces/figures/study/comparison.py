@@ -1,0 +1,169 @@
+"""What changes from one value of an option to others: every difference with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.figures.study.combinations import batch_label, of_workload, style
+from traces.metric_units import shown_as
+from traces.statistics.intervals import MIN_SEEDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["comparison_figure"]
+
+#: So many panels stand side by side.
+_PER_LINE = 3
+
+_ROW_IN, _PANEL_IN, _LETTER_IN = 0.18, 2.5, 0.065
+
+
+@dataclass(frozen=True)
+class _Panel:
+    # A metric: mean, low and high of each row, NaN where there is none; where no change is, and what is drawn.
+    mean: Array
+    low: Array
+    high: Array
+    none: float
+    label: str
+
+
+def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None, title: str = "") -> Figure:
+    """Draw comparisons with their intervals: a row a combination and value, a panel a metric, a line at "no change".
+
+    A metric that has a ratio in every row is drawn as ratio of means, else as difference. A filled point's interval leaves
+    out "no change". Comparisons from too few seeds for an interval are left out, and it is said how many.
+
+    Parameters
+    ----------
+    comparisons : DataFrame
+        As :func:`traces.statistics.paired_comparisons` makes it.
+    workload : str, optional
+        Which one, if there are several.
+    title : str
+        Above the panels.
+
+    Raises
+    ------
+    InputError
+        If there are several workloads and none is chosen, or no comparison has an interval.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.study.panels import name_panel_rows
+
+    rows = of_workload(comparisons, workload)
+    known = rows[np.isfinite(rows["difference_low"].to_numpy(np.float64))]
+    if len(known) == 0:
+        raise InputError(
+            f"no comparison with an interval, and none is drawn without; allowed: {MIN_SEEDS} or more common seeds"
+        )
+    names, groups, of_row = _row_names(known)
+    panels = [_panel(known, metric, of_row, len(names)) for metric in known["metric"].unique()]
+    # The base comes first, as it does in most studies, so that a technique looks as in the other figures.
+    values = list(dict.fromkeys([known["base"].iloc[0], *known["value"].tolist()]))
+    value_of = dict(zip(of_row.tolist(), (values.index(one) for one in known["value"]), strict=True))
+    columns = min(len(panels), _PER_LINE)
+    lines = -(-len(panels) // columns)
+    with canvas.styled():
+        width_in = max(4.5, 0.3 + _LETTER_IN * max(map(len, names)) + _PANEL_IN * columns)
+        figure = canvas.new_figure(width_in, lines * (0.7 + _ROW_IN * len(names)) + 0.45)
+        for place, axes in enumerate(figure.subplots(lines, columns, sharey=True, squeeze=False).flat):
+            if place >= len(panels):
+                axes.set_visible(False)
+                continue
+            name_panel_rows(axes, names, labelled=place % columns == 0)
+            for row in range(1, len(groups)):
+                if groups[row] != groups[row - 1]:
+                    axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
+            _draw(axes, panels[place], value_of)
+        figure.supxlabel(_remark(known, len(rows) - len(known)), fontsize=6.8, color=canvas.GREY)
+        if title:
+            figure.suptitle(title, fontsize=9.5, weight="bold")
+    return figure
+
+
+def _draw(axes: Axes, panel: _Panel, value_of: dict[int, int]) -> None:
+    from traces.figures.drawing import canvas
+
+    axes.axvline(panel.none, color=canvas.INK, linewidth=0.8, linestyle="dashed", zorder=1)
+    for row in np.flatnonzero(np.isfinite(panel.low)).tolist():
+        look = style(value_of[row])
+        mean, low, high = (float(column[row]) for column in (panel.mean, panel.low, panel.high))
+        changed = low > panel.none or high < panel.none
+        axes.errorbar(
+            mean,
+            row,
+            xerr=[[mean - low], [high - mean]],
+            fmt=look.marker,
+            color=look.colour,
+            markerfacecolor=look.colour if changed else "white",
+            markersize=3.6,
+            elinewidth=1.0,
+            capsize=2.0,
+            zorder=3,
+        )
+    axes.set_xlabel(panel.label, fontsize=8)
+    axes.locator_params(axis="x", nbins=5)
+    axes.tick_params(axis="x", labelsize=7)
+
+
+def _panel(known: pd.DataFrame, metric: str, of_row: Array, n_rows: int) -> _Panel:
+    mine = (known["metric"] == metric).to_numpy()
+    rows = known[mine]
+    ratios = bool(np.isfinite(rows["ratio_low"].to_numpy(np.float64)).all())
+    kind = "ratio" if ratios else "difference"
+    columns = [rows[name].to_numpy(np.float64) for name in (kind, f"{kind}_low", f"{kind}_high")]
+    how = shown_as(metric, float(np.nanmedian(np.abs(columns[0]))))
+    base = f"{known['option'].iloc[0]} {_plain(known['base'].iloc[0])}"
+    table = np.full((3, n_rows), np.nan)
+    table[:, of_row[mine]] = np.stack(columns) / (1.0 if ratios else how.scale)
+    if ratios:
+        label = f"{how.words}: ratio to {base}\n(axis does not start at zero)"
+    else:
+        label = f"{how.words}: difference\nfrom {base}" + (f" [{how.unit}]" if how.unit else "")
+    return _Panel(table[0], table[1], table[2], 1.0 if ratios else 0.0, label)
+
+
+def _row_names(known: pd.DataFrame) -> tuple[list[str], list[str], Array]:
+    # The names of the rows, which combination each belongs to, and in which row each comparison is.
+    columns = [str(name) for name in known.columns]
+    context = columns[: columns.index("option")]
+    told = [name for name in context if known[name].nunique(dropna=False) > 1]
+    if "backfill" in told and "bls" in context and "bls" not in told:
+        told.insert(0, "bls")
+    places: dict[tuple[str, str], int] = {}
+    of_row = []
+    records: list[dict[str, Any]] = known.to_dict("records")  # type: ignore[assignment]
+    for row in records:
+        parts = [_part(name, row) for name in told if not (name == "backfill" and "bls" in told)]
+        key = (", ".join(parts), _plain(row["value"]))
+        of_row.append(places.setdefault(key, len(places)))
+    names = [f"{group}: {value}" if group else value for group, value in places]
+    return names, [group for group, _ in places], np.array(of_row)
+
+
+def _part(name: str, row: dict[str, Any]) -> str:
+    if name == "bls":
+        return batch_label(str(row["bls"]), str(row.get("backfill", "none")))
+    value = _plain(row[name])
+    return f"Υ {value}" if name == "variation" else value if name in ("als", "backfill") else f"{name} {value}"
+
+
+def _remark(known: pd.DataFrame, left_out: int) -> str:
+    few, most = int(known["seeds"].min()), int(known["seeds"].max())
+    seeds = f"{most}" if few == most else f"{few} to {most}"
+    said = f"paired by seed ({seeds}); whiskers: {100 * float(known['confidence'].iloc[0]):g} % intervals; "
+    said += "filled: leaves out no change"
+    return f"{said}\nleft out: {left_out} with fewer than {MIN_SEEDS} seeds" if left_out else said
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

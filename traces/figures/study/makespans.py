@@ -1,0 +1,187 @@
+"""The makespan of every combination of the two levels: the two-level paper's Figures 3 and 4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.figures.study.combinations import FEW, Combinations, style
+from traces.metric_units import four_digits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["above_lowest", "makespans_figure"]
+
+#: The widths of characters above the bars, in inches (6.5 pt), that of all others, and the room between two texts.
+_WIDTHS_IN = {".": 0.029, ",": 0.029, " ": 0.029, "[": 0.035, "]": 0.035, "+": 0.076, "−": 0.076, "%": 0.086}
+_DIGIT_IN, _APART_IN = 0.0575, 0.06
+
+#: The bars of a group take this share of its width.
+_GROUP = 0.86
+
+#: Wider figures are not made: first the differences above the bars go, then bars become rows.
+_WIDEST_IN = 10.2
+
+
+def makespans_figure(
+    results: pd.DataFrame,
+    *,
+    variation: float | None = None,
+    metric: str = "makespan_ns",
+    workload: str | None = None,
+    title: str = "",
+) -> Figure:
+    """Draw the makespan of every combination as bars grouped by batch policy.
+
+    A bar is the mean over the seeds, its whisker the 95 % interval; the axis starts at zero. Above it stand the value and,
+    where there is room and both have enough common seeds for it, by how much it is above the lowest, with the interval of
+    that over pairs of one seed. More than eight techniques, and more bars than fit on a page, are rows, with a panel a
+    policy.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A study's: a row a combination and seed.
+    variation : float, optional
+        Task variation Υ; by default the smallest.
+    metric : str
+        What is drawn instead of the makespan.
+    workload : str, optional
+        Which one, if there are several.
+    title : str
+        Shown above the bars.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or a name or the variation is unknown.
+    """
+    from traces.figures.drawing import canvas
+    from traces.figures.drawing.panels import quiet
+    from traces.figures.study.panels import head, legend_columns, whiskers
+
+    cells = Combinations.of(results, metric, workload=workload)
+    at = cells.place_of(variation)
+    mean, low, high = (one[:, :, at] for one in cells.estimates())
+    how, scale = cells.how, cells.how.scale
+    over = above_lowest(cells, at)
+    corner = f"variation Υ = {cells.variations[at]:g}; {cells.seeds_text([at])}"
+    n_batches, n_techniques = mean.shape
+    labels = [[four_digits(value / scale) if np.isfinite(value) else "" for value in row] for row in mean.tolist()]
+    slots = [_slot_in(texts) * mean.size / _GROUP + 0.8 for texts in (_joined(labels, over), labels)]
+    if n_techniques > FEW or min(slots) > _WIDEST_IN:
+        from traces.figures.study.makespan_rows import makespan_rows
+
+        return makespan_rows(cells, (mean, low, high), over, corner=corner, title=title)
+    if slots[0] <= _WIDEST_IN:
+        labels = _joined(labels, over)
+    width_in = max(5.0, slots[0] if slots[0] <= _WIDEST_IN else slots[1])
+    lines = 1 + max(text.count("\n") for row in labels for text in row)
+    width = _GROUP / n_techniques
+    with canvas.styled():
+        columns = legend_columns(cells.techniques, width_in, 0.45)
+        figure = canvas.new_figure(width_in, 3.5 + 0.17 * (-(-n_techniques // columns) - 1))
+        axes = figure.add_subplot()
+        for j, technique in enumerate(cells.techniques):
+            x = np.arange(n_batches) + (j - (n_techniques - 1) / 2) * width
+            look = style(j)
+            axes.bar(
+                x,
+                np.nan_to_num(mean[:, j]) / scale,
+                width * 0.92,
+                color=look.colour,
+                hatch=look.hatch,
+                edgecolor="white",
+                linewidth=0.0,
+                label=technique,
+            )
+            known = np.isfinite(low[:, j])
+            axes.errorbar(
+                x[known],
+                mean[known, j] / scale,
+                whiskers(low[:, j], mean[:, j], high[:, j])[:, known] / scale,
+                fmt="none",
+                ecolor=canvas.INK,
+                elinewidth=0.9,
+                capsize=2.2,
+                capthick=0.9,
+                zorder=3,
+            )
+            for i, text in enumerate(row[j] for row in labels):
+                if text:
+                    axes.annotate(
+                        text,
+                        (float(x[i]), float(np.nanmax([mean[i, j], high[i, j]])) / scale),
+                        xytext=(0, 2.5),
+                        textcoords="offset points",
+                        ha="center",
+                        va="bottom",
+                        fontsize=6.5,
+                        linespacing=1.1,
+                        weight="bold" if text.endswith("lowest") else "normal",
+                    )
+        axes.set_xticks(range(n_batches), labels=cells.batches)
+        axes.set_xlim(-0.5, n_batches - 0.5)
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlabel("batch policy")
+        # Bars are compared by their length, so the axis starts at zero; above them there is room for what is written.
+        axes.set_ylim(0, (1.05 + 0.055 * lines) * float(np.nanmax([mean, high])) / scale or 1.0)
+        axes.set_ylabel(how.label)
+        quiet(axes, "y")
+        figure.supxlabel(corner, fontsize=6.8, color=canvas.GREY)
+        head(figure, title, *axes.get_legend_handles_labels(), columns=columns, handle=1.6)
+    return figure
+
+
+def above_lowest(cells: Combinations, variation: int) -> list[list[str]]:
+    """By how much each combination is above the one with the lowest mean, with its interval; empty where there is none.
+
+    Parameters
+    ----------
+    cells : Combinations
+    variation : int
+        The place of the variation.
+
+    Returns
+    -------
+    list of list of str
+        By batch policy and technique: ``+1.4 % [1.1, 1.7]``; ``lowest`` of the lowest, and of what is equal to it in every
+        seed.
+    """
+    mean = cells.means()[:, :, variation]
+    i, j = np.unravel_index(int(np.nanargmin(mean)), mean.shape)
+    base = (int(i), int(j), variation)
+    texts = [["" for _ in cells.techniques] for _ in cells.batches]
+    for b, row in enumerate(texts):
+        for k in range(len(row)):
+            found = cells.paired(base, (b, k, variation))
+            if not np.isfinite(found.ratio_low):
+                continue
+            percent = [100 * (one - 1) for one in (found.ratio, found.ratio_low, found.ratio_high)]
+            row[k] = _percent_text(*percent) if any(percent) else "lowest"
+    return texts
+
+
+def _percent_text(mean: float, low: float, high: float) -> str:
+    # A tenth, but a hundredth where the interval is that narrow, or an end is so near to 0 that its side would not be seen.
+    digits = 1 if high - low >= 0.2 and min(abs(low), abs(high)) >= 0.05 else 2
+    return f"{mean:+.{digits}f} % [{low:.{digits}f}, {high:.{digits}f}]".replace("-", "−")
+
+
+def _joined(labels: list[list[str]], over: list[list[str]]) -> list[list[str]]:
+    # Three short lines rather than one long one.
+    return [
+        [f"{label}\n{more}".replace(" % [", " %\n[") if more else label for label, more in zip(*rows, strict=True)]
+        for rows in zip(labels, over, strict=True)
+    ]
+
+
+def _slot_in(labels: Sequence[Sequence[str]]) -> float:
+    # How wide a bar with its text must be.
+    lines = (line for row in labels for text in row for line in text.split("\n"))
+    return _APART_IN + max(sum(_WIDTHS_IN.get(letter, _DIGIT_IN) for letter in line) for line in lines)

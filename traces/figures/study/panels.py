@@ -1,0 +1,156 @@
+"""Panels of batch policies that the figures of studies share: lines of techniques against the variation, and legends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.panels import quiet
+from traces.figures.study.combinations import FEW, style
+
+if TYPE_CHECKING:
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["head", "legend_columns", "lines_figure", "name_panel_rows", "whiskers"]
+
+#: So many panels stand side by side.
+_PER_LINE = 3
+
+#: The whiskers of one variation are set apart by this share of the axis for each technique, so that none hides another.
+_APART = 0.009
+
+
+def legend_columns(names: Sequence[str], width_in: float, handle_in: float) -> int:
+    """How many names stand side by side in a legend as wide as the figure; ``handle_in`` is the room before each."""
+    column_in = handle_in + 0.068 * max(map(len, names))
+    most = max(1, min(len(names), int(width_in / column_in)))
+    return -(-len(names) // -(-len(names) // most))  # lines of one length
+
+
+def name_panel_rows(axes: Axes, names: Sequence[str], *, labelled: bool) -> None:
+    """Rows with names, the first one at the top; ``labelled`` in the panel at the left, whose names the others share."""
+    axes.set_yticks(range(len(names)), labels=list(names))
+    axes.tick_params(axis="y", length=0, labelleft=labelled)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+
+
+def head(
+    figure: Figure, title: str, handles: Sequence[Any], names: Sequence[str], *, columns: int, handle: float
+) -> None:
+    """A legend above the panels, and the title above it; ``handle`` is the length of a sample in letters."""
+    figure.legend(
+        handles,
+        names,
+        loc="outside upper center",
+        ncols=columns,
+        frameon=False,
+        handlelength=handle,
+        handleheight=1.1,
+        title=title or None,
+        title_fontproperties={"size": 9.5, "weight": "bold"},
+    )
+
+
+def whiskers(low: Array, mean: Array, high: Array) -> Array:
+    """How far an interval goes below and above its mean, float64 (2, k); NaN where there is none."""
+    return np.stack([mean - low, high - mean])
+
+
+def lines_figure(
+    batches: Sequence[str],
+    techniques: Sequence[str],
+    variations: Sequence[float],
+    estimates: tuple[Array, Array, Array],
+    *,
+    label: str,
+    remark: str,
+    reference: float | None = None,
+    from_zero: bool = False,
+    title: str = "",
+) -> Figure:
+    """A panel a batch policy, a line a technique, with the interval of each point; more than eight techniques are rows.
+
+    Parameters
+    ----------
+    batches, techniques : sequence of str
+    variations : sequence of float
+        Increasing.
+    estimates : three ndarrays of float64, shape (batches, techniques, variations)
+        Mean, low and high as they are shown; NaN where there is none.
+    label, remark : str
+        What is drawn, with its unit; and what is said below the panels.
+    reference : float, optional
+        Where a line is drawn across.
+    from_zero : bool
+        Whether the axis starts at zero. Where it does not, it says so.
+    title : str
+        Above the panels.
+    """
+    label = label if from_zero else f"{label}\n(axis does not start at zero)"
+    if len(techniques) > FEW:
+        from traces.figures.study.variation_rows import variation_rows
+
+        return variation_rows(
+            batches, techniques, variations, estimates, label=label, remark=remark, reference=reference, title=title
+        )
+    columns = min(len(batches), _PER_LINE)
+    lines = -(-len(batches) // columns)
+    width_in = max(4.5, 2.7 * columns + 0.7)
+    at = np.asarray(variations, np.float64)
+    step = _APART * (float(at[-1] - at[0]) or 1.0)
+    with canvas.styled():
+        beside = legend_columns(techniques, width_in, 0.75)
+        figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // beside) - 1))
+        panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat
+        for place, axes in enumerate(panels):
+            if place >= len(batches):
+                axes.set_visible(False)
+                continue
+            if reference is not None:
+                axes.axhline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
+            for j, technique in enumerate(techniques):
+                mean, low, high = (one[place, j] for one in estimates)
+                known = np.isfinite(mean)
+                look = style(j)
+                axes.plot(
+                    at[known],
+                    mean[known],
+                    color=look.colour,
+                    linestyle=look.dash,
+                    linewidth=1.2,
+                    marker=look.marker,
+                    markersize=3.8,
+                    label=technique if place == 0 else None,
+                )
+                known &= np.isfinite(low)
+                axes.errorbar(
+                    at[known] + (j - (len(techniques) - 1) / 2) * step,
+                    mean[known],
+                    whiskers(low, mean, high)[:, known],
+                    fmt="none",
+                    ecolor=look.colour,
+                    elinewidth=0.9,
+                    capsize=1.8,
+                )
+            axes.set_title(batches[place], weight="bold")
+            axes.set_xticks(at, labels=[f"{one:g}" for one in variations])
+            axes.tick_params(axis="x", labelsize=7.5, labelbottom=place + columns >= len(batches))
+            if place + columns >= len(batches):
+                axes.set_xlabel("variation Υ")
+            if place % columns == 0:
+                axes.set_ylabel(label)
+            quiet(axes, "y")
+        if from_zero:
+            figure.axes[0].set_ylim(bottom=0)
+        handles, names = figure.axes[0].get_legend_handles_labels()
+        head(figure, title, handles, names, columns=beside, handle=3.4)
+        figure.supxlabel(remark, fontsize=6.8, color=canvas.GREY)
+    return figure

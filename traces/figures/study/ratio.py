@@ -1,0 +1,85 @@
+"""The makespan with variation over the one without, seed by seed: the two-level paper's Figures 7 and 8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.figures.study.combinations import Combinations
+from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["ratio_figure"]
+
+
+def ratio_figure(
+    results: pd.DataFrame,
+    *,
+    base: float | None = None,
+    metric: str = "makespan_ns",
+    workload: str | None = None,
+    title: str = "",
+) -> Figure:
+    """Draw mean makespan at Υ / mean makespan at the base: a panel a batch policy, a line a technique.
+
+    A whisker is the 95 % interval over pairs of runs of one seed (:func:`traces.statistics.paired`). At the base there is
+    nothing to draw but the line at 1. The vertical axis does not start at zero, and says so. More than eight
+    techniques are rows.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A study's: a row a combination and seed.
+    base : float, optional
+        The variation that the others are compared with; by default the smallest.
+    metric : str
+        What is compared instead of the makespan; positive.
+    workload : str, optional
+        Which one, if there are several.
+    title : str
+        Above the panels.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, a name or the base is unknown, there is one variation only, or no combination has
+        enough seeds for an interval.
+    """
+    from traces.figures.study.panels import lines_figure
+
+    cells = Combinations.of(results, metric, workload=workload)
+    at = cells.place_of(base)
+    others = [k for k in range(len(cells.variations)) if k != at]
+    if not others:
+        raise InputError(f"one variation only, {cells.variations[0]:g}; allowed: two or more, since a ratio is drawn")
+    found = np.full((3, len(cells.batches), len(cells.techniques), len(others)), np.nan)
+    most = 0
+    for i, j in np.ndindex(found.shape[1:3]):
+        for place, k in enumerate(others):
+            pair = cells.paired((i, j, at), (i, j, k))
+            found[:, i, j, place] = pair.ratio, pair.ratio_low, pair.ratio_high
+            most = max(most, pair.n)
+    if most < MIN_SEEDS:
+        raise InputError(
+            f"{most} seed{'s' * (most != 1)} a combination give no interval, and no ratio is drawn without one;"
+            f" allowed: {MIN_SEEDS} or more"
+        )
+    if not np.isfinite(found[0]).any():
+        raise InputError(f"no ratio of {metric} to variation {cells.variations[at]:g}; allowed: a metric above 0 there")
+    how = f"{cells.how.words} at Υ / {cells.how.words} at Υ = {cells.variations[at]:g}"
+    return lines_figure(
+        cells.batches,
+        cells.techniques,
+        [cells.variations[k] for k in others],
+        (found[0], found[1], found[2]),
+        label=how,
+        remark=f"ratios of means over up to {most} seeds, paired by seed; {100 * CONFIDENCE:g} % intervals",
+        reference=1.0,
+        title=title,
+    )

@@ -1,0 +1,55 @@
+"""How the makespan grows with the variation of task lengths: the two-level paper's Figures 5 and 6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from traces.figures.study.combinations import Combinations
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["variation_figure"]
+
+
+def variation_figure(
+    results: pd.DataFrame, *, metric: str = "makespan_ns", workload: str | None = None, title: str = ""
+) -> Figure:
+    """Draw the makespan against the task variation Υ: a panel a batch policy, a line a technique.
+
+    A point is the mean over the seeds, its whisker the 95 % interval. The whiskers of one variation are set apart a little, and
+    stand in the order of the legend. The axis of makespans does not start at zero, and says so. More than eight techniques
+    are rows.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A study's: a row a combination and seed.
+    metric : str
+        What is drawn instead of the makespan.
+    workload : str, optional
+        Which one, if there are several.
+    title : str
+        Above the panels.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or a name is unknown.
+    """
+    from traces.figures.study.panels import lines_figure
+
+    cells = Combinations.of(results, metric, workload=workload)
+    how = cells.how
+    mean, low, high = (one / how.scale for one in cells.estimates())
+    return lines_figure(
+        cells.batches,
+        cells.techniques,
+        cells.variations,
+        (mean, low, high),
+        label=how.label,
+        remark=cells.seeds_text(),
+        title=title,
+    )

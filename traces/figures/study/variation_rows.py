@@ -1,0 +1,69 @@
+"""Many techniques against the variation: a row a technique, a point with its interval; a panel a batch policy and variation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.study.panels import name_panel_rows, whiskers
+
+if TYPE_CHECKING:
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["variation_rows"]
+
+_ROW_IN, _LETTER_IN = 0.17, 0.065
+
+#: The panels of a batch policy take so much room together, and each of them between so much and so much.
+_PANELS_IN, _NARROWEST_IN, _WIDEST_IN = 8.0, 1.15, 2.4
+
+
+def variation_rows(
+    batches: Sequence[str],
+    techniques: Sequence[str],
+    variations: Sequence[float],
+    estimates: tuple[Array, Array, Array],
+    *,
+    label: str,
+    remark: str,
+    reference: float | None = None,
+    title: str = "",
+) -> Figure:
+    """Points with whiskers in rows; the parameters are those of :func:`traces.figures.study.panels.lines_figure`."""
+    rows = np.arange(len(techniques))
+    n = len(variations)
+    panel_in = min(_WIDEST_IN, max(_NARROWEST_IN, _PANELS_IN / n))
+    names_in = 0.4 + _LETTER_IN * max(map(len, techniques))
+    with canvas.styled():
+        figure = canvas.new_figure(
+            max(4.5, names_in + panel_in * n), len(batches) * (0.55 + _ROW_IN * len(techniques)) + 0.75
+        )
+        grid = figure.subplots(len(batches), n, sharex=True, sharey=True, squeeze=False)
+        for i, batch in enumerate(batches):
+            for k, axes in enumerate(grid[i]):
+                mean, low, high = (one[i, :, k] for one in estimates)
+                known = np.isfinite(mean)
+                name_panel_rows(axes, techniques, labelled=k == 0)
+                axes.set_title(f"{batch}, Υ = {variations[k]:g}", weight="bold", fontsize=8)
+                if reference is not None:
+                    axes.axvline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
+                axes.errorbar(
+                    mean[known],
+                    rows[known],
+                    xerr=whiskers(low, mean, high)[:, known],
+                    fmt="o",
+                    color=canvas.PALETTE[0],
+                    markersize=3.0,
+                    elinewidth=0.9,
+                    capsize=1.6,
+                )
+                axes.locator_params(axis="x", nbins=4)
+                axes.tick_params(axis="x", labelsize=7)
+        figure.supxlabel(f"{label}\n{remark}", fontsize=7.5)
+        if title:
+            figure.suptitle(title, fontsize=9.5, weight="bold")
+    return figure

@@ -1,0 +1,148 @@
+"""A generated workload beside its source: submits by hour, weekday and month, and the work of the jobs.
+
+These are the AccaSim paper's Figures 14 to 17 (doi:10.1007/s10586-019-02905-5) in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.base.errors import InputError, one_of
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from traces.figures.drawing.canvas import Axes, Figure
+
+__all__ = ["PANELS", "draw_likeness", "likeness_figure"]
+
+#: What is drawn: the panel's name in the table, and the label of its axis.
+PANELS: Mapping[str, str] = {
+    "hour": "hour of the day (local time)",
+    "weekday": "weekday",
+    "month": "month",
+    "work": "work of a job [GFLOP]",
+}
+
+_COLUMNS = ("panel", "at", "source", "generated")
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = "JFMAMJJASOND"
+
+
+def likeness_figure(
+    table: Iterable[Mapping[str, Any]],
+    *,
+    names: tuple[str, str] = ("source", "generated"),
+    distances: Mapping[str, float] | None = None,
+    title: str = "",
+) -> Figure:
+    """The figure that :func:`draw_likeness` writes; the parameters are the same."""
+    from traces.figures.drawing import canvas
+
+    panels = _panels(list(table))
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 4.6)
+        grid: list[Axes] = list(figure.subplots(2, 2).flat)
+        for axes, (name, label) in zip(grid, PANELS.items(), strict=True):
+            at, source, generated = panels[name]
+            _draw(axes, at, 100 * source, 100 * generated, names)
+            axes.set_xlabel(label)
+            axes.set_ylabel("jobs [%]")
+            axes.set_ylim(0, 1.08 * max(0.01, *(100 * source), *(100 * generated)))
+            for side in ("top", "right"):
+                axes.spines[side].set_visible(False)
+            if distances is not None and name in distances:
+                axes.set_title(f"KS distance {distances[name]:.3f}", loc="right", color=canvas.GREY, fontsize=7.5)
+        _ticks(grid)
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(
+            handles[::-1],
+            labels[::-1],
+            loc="outside upper right" if title else "outside upper center",
+            ncols=2,
+            frameon=False,
+        )
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+    return figure
+
+
+def draw_likeness(
+    table: Iterable[Mapping[str, Any]],
+    path: Path,
+    *,
+    names: tuple[str, str] = ("source", "generated"),
+    distances: Mapping[str, float] | None = None,
+    title: str = "",
+) -> Path:
+    """Draw the distributions of a source and of a workload made of it.
+
+    Parameters
+    ----------
+    table : iterable of mapping
+        Rows with ``panel`` (one of :data:`PANELS`), ``at`` (hour 0 to 23, weekday 0 (Monday) to 6, month 1 to 12, log10 GFLOP
+        in even steps), ``source`` and ``generated`` (shares of the jobs, 0 to 1), as ``bls.analysis.likeness.distributions``
+        gives them.
+    path : Path
+        A .png, .svg or .pdf.
+    names : (str, str)
+        Of the source and of the generated workload, for the legend.
+    distances : mapping of str to float, optional
+        The Kolmogorov–Smirnov distance of each panel, where it is to be written on it.
+    title : str
+        Of the figure.
+
+    Raises
+    ------
+    InputError
+        If a column or a panel is missing or unknown, or the file cannot be written.
+    """
+    from traces.figures.drawing import canvas
+
+    canvas.figure_format(path)
+    figure = likeness_figure(table, names=names, distances=distances, title=title)
+    return canvas.save(figure, path)
+
+
+def _panels(table: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Array, Array, Array]]:
+    for row in table:
+        for name in _COLUMNS:
+            if name not in row:
+                raise InputError(f"likeness: a row has no {name}; needed: {', '.join(_COLUMNS)}")
+        if row["panel"] not in PANELS:
+            raise one_of("panel", row["panel"], PANELS, "likeness")
+    found = {}
+    for panel in PANELS:
+        rows = sorted((row for row in table if row["panel"] == panel), key=lambda row: float(row["at"]))
+        if not rows:
+            raise InputError(f"likeness: no rows of the panel {panel}")
+        at, source, generated = (np.array([float(row[name]) for row in rows]) for name in _COLUMNS[1:])
+        found[panel] = (at, source, generated)
+    return found
+
+
+def _draw(axes: Axes, at: Array, source: Array, generated: Array, names: tuple[str, str]) -> None:
+    """The source as grey bars, the generated as points on a line: they differ in form, not only in colour."""
+    from traces.figures.drawing import canvas
+
+    width = float(np.diff(at).min()) if len(at) > 1 else 1.0
+    axes.bar(at, source, 0.86 * width, color="#c4c4c4", label=names[0])
+    axes.plot(
+        at, generated, color=canvas.PALETTE[0], linewidth=1.0, marker="o", markersize=2.6, label=names[1], clip_on=False
+    )
+
+
+def _ticks(grid: Sequence[Axes]) -> None:
+    hours, weekdays, months, work = grid
+    hours.set_xticks(range(0, 24, 3))
+    weekdays.set_xticks(range(7), labels=_WEEKDAYS)
+    months.set_xticks(range(1, 13), labels=list(_MONTHS))
+    for axes in (weekdays, months):
+        axes.tick_params(axis="x", length=0)
+    low, high = work.get_xlim()
+    step = max(1, round((high - low) / 6))
+    powers = range(int(np.ceil(low)), int(np.floor(high)) + 1, step)
+    work.set_xticks(list(powers), labels=[f"$10^{{{power}}}$" for power in powers])
