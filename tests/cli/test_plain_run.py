@@ -72,7 +72,7 @@ def test_the_command_run_loads_what_it_needs(words: list[str], tmp_path: Path) -
 
 
 def test_a_command_loads_no_other_one(tmp_path: Path) -> None:
-    others = "print([name for name in sys.modules if name.endswith('_commands')])"
+    others = "print([name for name in sys.modules if name.startswith('bridge.cli.') and name.endswith('commands')])"
     code = f"import sys\nsys.argv = ['twolevel', 'run', '--help']\n{MAIN}\n{others}"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert ran.stdout.splitlines()[-1] == "[]"
+    assert ran.stdout.splitlines()[-1] == "['bridge.cli.run_commands']"
