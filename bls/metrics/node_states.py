@@ -191,6 +191,19 @@ def _state(cores: int, held: int, down: int, maintenance: int, reserved: int) ->
     return _RESERVED if reserved > 0 else _IDLE
 
 
+@compiled(inner=True)
+def _put(out: Array, place: Array, h: int, since_ns: int, until_ns: int, state: int) -> None:
+    """Write a row of host ``h``, where rows are written, and count it; one that lasts no time is none."""
+    if until_ns <= since_ns:
+        return
+    if out.size > 0:
+        out[0, place[h]] = h
+        out[1, place[h]] = since_ns
+        out[2, place[h]] = until_ns
+        out[3, place[h]] = state
+    place[h] += 1
+
+
 @compiled(makes_arrays=True)
 def _walk(
     begin_ns: int,
@@ -199,14 +212,14 @@ def _walk(
     place: Ints,
     out: Ints2,
 ) -> None:
-    # Walked twice: without columns to fill, place[h] counts the rows of host h; with them, it is where its next one goes.
+    """Walk through all events; without columns to fill, ``place[h]`` counts the rows of host h, with them it is where its next
+    one goes."""
     time = events.time
     item = events.item
     lo = events.lo
     hi = events.hi
     host_first = events.host_first
     n_hosts = host_first.size - 1
-    filling = out.size > 0
     on_host = np.zeros((n_hosts, _N_KINDS), np.int64)
     state = np.full(n_hosts, _IDLE, np.int64)
     since = np.full(n_hosts, begin_ns, np.int64)
@@ -223,13 +236,7 @@ def _walk(
                 new = _state(host_first[h + 1] - host_first[h], on[0], on[1], on[2], on[3])
                 if new != state[h]:
                     now = time[e - 1]
-                    if now > since[h]:
-                        if filling:
-                            out[0, place[h]] = h
-                            out[1, place[h]] = since[h]
-                            out[2, place[h]] = now
-                            out[3, place[h]] = state[h]
-                        place[h] += 1
+                    _put(out, place, h, since[h], now, state[h])
                     since[h] = now
                     state[h] = new
             n_touched = 0
@@ -249,10 +256,4 @@ def _walk(
                 a = b
                 h += 1
     for h in range(n_hosts):
-        if until_ns > since[h]:
-            if filling:
-                out[0, place[h]] = h
-                out[1, place[h]] = since[h]
-                out[2, place[h]] = until_ns
-                out[3, place[h]] = state[h]
-            place[h] += 1
+        _put(out, place, h, since[h], until_ns, state[h])
