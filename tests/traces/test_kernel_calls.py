@@ -25,6 +25,7 @@ from traces.compiled import (
 )
 from traces.kernels.signatures import Bytes, Floats, Floats2, FunctionKind, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.state import fields_of
+from traces.kernels.units import CannotCompile
 
 ADD = types.int64(types.int64, types.Column(types.float64))
 _call, _value = caller(ADD), value_from(ADD)
@@ -206,3 +207,112 @@ def test_kinds_have_names_that_tell_them_apart() -> None:
     assert len({kind.code for kind in kinds}) == len(kinds)
     assert ADD.code == "i:i,f1"
     assert isinstance(as_value(adds, ADD), CFunction) is jit_enabled()
+
+
+def test_a_column_that_is_refused_leaves_the_one_before() -> None:
+    state = outer()
+    looks(state, 1)
+    before = state.inner.a
+    if jit_enabled():
+        with pytest.raises(TypeError, match=r"Inner.a: float64"):
+            state.inner.a = np.arange(3.0)
+        assert state.inner.a is before
+        looks(state, 1)
+        assert before[0] == 2
+    with pytest.raises(AttributeError, match=r"Inner: 'b' unknown; allowed: a, table"):
+        state.inner.b = before
+
+
+def test_a_number_that_is_no_whole_one_is_refused() -> None:
+    state = outer()
+    assert looks(state, np.int64(3)) == (9, 2.25, True)
+    assert looks(state, True)[2] is False  # type: ignore[comparison-overlap]
+    if jit_enabled():
+        with pytest.raises(TypeError, match=r"looks: by: 2.5; allowed: a whole number"):
+            looks(state, 2.5)  # type: ignore[arg-type]
+
+
+@compiled()
+def gives_an_array(n: int) -> Any:
+    return np.zeros(n)
+
+
+@compiled()
+def perhaps(n: int) -> Any:
+    return n if n > 2 else None
+
+
+@compiled()
+def first(values: Any) -> float:
+    return float(values[0])
+
+
+@compiled()
+def lists(n: int) -> int:
+    return len([k for k in range(n) if k > 2])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given", "wrong"),
+    [
+        (
+            gives_an_array,
+            3,
+            r"gives_an_array cannot be compiled: it returns array\(float64, 1d, C\); allowed: a number",
+        ),
+        (perhaps, 3, r"perhaps cannot be compiled: it returns OptionalType\(int64\)"),
+        (first, np.zeros(3, np.int16), "an array of int16; allowed: of int64, float64"),
+        (lists, 3, "lists cannot be compiled: it needs NRT_.* allowed: numbers, loops and arrays"),
+    ],
+)
+def test_what_kernels_cannot_do_is_a_line(kernel: Any, given: Any, wrong: str) -> None:
+    if jit_enabled():
+        with pytest.raises((TypeError, CannotCompile), match=wrong):
+            kernel(given)
+
+
+def test_a_class_that_is_changed_and_keeps_its_name_is_another() -> None:
+    def made(fields: list[str]) -> Any:
+        # As two cells of a notebook make it.
+        space: dict[str, Any] = {"__annotations__": dict.fromkeys(fields, Floats), "__module__": __name__}
+        shelf = type("Shelf", (State,), space)
+
+        def value(state: Any) -> float:
+            return 1.0 * state.a[0]
+
+        value.__annotations__["state"] = shelf
+        return compiled()(value)(shelf(a=np.array([1.0]), b=np.array([7.0])))
+
+    assert [made(["a", "b"]), made(["b", "a"])] == [1.0, 1.0]
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="nothing is compiled")
+def test_what_one_threads_call_raises_is_not_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
+    fails(1)
+    within, done = threading.Event(), threading.Event()
+    called = fails._fixed.__globals__
+    raised = called["raised"]
+
+    def late() -> Any:
+        # One has raised, and has not yet asked whether; the other calls meanwhile.
+        if threading.current_thread() is not threading.main_thread():
+            within.set()
+            done.wait(1)
+        return raised()
+
+    monkeypatch.setitem(called, "raised", late)
+    wrong: list[Exception] = []
+
+    def calls_badly() -> None:
+        try:
+            fails(3)
+        except ValueError as error:
+            wrong.append(error)
+
+    thread = threading.Thread(target=calls_badly)
+    thread.start()
+    within.wait()
+    assert fails(1) == 1
+    done.set()
+    thread.join()
+    assert len(wrong) == 1

@@ -50,8 +50,8 @@ from numba.np.arrayobj import make_array, populate_array
 from traces.kernels import store
 from traces.kernels.c_library import KNOWN, MEMORY
 from traces.kernels.declared import OURS, Caller, Kernel
-from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind, Tuple
-from traces.kernels.state import State, fields_of
+from traces.kernels.signatures import CODES, Column, FunctionKind, Kind, Number, Signature, StateKind, Tuple
+from traces.kernels.state import State, fields_of, layout_of
 
 __all__ = ["BuildError", "Entry", "Lowered", "caller_type", "emit", "kernel_type", "lower"]
 
@@ -99,7 +99,8 @@ class StateType(types.Type):  # type: ignore[misc]
 
     def __init__(self, state: type[State]) -> None:
         self.state = state
-        super().__init__(f"state({state.__module__}.{state.__qualname__})")
+        # numba takes types of one name for the same: in a notebook a class is changed, and keeps its name.
+        super().__init__(f"state({state.__module__}.{state.__qualname__}:{layout_of(state)})")
 
 
 class FunctionType(types.Callable):  # type: ignore[misc]
@@ -572,7 +573,10 @@ def _returned_kind(kind: Any) -> Number | Tuple | None:
 
 def _number(kind: Any) -> Number:
     kind = types.unliteral(kind)
-    return Number("boolean" if isinstance(kind, types.Boolean) else kind.name)
+    name = "boolean" if isinstance(kind, types.Boolean) else str(kind)
+    if name not in CODES:
+        raise BuildError(f"it returns {name}; allowed: a number, several in a tuple, or nothing")
+    return Number(name)
 
 
 def _add_entry(context: Any, module: Any, entry: Entry, found: Lowered) -> None:
@@ -677,6 +681,7 @@ def emit(
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 told = [line for line in lines if not line.startswith("Failed in")]
                 raise BuildError(told[0]) from error
+        kinds_returned = [_returned_kind(one.returned) for one in found]
         codegen = context.codegen()
         wrappers = codegen._create_empty_module("entries")
         for entry, one in zip(entries, found, strict=True):
@@ -709,11 +714,11 @@ def emit(
         ] + [variable.name for variable in module.global_variables if variable.is_declaration]
         if strange:
             raise BuildError(
-                f"{entries[0].symbol} needs {', '.join(strange)} of numba's, which is not there when it is run"
+                f"it needs {', '.join(strange)} of numba's, which is not there when it is run, as lists, text and linear "
+                "algebra do; allowed: numbers, loops and arrays"
             )
         returned = {}
-        for entry, one in zip(entries, found, strict=True):
-            kind = _returned_kind(one.returned)
+        for entry, kind in zip(entries, kinds_returned, strict=True):
             returned[entry.symbol] = kind.code if kind else "v"
             if not entry.kernel.is_ours:
                 returned[raised_of(entry.symbol)] = "i"

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import operator
 import os
+import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, get_type_hints
@@ -17,6 +19,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from traces.kernels.signatures import (
+    CODES,
     Array,
     Column,
     FunctionKind,
@@ -169,7 +172,10 @@ def kind_of(value: Any) -> Kind:
         If kernels take no such thing.
     """
     if isinstance(value, np.ndarray):
-        return Column(Number("boolean" if value.dtype == np.bool_ else value.dtype.name), value.ndim)
+        name = "boolean" if value.dtype == np.bool_ else value.dtype.name
+        if name not in CODES:
+            raise TypeError(f"an array of {name}; allowed: of {', '.join(CODES)}")
+        return Column(Number(name), value.ndim)
     if isinstance(value, State):
         return StateKind(type(value))
     if isinstance(value, CFunction):
@@ -193,6 +199,19 @@ def _checked_column(kind: Column, where: str) -> Callable[[Array], None]:
     return check
 
 
+def _checked_whole(where: str) -> Callable[[Any], int]:
+    # What makes an integer of what is one, and complains of all else: 2.5 is not 2.
+    def whole(value: Any) -> int:
+        if isinstance(value, np.bool_):
+            return int(value)
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise TypeError(f"{where}: {value!r}; allowed: a whole number") from None
+
+    return whole
+
+
 def _numpy_dtype(kind: Column) -> Any:
     return np.dtype("bool" if kind.dtype.name == "boolean" else kind.dtype.name)
 
@@ -214,9 +233,12 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
     It is written for the kernel, as a job has a dozen of such calls: to go through lists of arguments and kinds in each takes
     longer than most kernels do.
     """
-    from traces.kernels.units import machine_code
+    from traces.kernels.units import CannotCompile, machine_code
 
-    found = machine_code(kernel, tuple(kinds))
+    try:
+        found = machine_code(kernel, tuple(kinds))
+    except CannotCompile as error:
+        raise CannotCompile(f"{kernel.__name__} cannot be compiled: {error}") from error
     known: dict[str, Any] = {"function": kernel.py_func, "raised": None}
     checks, given = [], []
     for k, (kind, name) in enumerate(zip(kinds, inspect.signature(kernel.py_func).parameters, strict=True)):
@@ -229,8 +251,13 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
             given.append(f"a{k}.__array_interface__['data'][0], *a{k}.shape")
         elif isinstance(kind, StateKind | FunctionKind):
             given.append(f"a{k}.address")
+        elif kind.name == "boolean":
+            given.append(f"1 if a{k} else 0")
+        elif kind.name == "float64":
+            given.append(f"a{k}")
         else:
-            given.append(f"a{k}" if kind.name == "float64" else f"int(a{k})")
+            known[f"whole{k}"] = _checked_whole(f"{kernel.__name__}: {name}")
+            given.append(f"a{k} if type(a{k}) is int else whole{k}(a{k})")
     types = [one for kind in kinds for one in _c_types(kind)]
     code = found.returned
     several = code[1:] if code.startswith("t") and len(code) > 1 else ""
@@ -247,11 +274,17 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
         given.append("addressof(answer)")
     returned = None if several else _RETURNED.get(code, ctypes.c_int64)
     known["call"] = ctypes.CFUNCTYPE(returned, *types)(found.address)
-    lines.append(f"{'' if several else 'answer = '}call({', '.join(given)})")
-    if found.raised:
-        known["raised"] = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised)
+    call = f"{'' if several else 'answer = '}call({', '.join(given)})"
+    if not found.raised:
+        lines.append(call)
+    else:
+        # Whether it has raised is kept once for all threads: one calls at a time.
+        known["raised"], known["lock"] = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised), threading.Lock()
         lines += [
-            "if raised() != 0:",
+            "with lock:",
+            f"    {call}",
+            "    has_raised = raised()",
+            "if has_raised != 0:",
             f"    function({taken})",  # which raises, too, and can say what
             f"    raise RuntimeError({f'{kernel.__name__} has raised'!r})",
         ]

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 __all__ = [
+    "CODES",
     "Array",
     "Bytes",
     "Chars",
@@ -64,7 +65,7 @@ class Number:
     @property
     def code(self) -> str:
         """How it is written in the name of a piece of machine code."""
-        return _CODES[self.name]
+        return CODES[self.name]
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,14 @@ class Tuple:
 class StateKind:
     """A state, handed over by its address (``traces.kernels.state``)."""
 
-    state: type
+    state: type[Any]
 
     @property
     def code(self) -> str:
-        """How it is written in the name of a piece of machine code."""
-        return f"<{self.state.__name__}>"
+        """How it is written in the name of a piece of machine code, which has the places of the columns in it."""
+        from traces.kernels.state import layout_of  # which knows of these kinds
+
+        return f"<{self.state.__name__}:{layout_of(self.state)}>"
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,8 @@ class Signature:
         return f"{returned}:{','.join(kind.code for kind in self.parameters)}"
 
 
-_CODES = {
+#: How the kinds of numbers that there are are written in the name of a piece of machine code.
+CODES = {
     "int64": "i",
     "float64": "f",
     "uint64": "u",

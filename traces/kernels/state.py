@@ -7,6 +7,7 @@ and ``state.jobs = other`` within one says that it is elsewhere. To Python it is
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self, get_type_hints
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from traces.kernels.signatures import Array, Column, Number, float64, int64
 
-__all__ = ["Field", "State", "fields_of"]
+__all__ = ["Field", "State", "fields_of", "layout_of"]
 
 
 _NUMBERS = {int: int64, float: float64}
@@ -66,6 +67,16 @@ def fields_of(state: type[State]) -> dict[str, Field]:
     return found
 
 
+def layout_of(state: type[State]) -> str:
+    """A short text that two classes of states have in common only if their blocks are the same."""
+    found: str | None = state.__dict__.get("_layout")
+    if found is None:
+        kinds = ((name, field.kind) for name, field in fields_of(state).items())
+        words = [f"{name}:{k.code if isinstance(k, Column | Number) else layout_of(k)}" for name, k in kinds]
+        found = state._layout = hashlib.sha256(",".join(words).encode()).hexdigest()[:8]
+    return found
+
+
 class State:
     """A state; its fields are what its class annotates, all of them given where it is made, by name.
 
@@ -77,6 +88,7 @@ class State:
 
     _laid_out: ClassVar[dict[str, Field]]
     _entries: ClassVar[int]
+    _layout: ClassVar[str]
     _block: Array | None
 
     def __init__(self, *values: Any, **named: Any) -> None:
@@ -88,10 +100,14 @@ class State:
         self.__dict__["_block"] = None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        field = fields_of(type(self))[name]
-        self.__dict__[name] = value
+        field = fields_of(type(self)).get(name)
+        if field is None:
+            raise AttributeError(
+                f"{type(self).__name__}: {name!r} unknown; allowed: {', '.join(fields_of(type(self)))}"
+            )
         if self._block is not None:
-            self._write(field, value)
+            self._write(field, value)  # or else it complains, and the block still says where the column before is
+        self.__dict__[name] = value
 
     def __iter__(self) -> Iterator[Any]:
         return (self.__dict__[name] for name in fields_of(type(self)))
