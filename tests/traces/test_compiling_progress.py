@@ -101,3 +101,14 @@ def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str], mo
     progress.not_kept("for a test")
     progress.not_kept("for another")
     assert capsys.readouterr().err == "kernels are compiled again in every run: for a test\n"
+
+
+def test_what_another_process_has_compiled_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, stream = Clock(), io.StringIO()
+    shown = Compiling({"one": 4, "two": 6}, stream=stream, clock=clock)
+    monkeypatch.setattr(progress, "_NOW", shown)
+    clock.now_s += 5
+    progress.unit_kept("another", 9)
+    assert stream.getvalue() == ""
+    progress.unit_kept("one", 4)
+    assert stream.getvalue().startswith("compiling for this version, once: 4 of 10 kernels")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TextIO
 
-__all__ = ["Compiling", "compiling", "note", "not_kept", "spent_s", "unit_done", "working_s"]
+__all__ = ["Compiling", "compiling", "note", "not_kept", "spent_s", "unit_done", "unit_kept", "working_s"]
 
 #: So long nothing is said, s.
 _QUIET_S = 1.5
@@ -56,6 +56,10 @@ class Compiling:
     def total(self) -> int:
         """How many kernels there are."""
         return max(sum(self._units.values()), self._finished + self._here)
+
+    def waits_for(self, name: str) -> bool:
+        """Whether a unit is among those that are compiled."""
+        return name in self._units
 
     def kernel(self) -> None:
         """One more kernel has been gone through."""
@@ -135,8 +139,14 @@ def note() -> None:
 
 
 def unit_done(name: str, kernels: int) -> None:
-    """A unit is done that has so many kernels."""
+    """A unit is done that has so many kernels, here or by whoever was waited for."""
     if _NOW is not None:
+        _NOW.unit(name, kernels)
+
+
+def unit_kept(name: str, kernels: int) -> None:
+    """A unit is there; if it was to be compiled, another process has done that meanwhile."""
+    if _NOW is not None and _NOW.waits_for(name):
         _NOW.unit(name, kernels)
 
 

@@ -110,7 +110,8 @@ def prepare(modules: Mapping[str, int]) -> None:
         for module, kernels in modules.items()
         if module not in _PREPARED and module not in shipped.units() and not store.has(module)
     }
-    with progress.compiling(missing):
+    # In this order, as whoever calls a kernel has it: two threads would wait for each other.
+    with _LOCK, progress.compiling(missing):
         for module in modules:
             if module not in _PREPARED:
                 entries = module_entries(module)
@@ -136,6 +137,8 @@ def _prepare(
             found = store.kept(unit) if is_kept else None
             if found is None:
                 found = _built(unit, entries, symbol, is_kept)
+            else:
+                progress.unit_kept(unit, found.facts["kernels"])
             addresses = loading.load(unit, found.code, found.returned)
             for name, returned in found.returned.items():
                 _FOUND[name] = MachineCode(addresses[name], returned, addresses.get(f"{name}_raised", 0))
@@ -153,9 +156,9 @@ def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: st
                 found = store.Kept(*build.emit(wanted, progress.note))
             except build.BuildError as error:
                 raise CannotCompile(str(error)) from error
-            progress.unit_done(unit, found.facts["kernels"])
             if is_kept and (why := store.keep(unit, found)) is not None:
                 progress.not_kept(why)
+        progress.unit_done(unit, found.facts["kernels"])
     return found
 
 
@@ -165,28 +168,43 @@ def _made_of(kernel: Kernel) -> bytes | None:
     function = kernel.py_func
     if function.__code__.co_freevars:
         return None
-    read = {one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"}
-    if not all(_is_constant(function, name) for name in read):
-        return None
-    return marshal.dumps(_bare(function.__code__)) + sys.version.encode()
+    words = [sys.version, "" if kernel.signature is None else kernel.signature.code]
+    for name in sorted(_read(function.__code__)):
+        # Names alone do not say what is read: ``from math import ceil as rounding`` was floor in the run before.
+        meant = _meant(function, name)
+        if meant is None:
+            return None
+        words.append(f"{name}={meant}")
+    return marshal.dumps(_bare(function.__code__)) + "\n".join(words).encode()
 
 
 def _bare(code: CodeType) -> CodeType:
     return code.replace(co_filename="", co_firstlineno=1, co_linetable=b"")
 
 
-def _is_constant(function: Any, name: str) -> bool:
+def _read(code: CodeType) -> set[str]:
+    # The globals that a function reads, and functions and comprehensions within it.
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    found = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
+    return found.union(*map(_read, inner))
+
+
+def _meant(function: Any, name: str) -> str | None:
+    # What a global is, if that is the same wherever it is called so; else None.
     if name not in function.__globals__:
-        return hasattr(builtins, name)
+        return "built in" if hasattr(builtins, name) else None
     value = function.__globals__[name]
     known = ("math", "numpy", *OURS)
     if isinstance(value, ModuleType):
-        return _is_from(known, value.__name__)
-    if callable(value):
-        return _is_from(known, getattr(value, "__module__", None))
-    # A number that is called as one of ours, and is it, as the columns of a state.
-    ours = (module for home, module in tuple(sys.modules.items()) if _is_from(OURS, home))
-    return any(vars(module).get(name) is value for module in ours)
+        return value.__name__ if _is_from(known, value.__name__) else None
+    home, own_name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if callable(value) and own_name is not None:
+        same = _is_from(known, home) and vars(sys.modules.get(home or "", builtins)).get(own_name) is value
+        return f"{home}.{own_name}" if same else None
+    # What is called as one of ours, and is it: the columns of a state, what calls a hook.
+    ours = sorted(home for home, module in tuple(sys.modules.items()) if _is_from(OURS, home) and module is not None)
+    homes = [home for home in ours if vars(sys.modules[home]).get(name) is value]
+    return f"{homes[0]}.{name}, {value!r}" if homes and not callable(value) else homes[0] if homes else None
 
 
 def _is_from(packages: Iterable[str], module: str | None) -> bool:
