@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from traces.kernels import store
+
 #: Calls the kernel of equal task lengths, which needs a module to be compiled, and says whether numba was needed.
 _PROGRAM = """
 import sys
@@ -30,7 +32,7 @@ def call(cache: Path, program: str = _PROGRAM, **environment: str) -> subprocess
     given = os.environ | {"XDG_CACHE_HOME": str(cache)} | environment
     given.pop("NUMBA_CACHE_DIR", None)
     return subprocess.run(
-        [sys.executable, "-c", program], env=given, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", program], env=given, capture_output=True, text=True, timeout=100, check=False
     )
 
 
@@ -181,3 +183,210 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> 
     assert compiled_anew(call(tmp_path))
     assert time.monotonic() - began < 250  # nobody waits for the dead
     assert not compiled_anew(call(tmp_path))
+
+
+#: Kernels of a user's, and what they read; ``{}`` is what is edited between two runs.
+_READ = {
+    "within a comprehension": (
+        """
+SCALE = {}
+@compiled()
+def kernel(n: int) -> float:
+    def scaled(k):
+        return SCALE * k
+    return scaled(n)
+print(kernel(3))
+""",
+        ("1.0", "10.0"),
+        ("3.0", "30.0"),
+    ),
+    "under another name": (
+        """
+from math import {} as rounded
+@compiled()
+def kernel(x: float) -> float:
+    return 1.0 * rounded(x)
+print(kernel(2.5))
+""",
+        ("floor", "ceil"),
+        ("2.0", "3.0"),
+    ),
+    "a type under another name": (
+        """
+KIND = np.{}
+@compiled()
+def kernel(x: float) -> float:
+    return float(KIND(x))
+print(kernel(0.1) == 0.1)
+""",
+        ("float64", "float32"),
+        ("True", "False"),
+    ),
+    "columns of a state": (
+        """
+class Shelf(State):
+    {}
+@compiled()
+def kernel(shelf: Shelf) -> float:
+    return 1.0 * shelf.a[0]
+print(kernel(Shelf(a=np.array([1.0]), b=np.array([7.0]))))
+""",
+        ("a: Floats; b: Floats", "b: Floats; a: Floats"),
+        ("1.0", "1.0"),
+    ),
+    "what it returns": (
+        """
+@compiled(types.{}(types.int64))
+def kernel(n):
+    return n + 1
+print(as_value(kernel, kernel.signature).signature.returned.name)
+""",
+        ("int64", "float64"),
+        ("int64", "float64"),
+    ),
+}
+
+_BEFORE = """
+import numpy as np
+from traces.compiled import State, as_value, compiled, types
+from traces.kernels.signatures import Floats
+"""
+
+
+@pytest.mark.parametrize("what", _READ)
+def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path, what: str) -> None:
+    program, edits, answers = _READ[what]
+    path = tmp_path / "mine.py"
+    for edit, answer in zip(edits, answers, strict=True):
+        path.write_text(_BEFORE + program.format(edit))
+        done = call(tmp_path, f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == [answer]
+
+
+def test_a_users_kernel_that_reads_what_does_not_change_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        _BEFORE
+        + """
+import math, sys
+from bls.batch_state import START
+@compiled()
+def kernel(x: float) -> float:
+    return math.floor(abs(x)) + np.sqrt(x) + START
+kernel(4.0)
+print("address", "numba" in sys.modules)
+"""
+    )
+    program = f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')"
+    assert compiled_anew(call(tmp_path, program))
+    assert not compiled_anew(call(tmp_path, program))
+
+
+def test_a_file_of_another_unit_or_version_is_not_run(cache: Path) -> None:
+    folder = folder_of(cache)
+    other = folder / "als.lengths.other.code"
+    other.write_bytes((folder / _UNIT).read_bytes())
+    doctor = "from traces.kernels.store import unit_names; print(*unit_names())"
+    assert call(cache, doctor).stdout.split() == ["1", "1"]
+    other.unlink()
+    path = folder / _UNIT
+    found = store.unpacked(path.read_bytes(), f"{folder.name}/{path.stem}")
+    assert found is not None
+    path.write_bytes(store.packed(found, f"kernels-of-another/{path.stem}"))
+    assert compiled_anew(call(cache))
+    assert not compiled_anew(call(cache))
+
+
+def test_a_file_that_is_not_read_is_not_counted_as_one_that_can_be(cache: Path) -> None:
+    (folder_of(cache) / _UNIT).chmod(0o666)
+    assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
+
+
+def test_only_folders_of_versions_are_removed(tmp_path: Path) -> None:
+    names = [f"kernels-{k:016x}" for k in range(5)] + ["kernels-of-mine"]
+    for k, name in enumerate(names):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (k, k))
+    os.utime(tmp_path / "kernels-of-mine", (0, 0))
+    program = f"import os; os.environ['NUMBA_CACHE_DIR'] = {str(tmp_path)!r}\n"
+    call(tmp_path, program + "from traces.kernels.store import why_unused; assert why_unused() is None")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert {"kernels-of-mine", *names[2:]} <= left
+    assert left.isdisjoint(names[:2])
+
+
+def test_what_a_killed_process_left_goes(cache: Path) -> None:
+    path = folder_of(cache) / _UNIT
+    left = path.with_name(".new-als.lengths.equal-killed")
+    left.write_bytes(b"x")
+    path.unlink()
+    assert compiled_anew(call(cache))
+    assert not left.exists()
+
+
+def test_a_source_that_is_edited_after_it_was_loaded_is_not_kept_for_the_new_one(tmp_path: Path) -> None:
+    # What this process has loaded is older than what is there when it first looks: as if it had begun before that.
+    late = "from traces.kernels import store\nstore._BEGAN_NS = 0\n"
+    done = call(tmp_path, late + _PROGRAM)
+    assert compiled_anew(done)
+    (line,) = words_of(done)
+    assert "edited after this process had begun" in line
+    assert not list((tmp_path).rglob("*.code"))
+
+
+#: One thread is within ``prepare`` while another calls a kernel that is not there yet; as late as can be.
+_TWO_THREADS = """
+import threading
+from traces.kernels import store, units
+entered, second = threading.Event(), threading.Event()
+entries, kept = units.module_entries, store.kept
+
+def slow_entries(module):
+    if threading.current_thread().name == "first":
+        entered.set()
+        second.wait(3)
+    return entries(module)
+
+def told_kept(unit):
+    if threading.current_thread().name == "second":
+        second.set()
+    return kept(unit)
+
+units.module_entries, store.kept = slow_entries, told_kept
+from traces.event_heap import heap_push
+import numpy as np
+first = threading.Thread(target=units.prepare, args=({"als.lengths.equal": 1},), name="first")
+other = threading.Thread(target=heap_push, args=(np.zeros(4, int), np.zeros(4, int), 0, 3, 4), name="second")
+first.start()
+entered.wait()
+other.start()
+first.join()
+other.join()
+print("both")
+"""
+
+
+def test_threads_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    assert call(tmp_path, _TWO_THREADS).stdout == "both\n"
+
+
+def test_who_waits_for_another_that_compiles_hears_how_far_it_is(tmp_path: Path) -> None:
+    # Nothing is too quick to be said; the other process is done while this one waits for its lock.
+    program = """
+from traces.kernels import progress, store
+progress._QUIET_S = progress._LINE_S = -1.0
+import contextlib, os, subprocess, sys
+locked = store.locked
+
+@contextlib.contextmanager
+def waited(unit):
+    subprocess.run([sys.executable, "-c", os.environ["OTHER"]], check=True, stdout=subprocess.DEVNULL)
+    with locked(unit):
+        yield
+
+store.locked = waited
+"""
+    done = call(tmp_path, program + _PROGRAM, OTHER=_PROGRAM)
+    assert not compiled_anew(done)
+    assert "compiling for this version, once: 1 of 1 kernels" in done.stderr

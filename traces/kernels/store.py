@@ -13,10 +13,12 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import struct
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +37,9 @@ _MAGIC = b"twolevel machine code 1\n"
 
 #: The folder of ours in the user's folder for what can be made again.
 _OWN = "twolevel"
+
+# What a folder for a version is called: no other is ours to remove.
+_VERSION = re.compile(r"kernels-[0-9a-f]{16}(-[\w-]+)?")
 
 #: How many folders of other versions are kept when a new one is made.
 _OLD = 3
@@ -59,10 +64,20 @@ class Kept:
     facts: dict[str, int]
 
 
-@functools.cache
+# When this process began to load kernels.
+_BEGAN_NS = time.time_ns()
+
+
 def source_digest() -> str:
     """What names this version's kernels: a digest of the sources of all that they are made of and by, and of this computer's
     architecture."""
+    return _sources()[0]
+
+
+@functools.cache
+def _sources() -> tuple[str, int]:
+    # The digest, and when the latest of the files was written.
+    newest_ns = 0
     root = Path(__file__).resolve().parent.parent.parent
     digest = hashlib.sha256(os.uname().machine.encode())
     for package in _PACKAGES:
@@ -74,10 +89,11 @@ def source_digest() -> str:
                 path = os.path.join(folder, name)
                 with open(path, "rb") as file:
                     source = file.read()
+                    newest_ns = max(newest_ns, os.fstat(file.fileno()).st_mtime_ns)
                 if package != "bridge" or any(mark in source for mark in _MARKS):
                     digest.update(os.path.relpath(path, root).encode())
                     digest.update(source)
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()[:16], newest_ns
 
 
 #: What code is made for where nothing more is known: any x86-64 of the last fifteen years.
@@ -125,6 +141,9 @@ def why_unused() -> str | None:
     folder = cache_directory()
     if folder is None:
         return "there is no home directory to keep it in; XDG_CACHE_HOME can name a folder"
+    if _sources()[1] > _BEGAN_NS:
+        # A notebook that has loaded the file before would keep what it makes of the old one as that of the new one.
+        return "a source file was edited after this process had begun; it is kept by the next one"
     try:
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +165,8 @@ def why_unused() -> str | None:
 
 def _drop_old(folder: Path) -> None:
     with contextlib.suppress(OSError):
-        old = sorted(folder.parent.glob("kernels-*"), key=lambda one: one.stat().st_mtime)
+        folders = (one for one in folder.parent.glob("kernels-*") if _VERSION.fullmatch(one.name))
+        old = sorted(folders, key=lambda one: one.stat().st_mtime)
         for one in old[: -1 - _OLD]:
             shutil.rmtree(one, ignore_errors=True)
 
@@ -167,50 +187,57 @@ def kept(unit: str) -> Kept | None:
     if why_unused() is not None:
         return None
     path = _path(unit)
-    try:
-        with open(path, "rb") as file:
-            if not _private(os.fstat(file.fileno())):
-                return None
-            raw = file.read()
-    except OSError:
+    raw = _own_bytes(path)
+    if raw is None:
         return None
-    found = unpacked(raw)
+    found = unpacked(raw, _title(path))
     if found is None:
         with contextlib.suppress(OSError):
             path.unlink()
     return found
 
 
-def packed(what: Kept) -> bytes:
-    """A unit as the bytes of a file."""
-    words = json.dumps({"returned": what.returned, "facts": what.facts}).encode()
+def _own_bytes(path: Path) -> bytes | None:
+    # What is in a file, if nobody else can have written it.
+    try:
+        with open(path, "rb") as file:
+            return file.read() if _private(os.fstat(file.fileno())) else None
+    except OSError:
+        return None
+
+
+def _title(path: Path) -> str:
+    # What a file says that it is: that of another unit, version or processor is as wrong as a damaged one.
+    return f"{path.parent.name}/{path.stem}"
+
+
+def packed(what: Kept, title: str) -> bytes:
+    """A unit as the bytes of a file of this title."""
+    words = json.dumps({"title": title, "returned": what.returned, "facts": what.facts}).encode()
     body = struct.pack("<Q", len(words)) + words + what.code
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def unpacked(raw: bytes) -> Kept | None:
-    """What is in a file; None if it is damaged."""
+def unpacked(raw: bytes, title: str) -> Kept | None:
+    """What is in a file; None if it is damaged, or of another title."""
     start = len(_MAGIC) + 32
     body = raw[start:]
     if raw[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != raw[len(_MAGIC) : start]:
         return None
     (size,) = struct.unpack_from("<Q", body)
     words: dict[str, Any] = json.loads(body[8 : 8 + size])
-    return Kept(body[8 + size :], words["returned"], words["facts"])
+    return Kept(body[8 + size :], words["returned"], words["facts"]) if words.get("title") == title else None
 
 
 def unit_names() -> tuple[int, int]:
-    """How many units this Python can use, and how many are damaged."""
+    """How many units this Python can use, and how many it cannot: damaged, or others may have written them."""
     folder = cache_directory()
     if folder is None or why_unused() is not None:
         return 0, 0
     usable = damaged = 0
     for path in folder.glob("*.code"):
-        try:
-            raw = path.read_bytes()
-        except OSError:
-            raw = b""
-        if unpacked(raw) is None:
+        raw = _own_bytes(path)
+        if raw is None or unpacked(raw, _title(path)) is None:
             damaged += 1
         else:
             usable += 1
@@ -224,9 +251,12 @@ def keep(unit: str, what: Kept) -> str | None:
     path = _path(unit)
     name = None
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")  # others may read or write it never
+        for left in path.parent.glob(f".new-{unit}-*"):  # by one that was killed
+            left.unlink(missing_ok=True)
+        # Others may never read or write it.
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".new-{unit}-")
         with open(descriptor, "wb") as file:
-            file.write(packed(what))
+            file.write(packed(what, _title(path)))
         os.replace(name, path)
     except OSError as error:
         if name is not None:
