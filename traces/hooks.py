@@ -35,6 +35,10 @@ class Hooks:
 
     def __init__(self, engine: str, signature: Signature, slots: Mapping[int, tuple[str, str]]) -> None:
         self.engine, self.signature, self.slots = engine, signature, dict(slots)
+        if list(self.slots) != list(range(len(self.slots))):
+            raise ValueError(
+                f"{engine}: slots {list(self.slots)}; allowed: all from 0 on, in order, as they are called by place"
+            )
         self._refused: list[str] = []
         self._refusing: dict[int, Any] = {}
 
@@ -69,7 +73,9 @@ class Hooks:
             It is a fault of ours: a run that does something did not say so.
         """
         if self._refused:
-            raise RuntimeError(f"{self.engine}: {', '.join(sorted(set(self._refused)))}: this run has not asked for it")
+            refused = sorted(set(self._refused))
+            self._refused.clear()  # the next run has done nothing wrong
+            raise RuntimeError(f"{self.engine}: {', '.join(refused)}: this run has not asked for it")
 
     def _refuse(self, slot: int) -> Any:
         found = self._refusing.get(slot)

@@ -192,6 +192,12 @@ def test_a_slot_that_is_not_filled_refuses_by_name() -> None:
     assert call(3, 0.5) == REFUSED
     with pytest.raises(RuntimeError, match="engine: subtracting: this run has not asked for it"):
         table.check()
+    table.check()  # it is said once: the next run has done nothing wrong
+
+
+def test_slots_are_in_the_order_of_their_places() -> None:
+    with pytest.raises(ValueError, match=r"engine: slots \[1, 0\]; allowed: all from 0 on"):
+        Hooks("engine", SMALL, {1: ("adding", f"{__name__}:small"), 0: ("subtracting", f"{__name__}:small")})
 
 
 def test_what_a_plain_run_is_made_of() -> None:
