@@ -17,12 +17,12 @@ def warm_up_command(
     ] = False,
 ) -> None:
     """Compile the kernels of this version now, so that no run has to wait for it; what is there already stays."""
-    from bridge.runs.kernels import prepare_run, prepare_workers
+    from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
     from traces.base.errors import InputError
     from traces.compiled import jit_enabled
     from traces.kernels.catalogue import kernel_modules
     from traces.kernels.shipped import units
-    from traces.kernels.store import cache_directory, unit_names, why_unused
+    from traces.kernels.store import cache_directory, has, unit_names, why_unused
     from traces.kernels.units import prepare
 
     if not jit_enabled():
@@ -32,9 +32,11 @@ def warm_up_command(
         return
     if (why := why_unused()) is not None:
         raise InputError(f"compiled kernels cannot be kept: {why}")
-    prepare_run(applications=True)
-    prepare_workers()
+    wanted = BATCH | APPLICATION | INLINE | WORKER
     if everything:
-        prepare(dict.fromkeys(kernel_modules(), 0))
+        wanted |= dict.fromkeys(set(kernel_modules()).difference(wanted), 0)
+    prepare(wanted)
+    if lost := [module for module in wanted if not has(module)]:  # why was said when it was compiled
+        raise InputError(f"machine code of {len(lost)} of {len(wanted)} modules is not kept, in {cache_directory()}")
     usable, _ = unit_names()
     say(f"{usable} modules are compiled, in {cache_directory()}")
