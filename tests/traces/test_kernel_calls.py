@@ -247,11 +247,6 @@ def first(values: Any) -> float:
     return float(values[0])
 
 
-@compiled()
-def lists(n: int) -> int:
-    return len([k for k in range(n) if k > 2])
-
-
 @pytest.mark.parametrize(
     ("kernel", "given", "wrong"),
     [
@@ -262,7 +257,6 @@ def lists(n: int) -> int:
         ),
         (perhaps, 3, r"perhaps cannot be compiled: it returns OptionalType\(int64\)"),
         (first, np.zeros(3, np.int16), "an array of int16; allowed: of int64, float64"),
-        (lists, 3, "lists cannot be compiled: it needs NRT_.* allowed: numbers, loops and arrays"),
     ],
 )
 def test_what_kernels_cannot_do_is_a_line(kernel: Any, given: Any, wrong: str) -> None:
@@ -316,3 +310,19 @@ def test_what_one_threads_call_raises_is_not_anothers(monkeypatch: pytest.Monkey
     done.set()
     thread.join()
     assert len(wrong) == 1
+
+
+@compiled()
+def lists(n: int) -> int:
+    return len([k for k in range(n) if k > 2])
+
+
+@compiled()
+def sorts(values: Floats) -> float:
+    order = np.argsort(values)
+    return float(np.sort(values)[0] + values[order[1]] + np.median(values) + np.cumsum(values)[1])
+
+
+def test_a_users_kernel_may_keep_lists_and_sort() -> None:
+    assert lists(7) == 4
+    assert sorts(np.array([4.0, 1.0, 2.0])) == 1.0 + 2.0 + 2.0 + 5.0

@@ -50,6 +50,7 @@ from numba.np.arrayobj import make_array, populate_array
 from traces.kernels import store
 from traces.kernels.c_library import KNOWN, MEMORY
 from traces.kernels.declared import OURS, Caller, Kernel
+from traces.kernels.loading import load_runtime
 from traces.kernels.signatures import CODES, Column, FunctionKind, Kind, Number, Signature, StateKind, Tuple
 from traces.kernels.state import State, fields_of, layout_of
 
@@ -662,7 +663,8 @@ def emit(
     Returns
     -------
     tuple
-        The object file; what each symbol returns; and how many kernels and lines there are in it.
+        The object file; what each symbol returns; and how many kernels and lines there are in it, and whether it needs
+        numba's runtime (``traces.kernels.loading``).
 
     Raises
     ------
@@ -676,7 +678,7 @@ def emit(
             kinds = tuple(numba_type(kind) for kind in entry.parameters)
             try:
                 found.append(lower(entry.kernel, kinds, note))
-            except errors.NumbaError as error:
+            except (errors.NumbaError, ImportError, NotImplementedError) as error:
                 # Which step of numba's failed is said before what is wrong.
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 told = [line for line in lines if not line.startswith("Failed in")]
@@ -687,31 +689,40 @@ def emit(
         for entry, one in zip(entries, found, strict=True):
             _add_entry(context, wrappers, entry, one)
         ours, others = _closure(found)
-        module = llvm.parse_assembly(cgutils.normalize_ir_text(str(wrappers)))
-        for one in ours:
-            module.link_in(llvm.parse_assembly(one.text))
-        for other in others:
-            module.link_in(other._get_module_for_linking(), preserve=True)
-        if any(function.name.startswith("NRT_") for function in module.functions):
-            module.link_in(llvm.parse_assembly(MEMORY))
         symbols = {entry.symbol for entry in entries}
         symbols |= {raised_of(entry.symbol) for entry in entries if not entry.kernel.is_ours}
-        for function in module.functions:
-            if not function.is_declaration and function.name not in symbols:
-                function.linkage = "internal"
-        for variable in module.global_variables:
-            if not variable.is_declaration:
-                variable.linkage = "internal"
-        module.data_layout = codegen._data_layout
         machine = _machine(processor or store.processor())
-        builder = create_pass_builder(machine, opt=_OPTIMISE, loop_vectorize=True, slp_vectorize=False)
-        builder.getModulePassManager().run(module, builder)
-        code = machine.emit_object(module)
-        strange = [
-            function.name
-            for function in module.functions
-            if function.is_declaration and not function.name.startswith("llvm.") and function.name not in KNOWN
-        ] + [variable.name for variable in module.global_variables if variable.is_declaration]
+
+        def made(*memory: str) -> tuple[bytes, list[str]]:
+            # The object file, and what it needs that the C library has not.
+            module = llvm.parse_assembly(cgutils.normalize_ir_text(str(wrappers)))
+            for text in (*(one.text for one in ours), *memory):
+                module.link_in(llvm.parse_assembly(text))
+            for other in others:
+                module.link_in(other._get_module_for_linking(), preserve=True)
+            for function in module.functions:
+                if not function.is_declaration and function.name not in symbols:
+                    function.linkage = "internal"
+            for variable in module.global_variables:
+                if not variable.is_declaration:
+                    variable.linkage = "internal"
+            module.data_layout = codegen._data_layout
+            builder = create_pass_builder(machine, opt=_OPTIMISE, loop_vectorize=True, slp_vectorize=False)
+            builder.getModulePassManager().run(module, builder)
+            functions = [
+                one.name for one in module.functions if one.is_declaration and not one.name.startswith("llvm.")
+            ]
+            variables = [one.name for one in module.global_variables if one.is_declaration]
+            return machine.emit_object(module), [*(one for one in functions if one not in KNOWN), *variables]
+
+        code, strange = made(MEMORY)
+        facts = {"kernels": len(ours), "lines": sum(one.lines for one in ours)}
+        if strange and not any(entry.kernel.is_ours for entry in entries):
+            # A user's may sort, or keep a list: then all memory is numba's, which has to be there when it is run.
+            code, strange = made()
+            load_runtime()
+            strange = [name for name in strange if llvm.address_of_symbol(name) is None]
+            facts["numba"] = 1
         if strange:
             raise BuildError(
                 f"it needs {', '.join(strange)} of numba's, which is not there when it is run, as lists, text and linear "
@@ -722,7 +733,7 @@ def emit(
             returned[entry.symbol] = kind.code if kind else "v"
             if not entry.kernel.is_ours:
                 returned[raised_of(entry.symbol)] = "i"
-        return code, returned, {"kernels": len(ours), "lines": sum(one.lines for one in ours)}
+        return code, returned, facts
 
 
 #: LLVM's level of optimisation.

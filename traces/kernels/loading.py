@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["load"]
+__all__ = ["load", "load_runtime"]
 
 
 @functools.cache
@@ -19,7 +19,16 @@ def _engine() -> Any:
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
 
 
-def load(unit: str, code: bytes, symbols: Iterable[str]) -> dict[str, int]:
+@functools.cache
+def load_runtime() -> None:
+    """Have at hand what numba's lists, sorting and random numbers call; only kernels of a user's need it."""
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import rtsys
+
+    rtsys.initialize(cpu_target.target_context)
+
+
+def load(code: bytes, symbols: Iterable[str], *, needs_numba: bool = False) -> dict[str, int]:
     """Make an object file's functions callable; it stays in memory.
 
     Returns
@@ -29,6 +38,8 @@ def load(unit: str, code: bytes, symbols: Iterable[str]) -> dict[str, int]:
     """
     import llvmlite.binding as llvm
 
+    if needs_numba:
+        load_runtime()
     engine = _engine()
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()

@@ -139,7 +139,7 @@ def _prepare(
                 found = _built(unit, entries, symbol, is_kept)
             else:
                 progress.unit_kept(unit, found.facts["kernels"])
-            addresses = loading.load(unit, found.code, found.returned)
+            addresses = loading.load(found.code, found.returned, needs_numba="numba" in found.facts)
             for name, returned in found.returned.items():
                 _FOUND[name] = MachineCode(addresses[name], returned, addresses.get(f"{name}_raised", 0))
         _PREPARED.add(unit)
