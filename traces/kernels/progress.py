@@ -79,6 +79,8 @@ class Compiling:
         work = self._finished * (1 + _REST) + self._here
         left_s = elapsed_s * (total * (1 + _REST) - work) / work if work else 0.0
         left = f", about {left_s:.0f} s left" if work and total and left_s >= 1 else ""
+        if not all(self._units.values()):  # nobody knows how many there are
+            return f"compiling for this version, once: {done} kernel{'s' * (done != 1)}"
         return f"compiling for this version, once: {done} of {total} kernels{left}"
 
     def show(self) -> None:
