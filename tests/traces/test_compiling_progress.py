@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -112,3 +113,14 @@ def test_what_another_process_has_compiled_counts(monkeypatch: pytest.MonkeyPatc
     assert stream.getvalue() == ""
     progress.unit_kept("one", 4)
     assert stream.getvalue().startswith("compiling for this version, once: 4 of 10 kernels")
+
+
+def test_what_was_waited_is_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
+    spent_s, working_s = progress.spent_s(), progress.working_s()
+    with progress.compiling({"one": 1}):
+        clock.now_s += 7
+    assert progress.spent_s() - spent_s == pytest.approx(7)
+    clock.now_s += 1
+    assert progress.working_s() - working_s == pytest.approx(1)

@@ -326,3 +326,21 @@ def sorts(values: Floats) -> float:
 def test_a_users_kernel_may_keep_lists_and_sort() -> None:
     assert lists(7) == 4
     assert sorts(np.array([4.0, 1.0, 2.0])) == 1.0 + 2.0 + 2.0 + 5.0
+
+
+def test_a_state_with_another_column_leaves_the_first_as_it_is() -> None:
+    state = outer()
+    assert looks(state, 0)[0] == 9
+    other = state._replace(count=8, n=np.arange(2))
+    assert looks(other, 0)[0] == 10
+    assert looks(state, 0)[0] == 9
+
+
+def test_a_column_of_a_state_is_in_c_order() -> None:
+    if jit_enabled():
+        state = outer()
+        state.inner = state.inner._replace(table=np.ones((3, 2)).T)
+        with pytest.raises(
+            TypeError, match=r"Inner.table: float64, 2 dimensions; allowed: float64, 2 dimensions, in C"
+        ):
+            looks(state, 1)

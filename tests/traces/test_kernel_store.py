@@ -390,3 +390,46 @@ store.locked = waited
     done = call(tmp_path, program + _PROGRAM, OTHER=_PROGRAM)
     assert not compiled_anew(done)
     assert "compiling for this version, once: 1 of 1 kernels" in done.stderr
+
+
+#: Says when it is about to ask for the lock; the one that is told to says when it compiles, and goes on when it is told to.
+_SLOW = """
+import contextlib, os
+from traces.kernels import store
+locked = store.locked
+
+@contextlib.contextmanager
+def said(unit):
+    print("asks", flush=True)
+    with locked(unit):
+        yield
+
+def waits(*given):
+    print("compiles", flush=True)
+    input()
+    return emit(*given)
+
+store.locked = said
+if "SLOW" in os.environ:
+    from traces.kernels import build
+    emit, build.emit = build.emit, waits
+"""
+
+
+def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def begun(**more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", _SLOW + _PROGRAM]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=environment | more, stdin=pipe, stdout=pipe, text=True)
+
+    with begun(SLOW="1") as first:
+        assert first.stdout is not None
+        assert [first.stdout.readline() for _ in range(2)] == ["asks\n", "compiles\n"]
+        with begun() as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "asks\n"
+            assert first.communicate("\n", timeout=100)[0] == "address True\n"
+            assert second.communicate(timeout=100)[0] == "address False\n"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,9 +99,12 @@ def test_it_holds_the_units_that_it_was_made_of(copy: Path) -> None:
     assert library.facts["kernels"] >= 7
 
 
-def test_a_library_of_other_sources_is_not_used(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("other", [{"source": "0123456789abcdef"}, {"format": 0}])
+def test_a_library_of_other_sources_or_form_is_not_used(
+    other: dict[str, Any], copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, index = shipped.library_files(copy)
-    index.write_text(json.dumps(json.loads(index.read_text()) | {"source": "0123456789abcdef"}))
+    index.write_text(json.dumps(json.loads(index.read_text()) | other))
     assert shipped.units() == frozenset()
     assert capsys.readouterr().err == ""
 

@@ -41,3 +41,11 @@ def test_runs_that_are_in_order_and_such_as_are_not() -> None:
         places, space = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
         _order(keys, places, space, len(keys))
         assert places.tolist() == np.argsort(keys, kind="stable").tolist()
+
+
+def test_the_last_run_may_be_of_one() -> None:
+    for n in (0, 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65):
+        keys = -np.arange(float(n))
+        places, space = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        _order(keys, places, space, n)
+        assert places.tolist() == list(range(n - 1, -1, -1))
