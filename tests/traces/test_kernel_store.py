@@ -433,3 +433,13 @@ def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
             assert second.stdout.readline() == "asks\n"
             assert first.communicate("\n", timeout=100)[0] == "address True\n"
             assert second.communicate(timeout=100)[0] == "address False\n"
+
+
+@pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True), (0o755, True)])
+def test_a_folder_above_that_others_may_write_to_is_not_trusted(tmp_path: Path, mode: int, used: bool) -> None:
+    tmp_path.chmod(mode)
+    where = f"import os; os.environ['NUMBA_CACHE_DIR'] = {str(tmp_path)!r}\n"
+    done = call(tmp_path, where + "from traces.kernels.store import why_unused; print(why_unused())")
+    assert (done.stdout == "None\n") == used
+    if not used:
+        assert done.stdout.startswith(f"{tmp_path} is not the user's alone")
