@@ -270,7 +270,7 @@ def test_a_users_kernel_that_reads_what_does_not_change_is_kept(tmp_path: Path) 
         _BEFORE
         + """
 import math, sys
-from bls.batch_state import START
+from bls.engine.state import START
 @compiled()
 def kernel(x: float) -> float:
     return math.floor(abs(x)) + np.sqrt(x) + START
@@ -354,7 +354,7 @@ def told_kept(unit):
     return kept(unit)
 
 units.module_entries, store.kept = slow_entries, told_kept
-from traces.event_heap import heap_push
+from traces.algorithms.event_heap import heap_push
 import numpy as np
 first = threading.Thread(target=units.prepare, args=({"als.lengths.equal": 1},), name="first")
 other = threading.Thread(target=heap_push, args=(np.zeros(4, int), np.zeros(4, int), 0, 3, 4), name="second")
