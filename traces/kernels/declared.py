@@ -279,7 +279,7 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
         lines.append(call)
     else:
         # Whether it has raised is kept once for all threads: one calls at a time.
-        known["raised"], known["lock"] = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised), threading.Lock()
+        known["raised"], known["lock"] = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised), threading.RLock()
         lines += [
             "with lock:",
             f"    {call}",

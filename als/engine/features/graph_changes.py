@@ -12,7 +12,7 @@ __all__ = ["change_speed", "stop_part"]
 
 @compiled(HOOK)
 def change_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
-    """From now on core ``t`` runs at this speed."""
+    """From now on core ``c`` runs at this speed."""
     return int(change_speed_in_graph(state, c, speed_gflops))
 
 

@@ -20,5 +20,5 @@ def open_part(state: ApplicationState, t: int, _speed: float) -> int:
 
 @compiled(HOOK)
 def serve_part(state: ApplicationState, until_ns: int, _speed: float) -> int:
-    """Serve every request of the present part that arrives before ``t``; returns why it stopped."""
+    """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
     return int(serve_graph(state, until_ns))
