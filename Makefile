@@ -1,5 +1,7 @@
 # make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace
-# make test    every check and test
+# make check   linters, types, the tests of the parts; a minute or so, to run while one works
+# make test    every check and test: what must hold of every commit
+# make soak    look for what nobody has seen: 20 times as many examples as make test takes, and others each time
 # make bench   the benchmark (tools/bench.py)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/wheels.md)
 # make clean   remove what the others made
@@ -11,7 +13,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test bench wheel clean
+# How many processes the tests are run in; one that has nothing left takes over half of what another has.
+WORKERS ?= $(shell nproc)
+PYTEST := $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist worksteal
+
+.PHONY: demo check test soak bench wheel clean static kernels system-packages
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -25,14 +31,30 @@ demo: $(VENV)/installed
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
 
-test: $(VENV)/installed-dev
-	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
-	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
+check: $(VENV)/installed-dev system-packages
+	+@$(MAKE) --no-print-directory --jobs 2 --output-sync static kernels
+	$(PYTEST) --hypothesis-profile check -m 'not whole'
+
+test: $(VENV)/installed-dev system-packages
+	+@$(MAKE) --no-print-directory --jobs 2 --output-sync static kernels
+	$(PYTEST)
+
+soak: $(VENV)/installed-dev kernels
+	$(PYTEST) --hypothesis-profile soak -m hypothesis
+
+static: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q
+
+# Once, before there are workers that would wait for each other.
+kernels: $(VENV)/installed-dev
+	$(BIN)/twolevel warm-up --all
+
+system-packages:
+	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
+	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tools.bench

@@ -1,8 +1,10 @@
-"""How the tests are run: what hypothesis may do, and where the real logs and the answers of other tools are.
+"""How the tests are run: their layers, how much hypothesis looks for, and where the real logs and other tools' answers are.
 
 ``TWOLEVEL_SHARED`` names a folder with ``traces/`` (logs of the Parallel Workloads Archive) and ``oracles/`` (what other
 tools computed); without it, a folder ``shared`` beside the checkout is looked for. Where there is none, the
 tests in ``tests/real`` do not exist.
+
+Any test may run in any process, in any order, beside any other: ``make test`` has as many processes as there are processors.
 """
 
 from __future__ import annotations
@@ -11,22 +13,93 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-SHARED = Path(os.environ.get("TWOLEVEL_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+HERE = Path(__file__).resolve().parent
+
+SHARED = Path(os.environ.get("TWOLEVEL_SHARED") or HERE.parents[1] / "shared")
 
 collect_ignore = [] if SHARED.is_dir() else ["real"]
 
-# The same examples in every run; how long one takes is the machine's business. A test may say how many it wants.
-settings.register_profile(
-    "twolevel",
-    derandomize=True,
-    deadline=None,
-    max_examples=100,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
+# How long an example takes is the machine's business. A test may say how many it wants, of which a profile takes a share.
+for _name, _derandomize in {"test": True, "check": True, "soak": False}.items():
+    settings.register_profile(
+        _name,
+        derandomize=_derandomize,
+        deadline=None,
+        max_examples=100,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("test")
+
+#: How many times as many examples as a test says: ``--hypothesis-profile``. ``test`` and ``check`` take the same ones in every
+#: run; ``soak`` takes others each time, and keeps what fails in ``.hypothesis``.
+SHARES = {"check": 0.1, "test": 1.0, "soak": 20.0}
+
+#: The fewest that are worth the name of a search.
+FEWEST = 5
+
+
+def _of_profile(said: settings, profile: str) -> settings:
+    """What a test has said, as the profile has it."""
+    if profile == "test":
+        return said
+    examples = max(min(FEWEST, said.max_examples), round(said.max_examples * SHARES[profile]))
+    if profile == "check":
+        return settings(said, max_examples=examples)
+    return settings(said, max_examples=examples, derandomize=False, database=settings.default.database)
+
+
+def _take_profile(items: list[pytest.Item], profile: str) -> None:
+    taken: set[object] = set()
+    for item in items:
+        if not isinstance(item, pytest.Function) or not is_hypothesis_test(item.obj):
+            continue
+        # Hypothesis takes settings but once, from the decorator; a state machine has them in its class.
+        machine = item.cls is not None and isinstance(getattr(item.cls, "settings", None), settings)
+        owner, name = (item.cls, "settings") if machine else (item.function, "_hypothesis_internal_use_settings")
+        if owner in taken:  # one function with several parameters
+            continue
+        taken.add(owner)
+        setattr(owner, name, _of_profile(getattr(owner, name), profile))
+
+
+#: The folders of tests that start the command or other processes, read real logs or run the pages' examples; and of the
+#: other folders, the files that do so. ``make check`` leaves them out.
+WHOLE_FOLDERS = ("cli", "docs", "real")
+WHOLE_FILES = (
+    "bridge/test_batch_couplings.py",
+    "bridge/test_couplings_equal.py",
+    "bridge/test_dask_cluster.py",
+    "bridge/test_external.py",
+    "bridge/test_faults.py",
+    "bridge/test_fleet_surroundings.py",
+    "bridge/test_forkserver.py",
+    "bridge/test_graph_couplings.py",
+    "bridge/test_level_couplings.py",
+    "bridge/test_protocol_page.py",
+    "bridge/test_strangers.py",
+    "bridge/test_study_runs.py",
+    "traces/test_kernel_store.py",
+    "traces/test_shipped.py",
 )
-settings.load_profile("twolevel")
+
+
+def _mark_whole(items: list[pytest.Item]) -> None:
+    for name in WHOLE_FILES:
+        if not (HERE / name).is_file():
+            raise pytest.UsageError(f"tests/conftest.py: WHOLE_FILES: there is no tests/{name}")
+    for item in items:
+        path = item.path.relative_to(HERE)
+        if path.parts[0] in WHOLE_FOLDERS or path.as_posix() in WHOLE_FILES:
+            item.add_marker("whole")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _mark_whole(items)
+    _take_profile(items, config.getoption("hypothesis_profile") or "test")
 
 
 @pytest.fixture(scope="session")
