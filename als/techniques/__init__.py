@@ -9,22 +9,16 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from als.techniques.adaptive.af import AF
-from als.techniques.adaptive.awf import AWF
-from als.techniques.adaptive.awf_b import AWF_B
-from als.techniques.adaptive.awf_c import AWF_C
-from als.techniques.adaptive.awf_d import AWF_D
-from als.techniques.adaptive.awf_e import AWF_E
+from als.techniques.adaptive.af import AF, MAF
+from als.techniques.adaptive.awf import AWF, AWF_B, AWF_C, AWF_D, AWF_E
 from als.techniques.adaptive.bold import BOLD
-from als.techniques.adaptive.maf import MAF
 from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, Technique, technique_kernel
 from als.techniques.fixed.fac import FAC, FAC2
-from als.techniques.fixed.fac_mu_sigma import FAC_MU_SIGMA
+from als.techniques.fixed.fac_mu_sigma import FAC_MU_SIGMA, MFAC
 from als.techniques.fixed.fiss import FISS
 from als.techniques.fixed.fsc import FSC
 from als.techniques.fixed.gss import GSS
 from als.techniques.fixed.guided import GUIDED
-from als.techniques.fixed.mfac import MFAC
 from als.techniques.fixed.mfsc import MFSC
 from als.techniques.fixed.pls import PLS
 from als.techniques.fixed.rnd import RND

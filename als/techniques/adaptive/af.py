@@ -39,8 +39,8 @@ Parameters, with which the published codes can be followed:
 Not followed: LB4OMP's µ and σ are those of the mean times of parts, a tenth of a chunk each, every part counting alike;
 DLS4LB's are those of a core's last chunk alone.
 
-mAF (LB4OMP's ``af_a``) is AF with the time of a chunk taken from its request on, with what it cost, spread evenly over its
-tasks.
+mAF, modified adaptive factoring (LB4OMP's ``af_a``), is AF with the time of a chunk taken from its request on, with what it
+cost, spread evenly over its tasks.
 
 Sources: Banicescu and Liu, "Adaptive factoring: a dynamic scheduling method tuned to the rate of weight changes",
 HPC Symposium 2000; Chan, Golub and LeVeque, The American Statistician 37(3), 1983, doi:10.1080/00031305.1983.10483115.
@@ -52,7 +52,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from als.techniques.adaptive.adaptive_weights import chosen
 from als.techniques.contract import (
     LAST_SIZE,
     LAST_SQUARES,
@@ -63,11 +62,12 @@ from als.techniques.contract import (
     Technique,
     technique_kernel,
 )
+from als.techniques.parameter_checks import chosen, count
 from traces.base.errors import InputError, shown
-from traces.base.ranges import real, whole
+from traces.base.ranges import real
 from traces.compiled import Array, compiled
 
-__all__ = ["AF", "AdaptiveFactoring"]
+__all__ = ["AF", "MAF", "AdaptiveFactoring"]
 
 _EPSILON = 1e-9
 _NS = 1e9  # times are taken in s here: D by the deviation depends on the unit
@@ -226,8 +226,8 @@ class AdaptiveFactoring:
     def technique(self) -> Technique:
         """The technique with these parameters."""
         where = f"technique {self.name}"
-        known = chosen(f"{where}: mu", self.mu, ("measured", "known"))
-        start = chosen(f"{where}: start", self.start, ("tenth", "half", "none"))
+        known = chosen(self.name, "mu", self.mu, ("measured", "known"))
+        start = chosen(self.name, "start", self.start, ("tenth", "half", "none"))
         if start == _NONE and not known:
             raise InputError(f"{where}: start: {shown(self.start)}; allowed: tenth, half, as mu is measured")
         return Technique(
@@ -240,12 +240,12 @@ class AdaptiveFactoring:
                 math.nan if self.sigma is None else real(f"{where}: sigma", self.sigma, 0.0, 1e9),
                 known,
                 start,
-                0.0 if self.first is None else float(whole(f"{where}: first", self.first, 1, 2**53)),
-                chosen(f"{where}: unmeasured", self.unmeasured, ("wait", "own")),
-                chosen(f"{where}: spread", self.spread, ("variance", "deviation")),
-                chosen(f"{where}: round", self.round, ("up", "down", "half")),
+                0.0 if self.first is None else count(self.name, "first", self.first),
+                chosen(self.name, "unmeasured", self.unmeasured, ("wait", "own")),
+                chosen(self.name, "spread", self.spread, ("variance", "deviation")),
+                chosen(self.name, "round", self.round, ("up", "down", "half")),
                 float(self.cap),
-                float(whole(f"{where}: min", self.min, 1, 2**53)),
+                count(self.name, "min", self.min),
                 float(LAST_TOTAL_NS if self.name == "maf" else LAST_WORK_NS),
             ),
             moments=bool(known),
@@ -255,3 +255,4 @@ class AdaptiveFactoring:
 
 
 AF = AdaptiveFactoring("af").technique()
+MAF = AdaptiveFactoring("maf").technique()

@@ -1,36 +1,212 @@
-"""AWF, adaptive weighted factoring: weighted factoring whose weights are learned from one time step to the next.
+"""AWF, adaptive weighted factoring: weighted factoring whose weights are learned as the loop runs; with its variants B to E.
 
-In the first time step all weights are 1; at the start of each further one they are w_p = P·(1/π_p) / Σ_q (1/π_q), with
-π_p = Σ_s s·t(p,s) / Σ_s s·n(p,s), where core p spent t(p,s) on n(p,s) tasks in step s = 1, 2, …. Within a step the weights
-stay, and a chunk is ⌈w·⌈R/(2P)⌉⌉, R taken at the start of each batch of P requests. A loop that is run once is so
-scheduled like FAC2. ``als.techniques.adaptive.adaptive_weights`` has the details.
+A core's chunk is its weight times a base, half of the remaining tasks by P. The weights are measured. After its k-th
+chunk, or in time step k, core p has needed t(p,k) for n(p,k) tasks; recent ones count more::
 
-Parameters: ``time=work`` (default: the tasks alone) or ``total`` (from each request on, with what it cost; LB4OMP takes all the
-time from the loop's start until the core leaves it); ``base``, ``round`` and ``min`` as there.
+    π_p = Σ_k k·t(p,k) / Σ_k k·n(p,k)           weighted time per task
+    w_p = P·(1/π_p) / Σ_q (1/π_q)
 
-Source: Banicescu, Velusamy and Devaprasad, Cluster Computing 6, 2003, doi:10.1023/A:1023588520138.
+The variants differ in when the weights change and in which time is measured:
+
+=======  ==================  =========================================
+awf      at each time step   time of the tasks
+awf-b    at each batch       time of the tasks
+awf-c    at each chunk       time of the tasks
+awf-d    at each batch       from the request on, with what it cost
+awf-e    at each chunk       from the request on, with what it cost
+=======  ==================  =========================================
+
+In AWF itself the weights change from one time step to the next, k is the step, and within a step they stay: a loop that is
+run once is scheduled like FAC2.
+
+All weights are 1 until every core that is there has finished a chunk, once; a core that comes later has weight 1 until it
+has finished one. The cores that are there when the weights change share them, so that their sum is their number.
+
+A base of AWF and the batch variants is ⌈R/(2P)⌉ at each P-th request, and kept in between; of the chunk variants it is
+⌈R/(2P)⌉ at each request. A chunk is ⌈w·base⌉; 10⁻⁹ is taken off before (added where it is rounded down), since weights of 1
+come out as 1 + 2·10⁻¹⁶, which would be one task more.
+
+Where the published codes differ from this, a parameter says so:
+
+``time``
+    of AWF: ``work`` (default: the tasks alone) or ``total`` (from each request on, with what it cost; LB4OMP takes all the time
+    from the loop's start until the core leaves it).
+``start``
+    of the variants: ``half`` (default): nothing special until there are weights; ``tenth``: chunks of ⌈N/(10P)⌉ until then
+    (LoopSim).
+``unmeasured``
+    of the variants: ``wait`` (default): as above; ``skip``: a core's weight counts as soon as it has finished a chunk, among
+    those that have (LB4OMP).
+``base``
+    of AWF and the batch variants: ``remaining`` (default), or ``halving``, ⌈N/(2P)⌉ and then ⌈base/2⌉ for each batch (LB4OMP).
+``round``
+    ``up`` (default), or ``half``: ⌊w·base + 0.55⌋ (DLS4LB).
+``min``
+    No chunk is smaller, but for the last one.
+
+Not followed: LB4OMP finds the weight of the core that asks at each of its requests, also in the batch variants, and each core's
+first chunk in the chunk variants is ⌈N/(2P)⌉, whatever is left by then. DLS4LB's first chunks have ``min`` tasks, and a core
+that is not measured gets the shortest time per task that is.
+
+Sources: Banicescu, Velusamy and Devaprasad, "On the scalability of dynamic scheduling scientific applications with adaptive
+weighted factoring", Cluster Computing 6, 2003, doi:10.1023/A:1023588520138; Cariño and Banicescu, "Dynamic load balancing
+with adaptive factoring methods in scientific applications", J. Supercomputing 44, 2008, doi:10.1007/s11227-007-0148-y; the
+roundings from the codes of LB4OMP, DLS4LB and LoopSim.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from als.techniques.adaptive.adaptive_weights import weighted
-from als.techniques.contract import Technique
+from als.techniques.contract import (
+    LAST_SIZE,
+    LAST_TOTAL_NS,
+    LAST_WORK_NS,
+    STEP,
+    Technique,
+    technique_kernel,
+)
+from als.techniques.parameter_checks import chosen, count
+from traces.compiled import Array, compiled
 
-__all__ = ["AWF", "StepWeights"]
+__all__ = ["AWF", "AWF_B", "AWF_C", "AWF_D", "AWF_E", "BatchWeights", "ChunkWeights", "StepWeights"]
+
+_SOURCE = (
+    "Banicescu, Velusamy and Devaprasad, Cluster Computing 6, 2003; Cariño and Banicescu, J. Supercomputing 44, 2008"
+)
+
+_EPSILON = 1e-9
+
+# Places in ``params``.
+_UPDATE = 0
+_CLOCK = 1  # place in ``facts`` of the time that is measured
+_START = 2
+_SKIP = 3
+_HALVING = 4
+_NEAREST = 5
+_MIN = 6
+
+# When weights change.
+_BY_STEP, _BY_BATCH, _BY_CHUNK = 0, 1, 2
+
+# Places in ``memo``: of the loop, then of each core.
+_BASE = 0
+_LEARNED = 1  # 1 once there were weights
+_HEAD = 2
+_COUNT = 0  # k of the core's last chunk
+_TIME = 1  # Σ k·t
+_TASKS = 2  # Σ k·n
+_RATE = 3  # 1/π; 0 if it has finished no chunk
+_WEIGHT = 4  # if weights change by batch or step; 0: 1
+_PER_CORE = 5
+
+
+@compiled(inner=True)
+def _share(speed: Array, memo: Array, skips: bool) -> float:
+    # What a core's rate is to be multiplied by to be its weight; 0 if there are no weights yet.
+    total, count = 0.0, 0
+    for c in range(speed.size):
+        if speed[c] > 0.0:
+            rate = memo[_HEAD + c * _PER_CORE + _RATE]
+            if rate > 0.0:
+                total += rate
+                count += 1
+            elif not skips:
+                return 0.0
+    return count / total if count > 0 else 0.0
+
+
+@compiled(inner=True)
+def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
+    # Of the core's last chunk.
+    mine = _HEAD + core * _PER_CORE
+    if params[_UPDATE] == _BY_STEP:
+        memo[mine + _COUNT] = facts[STEP] + 1.0
+    else:
+        memo[mine + _COUNT] += 1.0
+    memo[mine + _TIME] += memo[mine + _COUNT] * facts[int(params[_CLOCK])]
+    memo[mine + _TASKS] += memo[mine + _COUNT] * facts[LAST_SIZE]
+    memo[mine + _RATE] = memo[mine + _TASKS] / memo[mine + _TIME]
+
+
+@technique_kernel
+def _next_chunk(
+    n_tasks: int,
+    n_cores: int,
+    core: int,
+    request: int,
+    remaining: int,
+    facts: Any,
+    speed: Any,
+    params: Any,
+    memo: Any,
+) -> int:
+    if facts[LAST_SIZE] > 0.0:
+        _heard(core, facts, params, memo)
+    if remaining == 0:
+        return 0
+    update = params[_UPDATE]
+    mine = _HEAD + core * _PER_CORE
+    in_batches = update != _BY_CHUNK
+    begins = not in_batches or request % n_cores == 0  # a batch begins
+    changes = request == 0 if update == _BY_STEP else begins
+    weight = memo[mine + _WEIGHT]
+    if changes:
+        share = _share(speed, memo, params[_SKIP] > 0.0 or memo[_LEARNED] > 0.0)
+        if share > 0.0:
+            memo[_LEARNED] = 1.0
+        if in_batches:
+            for c in range(n_cores):
+                memo[_HEAD + c * _PER_CORE + _WEIGHT] = share * memo[_HEAD + c * _PER_CORE + _RATE]
+        weight = share * memo[mine + _RATE]
+    if weight == 0.0:
+        weight = 1.0
+    if begins:
+        base = (remaining + 2 * n_cores - 1) // (2 * n_cores)
+        if params[_START] > 0.0 and memo[_LEARNED] == 0.0:
+            base = (n_tasks + 10 * n_cores - 1) // (10 * n_cores)
+        elif params[_HALVING] > 0.0:
+            base = (n_tasks + 2 * n_cores - 1) // (2 * n_cores) if request == 0 else (int(memo[_BASE]) + 1) // 2
+        memo[_BASE] = base
+    exact = weight * memo[_BASE]
+    size = math.floor(exact + 0.55 + _EPSILON) if params[_NEAREST] > 0.0 else math.ceil(exact - _EPSILON)
+    return int(min(max(size, int(params[_MIN])), remaining))
+
+
+def _technique(
+    of: StepWeights | BatchWeights | ChunkWeights,
+    update: int,
+    clock: int,
+    start: str = "half",
+    unmeasured: str = "wait",
+    base: str = "remaining",
+) -> Technique:
+    name = of.name
+    return Technique(
+        name,
+        _next_chunk,
+        memo_size=_HEAD,
+        memo_per_core=_PER_CORE,
+        source=_SOURCE,
+        params=(
+            float(update),
+            float(clock),
+            chosen(name, "start", start, ("half", "tenth")),
+            chosen(name, "unmeasured", unmeasured, ("wait", "skip")),
+            chosen(name, "base", base, ("remaining", "halving")),
+            chosen(name, "round", of.round, ("up", "half")),
+            count(name, "min", of.min),
+        ),
+        learns=True,
+        parameters=of,
+    )
 
 
 @dataclass(frozen=True)
 class StepWeights:
-    """Parameters of AWF.
-
-    Raises
-    ------
-    InputError
-        If one cannot be; the message names the technique and the parameter.
-    """
+    """Parameters of AWF, as the module says; what cannot be is an :class:`InputError` that names it."""
 
     name: ClassVar[str] = "awf"
     time: str = "work"
@@ -43,7 +219,51 @@ class StepWeights:
 
     def technique(self) -> Technique:
         """The technique with these parameters."""
-        return weighted(self, self.time, self.base, self.round, self.min)
+        total = chosen(self.name, "time", self.time, ("work", "total"))
+        return _technique(self, _BY_STEP, LAST_TOTAL_NS if total else LAST_WORK_NS, base=self.base)
+
+
+@dataclass(frozen=True)
+class BatchWeights:
+    """Parameters of AWF-B and AWF-D, likewise."""
+
+    name: str
+    start: str = "half"
+    unmeasured: str = "wait"
+    base: str = "remaining"
+    round: str = "up"
+    min: int = 1
+
+    def __post_init__(self) -> None:
+        self.technique()
+
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+        clock = LAST_WORK_NS if self.name == "awf-b" else LAST_TOTAL_NS
+        return _technique(self, _BY_BATCH, clock, self.start, self.unmeasured, self.base)
+
+
+@dataclass(frozen=True)
+class ChunkWeights:
+    """Parameters of AWF-C and AWF-E, likewise: a base is found at each request."""
+
+    name: str
+    start: str = "half"
+    unmeasured: str = "wait"
+    round: str = "up"
+    min: int = 1
+
+    def __post_init__(self) -> None:
+        self.technique()
+
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+        clock = LAST_WORK_NS if self.name == "awf-c" else LAST_TOTAL_NS
+        return _technique(self, _BY_CHUNK, clock, self.start, self.unmeasured)
 
 
 AWF = StepWeights().technique()
+AWF_B = BatchWeights("awf-b").technique()
+AWF_C = ChunkWeights("awf-c").technique()
+AWF_D = BatchWeights("awf-d").technique()
+AWF_E = ChunkWeights("awf-e").technique()

@@ -12,26 +12,33 @@ so that the batch ends, with high probability, before the optimal time of the wh
 
 Limit: with σ = 0 the first batch has all tasks, which is STATIC with blocks of ⌈N/P⌉.
 
-Source: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi:10.1145/135226.135232.
+mFAC (LB4OMP's ``faca``) has the same chunks, but each core computes them by itself. There the first core of a batch computes
+the chunk from R, for all, behind a lock. Here nobody shares more than the number of the request: each core keeps the batch it
+was last in, its chunk c_j and what remained, and goes on from it, R_{j+1} = R_j − P · c_j from R_0 = N. The sizes are the same,
+as long as no tasks come back from a core that was lost: those are not in R_j; a core that finds R_j used up goes on from what
+is left as it asks.
+
+Sources: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi:10.1145/135226.135232; Korndörfer, Eleliemy,
+Mohammed and Ciorba, "LB4OMP", IEEE Transactions on Parallel and Distributed Systems 33(4), 2022, doi:10.1109/TPDS.2021.3107775.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from als.techniques.arithmetic import ceiling, given_or
 from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
 from als.techniques.parameter_checks import above_zero, not_negative
 from traces.compiled import compiled
 
-__all__ = ["FAC_MU_SIGMA", "FacMuSigmaParameters", "factored"]
+__all__ = ["FAC_MU_SIGMA", "MFAC", "FacMuSigmaParameters"]
 
 
 @compiled(inner=True)
-def factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> int:
-    """The chunk of a batch that begins with ``left`` tasks; ``first``: whether it is the loop's first batch. At least 1."""
+def _factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> int:
+    # The chunk of a batch that begins with `left` tasks; `first`: whether it is the loop's first batch. At least 1.
     variation = sigma / mu if sigma > 0.0 else 0.0
     b = n_cores * variation / (2.0 * math.sqrt(left))
     x = 1.0 + b * b + b * math.sqrt(b * b + 2.0) if first else 2.0 + b * b + b * math.sqrt(b * b + 4.0)
@@ -45,15 +52,35 @@ def _next_chunk(
     # memo[0]: the batch's chunk.
     if request % n_cores == 0:
         mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
-        memo[0] = factored(remaining, n_cores, sigma, mu, request == 0)
+        memo[0] = _factored(remaining, n_cores, sigma, mu, request == 0)
     return min(int(memo[0]), remaining)
+
+
+@technique_kernel
+def _next_chunk_alone(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # memo, of each core: the number of batches it has gone through, the last one's chunk, and what remained at its start.
+    at = 3 * core
+    mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
+    through, chunk, left = int(memo[at]), int(memo[at + 1]), int(memo[at + 2])
+    if through == 0:
+        left = n_tasks
+    while through <= request // n_cores:
+        left -= n_cores * chunk
+        if left <= 0:
+            left = remaining
+        chunk = _factored(left, n_cores, sigma, mu, through == 0)
+        through += 1
+    memo[at], memo[at + 1], memo[at + 2] = through, chunk, left
+    return min(chunk, remaining)
 
 
 @dataclass(frozen=True)
 class FacMuSigmaParameters:
-    """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job."""
+    """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; of ``fac-mu-sigma`` and of ``mfac``."""
 
-    name: ClassVar[str] = "fac-mu-sigma"
+    name: str
     mu: float | None = None
     sigma: float | None = None
 
@@ -64,16 +91,19 @@ class FacMuSigmaParameters:
         return above_zero(self.name, "mu", self.mu), not_negative(self.name, "sigma", self.sigma)
 
     def technique(self) -> Technique:
-        """FAC with these parameters."""
+        """FAC, or mFAC, with these parameters."""
+        alone = self.name == "mfac"
         return Technique(
             self.name,
-            _next_chunk,
-            memo_size=1,
-            source="Hummel, Schonberg and Flynn, CACM 35(8), 1992",
+            _next_chunk_alone if alone else _next_chunk,
+            memo_size=0 if alone else 1,
+            memo_per_core=3 if alone else 0,
+            source="LB4OMP (faca), IEEE TPDS 33(4), 2022" if alone else "Hummel, Schonberg and Flynn, CACM 35(8), 1992",
             params=self._params(),
             moments=self.mu is None or self.sigma is None,
             parameters=self,
         )
 
 
-FAC_MU_SIGMA = FacMuSigmaParameters().technique()
+FAC_MU_SIGMA = FacMuSigmaParameters("fac-mu-sigma").technique()
+MFAC = FacMuSigmaParameters("mfac").technique()
