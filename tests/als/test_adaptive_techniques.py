@@ -293,7 +293,7 @@ def test_no_chunk_is_below_the_least() -> None:
         ("awf-d:base=x", "technique awf-d: base: unknown base 'x'; known: remaining, halving"),
         ("awf-e:unmeasured=", "--als: awf-e:unmeasured: empty; allowed"),
         ("awf-e:unmeasured=no", "technique awf-e: unmeasured: unknown unmeasured 'no'; known: wait, skip"),
-        ("awf:time=wall", "technique awf: time: unknown time 'wall'; known: work, total"),
+        ("awf:time=wall", "technique awf: time: unknown time 'wall'; known: total, work"),
         ("awf:min=0", "technique awf: min: 0 is out of range; allowed: 1 to"),
         ("awf:start=half", "--als: unknown parameter of application technique awf 'start'"),
         ("af:sigma=-1", "technique af: sigma: -1.0 is out of range; allowed: 0 to"),
