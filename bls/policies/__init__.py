@@ -28,18 +28,12 @@ from bls.policies.contract import (
 )
 from bls.policies.edf import Edf
 from bls.policies.expr import expression
-from bls.policies.f1 import F1
-from bls.policies.f2 import F2
-from bls.policies.f3 import F3
-from bls.policies.f4 import F4
 from bls.policies.fcfs import Fcfs
-from bls.policies.ljf import Ljf
+from bls.policies.job_size import LJF, SAF, SJF
 from bls.policies.multifactor.priority import multifactor
+from bls.policies.regression import F1, F2, F3, F4
 from bls.policies.reject import Reject
-from bls.policies.saf import Saf
-from bls.policies.sjf import Sjf
-from bls.policies.unicef import UNICEF
-from bls.policies.wfp3 import WFP3
+from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import PluginError
 from traces.base.naming import split_names, split_parameters, with_parameters
 from traces.base.plugins import resolve
@@ -68,16 +62,16 @@ __all__ = [
 
 POLICIES: dict[str, AnyPolicy] = {
     "fcfs": Fcfs(),
-    "sjf": Sjf(),
-    "ljf": Ljf(),
+    "sjf": SJF,
+    "ljf": LJF,
     "edf": Edf(),
-    "saf": Saf(),
+    "saf": SAF,
     "wfp3": WFP3,
     "unicef": UNICEF,
-    "f1": F1(),
-    "f2": F2(),
-    "f3": F3(),
-    "f4": F4(),
+    "f1": F1,
+    "f2": F2,
+    "f3": F3,
+    "f4": F4,
     "multifactor": multifactor(),
     "reject": Reject(),
 }

@@ -15,7 +15,7 @@ policy suggests: the engine checks what it answers, and names it in the error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -34,6 +34,7 @@ __all__ = [
     "DecidingPolicy",
     "KnownJobs",
     "Policy",
+    "PredictedPolicy",
     "ScorePolicy",
     "Scoring",
     "ScoringPolicy",
@@ -43,6 +44,7 @@ __all__ = [
     "no_numbers",
     "no_score",
     "ranks",
+    "same_memory",
     "score_kernel",
     "scoring",
     "unscored",
@@ -128,6 +130,15 @@ class Policy(BatchPolicy, Protocol):
 
 
 @runtime_checkable
+class PredictedPolicy(Policy, Protocol):
+    """An order whose keys are made of estimates, and which can be found anew as these change."""
+
+    def predicted(self) -> AnyPolicy:
+        """What gives this order in runs in which estimates are known only when a job arrives; itself if it need not score."""
+        ...
+
+
+@runtime_checkable
 class ScoringPolicy(BatchPolicy, Protocol):
     """An order of the queue that changes with time, perhaps with parameters of its own."""
 
@@ -164,17 +175,9 @@ def account_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @score_kernel
 def no_score(
-    now_ns: int,
-    waiting: Array,
-    n_waiting: int,
-    eligible_ns: Array,
-    submit_ns: Array,
-    estimate_ns: Array,
-    cores: Array,
-    numbers: Array,
-    memory: Array,
-    key: Array,
-) -> int:
+    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
+    numbers: Array, memory: Array, key: Array,
+) -> int:  # fmt: skip
     """For runs whose policy does not score: it is never called."""
     return 0
 
@@ -197,7 +200,12 @@ def no_account(now_ns: int, row: int, cores: int, change: int, numbers: Array, m
 
 def no_numbers(jobs: KnownJobs) -> tuple[Array, Array]:
     """For policies that need no numbers of their own: an empty table and an empty memory."""
-    return np.empty((0, len(jobs.job_id))), np.empty(0)
+    return same_memory((), jobs)
+
+
+def same_memory(memory: Sequence[float] | Array, jobs: KnownJobs) -> tuple[Array, Array]:
+    """For policies that need no numbers of jobs, and begin each run with the same memory."""
+    return np.empty((0, len(jobs.job_id))), np.array(memory, np.float64)
 
 
 @dataclass(frozen=True)

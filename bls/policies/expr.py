@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from bls.policies.contract import KnownJobs, Policy, ScorePolicy, score_kernel
+from bls.policies.contract import KnownJobs, Policy, ScorePolicy, same_memory, score_kernel
 from bls.policies.expression import Program, evaluate, parse
 from traces.base.errors import InputError, shown
 from traces.compiled import Array, own
@@ -18,17 +18,9 @@ __all__ = ["StaticExpression", "expression", "prepared", "score_expression", "va
 
 @score_kernel
 def score_expression(
-    now_ns: int,
-    waiting: Array,
-    n_waiting: int,
-    eligible_ns: Array,
-    submit_ns: Array,
-    estimate_ns: Array,
-    cores: Array,
-    numbers: Array,
-    memory: Array,
-    key: Array,
-) -> int:
+    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
+    numbers: Array, memory: Array, key: Array,
+) -> int:  # fmt: skip
     """Key: -score; the program is in ``memory``."""
     unscored = evaluate(memory, now_ns, waiting, n_waiting, submit_ns, estimate_ns, cores, key)
     for k in range(n_waiting):
@@ -70,6 +62,10 @@ class StaticExpression:
         """Scores, negative."""
         return np.negative(values(self.program, jobs))
 
+    def predicted(self) -> StaticExpression | ScorePolicy:
+        """The same order, scored in every pass where it goes by estimates."""
+        return _scored(self.program) if "t" in self.program.names else self
+
 
 def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
     """The policy of an expression: a static one if it has neither w nor l in it.
@@ -82,9 +78,13 @@ def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
     program = parse(text, f"{where}: expr")
     if not program.dynamic:
         return StaticExpression(program)
+    return _scored(program)
+
+
+def _scored(program: Program) -> ScorePolicy:
     return ScorePolicy(f"expr:{program.text}", score_expression, prepare=partial(prepared, program), blame=InputError)
 
 
 def prepared(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:
     """What :func:`score_expression` needs of a run: no numbers of jobs, and the program."""
-    return np.empty((0, len(jobs.job_id))), program.memory(jobs.n_cores)
+    return same_memory(program.memory(jobs.n_cores), jobs)

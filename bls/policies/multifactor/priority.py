@@ -144,17 +144,9 @@ def _factors(rows: Iterable[Partition | Qos]) -> dict[int, float]:
 
 @score_kernel
 def _score(
-    now_ns: int,
-    waiting: Any,
-    n_waiting: int,
-    eligible_ns: Any,
-    submit_ns: Any,
-    estimate_ns: Any,
-    cores: Any,
-    numbers: Any,
-    memory: Any,
-    key: Any,
-) -> int:
+    now_ns: int, waiting: Any, n_waiting: int, eligible_ns: Any, submit_ns: Any, estimate_ns: Any, cores: Any,
+    numbers: Any, memory: Any, key: Any,
+) -> int:  # fmt: skip
     weight_age, max_age_ns, weight_fairshare = memory[_WEIGHT_AGE], memory[_MAX_AGE_NS], memory[_WEIGHT_FAIRSHARE]
     for place in range(n_waiting):
         row = waiting[place]

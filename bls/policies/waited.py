@@ -1,0 +1,46 @@
+"""WFP3 and UNICEF: by how long a job has waited for what it asks.
+
+WFP3: the largest (w/r)³·n first, which favours jobs that have waited long for what they ask, and wide ones. UNICEF: the largest
+w / (log2(n)·r) first, which lets small jobs pass quickly. w is the wait so far, now - submit, r the requested run time, both in
+seconds, n the requested cores.
+
+For n = 1 the logarithm is 0. It is taken to be log2(1 + 1e-15), as in re-implementations: a one-core job that has waited
+goes before every wider job, and one-core jobs go by w/r. A job that has not waited has the score 0.
+
+Source: Tang, Lan, Desai and Buettner, Cluster 2009, https://doi.org/10.1109/CLUSTR.2009.5289206.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from bls.policies.contract import ScorePolicy, same_memory, score_kernel
+from traces.compiled import Array
+
+__all__ = ["UNICEF", "WFP3"]
+
+# What stands for log2(1).
+_LOG2_ONE = math.log2(1 + 1e-15)
+
+
+@score_kernel
+def _score(
+    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
+    numbers: Array, memory: Array, key: Array,
+) -> int:  # fmt: skip
+    """Key: -(w/r)³·n, or where ``memory[0]`` is 1 -w / (log2(n)·r)."""
+    for k in range(n_waiting):
+        row = waiting[k]
+        wait_s = (now_ns - submit_ns[row]) / 1e9
+        requested_s = estimate_ns[row] / 1e9
+        if memory[0] == 0.0:
+            key[k] = -((wait_s / requested_s) ** 3.0) * cores[row]
+        else:
+            width = math.log2(cores[row]) if cores[row] > 1 else _LOG2_ONE
+            key[k] = -wait_s / (width * requested_s)
+    return 0
+
+
+WFP3 = ScorePolicy("wfp3", _score, prepare=partial(same_memory, (0.0,)))
+UNICEF = ScorePolicy("unicef", _score, prepare=partial(same_memory, (1.0,)))
