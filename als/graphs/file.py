@@ -22,18 +22,9 @@ __all__ = ["FromFile"]
 
 @graph_kernel
 def _make(
-    n_tasks: int,
-    n_cores: int,
-    params: Array,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    size: Array,
-) -> int:
+    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
+    target: Array, bytes_: Array, size: Array,
+) -> int:  # fmt: skip
     return IMPOSSIBLE  # nobody asks: the graph is copied
 
 

@@ -35,23 +35,10 @@ __all__ = ["HEFT"]
 
 @planner_kernel
 def _plan(
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    out_first: Array,
-    in_first: Array,
-    in_edge: Array,
-    order: Array,
-    speed: Array,
-    core_host: Array,
-    costs: Array,
-    params: Array,
-    core: Array,
-    begin: Array,
-    floats: Array,
+    gflop: Array, source: Array, target: Array, bytes_: Array, out_first: Array, in_first: Array, in_edge: Array,
+    order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
     ints: Array,
-) -> int:
+) -> int:  # fmt: skip
     n, p = len(order), len(speed)
     s_per_gflop = mean_s_per_gflop(speed)
     if s_per_gflop == 0.0:

@@ -90,23 +90,10 @@ def _fill_table(
 
 @planner_kernel
 def _plan(
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    out_first: Array,
-    in_first: Array,
-    in_edge: Array,
-    order: Array,
-    speed: Array,
-    core_host: Array,
-    costs: Array,
-    params: Array,
-    core: Array,
-    begin: Array,
-    floats: Array,
+    gflop: Array, source: Array, target: Array, bytes_: Array, out_first: Array, in_first: Array, in_edge: Array,
+    order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
     ints: Array,
-) -> int:
+) -> int:  # fmt: skip
     n, p = len(order), len(speed)
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE

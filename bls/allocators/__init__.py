@@ -6,7 +6,7 @@ To add one: a file here, a line in :data:`ALLOCATORS`. Outside packages add thei
 
 from __future__ import annotations
 
-from bls.allocators.best_fit import BEST_FIT
+from bls.allocators.by_load import BEST_FIT, WORST_FIT
 from bls.allocators.contiguous import CONTIGUOUS
 from bls.allocators.contract import PLACE, Allocator, allocator_kernel
 from bls.allocators.first_fit import FIRST_FIT, LOWEST
@@ -14,7 +14,6 @@ from bls.allocators.given import GIVEN
 from bls.allocators.random import RANDOM
 from bls.allocators.topology import TOPOLOGY
 from bls.allocators.whole_host import WHOLE_HOST
-from bls.allocators.worst_fit import WORST_FIT
 from traces.base.plugins import resolve
 
 __all__ = ["ALLOCATORS", "PLACE", "Allocator", "allocator", "allocator_kernel"]

@@ -43,22 +43,9 @@ def _whole_units(host_first: Array, core: int, stop: int, n_cores: int, unit_cor
 
 @allocator_kernel
 def _place(
-    number: int,
-    n_cores: int,
-    unit_cores: int,
-    limit: int,
-    words: Any,
-    starts: Any,
-    host_first: Any,
-    host_free: Any,
-    switch_lo: Any,
-    switch_hi: Any,
-    wanted_lo: Any,
-    wanted_hi: Any,
-    parameters: Any,
-    out_lo: Any,
-    out_hi: Any,
-) -> int:
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:  # fmt: skip
     core = free_run(words, starts, 0, n_cores)
     while core >= 0 and unit_cores > 1:
         stop = free_stop(words, core, host_first[host_first.size - 1])

@@ -33,22 +33,9 @@ def _whole_units(host_first: Array, wanted_lo: Array, wanted_hi: Array, unit_cor
 
 @allocator_kernel
 def _place(
-    number: int,
-    n_cores: int,
-    unit_cores: int,
-    limit: int,
-    words: Any,
-    starts: Any,
-    host_first: Any,
-    host_free: Any,
-    switch_lo: Any,
-    switch_hi: Any,
-    wanted_lo: Any,
-    wanted_hi: Any,
-    parameters: Any,
-    out_lo: Any,
-    out_hi: Any,
-) -> int:
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:  # fmt: skip
     for k in range(wanted_lo.size):
         if not free_all(words, wanted_lo[k], wanted_hi[k]):
             return 0

@@ -119,22 +119,9 @@ def _cores_of_units(
 
 @compiled(PLACE, makes_arrays=True)
 def _place(
-    number: int,
-    n_cores: int,
-    unit_cores: int,
-    limit: int,
-    words: Any,
-    starts: Any,
-    host_first: Any,
-    host_free: Any,
-    switch_lo: Any,
-    switch_hi: Any,
-    wanted_lo: Any,
-    wanted_hi: Any,
-    parameters: Any,
-    out_lo: Any,
-    out_hi: Any,
-) -> int:
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:  # fmt: skip
     # Where units are single cores, hosts do not matter: the machine is taken as one.
     n_hosts = 1 if unit_cores == 1 else host_first.size - 1
     units = np.zeros(n_hosts + 1, np.int64)

@@ -126,22 +126,9 @@ def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 
 @compiled(PLACE, makes_arrays=True)
 def _place(
-    number: int,
-    n_cores: int,
-    unit_cores: int,
-    limit: int,
-    words: Any,
-    starts: Any,
-    host_first: Any,
-    host_free: Any,
-    switch_lo: Any,
-    switch_hi: Any,
-    wanted_lo: Any,
-    wanted_hi: Any,
-    parameters: Any,
-    out_lo: Any,
-    out_hi: Any,
-) -> int:
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:  # fmt: skip
     n_hosts = host_free.size
     sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts before each
     for host in range(n_hosts):

@@ -38,18 +38,9 @@ _POTRF, _TRSM, _SYRK, _GEMM = 1.0 / 3.0, 1.0, 1.0, 2.0
 
 @graph_kernel
 def _make(
-    n_tasks: int,
-    n_cores: int,
-    params: Array,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    size: Array,
-) -> int:
+    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
+    target: Array, bytes_: Array, size: Array,
+) -> int:  # fmt: skip
     tiles = int(params[0])
     if tiles == 0:
         least = wanted(0, n_tasks, n_cores)

@@ -23,18 +23,9 @@ __all__ = ["ForkJoin"]
 
 @graph_kernel
 def _make(
-    n_tasks: int,
-    n_cores: int,
-    params: Array,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    size: Array,
-) -> int:
+    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
+    target: Array, bytes_: Array, size: Array,
+) -> int:  # fmt: skip
     width, stages = wanted(int(params[0]), n_tasks, n_cores), int(params[1])
     n, n_edges = stages * (width + 1) + 1, 2 * stages * width
     size[0], size[1] = n, n_edges

@@ -81,18 +81,9 @@ def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: A
 
 @graph_kernel
 def _make(
-    n_tasks: int,
-    n_cores: int,
-    params: Array,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    size: Array,
-) -> int:
+    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
+    target: Array, bytes_: Array, size: Array,
+) -> int:  # fmt: skip
     n, depth, width, density = wanted(int(params[0]), n_tasks, n_cores), int(params[1]), params[2], params[3]
     degree, jump, spread = params[4], int(params[5]), 1.0 - params[6]
     if depth == 0:

@@ -28,18 +28,9 @@ DIRECTIONS = ("in", "out")
 
 @graph_kernel
 def _make(
-    n_tasks: int,
-    n_cores: int,
-    params: Array,
-    keys: Array,
-    cursor: Array,
-    words: Array,
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    size: Array,
-) -> int:
+    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
+    target: Array, bytes_: Array, size: Array,
+) -> int:  # fmt: skip
     depth, arity, outward = int(params[0]), int(params[1]), params[2] != 0.0
     least = 0 if depth > 0 else wanted(0, n_tasks, n_cores)
     n, level, levels = 1, 1, 1

@@ -142,16 +142,8 @@ def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int,
-    n_cores: int,
-    core: int,
-    request: int,
-    remaining: int,
-    facts: Any,
-    speed: Any,
-    params: Any,
-    memo: Any,
-) -> int:
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
+) -> int:  # fmt: skip
     known = params[_KNOWN] > 0.0
     if facts[LAST_SIZE] > 0.0 and not known:
         _heard(core, facts, params, memo)

@@ -133,16 +133,8 @@ def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int,
-    n_cores: int,
-    core: int,
-    request: int,
-    remaining: int,
-    facts: Any,
-    speed: Any,
-    params: Any,
-    memo: Any,
-) -> int:
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
+) -> int:  # fmt: skip
     if facts[LAST_SIZE] > 0.0:
         _heard(core, facts, params, memo)
     if remaining == 0:

@@ -66,16 +66,8 @@ def _steal(n_cores: int, core: int, speed: Array, memo: Array) -> bool:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int,
-    n_cores: int,
-    core: int,
-    request: int,
-    remaining: int,
-    facts: Any,
-    speed: Any,
-    params: Any,
-    memo: Any,
-) -> int:
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
+) -> int:  # fmt: skip
     size = int(params[0])
     n_chunks = (n_tasks + size - 1) // size
     in_blocks = n_chunks < n_cores  # then every core's only chunk is its block

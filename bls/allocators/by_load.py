@@ -1,0 +1,86 @@
+"""Best fit and worst fit: the busiest host first, so that the others stay free for wide jobs, or the emptiest, so that the load
+is spread.
+
+A host's usable cores are those that it offers, rounded down to a multiple of ``unit_cores``. Hosts that have any are taken
+by how many they have, fewest first (best fit) or most first (worst fit), equals by number. Each gives its lowest offered cores,
+as many as are usable or still missing. The job can be placed if the usable cores of all hosts are ``n_cores`` or more.
+
+AccaSim calls the former order of hosts "best fit" (hosts sorted by what they have left, ascending).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.hosts import usable
+from bls.availability.free_cores import free_lowest
+from traces.compiled import Array, compiled
+
+__all__ = ["BEST_FIT", "WORST_FIT"]
+
+
+@compiled(inner=True)
+def _below(host_free: Array, bound: int, unit_cores: int) -> int:
+    # The usable cores of all hosts that offer fewer than `bound`.
+    total = 0
+    if unit_cores == 1:  # without a division this loop is many times as quick
+        for host in range(host_free.size):
+            total += host_free[host] if host_free[host] < bound else 0
+        return total
+    for host in range(host_free.size):
+        if host_free[host] < bound:
+            total += host_free[host] // unit_cores * unit_cores
+    return total
+
+
+@allocator_kernel
+def _place(
+    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
+    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
+) -> int:  # fmt: skip
+    most_first = parameters[0] == 1
+    # The hosts are not sorted: the last amount of which hosts are taken is found by halving.
+    most = 0
+    for host in range(host_free.size):
+        most = max(most, host_free[host])
+    most //= unit_cores  # in units
+    whole = _below(host_free, (most + 1) * unit_cores, unit_cores)
+    if whole < n_cores:
+        return 0
+    # The amounts come one after the other: 1, 2, … units, or `most`, most - 1, … units.
+    before = of_before = 0
+    last = most
+    while last - before > 1:
+        middle = (before + last) >> 1
+        if most_first:
+            of_middle = whole - _below(host_free, (most + 1 - middle) * unit_cores, unit_cores)
+        else:
+            of_middle = _below(host_free, (middle + 1) * unit_cores, unit_cores)
+        if of_middle < n_cores:
+            before, of_before = middle, of_middle
+        else:
+            last = middle
+    of_last = n_cores - of_before
+    lo = (most + 1 - last if most_first else last) * unit_cores
+    hi = lo + unit_cores  # hosts that offer lo … hi-1 give of_last together, those that come before them all
+    missing = n_cores
+    n_out = 0
+    host = 0
+    while missing > 0:
+        offered = host_free[host]
+        here = 0
+        if lo <= offered < hi:
+            here = min(lo, of_last)
+            of_last -= here
+        elif (offered >= hi) if most_first else (unit_cores <= offered < lo):
+            here = usable(offered, unit_cores)
+        if here > 0:
+            n_out, _ = free_lowest(words, starts, host_first[host], host_first[host + 1], here, n_out, out_lo, out_hi)
+            missing -= here
+        host += 1
+    return n_out
+
+
+BEST_FIT = Allocator("best-fit", _place, countable=True, by_hosts=True, parameters=(0,))
+WORST_FIT = Allocator("worst-fit", _place, countable=True, by_hosts=True, parameters=(1,))
