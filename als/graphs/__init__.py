@@ -7,7 +7,6 @@ group ``twolevel.graphs``; a single run can take one from a file, ``--graph my.p
 from __future__ import annotations
 
 import functools
-import re
 
 from als.graphs.contract import (
     IMPOSSIBLE,
@@ -28,9 +27,7 @@ from als.graphs.generators.layered import Layered
 from als.graphs.generators.lu import LU
 from als.graphs.generators.stencil import Stencil
 from als.graphs.generators.tree import Tree
-from traces.base.errors import InputError
-from traces.base.naming import split_parameters, with_parameters
-from traces.base.plugins import resolve
+from traces.base.parameterised import at_its_place, parameterised
 from traces.base.ranges import real
 
 __all__ = [
@@ -57,9 +54,6 @@ GENERATORS: dict[str, GraphGenerator] = {
     "tree": Tree(),
 }
 
-# A file's name may hold a comma; what follows the last ones and is key=value belongs to how it is taken.
-_FILE = re.compile(r"file:(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
-
 
 def graph_model(spec: str, where: str = "--graph", *, variation: float = 0.0) -> GraphModel:
     """The kind of graph of this name.
@@ -82,13 +76,20 @@ def graph_model(spec: str, where: str = "--graph", *, variation: float = 0.0) ->
         If it cannot be loaded, or is no generator.
     """
     variation = real("--variation", variation, 0.0, MAX_COV)
-    try:
-        return _found(spec, where, variation)
-    except InputError as error:
-        # By its place where that is a line of a file; an option's graph says it all.
-        if where.startswith("--") or str(error).startswith(where):
-            raise
-        raise InputError(f"{where}: {error}") from None
+    with at_its_place(where):
+        found, is_ours = parameterised(
+            "graph",
+            spec,
+            GENERATORS,
+            "twolevel.graphs",
+            GraphGenerator,
+            where,
+            from_file=FromFile,
+            made=GraphModel,
+            noun="graph",
+            also=("file:PATH",),
+        )
+        return found.graph(variation) if is_ours else _tried(found.graph(variation))
 
 
 def takes_variation(spec: str, where: str = "--graph") -> bool:
@@ -102,21 +103,6 @@ def takes_variation(spec: str, where: str = "--graph") -> bool:
     if spec.startswith("file:"):
         return False  # without reading it twice
     return graph_model(spec, where, variation=0.1).cov != graph_model(spec, where).cov
-
-
-def _found(spec: str, where: str, variation: float) -> GraphModel:
-    if match := _FILE.fullmatch(spec):
-        named = FromFile(match[1])
-        if match[2]:
-            named = with_parameters(named, match[2][1:], where, "graph")
-        return named.graph(variation)
-    plain, text = split_parameters(spec)
-    found = resolve("graph", plain, GENERATORS, "twolevel.graphs", GraphGenerator, where, also=("file:PATH",))
-    if text and isinstance(found, GraphModel):
-        raise InputError(f"{where}: {spec}: {found.name} has no parameters")
-    if text:
-        found = with_parameters(found, text, where, "graph")
-    return found.graph(variation) if plain in GENERATORS else _tried(found.graph(variation))
 
 
 @functools.lru_cache(maxsize=64)

@@ -37,7 +37,6 @@ The same arguments and the same stream make the same graph, however long the arr
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -47,7 +46,8 @@ import numpy as np
 from als.lengths.contract import MAX_COV, MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
-from traces.compiled import Array, compiled, own, types
+from traces.base.rules import compiled_rule
+from traces.compiled import Array, own, types
 
 if TYPE_CHECKING:
     from als.graphs.task_graph import TaskGraph
@@ -76,19 +76,7 @@ MAX_CCR = 1e6
 #: A graph of more edges than this is refused: each takes 24 bytes of memory before anything is done with it.
 MAX_EDGES_PER_JOB = 400_000_000
 
-_ARGUMENTS = (
-    "n_tasks",
-    "n_cores",
-    "params",
-    "keys",
-    "cursor",
-    "words",
-    "gflop",
-    "source",
-    "target",
-    "bytes_",
-    "size",
-)
+_ARGUMENTS = ("n_tasks", "n_cores", "params", "keys", "cursor", "words", "gflop", "source", "target", "bytes_", "size")
 
 _i64 = types.int64
 _numbers = types.Column(types.float64, 1)
@@ -206,7 +194,4 @@ def graph_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     InputError
         If it has another number of arguments.
     """
-    count = len(inspect.signature(function).parameters)
-    if count != len(_ARGUMENTS):
-        raise InputError(f"graph_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}")
-    return compiled(MAKE_GRAPH)(function)
+    return compiled_rule(function, "graph_kernel", (MAKE_GRAPH, _ARGUMENTS))

@@ -7,7 +7,6 @@ To add one: a file here, a line in :data:`LENGTHS`. Outside packages add theirs 
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import fields
 
 import numpy as np
@@ -15,19 +14,17 @@ import numpy as np
 from als.lengths.bimodal import Bimodal
 from als.lengths.contract import COUNT, FILL, MAX_COV, NEXT_LENGTH, NORMAL, SCALED, LengthModel, Lengths, length_kernel
 from als.lengths.correlated import Correlated
-from als.lengths.decreasing import Decreasing
 from als.lengths.equal import Equal
 from als.lengths.exponential import Exponential
 from als.lengths.file import FromFile
 from als.lengths.gamma import Gamma
-from als.lengths.increasing import Increasing
 from als.lengths.lognormal import Lognormal
 from als.lengths.mandelbrot import Mandelbrot
 from als.lengths.normal import Normal
+from als.lengths.triangular import DECREASING, INCREASING
 from als.lengths.uniform import Uniform
 from traces.base.errors import InputError
-from traces.base.naming import split_parameters, with_parameters
-from traces.base.plugins import resolve
+from traces.base.parameterised import at_its_place, parameterised
 from traces.base.ranges import real
 
 __all__ = [
@@ -53,15 +50,12 @@ LENGTHS: dict[str, Lengths] = {
     "gamma": Gamma(),
     "lognormal": Lognormal(),
     "bimodal": Bimodal(),
-    "increasing": Increasing(),
-    "decreasing": Decreasing(),
+    "increasing": INCREASING,
+    "decreasing": DECREASING,
     "correlated": Correlated(),
     "file": FromFile(),
     "mandelbrot": Mandelbrot(),
 }
-
-# A file's name may hold a comma; what follows the last ones and is key=value belongs to the distribution.
-_FILE = re.compile(r"file:(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
 
 
 def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> LengthModel:
@@ -85,13 +79,19 @@ def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> L
         If it cannot be loaded, or is no distribution.
     """
     variation = real("--variation", variation, 0.0, MAX_COV)
-    try:
-        return _found(spec, where, variation)
-    except InputError as error:
-        # By its place where that is a line of a file; an option's distribution says it all.
-        if where.startswith("--") or str(error).startswith(where):
-            raise
-        raise InputError(f"{where}: {error}") from None
+    with at_its_place(where):
+        found, is_ours = parameterised(
+            "distribution of task lengths",
+            spec or "normal",
+            LENGTHS,
+            "twolevel.lengths",
+            Lengths,
+            where,
+            from_file=FromFile,
+            made=LengthModel,
+            noun="lengths",
+        )
+        return found.lengths(variation) if is_ours else _tried(found.lengths(variation))
 
 
 def takes_variation(spec: str, variation: float = 0.1, where: str = "--lengths") -> bool:
@@ -126,21 +126,6 @@ def check_variation(spec: str, variation: float, where: str = "--lengths") -> No
         raise InputError(
             f"--variation: {variation:g} is of no use to {where} {spec}, whose spread is its own; allowed: 0"
         )
-
-
-def _found(spec: str, where: str, variation: float) -> LengthModel:
-    if match := _FILE.fullmatch(spec):
-        named: Lengths = FromFile(match[1])
-        if match[2]:
-            named = with_parameters(named, match[2][1:], where, "lengths")
-        return named.lengths(variation)
-    plain, text = split_parameters(spec or "normal")
-    found = resolve("distribution of task lengths", plain, LENGTHS, "twolevel.lengths", Lengths, where)
-    if text and isinstance(found, LengthModel):
-        raise InputError(f"{where}: {spec}: {found.name} has no parameters")
-    if text:
-        found = with_parameters(found, text, where, "lengths")
-    return found.lengths(variation) if plain in LENGTHS else _tried(found.lengths(variation))
 
 
 @functools.lru_cache(maxsize=64)

@@ -38,7 +38,6 @@ How the answers become a loop of the work L that it should have, says :attr:`Len
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -47,7 +46,8 @@ import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
-from traces.compiled import Array, compiled, own, types
+from traces.base.rules import compiled_rule
+from traces.compiled import Array, own, types
 
 __all__ = [
     "COUNT",
@@ -190,9 +190,4 @@ def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     InputError
         If it has another number of arguments.
     """
-    count = len(inspect.signature(function).parameters)
-    if count != len(_ARGUMENTS):
-        raise InputError(
-            f"length_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}"
-        )
-    return compiled(NEXT_LENGTH)(function)
+    return compiled_rule(function, "length_kernel", (NEXT_LENGTH, _ARGUMENTS))

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.lengths.contract import MAX_COV, LengthModel, length_kernel
-from als.lengths.equal import equal_lengths
+from als.lengths.contract import LengthModel, length_kernel
+from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word
 from traces.base.ranges import real
 from traces.compiled import Array
@@ -40,31 +40,24 @@ def _next_length(
 
 
 @dataclass(frozen=True)
-class Correlated:
+class Correlated(Spread):
     """Parameters of correlated lengths.
 
     Attributes
     ----------
-    cov : float or None
-        Standard deviation over mean, 0 to ``MAX_COV``; None: the run's variation. 0: equal lengths.
     rho : float
         Correlation of a task's length with the next one's, 0 to 0.999999.
     """
 
     name: ClassVar[str] = "correlated"
-    cov: float | None = None
     rho: float = 0.9
 
     def __post_init__(self) -> None:
-        if self.cov is not None:
-            object.__setattr__(self, "cov", real("lengths correlated: cov", self.cov, 0.0, MAX_COV))
+        super().__post_init__()
         object.__setattr__(self, "rho", real("lengths correlated: rho", self.rho, 0.0, _MAX_RHO))
 
-    def lengths(self, variation: float) -> LengthModel:
-        """The model with this cov or the run's."""
-        cov = Correlated(variation).cov if self.cov is None else self.cov
-        if not cov:
-            return equal_lengths(self.name)
+    def model(self, cov: float) -> LengthModel:
+        """The model with this cov, above 0."""
         return LengthModel(
             self.name,
             _next_length,

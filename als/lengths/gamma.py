@@ -14,10 +14,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.lengths.contract import MAX_COV, LengthModel, length_kernel
+from als.lengths.contract import LengthModel, length_kernel
 from als.lengths.equal import equal_lengths
+from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word, uniform_from_word
-from traces.base.ranges import real
 from traces.compiled import Array
 
 __all__ = ["Gamma"]
@@ -45,27 +45,15 @@ def _next_length(
 
 
 @dataclass(frozen=True)
-class Gamma:
-    """Parameters of the gamma distribution.
-
-    Attributes
-    ----------
-    cov : float or None
-        Standard deviation over mean, 0 to ``MAX_COV``; None: the run's variation. 0: equal lengths.
-    """
+class Gamma(Spread):
+    """Parameters of the gamma distribution."""
 
     name: ClassVar[str] = "gamma"
-    cov: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.cov is not None:
-            object.__setattr__(self, "cov", real("lengths gamma: cov", self.cov, 0.0, MAX_COV))
-
-    def lengths(self, variation: float) -> LengthModel:
-        """The model with this cov or the run's."""
-        cov = Gamma(variation).cov if self.cov is None else self.cov
+    def model(self, cov: float) -> LengthModel:
+        """The model with this cov, above 0."""
         # Below this the shape is beyond every float, and lengths do not differ.
-        if not cov or cov < 1e-9:
+        if cov < 1e-9:
             return equal_lengths(self.name)
         shape = 1.0 / (cov * cov)
         d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.lengths.contract import MAX_COV, LengthModel, length_kernel
-from als.lengths.equal import equal_lengths
+from als.lengths.contract import LengthModel, length_kernel
+from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word
-from traces.base.ranges import real
 from traces.compiled import Array
 
 __all__ = ["Lognormal"]
@@ -24,26 +23,12 @@ def _next_length(
 
 
 @dataclass(frozen=True)
-class Lognormal:
-    """Parameters of the lognormal distribution.
-
-    Attributes
-    ----------
-    cov : float or None
-        Standard deviation over mean, 0 to ``MAX_COV``; None: the run's variation. 0: equal lengths.
-    """
+class Lognormal(Spread):
+    """Parameters of the lognormal distribution."""
 
     name: ClassVar[str] = "lognormal"
-    cov: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.cov is not None:
-            object.__setattr__(self, "cov", real("lengths lognormal: cov", self.cov, 0.0, MAX_COV))
-
-    def lengths(self, variation: float) -> LengthModel:
-        """The model with this cov or the run's."""
-        cov = Lognormal(variation).cov if self.cov is None else self.cov
-        if not cov:
-            return equal_lengths(self.name)
+    def model(self, cov: float) -> LengthModel:
+        """The model with this cov, above 0."""
         s = math.sqrt(math.log1p(cov * cov))
         return LengthModel(self.name, _next_length, (s,), cov=cov, source="its definition")

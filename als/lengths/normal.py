@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.lengths.contract import MAX_COV, NORMAL, LengthModel, length_kernel
-from als.lengths.equal import equal_lengths
+from als.lengths.contract import NORMAL, LengthModel, length_kernel
+from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word
-from traces.base.ranges import real
 from traces.compiled import Array
 
 __all__ = ["Normal"]
@@ -26,25 +25,11 @@ def _next_length(
 
 
 @dataclass(frozen=True)
-class Normal:
-    """Parameters of the normal distribution.
-
-    Attributes
-    ----------
-    cov : float or None
-        Standard deviation over mean, 0 to ``MAX_COV``; None: the run's variation. 0: equal lengths.
-    """
+class Normal(Spread):
+    """Parameters of the normal distribution."""
 
     name: ClassVar[str] = "normal"
-    cov: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.cov is not None:
-            object.__setattr__(self, "cov", real("lengths normal: cov", self.cov, 0.0, MAX_COV))
-
-    def lengths(self, variation: float) -> LengthModel:
-        """The model with this cov or the run's."""
-        cov = Normal(variation).cov if self.cov is None else self.cov
-        if not cov:
-            return equal_lengths(self.name)
+    def model(self, cov: float) -> LengthModel:
+        """The model with this cov, above 0."""
         return LengthModel(self.name, _next_length, (cov,), mode=NORMAL, cov=cov, source="two-level paper, section 5.1")

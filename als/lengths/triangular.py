@@ -1,4 +1,4 @@
-"""Triangular loops: lengths in a straight line from one end of the loop to the other, with nothing random.
+"""Increasing and decreasing lengths (triangular loops): in a straight line from one end to the other, with nothing random.
 
 Task k of n has a length proportional to first + (last - first)·(k + ½)/n: the line's value in the middle of the task's part
 of the loop, as of a triangular matrix. So no task has the length 0, also if one end is 0; with first = 0 lengths are
@@ -9,10 +9,14 @@ The coefficient of variation is √((1 - 1/n²)/12)·|last - first| / ((first + 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from als.lengths.contract import SCALED, LengthModel, length_kernel
+from traces.base.errors import InputError
+from traces.base.ranges import real
 from traces.compiled import Array
 
-__all__ = ["MAX_END", "triangular_lengths"]
+__all__ = ["DECREASING", "INCREASING", "Triangular"]
 
 #: Largest length at an end; only the ends' ratio matters.
 MAX_END = 1e9
@@ -25,6 +29,34 @@ def _next_length(
     return float(params[0] + (params[1] - params[0]) * ((k + 0.5) / n))
 
 
-def triangular_lengths(name: str, first: float, last: float) -> LengthModel:
-    """Lengths in a straight line from ``first`` to ``last``, scaled to the work of the loop."""
-    return LengthModel(name, _next_length, (first, last), mode=SCALED, source="its definition")
+@dataclass(frozen=True)
+class Triangular:
+    """Parameters of lengths that grow or fall along the loop; of which of the two, the name says.
+
+    Attributes
+    ----------
+    first, last : float
+        Lengths at the beginning and the end of the loop, in any unit, 0 to ``MAX_END``; only their ratio matters. The first is
+        below the last where they grow, above it where they fall.
+    """
+
+    name: str
+    first: float
+    last: float
+
+    def __post_init__(self) -> None:
+        where = f"lengths {self.name}"
+        for name in ("first", "last"):
+            object.__setattr__(self, name, real(f"{where}: {name}", getattr(self, name), 0.0, MAX_END))
+        first, last, grows = self.first, self.last, self.name == "increasing"
+        if not (first < last if grows else first > last):
+            allowed = f"first {'below' if grows else 'above'} last"
+            raise InputError(f"{where}: first={first:g}, last={last:g}; allowed: {allowed}")
+
+    def lengths(self, variation: float) -> LengthModel:
+        """The model, whatever the run's variation."""
+        return LengthModel(self.name, _next_length, (self.first, self.last), mode=SCALED, source="its definition")
+
+
+INCREASING = Triangular("increasing", 0.0, 1.0)
+DECREASING = Triangular("decreasing", 1.0, 0.0)

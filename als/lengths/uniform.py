@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.lengths.contract import LengthModel, length_kernel
-from als.lengths.equal import equal_lengths
+from als.lengths.spread import Spread
 from als.streams import next_word, uniform_from_word
-from traces.base.ranges import real
 from traces.compiled import Array
 
 __all__ = ["Uniform"]
-
-#: The largest coefficient of variation of uniform numbers that are not below 0.
-_MAX_COV = 1.0 / math.sqrt(3.0)
 
 
 @length_kernel
@@ -30,27 +26,14 @@ def _next_length(
 
 
 @dataclass(frozen=True)
-class Uniform:
-    """Parameters of the uniform distribution.
-
-    Attributes
-    ----------
-    cov : float or None
-        Standard deviation over mean, 0 to 1/√3; None: the run's variation. 0: equal lengths.
-    """
+class Uniform(Spread):
+    """Parameters of the uniform distribution."""
 
     name: ClassVar[str] = "uniform"
-    cov: float | None = None
+    max_cov: ClassVar[float] = 1.0 / math.sqrt(3.0)  # numbers are not below 0
 
-    def __post_init__(self) -> None:
-        if self.cov is not None:
-            object.__setattr__(self, "cov", real("lengths uniform: cov", self.cov, 0.0, _MAX_COV))
-
-    def lengths(self, variation: float) -> LengthModel:
-        """The model with this cov or the run's."""
-        cov = Uniform(variation).cov if self.cov is None else self.cov
-        if not cov:
-            return equal_lengths(self.name)
+    def model(self, cov: float) -> LengthModel:
+        """The model with this cov, above 0."""
         # At the largest cov the product may be above 1 by a rounding.
         half = min(1.0, math.sqrt(3.0) * cov)
         return LengthModel(self.name, _next_length, (half,), cov=cov, source="its definition")

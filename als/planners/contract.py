@@ -40,13 +40,13 @@ before one of its producers begins; :func:`first_fault` finds one that does.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from traces.base.errors import InputError, shown
+from traces.base.rules import compiled_rule
 from traces.compiled import compiled, types
 from traces.kernels.signatures import Floats, Ints
 
@@ -76,23 +76,9 @@ NO_CORE = -1
 SOUND = -1
 
 _ARGUMENTS = (
-    "gflop",
-    "source",
-    "target",
-    "bytes_",
-    "out_first",
-    "in_first",
-    "in_edge",
-    "order",
-    "speed",
-    "core_host",
-    "costs",
-    "params",
-    "core",
-    "begin",
-    "floats",
-    "ints",
-)
+    "gflop", "source", "target", "bytes_", "out_first", "in_first", "in_edge", "order", "speed", "core_host", "costs",
+    "params", "core", "begin", "floats", "ints",
+)  # fmt: skip
 
 _f = types.Column(types.float64, 1)
 _i = types.Column(types.int64, 1)
@@ -147,12 +133,7 @@ def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     InputError
         If it has another number of arguments.
     """
-    count = len(inspect.signature(function).parameters)
-    if count != len(_ARGUMENTS):
-        raise InputError(
-            f"planner_kernel: {function.__name__} takes {count} arguments; allowed: {', '.join(_ARGUMENTS)}"
-        )
-    return compiled(PLAN)(function)
+    return compiled_rule(function, "planner_kernel", (PLAN, _ARGUMENTS))
 
 
 @compiled()

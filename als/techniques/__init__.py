@@ -33,6 +33,7 @@ from als.techniques.fixed.wf import WF
 from als.techniques.selection import PREFIX, Selection
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.naming import split_names, split_parameters, with_parameters
+from traces.base.parameterised import at_its_place
 from traces.base.plugins import resolve
 from traces.base.time import parse_duration_ns
 
@@ -145,13 +146,8 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         return found if plain in TECHNIQUES else _tried(found)
     if found.parameters is None:
         raise InputError(f"{where}: {name}: technique {found.name} has no parameters")
-    try:
+    with at_its_place(where):
         made: Technique = with_parameters(found.parameters, text, where, "application technique").technique()
-    except InputError as error:
-        # By its place where that is a line of a file; an option's technique says it all.
-        if where.startswith("--") or str(error).startswith(where):
-            raise
-        raise InputError(f"{where}: {error}") from None
     return made if plain in TECHNIQUES else _tried(made)
 
 

@@ -47,7 +47,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from traces.base.errors import InputError, shown
-from traces.compiled import Array, compiled, types
+from traces.base.rules import compiled_rule
+from traces.compiled import Array, types
 
 __all__ = [
     "AHEAD",
@@ -215,10 +216,4 @@ def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     InputError
         If it has as many arguments as neither.
     """
-    count = len(inspect.signature(function).parameters)
-    if count not in (len(_PLAIN), len(_FULL)):
-        raise InputError(
-            f"technique_kernel: {function.__name__} takes {count} arguments; "
-            f"allowed: {', '.join(_PLAIN)}; or {', '.join(_FULL)}"
-        )
-    return compiled(NEXT_CHUNK if count == len(_PLAIN) else NEXT_CHUNK_FULL)(function)
+    return compiled_rule(function, "technique_kernel", (NEXT_CHUNK, _PLAIN), (NEXT_CHUNK_FULL, _FULL))

@@ -25,14 +25,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
-from traces.base.ranges import whole
+from als.graphs.contract import NO_ROOM, GraphModel, graph_kernel
+from als.graphs.generators.tiles import Tiled, tiled
+from als.graphs.generators.wanted import wanted
 from traces.compiled import Array
 
 __all__ = ["Cholesky"]
 
+_TRIANGLES = 1  # of the matrix that are kept
 _POTRF, _TRSM, _SYRK, _GEMM = 1.0 / 3.0, 1.0, 1.0, 2.0
 
 
@@ -41,13 +41,7 @@ def _make(
     n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
     target: Array, bytes_: Array, size: Array,
 ) -> int:  # fmt: skip
-    tiles = int(params[0])
-    if tiles == 0:
-        least = wanted(0, n_tasks, n_cores)
-        tiles = 1
-        while tiles * (tiles + 1) * (tiles + 2) // 6 < least:
-            tiles += 1
-    n, n_edges = tiles * (tiles + 1) * (tiles + 2) // 6, (tiles - 1) * tiles * (tiles + 1) // 2
+    tiles, n, n_edges = tiled(int(params[0]), wanted(0, n_tasks, n_cores), _TRIANGLES)
     size[0], size[1] = n, n_edges
     if n > gflop.size or n_edges > source.size:
         return NO_ROOM
@@ -86,31 +80,11 @@ def _make(
 
 
 @dataclass(frozen=True)
-class Cholesky(Weights):
-    """Parameters of tiled Cholesky.
-
-    Attributes
-    ----------
-    tiles : int
-        T, the tiles along a side of the matrix; 0: as few as make the tasks that the job is to have.
-    """
+class Cholesky(Tiled):
+    """Parameters of tiled Cholesky."""
 
     name: ClassVar[str] = "cholesky"
-    tiles: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "tiles", whole("graph cholesky: tiles", self.tiles, 0, MAX_TASKS_PER_JOB))
-        check_size("graph cholesky", *self.size(0, 1))
-
-    def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
-        tiles = self.tiles
-        if not tiles:
-            least, tiles = wanted_tasks(0, tasks, cores), 1
-            while tiles * (tiles + 1) * (tiles + 2) // 6 < least:
-                tiles += 1
-        return tiles * (tiles + 1) * (tiles + 2) // 6, (tiles - 1) * tiles * (tiles + 1) // 2
+    triangles: ClassVar[int] = _TRIANGLES
 
     def graph(self, variation: float) -> GraphModel:
         """The model."""

@@ -1,0 +1,75 @@
+"""Plug-ins that are written as ``NAME:key=value,…`` or ``file:PATH,key=value,…``: found, and made with these parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from traces.base.errors import InputError
+from traces.base.naming import split_parameters, with_parameters
+from traces.base.plugins import resolve
+
+__all__ = ["at_its_place", "parameterised"]
+
+T = TypeVar("T")
+
+# A file's name may hold a comma; what follows the last ones and is key=value belongs to how it is taken.
+_FILE = re.compile(r"file:(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
+
+
+@contextmanager
+def at_its_place(where: str) -> Iterator[None]:
+    """Have errors begin with where a plug-in was written: with a line of a file; an option's plug-in says it all."""
+    try:
+        yield
+    except InputError as error:
+        if where.startswith("--") or str(error).startswith(where):
+            raise
+        raise InputError(f"{where}: {error}") from None
+
+
+def parameterised(
+    kind: str,
+    spec: str,
+    builtin: Mapping[str, T],
+    group: str,
+    expected: type[T],
+    where: str,
+    *,
+    from_file: Callable[[str], T],
+    made: type[Any],
+    noun: str,
+    also: tuple[str, ...] = (),
+) -> tuple[T, bool]:
+    """What is written as ``spec``, and whether it is one of ours.
+
+    Parameters
+    ----------
+    kind, builtin, group, expected, where, also
+        As of :func:`traces.base.plugins.resolve`.
+    spec : str
+        A name that is found there, or ``file:PATH``; each perhaps with parameters behind it.
+    from_file : callable
+        What makes the plug-in of a path.
+    made : type
+        What a plug-in makes in the end; one that is that already has no parameters.
+    noun : str
+        What it is, in errors about its parameters.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a parameter cannot be.
+    PluginError
+        If it cannot be loaded, or is not what it should be.
+    """
+    if match := _FILE.fullmatch(spec):
+        named = from_file(match[1])
+        return (with_parameters(named, match[2][1:], where, noun) if match[2] else named), True
+    plain, text = split_parameters(spec)
+    found = resolve(kind, plain, builtin, group, expected, where, also=also)
+    if text and isinstance(found, made):
+        raise InputError(f"{where}: {spec}: {getattr(found, 'name', plain)} has no parameters")
+    return (with_parameters(found, text, where, noun) if text else found), plain in builtin
