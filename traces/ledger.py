@@ -6,11 +6,12 @@ A ledger is frozen: its arrays are read-only, and exporters only look.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from traces.base.columns import Columns
 from traces.compiled import Array
 
 __all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "TaskRecords", "TransferRecords"]
@@ -54,15 +55,8 @@ class Machine:
         return int(self.first_core[-1])
 
 
-def _freeze(record: object) -> None:
-    for column in fields(record):  # type: ignore[arg-type]
-        value = getattr(record, column.name)
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-
-
 @dataclass(frozen=True)
-class JobRecords:
+class JobRecords(Columns):
     """One row an attempt at a job. Times are ns since the workload's time 0.
 
     First come the first attempts of all jobs, in workload order; an attempt at a job that was cut and put back into the
@@ -135,7 +129,7 @@ class JobRecords:
         for name, default in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default())
-        _freeze(self)
+        super().__post_init__()
 
     def __len__(self) -> int:
         return len(self.job_id)
@@ -154,7 +148,7 @@ class JobRecords:
 
 
 @dataclass(frozen=True)
-class TaskRecords:
+class TaskRecords(Columns):
     """One row a task: attempts in the order of ``JobRecords``, and an attempt's tasks in task order.
 
     A task that was cut ends at its job's end. One that never ran, because its job was cut, has -1 as start, end, core and
@@ -181,15 +175,12 @@ class TaskRecords:
     chunk: Array
     length_gflop: Array
 
-    def __post_init__(self) -> None:
-        _freeze(self)
-
     def __len__(self) -> int:
         return len(self.start_ns)
 
 
 @dataclass(frozen=True)
-class TransferRecords:
+class TransferRecords(Columns):
     """One row a transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
 
     A transfer brings what one task made to another that needs it and that runs on another core: along an edge of the job's
@@ -213,9 +204,6 @@ class TransferRecords:
     bytes: Array
     sent_ns: Array
     arrived_ns: Array
-
-    def __post_init__(self) -> None:
-        _freeze(self)
 
     def __len__(self) -> int:
         return len(self.source)

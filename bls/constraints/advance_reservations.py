@@ -21,19 +21,20 @@ Times are durations since time 0 or whole seconds; a window lasts from its begin
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bls.machine.switches import printable_name
 from bls.workloads.workload import Workload
+from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
 from traces.base.instants import given_instant_ns
 from traces.base.time import format_ns
+from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
 
@@ -106,7 +107,7 @@ class Window:
 
 
 @dataclass(frozen=True, eq=False)
-class Windows:
+class Windows(Columns):
     """The windows on a platform as arrays, by (begin, kind in the order of ``KINDS``, place). Arrays are read-only.
 
     Attributes
@@ -135,11 +136,6 @@ class Windows:
     host_first: Array
     host_lo: Array
     host_hi: Array
-
-    def __post_init__(self) -> None:
-        for entry in fields(self):
-            if entry.name != "windows":
-                getattr(self, entry.name).flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -273,19 +269,11 @@ def parse_windows(text: str, platform: Platform, source: str = "windows") -> Win
     InputError
         As :func:`load_windows`.
     """
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
-    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
-        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
+    table = parse_toml(text, source)
+    check_keys(table, KINDS, f"{source}: ")
     found: list[Window] = []
-    for kind, tables in table.items():
-        if kind not in KINDS:
-            raise one_of("key", kind, KINDS, f"{source}: {kind if kind.isprintable() else shown(kind)}")
-        if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-            raise InputError(f"{source}: {kind}: {shown(tables)} is no list of tables; allowed: [[{kind}]] tables")
-        found += [_window(kind, one, f"{source}: {kind}[{row}].") for row, one in enumerate(tables)]
+    for kind in table:
+        found += [_window(kind, one, where) for where, one in list_of_tables(table, kind, source)]
     try:
         return windows(found, platform)
     except InputError as error:
@@ -293,9 +281,7 @@ def parse_windows(text: str, platform: Platform, source: str = "windows") -> Win
 
 
 def _window(kind: str, values: Mapping[str, Any], where: str) -> Window:
-    for key in values:
-        if key not in _KEYS[kind]:
-            raise one_of("key", key, _KEYS[kind], f"{where}{key if key.isprintable() else shown(key)}")
+    check_keys(values, _KEYS[kind], where)
     for key in ("name", "begin", "end"):
         if key not in values:
             raise InputError(f"{where}{key}: missing")

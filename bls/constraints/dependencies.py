@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.workloads.workload import Workload
+from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.compiled import Array
 
@@ -19,7 +20,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Dependencies:
+class Dependencies(Columns):
     """The dependencies of a workload's jobs, by row. Arrays are read-only int64.
 
     Attributes
@@ -41,10 +42,6 @@ class Dependencies:
     child_first: Array
     child_row: Array
     missing: int
-
-    def __post_init__(self) -> None:
-        for column in (self.depends_on, self.think_ns, self.child_first, self.child_row):
-            column.flags.writeable = False
 
     def __len__(self) -> int:
         """How many jobs depend on another."""

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_csv
 from traces.base.ranges import whole
@@ -87,7 +88,7 @@ class OutageModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Outages:
+class Outages(Columns):
     """The outages of every host. Arrays are read-only int64.
 
     Attributes
@@ -108,10 +109,6 @@ class Outages:
     up_ns: Array
     known_until_ns: int = NEVER
     model: OutageModel | None = None
-
-    def __post_init__(self) -> None:
-        for column in (self.first, self.down_ns, self.up_ns):
-            column.flags.writeable = False
 
     @property
     def n_hosts(self) -> int:

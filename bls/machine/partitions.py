@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bls.machine.switches import printable_name
+from traces.base.columns import Columns
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS, NS_PER_S
@@ -107,7 +108,7 @@ class Partition:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionTable:
+class PartitionTable(Columns):
     """The partitions as arrays, in the platform's order. Arrays are read-only int64.
 
     Attributes
@@ -136,11 +137,6 @@ class PartitionTable:
     core_hi: Array
     host_lo: Array
     host_hi: Array
-
-    def __post_init__(self) -> None:
-        for entry in fields(self):
-            if entry.name != "names":
-                getattr(self, entry.name).flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.names)

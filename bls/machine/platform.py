@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
@@ -23,6 +22,7 @@ from traces.base.given_file import read_text
 from traces.base.instants import given_duration_ns
 from traces.base.naming import split_parameters
 from traces.base.ranges import real, whole
+from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import Machine
@@ -316,36 +316,23 @@ def parse_platform(text: str, source: str = "platform") -> Platform:
     InputError
         As :func:`load_platform`.
     """
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
-    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
-        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
-    _check_keys(table, _known_keys(Platform), f"{source}: ")
+    table = parse_toml(text, source)
+    check_keys(table, _known_keys(Platform), f"{source}: ")
     network = table.get("network", {})
     if not isinstance(network, dict):
         raise InputError(f"{source}: network: {shown(network)} is not a table; allowed: a [network] table")
     made: dict[str, Any] = {
-        "hosts": [_make(HostGroup, group, path) for path, group in _tables(table, "hosts", source)],
+        "hosts": [_make(HostGroup, group, path) for path, group in list_of_tables(table, "hosts", source)],
         "network": _make(Network, network, f"{source}: network."),
-        "partitions": [_partition(values, path) for path, values in _tables(table, "partitions", source)],
-        "switches": [_make(Switch, values, path) for path, values in _tables(table, "switches", source)],
+        "partitions": [_partition(values, path) for path, values in list_of_tables(table, "partitions", source)],
+        "switches": [_make(Switch, values, path) for path, values in list_of_tables(table, "switches", source)],
     }
     return _make(Platform, table | made, f"{source}: ")
 
 
-def _tables(table: Mapping[str, Any], key: str, source: str) -> list[tuple[str, dict[str, Any]]]:
-    # The tables of an array, each with what stands before the names of its keys in an error.
-    found = table.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise InputError(f"{source}: {key}: {shown(found)} is no list of tables; allowed: [[{key}]] tables")
-    return [(f"{source}: {key}[{row}].", one) for row, one in enumerate(found)]
-
-
 def _partition(values: Mapping[str, Any], where: str) -> Partition:
     known = ["max_time" if key == "max_time_ns" else key for key in _known_keys(Partition)]
-    _check_keys(values, known, where)
+    check_keys(values, known, where)
     changed = {key: value for key, value in values.items() if key != "max_time"}
     if "max_time" in values:
         changed["max_time_ns"] = given_duration_ns(values["max_time"], f"{where}max_time")
@@ -371,7 +358,7 @@ def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
 
 def _make(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     """``kind(**values)`` with the key's path in every error; ``where`` is what stands before a key's name."""
-    _check_keys(values, _known_keys(kind), where)
+    check_keys(values, _known_keys(kind), where)
     for entry in fields(cast(Any, kind)):
         needed = entry.default is MISSING and entry.default_factory is MISSING
         if needed and entry.name not in values:
@@ -384,10 +371,3 @@ def _make(kind: type[T], values: Mapping[str, Any], where: str) -> T:
 
 def _known_keys(kind: type[Any]) -> list[str]:
     return [entry.name for entry in fields(kind)]
-
-
-def _check_keys(values: Mapping[str, Any], known: list[str], where: str) -> None:
-    for key in values:
-        if key not in known:
-            shown_key = key if key.isprintable() and len(key) <= 60 else shown(key)
-            raise one_of("key", key, known, f"{where}{shown_key}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
@@ -66,7 +67,7 @@ class Switch:
 
 
 @dataclass(frozen=True, eq=False)
-class Topology:
+class Topology(Columns):
     """The switches as arrays: leaves first, by host; then the others by level and host. Arrays are read-only.
 
     Attributes
@@ -86,10 +87,6 @@ class Topology:
     hi: Array
     level: Array
     n_leaves: int
-
-    def __post_init__(self) -> None:
-        for column in (self.lo, self.hi, self.level):
-            column.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.names)

@@ -1,0 +1,55 @@
+"""TOML that a user writes: its tables, or one clear line about what is wrong with it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from traces.base.errors import InputError, one_of, shown
+
+__all__ = ["check_keys", "list_of_tables", "parse_toml"]
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The content of a TOML text; ``source`` is its name for messages.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
+        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
+
+
+def list_of_tables(table: Mapping[str, Any], key: str, source: str) -> list[tuple[str, dict[str, Any]]]:
+    """The ``[[key]]`` tables within a table, each with what stands before the names of its keys in an error; perhaps none.
+
+    Raises
+    ------
+    InputError
+        If it is no list of tables.
+    """
+    found = table.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise InputError(f"{source}: {key}: {shown(found)} is no list of tables; allowed: [[{key}]] tables")
+    return [(f"{source}: {key}[{row}].", one) for row, one in enumerate(found)]
+
+
+def check_keys(values: Mapping[str, Any], known: Collection[str], where: str) -> None:
+    """Check that all keys are known; ``where`` stands before a key's name in the error.
+
+    Raises
+    ------
+    InputError
+        If one is not; the message lists the known ones, nearest first.
+    """
+    for key in values:
+        if key not in known:
+            shown_key = key if key.isprintable() and len(key) <= 60 else shown(key)
+            raise one_of("key", key, known, f"{where}{shown_key}")
