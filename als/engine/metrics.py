@@ -74,17 +74,7 @@ def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
 def finish_cov(finish_ns: Ints, start_ns: int) -> float:
     """Coefficient of variation of the cores' finishing times: σ(t)/mean(t) with the population's σ.
 
-    Parameters
-    ----------
-    finish_ns : int64 (P,)
-        Finishing instants.
-    start_ns : int
-        Start of the job.
-
-    Returns
-    -------
-    float
-        >= 0, or NaN if no core did anything.
+    What it takes and returns is as of :func:`finish_imbalance`.
     """
     n = finish_ns.size
     total = 0.0

@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 
 from als.graphs.contract import MAKE_GRAPH, GraphModel
-from als.graphs.draw import draw_graph, given_arrays
+from als.graphs.draw import given_arrays
 from traces.base.errors import PluginError
-from traces.compiled import Array, as_value, compiled, function_table
+from traces.compiled import Array, as_value, function_table
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2
 from traces.kernels.state import State
 
-__all__ = ["GraphTable", "draw_of_table", "graph_table"]
+__all__ = ["GraphTable", "graph_table"]
 
 # Columns of GraphTable.rows.
-_PARAMS_FIRST = 0
-_PARAMS_STOP = 1
-_TASKS_FIRST = 2
-_TASKS_STOP = 3
-_EDGES_FIRST = 4
-_EDGES_STOP = 5
-_SCALE = 6
+PARAMS_FIRST = 0
+PARAMS_STOP = 1
+TASKS_FIRST = 2
+TASKS_STOP = 3
+EDGES_FIRST = 4
+EDGES_STOP = 5
+SCALE = 6
 
 # Columns of GraphTable.ratios.
-_CCR = 0
-_COV = 1
+CCR = 0
+COV = 1
 
 
 class GraphTable(State):
@@ -92,47 +92,3 @@ def _value(model: GraphModel) -> Any:
         return as_value(model.make, MAKE_GRAPH)  # it lives as long as the process does
     except TypeError as error:
         raise PluginError(f"graph {model.name}: make is not made by graph_kernel: {error}") from error
-
-
-@compiled(inner=True)
-def draw_of_table(
-    table: GraphTable,
-    place: int,
-    gflop: Array,
-    edges: Any,
-    first_edge: int,
-    n_tasks: int,
-    n_cores: int,
-    total_gflop: float,
-    bytes_per_gflop: float,
-    keys: Array,
-) -> int:
-    """Draw the graph at ``place`` for one job, as ``als.graphs.draw.draw_graph``; its edges from ``first_edge`` on."""
-    row, ratios = table.rows[place], table.ratios[place]
-    return int(
-        draw_graph(
-            gflop,
-            edges.source[first_edge:],
-            edges.target[first_edge:],
-            edges.bytes[first_edge:],
-            edges.size,
-            table.calls[place],
-            table.params[row[_PARAMS_FIRST] : row[_PARAMS_STOP]],
-            table.gflop[row[_TASKS_FIRST] : row[_TASKS_STOP]],
-            table.source[row[_EDGES_FIRST] : row[_EDGES_STOP]],
-            table.target[row[_EDGES_FIRST] : row[_EDGES_STOP]],
-            table.bytes[row[_EDGES_FIRST] : row[_EDGES_STOP]],
-            n_tasks,
-            n_cores,
-            ratios[_CCR],
-            ratios[_COV],
-            row[_SCALE] != 0,
-            total_gflop,
-            bytes_per_gflop,
-            keys,
-            edges.cursor,
-            edges.words,
-            edges.work_cursor,
-            edges.work_words,
-        )
-    )

@@ -8,26 +8,11 @@ ends: the lowest core.
 
 from __future__ import annotations
 
-import math
-
 from als.graphs.order import by_rank, upward_ranks
 from als.planners.contract import NO_CORE, Planner, planner_kernel
-from als.planners.estimates import (
-    ARRIVAL_FLOATS,
-    ARRIVAL_INTS,
-    find_arrivals,
-    mean_edge_costs,
-    mean_s_per_gflop,
-    new_arrivals,
-)
-from als.planners.slots import (
-    SLOT_FLOATS,
-    SLOT_FLOATS_PER_CORE,
-    SLOT_INTS_PER_CORE,
-    earliest_slot,
-    new_slots,
-    take_slot,
-)
+from als.planners.estimates import ARRIVAL_FLOATS, mean_edge_costs, mean_s_per_gflop, new_arrivals
+from als.planners.insertion import INSERTION_FLOATS_PER_CORE, INSERTION_INTS_PER_CORE, insert_task
+from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, new_slots
 from traces.compiled import Array
 
 __all__ = ["HEFT"]
@@ -46,41 +31,16 @@ def _plan(
     end, ranks, floats = floats[:n], floats[n : 2 * n], floats[2 * n :]
     sequence, position, ints = ints[:n], ints[n : 2 * n], ints[2 * n :]
     slots = new_slots(n, p, floats, ints)
-    arrivals = new_arrivals(
-        source,
-        bytes_,
-        in_first,
-        in_edge,
-        core_host,
-        costs,
-        core,
-        end,
-        floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :],
-        ints[1 + SLOT_INTS_PER_CORE * p :],
-    )
+    floats, ints = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :], ints[1 + SLOT_INTS_PER_CORE * p :]
+    arrivals = new_arrivals(source, bytes_, in_first, in_edge, core_host, costs, core, end, floats, ints)
+    nothing = floats[ARRIVAL_FLOATS * p : (ARRIVAL_FLOATS + 1) * p]
+    nothing[:] = 0.0
     latency_s, s_per_byte = mean_edge_costs(speed, core_host, costs)
     upward_ranks(gflop, out_first, target, bytes_, order, ranks, s_per_gflop, latency_s, s_per_byte)
     by_rank(ranks, order, position, sequence, 0)
     for place in range(n):
         task = sequence[place]
-        find_arrivals(arrivals, task)
-        best, best_begin, best_core, best_slot = math.inf, 0.0, -1, 0
-        length, length_at = 0.0, 0.0
-        for c in range(p):
-            if not speed[c] > 0.0:
-                continue
-            if speed[c] != length_at:
-                length, length_at = gflop[task] / speed[c], speed[c]
-            ready = arrivals.at[c]
-            if best_core >= 0 and ready + length >= best:
-                continue
-            start, slot = earliest_slot(slots, c, ready, length, 0.0, best)
-            if best_core < 0 or start + length < best:
-                best, best_begin, best_core, best_slot = start + length, start, c, slot
-        core[task] = best_core
-        begin[task] = best_begin
-        end[task] = best
-        take_slot(slots, best_core, best_slot, best_begin, best)
+        begin[task] = insert_task(arrivals, slots, task, gflop[task], speed, nothing)
     return 0
 
 
@@ -88,6 +48,6 @@ HEFT = Planner(
     name="heft",
     plan=_plan,
     source="Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.1",
-    floats=lambda tasks, edges, cores: (2 + SLOT_FLOATS) * tasks + (SLOT_FLOATS_PER_CORE + ARRIVAL_FLOATS) * cores,
-    ints=lambda tasks, edges, cores: 2 * tasks + 1 + (SLOT_INTS_PER_CORE + ARRIVAL_INTS) * cores,
+    floats=lambda tasks, edges, cores: (2 + SLOT_FLOATS) * tasks + (1 + INSERTION_FLOATS_PER_CORE) * cores,
+    ints=lambda tasks, edges, cores: 2 * tasks + 1 + INSERTION_INTS_PER_CORE * cores,
 )

@@ -14,23 +14,9 @@ from __future__ import annotations
 import math
 
 from als.planners.contract import NO_CORE, Planner, planner_kernel
-from als.planners.estimates import (
-    ARRIVAL_FLOATS,
-    ARRIVAL_INTS,
-    edge_cost,
-    find_arrivals,
-    mean_edge_costs,
-    mean_s_per_gflop,
-    new_arrivals,
-)
-from als.planners.slots import (
-    SLOT_FLOATS,
-    SLOT_FLOATS_PER_CORE,
-    SLOT_INTS_PER_CORE,
-    earliest_slot,
-    new_slots,
-    take_slot,
-)
+from als.planners.estimates import ARRIVAL_FLOATS, edge_cost, mean_edge_costs, mean_s_per_gflop, new_arrivals
+from als.planners.insertion import INSERTION_FLOATS_PER_CORE, INSERTION_INTS_PER_CORE, insert_task
+from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, new_slots
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import Array, compiled
 
@@ -106,20 +92,10 @@ def _plan(
         ints[3 * n + p :],
     )
     slots = new_slots(n, p, floats, ints)
-    floats = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :]
-    arrivals = new_arrivals(
-        source,
-        bytes_,
-        in_first,
-        in_edge,
-        core_host,
-        costs,
-        core,
-        end,
-        floats,
-        ints[1 + SLOT_INTS_PER_CORE * p :],
-    )
-    speeds, table = floats[ARRIVAL_FLOATS * p : (ARRIVAL_FLOATS + 1) * p], floats[(ARRIVAL_FLOATS + 1) * p :]
+    floats, ints = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :], ints[1 + SLOT_INTS_PER_CORE * p :]
+    arrivals = new_arrivals(source, bytes_, in_first, in_edge, core_host, costs, core, end, floats, ints)
+    floats = floats[ARRIVAL_FLOATS * p :]
+    later, speeds, table = floats[:p], floats[p : 2 * p], floats[2 * p :]
     n_speeds = _number_speeds(speed, speeds, column)
     latency_s, s_per_byte = mean_edge_costs(speed, core_host, costs)
     _fill_table(gflop, out_first, target, bytes_, order, latency_s, s_per_byte, speeds[:n_speeds], table, ranks)
@@ -140,25 +116,9 @@ def _plan(
     while waiting > 0:
         task = order[ready[0]]
         waiting = heap_drop_top(keys, ready, waiting)
-        find_arrivals(arrivals, task)
-        row = n_speeds * task
-        best, best_begin, best_core, best_slot = math.inf, 0.0, -1, 0
-        length, length_at = 0.0, 0.0
         for c in range(p):
-            if column[c] < 0:
-                continue
-            if speed[c] != length_at:
-                length, length_at = gflop[task] / speed[c], speed[c]
-            after = table[row + column[c]]
-            if best_core >= 0 and arrivals.at[c] + length + after >= best:
-                continue
-            start, slot = earliest_slot(slots, c, arrivals.at[c], length, after, best)
-            if best_core < 0 or start + length + after < best:
-                best, best_begin, best_core, best_slot = start + length + after, start, c, slot
-        core[task] = best_core
-        begin[task] = best_begin
-        end[task] = best_begin + gflop[task] / speed[best_core]
-        take_slot(slots, best_core, best_slot, best_begin, end[task])
+            later[c] = table[n_speeds * task + column[c]] if column[c] >= 0 else 0.0
+        begin[task] = insert_task(arrivals, slots, task, gflop[task], speed, later)
         for edge in range(out_first[task], out_first[task + 1]):
             consumer = target[edge]
             missing[consumer] -= 1
@@ -171,8 +131,6 @@ PEFT = Planner(
     name="peft",
     plan=_plan,
     source="Arabnejad and Barbosa 2014, doi:10.1109/TPDS.2013.57, section 4",
-    floats=lambda tasks, edges, cores: (
-        (3 + SLOT_FLOATS + cores) * tasks + (SLOT_FLOATS_PER_CORE + ARRIVAL_FLOATS + 1) * cores
-    ),
-    ints=lambda tasks, edges, cores: 3 * tasks + 1 + (1 + SLOT_INTS_PER_CORE + ARRIVAL_INTS) * cores,
+    floats=lambda tasks, edges, cores: (3 + SLOT_FLOATS + cores) * tasks + (2 + INSERTION_FLOATS_PER_CORE) * cores,
+    ints=lambda tasks, edges, cores: 3 * tasks + 1 + (1 + INSERTION_INTS_PER_CORE) * cores,
 )

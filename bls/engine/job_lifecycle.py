@@ -14,7 +14,7 @@ from traces.algorithms.event_heap import heap_push
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["arrive", "end_job", "for_good", "hold_pool", "leave_queue", "set_stop", "take_cores"]
+__all__ = ["arrive", "count_cores", "end_job", "for_good", "hold_pool", "leave_queue", "set_stop", "take_cores"]
 
 
 @compiled(merged=True)
@@ -70,21 +70,21 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
 
 
 @compiled(merged=True)
+def count_cores(state: BatchState, begin: int, stop: int, cores: int) -> None:
+    """Have so many more cores free in the profile for [begin, stop); fewer, if ``cores`` is below 0."""
+    counters = state.counters
+    counters[b.LAST] = profile_add(
+        state.profile_ns, state.profile_free, counters[b.FIRST], counters[b.LAST], begin, stop, cores
+    )
+
+
+@compiled(merged=True)
 def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
-    jobs, counters = state.jobs, state.counters
-    if counters[b.BY_CORES] == 1:
+    if state.counters[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
-        counters[b.LAST] = profile_add(
-            state.profile_ns,
-            state.profile_free,
-            counters[b.FIRST],
-            counters[b.LAST],
-            begin,
-            stop,
-            sign * jobs[b.HELD_CORES, job],
-        )
+        count_cores(state, begin, stop, sign * state.jobs[b.HELD_CORES, job])
 
 
 @compiled(merged=True)

@@ -6,11 +6,10 @@ failed is gone for good until its repair, and one in maintenance until the end o
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_add
 from bls.availability.free_cores import free_give, free_take
 from bls.engine import state as b
 from bls.engine.hooks import HOLD_HOST, HOOK, call_hook
-from bls.engine.job_lifecycle import arrive
+from bls.engine.job_lifecycle import arrive, count_cores
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
@@ -34,20 +33,10 @@ def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int
 @compiled(inner=True)
 def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
     # Take a host's cores from the profile for [begin, stop), or give them back.
-    counters = state.counters
-    first, last = state.host_first[host], state.host_first[host + 1]
-    if counters[b.BY_CORES] == 1:
+    if state.counters[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
     else:
-        counters[b.LAST] = profile_add(
-            state.profile_ns,
-            state.profile_free,
-            counters[b.FIRST],
-            counters[b.LAST],
-            begin,
-            stop,
-            sign * (last - first),
-        )
+        count_cores(state, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
 
 
 @compiled(inner=True)

@@ -91,14 +91,7 @@ _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
 
 def read_sacct(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read a dump of ``sacct``.
-
-    Parameters
-    ----------
-    path : path
-        The file, plain or gzipped.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs too.
+    """Read a dump of ``sacct``; ``path`` and ``cancelled`` are those of :func:`bls.workloads.readers.swf.read_swf`.
 
     Raises
     ------
