@@ -26,6 +26,7 @@ __all__ = [
     "TASK_COLUMNS",
     "TRANSFER_COLUMNS",
     "ColumnKind",
+    "joined_frames",
     "jobs_frame",
     "read_jobs",
     "read_rows",
@@ -186,6 +187,13 @@ def rows_frame(columns: Any) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(columns)
+
+
+def joined_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of several frames, one frame after the other."""
+    import pandas as pd
+
+    return pd.concat(frames, ignore_index=True)
 
 
 def _arrow(column: Any) -> Any:

@@ -10,7 +10,7 @@ from bridge.studies.input.study_file import COMPARED
 from bridge.studies.study import Comparison, Study, option_column
 from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, paired_comparisons
-from traces.tables import write_frame
+from traces.tables import joined_frames, write_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +58,6 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
     InputError
         If the file names a metric that there is not.
     """
-    import pandas as pd
-
     target = folder / COMPARISONS
     target.unlink(missing_ok=True)
     if why_no_comparison(study):
@@ -74,6 +72,6 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
                 raise
             continue  # an option that goes with the workload has nothing to be compared with
     if found:
-        everything = pd.concat([frame.astype({"base": str, "value": str}) for frame in found], ignore_index=True)
+        everything = joined_frames([frame.astype({"base": str, "value": str}) for frame in found])
         write_frame(everything, target)
     return found

@@ -7,8 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.preparing import find_inputs
@@ -18,6 +17,9 @@ from bridge.studies.study import Study
 from bridge.studies.study_record import StudyRecord, read_study_record
 from traces.base.errors import InputError
 from traces.tables import read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Repetition", "repeat_study"]
 

@@ -11,6 +11,7 @@ from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE
 from traces.statistics.pairs import paired
+from traces.tables import rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,13 +47,11 @@ def metric_values(results: pd.DataFrame, metric: str) -> Array:
     InputError
         If there is no such metric, or it is not a number a run.
     """
-    import pandas as pd
-
     names = [str(name) for name in results.columns]
     known = [name for name in names[names.index("error") + 1 :] if _is_number(results[name])]
     if metric not in known:
         raise one_of("metric", metric, known)
-    return pd.to_numeric(results[metric]).to_numpy(np.float64, na_value=np.nan)
+    return results[metric].to_numpy(np.float64, na_value=np.nan)
 
 
 def paired_comparisons(
@@ -88,8 +87,6 @@ def paired_comparisons(
     InputError
         If the option, the base or a metric is unknown, no metric is given, or a seed is there twice.
     """
-    import pandas as pd
-
     options = option_columns(results)
     if option not in options:
         raise one_of("option", option, options)
@@ -138,14 +135,12 @@ def paired_comparisons(
         raise InputError(
             f"nothing to compare with {option} {shown(chosen)}; allowed: an option with two or more values"
         )
-    return pd.DataFrame(rows)
+    return rows_frame(rows)
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
     # A metric that no run had is a column of nothing.
-    return bool((is_numeric_dtype(column) and not is_bool_dtype(column)) or column.isna().all())
+    return column.dtype.kind in "iuf" or bool(column.isna().all())
 
 
 def _base(column: pd.Series[Any], values: list[Any], option: str, base: object) -> Any:
