@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
+from bridge.encoding import MsgspecError, json
 from bridge.live.state import Look, Pulse, Setting
 from traces.base.errors import InputError
 
@@ -123,7 +122,7 @@ class LiveFile:
         OSError
             If it cannot be written; what was shown before still is.
         """
-        self._next.write_bytes(msgspec.json.encode(live))
+        self._next.write_bytes(json.encode(live))
         self._next.replace(self._path)
 
     def remove(self) -> None:
@@ -143,13 +142,13 @@ def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) 
     path = folder / FILE
     try:
         text = read(path)
-        version = msgspec.json.decode(text, type=_Version).version
+        version = json.decode(text, type=_Version).version
         if version != _VERSION:
             raise InputError(f"{path}: is of version {version}; this twolevel reads version {_VERSION}")
-        return msgspec.json.decode(text, type=Live)
+        return json.decode(text, type=Live)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, MsgspecError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 

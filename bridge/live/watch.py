@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-import msgspec
-
+from bridge.encoding import json, to_builtins
 from bridge.live.file import FILE, Live, read_live
 from bridge.live.screen import LiveScreen
 from bridge.runs.directory import read_record
@@ -136,8 +135,8 @@ def _as_json(found: Found, target: Path) -> str:
         shown["metrics"] = read_record(target).get("metrics", {})
     elif found.live is not None:
         shown["folder"] = str(found.folder)
-        shown |= msgspec.to_builtins(found.live)
-    return msgspec.json.encode(shown).decode()
+        shown |= to_builtins(found.live)
+    return json.encode(shown).decode()
 
 
 def watch_run(

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, Struct
-
+from bridge.encoding import Meta, Struct
 from traces.base.time import MAX_NS
 
 __all__ = [

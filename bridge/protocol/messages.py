@@ -1,4 +1,4 @@
-"""The messages of the bridge protocol, typed and bounded, and their MessagePack form: the door to msgspec.
+"""The messages of the bridge protocol, typed and bounded, and their MessagePack form.
 
 What the fields mean is said in ``PROTOCOL.md``. A message is one MessagePack map: its ``type`` and all of its
 fields, no others. Decoding is strict; whether a message fits what was said before is judged in
@@ -10,9 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
-import msgspec
-from msgspec import Meta, Struct
-
+from bridge.encoding import Meta, Struct, msgpack
 from bridge.protocol.message_fields import (
     ALL_CORES,
     EDGES_PER_FRAME,
@@ -302,12 +300,12 @@ MESSAGES: Final[dict[str, type[Message]]] = {
 }
 _NAMES: Final = {kind: name for name, kind in MESSAGES.items()}
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODERS: Final[dict[Role, msgspec.msgpack.Decoder[Any]]] = {
-    Role.APPLICATION: msgspec.msgpack.Decoder(FromApplication),
-    Role.BRIDGE: msgspec.msgpack.Decoder(FromBridge),
+_ENCODER: Final = msgpack.Encoder()
+_DECODERS: Final[dict[Role, msgpack.Decoder[Any]]] = {
+    Role.APPLICATION: msgpack.Decoder(FromApplication),
+    Role.BRIDGE: msgpack.Decoder(FromBridge),
 }
-_GREETING: Final = msgspec.msgpack.Decoder(Greeting)
+_GREETING: Final = msgpack.Decoder(Greeting)
 
 
 class MessageError(ValueError):
@@ -362,7 +360,7 @@ def decode_greeting(payload: bytes | memoryview) -> Greeting:
     return greeting
 
 
-def _decoded(decoder: msgspec.msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
+def _decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
     try:
         return decoder.decode(payload)
     except (ValueError, RecursionError) as error:  # text that is no UTF-8; arrays nested without end

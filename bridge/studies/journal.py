@@ -19,8 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
-
+from bridge.encoding import DecodeError, Struct, field, json
 from bridge.studies.unit import NO_ROOM, NoRoomError
 from traces.base.errors import InputError, shown
 
@@ -67,12 +66,12 @@ class Entry:
     worker: str
 
 
-class _Line(msgspec.Struct, omit_defaults=True):
+class _Line(Struct, omit_defaults=True):
     # Short names, as there may be millions of them.
     k: str = ""
     s: int = 0
     c: int = -1
-    r: list[Any] = []
+    r: list[Any] = field(default_factory=list)
     e: str = ""
     n: int = 0
     w: float = 0.0
@@ -148,14 +147,14 @@ class Journal:
         self._file.truncate(self._end)  # of a line that was cut as it was written
 
     def _read_lines(self, lines: Iterable[bytes]) -> None:
-        decode = msgspec.json.Decoder(_Line).decode
+        decode = json.Decoder(_Line).decode
         at = 0
         for number, text in enumerate(lines, 1):
             if not text.endswith(b"\n"):
                 break
             try:
                 line = decode(text)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (DecodeError, UnicodeDecodeError):
                 raise self._damaged(number, text) from None
             if at == 0:
                 self._check(line)
@@ -192,7 +191,7 @@ class Journal:
 
     def _append(self, line: _Line) -> int:
         assert self._file is not None
-        text = msgspec.json.encode(line) + b"\n"
+        text = json.encode(line) + b"\n"
         at = self._end
         try:
             left = memoryview(text)
@@ -244,7 +243,7 @@ class Journal:
     ) -> Iterator[Entry | None]:
         """What became of each of some cells and seeds, as far as some metrics go, None being all; None of those that nobody has
         got to. One that is finished with other metrics, and failed with these, has failed."""
-        decode = msgspec.json.Decoder(_Line).decode
+        decode = json.Decoder(_Line).decode
         with open(self._path, "rb") as file:
             for key in keys:
                 if not self.has(*key, metrics) and key in self.failed:

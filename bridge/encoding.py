@@ -1,0 +1,7 @@
+"""Typed data, and their forms in JSON and MessagePack: the one door to msgspec."""
+
+from __future__ import annotations
+
+from msgspec import DecodeError, Meta, MsgspecError, Struct, field, json, msgpack, to_builtins
+
+__all__ = ["DecodeError", "Meta", "MsgspecError", "Struct", "field", "json", "msgpack", "to_builtins"]
