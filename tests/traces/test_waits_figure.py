@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from run_frames import S, jobs_of
 
-import traces.figures.drawing.ecdf as module
 from traces.base.errors import InputError
 from traces.figures.drawing.boxes import Box
-from traces.figures.drawing.ecdf import ecdf
 from traces.figures.run.wait_times import waits_figure
 
 #: Waits of 0, 0, 10, 30 s; bounded slowdowns 1, 1, 2, 4. The others are nobody's wait.
@@ -43,11 +39,11 @@ def test_the_curves_by_hand() -> None:
     left, right = waits_figure(JOBS, title="t").axes
     ((x, y),) = curves(left)
     zero = x[0]
-    assert x == [zero, zero, 10 * S, 30 * S, pytest.approx(37.5 * S)]
-    assert y == [0, 0.5, 0.75, 1, 1]
+    assert x == [zero, zero, zero, 10 * S, 30 * S, pytest.approx(37.5 * S)]
+    assert y == [0, 0.25, 0.5, 0.75, 1, 1]
     assert 0 < zero < 10 * S
     ((x, y),) = curves(right)
-    assert (x, y) == ([1, 1, 2, 4, 5], [0, 0.5, 0.75, 1, 1])
+    assert (x, y) == ([1, 1, 1, 2, 4, 5], [0, 0.25, 0.5, 0.75, 1, 1])
     assert left.get_title(loc="right") == "4 jobs; median 5 s; 50 % did not wait"
     assert right.get_title(loc="right") == "median 1.5"
 
@@ -69,6 +65,7 @@ def test_zero_has_a_place_of_its_own() -> None:
     assert (left.get_xscale(), right.get_xscale()) == ("log", "log")
     markers = [line.get_marker() for line in left.lines[:1]]
     assert markers == ["o"]
+    assert left.lines[0].get_markevery() == [2]  # of the two that did not wait: where the curve begins
 
 
 def test_where_everybody_waited_there_is_no_zero() -> None:
@@ -83,9 +80,9 @@ def test_where_everybody_waited_there_is_no_zero() -> None:
 def test_where_nobody_waited_all_is_at_zero() -> None:
     left, right = waits_figure(JOBS[:2]).axes
     ((x, y),) = curves(left)
-    assert y == [0, 1, 1]
-    assert x[0] == x[1] == left.get_xticks()[0]
-    assert curves(right)[0][1] == [0, 1, 1]
+    assert y == [0, 0.5, 1, 1]
+    assert x[0] == x[1] == x[2] == left.get_xticks()[0]
+    assert curves(right)[0][1] == [0, 0.5, 1, 1]
 
 
 def labelled(n: int) -> pd.DataFrame:
@@ -123,28 +120,6 @@ def test_more_runs_are_rows_of_boxes() -> None:
     expected = [Box.of(np.array([10.0, 30.0]) + 10 * k) for k in range(9)]
     assert boxes == [(pytest.approx(box.first), pytest.approx(box.third - box.first)) for box in expected]
     assert len(right.containers) == 9
-
-
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0, 8.0, 9.0, 1e9]), min_size=1, max_size=40), st.integers(1, 5))
-def test_a_curve_is_the_share_of_what_is_at_most_that(values: list[float], parts: int) -> None:
-    value, share = ecdf(np.array(values))
-    assert share[-1] == 1
-    assert share.tolist() == [pytest.approx(np.mean(np.array(values) <= x)) for x in value]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PARTS", parts)
-        some, lower = ecdf(np.array(values))
-    assert set(some) <= set(value)
-    assert (some[0], some[-1], lower[-1]) == (value[0], value[-1], 1)
-    # Between two points that remain, the curve rises by less than a part above what is drawn.
-    drawn = lower[np.searchsorted(some, value, side="right") - 1]
-    assert (drawn <= share + 1e-12).all()
-    assert (share - drawn < 1 / parts).all()
-
-
-def test_long_curves_are_thinned() -> None:
-    value, share = ecdf(np.arange(100_000))
-    assert len(value) <= module.PARTS + 1
-    assert (value[-1], share[-1]) == (99_999, 1)
 
 
 def test_what_cannot_be_drawn_is_said() -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes, name_rows
-from traces.figures.drawing.ecdf import ecdf
 from traces.figures.drawing.frames import arrays, final_rows, runs
 from traces.figures.drawing.time_axis import duration_marks
 
@@ -144,23 +143,22 @@ def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_plac
     quiet(axes, "both")
     right = 1.25 * max(float(one.max(initial=0)) for one in values)
     for k, (label, one) in enumerate(zip(labels, values, strict=True)):
-        x, share = ecdf(np.maximum(one, zero_place))
-        begins = bool(x[0] == zero_place)
-        x = np.concatenate([x[:1], x, [max(right, x[-1])]])
-        axes.plot(
-            x,
-            np.concatenate([[0.0], share, [1.0]]),
-            drawstyle="steps-post",
+        first = np.count_nonzero(one <= zero_place)
+        line = axes.ecdf(
+            np.maximum(one, zero_place),  # not compressed: matplotlib would then begin with the share of one job
             color=canvas.PALETTE[k],
             linestyle=_STYLES[k],
             linewidth=1.5,
-            marker=_MARKERS[k] if begins else "",
+            marker=_MARKERS[k] if first else "",
             markersize=4.5,
-            markevery=[1],
+            markevery=[first],
             clip_on=False,
             label=f"{short(label, 40)} ({len(one):,} job{'s' if len(one) > 1 else ''})" if label else None,
             zorder=3,
         )
+        # All jobs have at most any longer wait, too.
+        x, share = (np.asarray(column) for column in line.get_data())
+        line.set_data(np.append(x, max(right, x[-1])), np.append(share, 1.0))
 
 
 def _boxes(axes: Axes, values: Sequence[Array], found: Sequence[_Run], *, named: bool) -> None:
