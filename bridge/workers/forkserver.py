@@ -118,7 +118,6 @@ class _Server:
 
     def obey(self, command: str, *words: str) -> None:
         if command == "warm":
-            from bridge.workers.large_pages import use_large_pages
             from bridge.workers.warmup import rehearse
 
             gc.disable()
@@ -126,7 +125,6 @@ class _Server:
             gc.enable()
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
-            use_large_pages()
             self._pipes.report("ready")
         elif command in ("fork", "start"):
             self._launch(command, *words)

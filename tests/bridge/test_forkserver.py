@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from faulty_runs import PATIENCE_S, await_end, await_that, descendants, strike
 
-from bridge.workers.large_pages import use_large_pages
 from bridge.workers.process_names import SERVER_NAME, how_ended
 
 
@@ -131,10 +130,3 @@ def test_a_worker_whose_bridge_is_not_there_ends_quietly(server: Server, capfd: 
 )
 def test_how_a_process_ended(code: int, how: str) -> None:
     assert how_ended(code) == how
-
-
-def test_large_pages_hold_what_the_small_ones_held() -> None:
-    data = bytearray(os.urandom(1 << 20) * 8)
-    copy = bytes(data)
-    assert use_large_pages() >= 0
-    assert data == copy
