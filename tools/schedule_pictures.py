@@ -1,4 +1,4 @@
-"""Write the small schedules of ``docs/batch.md``: as text into the page, and as pictures beside it.
+"""Write the small schedules of ``docs/batch-backfilling.md``: as text into the page, and as pictures beside it.
 
     python -m tools.schedule_pictures            # rewrite the parts of the page, and the pictures
     python -m tools.schedule_pictures --check    # exit 1 if one of them is out of date
@@ -21,7 +21,7 @@ from bls.scheduler_options import Rules
 from traces.base.time import NS_PER_S
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE = DOCS / "batch.md"
+PAGE = DOCS / "batch-backfilling.md"
 
 #: The kinds of backfilling that are drawn, by what they are called.
 KINDS = {

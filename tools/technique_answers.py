@@ -1,4 +1,4 @@
-"""The known answers of ``docs/techniques.md``: the chunks of each rule; ``tools.technique_study`` puts them into the page."""
+"""The known answers of ``docs/techniques-answers.md``: the chunks of each rule; ``tools.technique_study`` writes the page."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The tables of ``docs/techniques.md``: known answers, and which technique wins when.
+"""The tables of ``docs/techniques-*.md``: known answers, and which technique wins when.
 
 The second is a study: every technique on one loop, by how its tasks vary, what a chunk costs, and what its cores do.
 
     python -m tools.technique_study              # draws and simulates everything anew (a minute or so), and writes
-                                                 # docs/technique-study.csv and the tables of docs/techniques.md
+                                                 # docs/technique-study.csv, and the tables of the pages
     python -m tools.technique_study --tables     # only the tables, from the file
 
 A technique is compared with the others on equal tasks: every seed draws the lengths once, and all run on them. The file has a
@@ -46,7 +46,8 @@ __all__ = [
 ]
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-FILE, PAGE = DOCS / "technique-study.csv", DOCS / "techniques.md"
+FILE = DOCS / "technique-study.csv"
+PAGES = (DOCS / "techniques-answers.md", DOCS / "techniques-study.md")
 
 #: Cores, tasks that the loop is to have, and seeds. A task has 1 GFLOP in the mean, and a core makes 1 GFLOP/s in the mean.
 P, N, SEEDS = 16, 1024, 100
@@ -247,14 +248,15 @@ def tables(rows: Rows) -> dict[str, list[str]]:
     }
 
 
-def fill_page(rows: Rows, page: Path = PAGE) -> None:
+def fill_page(rows: Rows, page: Path) -> None:
     """Put the tables where the page has a place for them."""
     text = page.read_text(encoding="utf-8")
     for name, lines in tables(rows).items():
         begin, end = f"<!-- generated: {name} -->\n", f"<!-- end of {name} -->"
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = before + begin + "\n".join(lines) + "\n" + end + after
+        before, found, rest = text.partition(begin)
+        if found:
+            _, _, after = rest.partition(end)
+            text = before + begin + "\n".join(lines) + "\n" + end + after
     page.write_text(text, encoding="utf-8")
 
 
@@ -262,8 +264,10 @@ def main() -> int:
     """Write the file and the page's tables."""
     if "--tables" not in sys.argv[1:]:
         write(study())
-    fill_page(read())
-    sys.stdout.write(f"{FILE}\n{PAGE}\n")
+    rows = read()
+    for page in PAGES:
+        fill_page(rows, page)
+    sys.stdout.write("\n".join(map(str, (FILE, *PAGES))) + "\n")
     return 0
 
 

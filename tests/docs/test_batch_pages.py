@@ -30,7 +30,8 @@ from tools import schedule_pictures, topology_study
 from traces.ledger import STATES, WHY
 
 DOCS = ROOT / "docs"
-BATCH, INPUTS, RESULTS = DOCS / "batch.md", DOCS / "inputs.md", DOCS / "results.md"
+BATCH, ORDERS, BACKFILLING = DOCS / "batch.md", DOCS / "batch-orders.md", DOCS / "batch-backfilling.md"
+PLACES, INPUTS, RESULTS = DOCS / "batch-allocators.md", DOCS / "inputs.md", DOCS / "results.md"
 
 # The starts that were worked out by hand: fcfs, easy, conservative keep, conservative rebuild; None: not among them.
 BY_HAND = [
@@ -53,7 +54,7 @@ def test_the_small_schedules_are_what_the_simulator_gives(number: int) -> None:
     for kind, starts in zip(schedule_pictures.KINDS, BY_HAND[number - 1], strict=True):
         found = [bar.start for bar in schedule_pictures.schedule(example, kind)]
         assert starts is None or found == starts, kind
-    page = BATCH.read_text(encoding="utf-8")
+    page = BACKFILLING.read_text(encoding="utf-8")
     assert schedule_pictures.part(number) in page
     drawn = schedule_pictures.image(number).read_text(encoding="utf-8")
     assert drawn == schedule_pictures.picture(example)
@@ -125,7 +126,7 @@ def test_counting_cores_and_naming_them_give_the_same_starts_without_backfilling
 
 
 def test_counting_cores_and_naming_them_may_differ_with_easy() -> None:
-    rows = [[int(cell) for cell in row] for row in table(section(BATCH, "When a job fits"))]
+    rows = [[int(cell) for cell in row] for row in table(section(PLACES, "When a job fits"))]
     jobs = [(job, submit, run, cores, run) for job, submit, cores, run, _, _ in rows]
     by_cores = replace(ALLOCATORS["first-fit"], countable=False)
     easy = Rules(backfill="easy")
@@ -133,17 +134,17 @@ def test_counting_cores_and_naming_them_may_differ_with_easy() -> None:
     assert [start // 10**9 for start in starts(jobs, 4, easy, by_cores)] == [row[5] for row in rows]
 
 
-def test_the_names_on_the_batch_page_are_the_codes() -> None:
-    orders = [names(row[0])[0] for row in table(section(BATCH, "Orders"))]
+def test_the_names_on_the_batch_pages_are_the_codes() -> None:
+    orders = [names(row[0])[0] for row in table(section(ORDERS, "Orders"))]
     assert sorted(orders) == sorted([*POLICIES, "expr:…", "FILE.py:NAME"])
-    assert [names(row[0])[0] for row in table(section(BATCH, "Allocators"))] == list(ALLOCATORS)
-    assert [names(row[0])[0] for row in table(section(BATCH, "Expressions"))] == list(NAMES)
-    assert set(FUNCTIONS) <= set(names(section(BATCH, "Expressions")))
+    assert [names(row[0])[0] for row in table(section(PLACES, "Allocators"))] == list(ALLOCATORS)
+    assert [names(row[0])[0] for row in table(section(ORDERS, "Expressions"))] == list(NAMES)
+    assert set(FUNCTIONS) <= set(names(section(ORDERS, "Expressions")))
     assert {names(row[0])[0] for row in table(section(BATCH, "Why a job started"))} == set(WHY)
     ends = section(BATCH, "How long a job runs")
     assert all(f"`{state}`" in ends for state in STATES)
-    assert f"--backfill {'|'.join(BACKFILL)}|K" in section(BATCH, "Backfilling")
-    assert all(f"--conservative {kind}" in section(BATCH, "Keep and rebuild") for kind in CONSERVATIVE)
+    assert f"--backfill {'|'.join(BACKFILL)}|K" in section(BACKFILLING, "Backfilling")
+    assert all(f"--conservative {kind}" in section(BACKFILLING, "Keep and rebuild") for kind in CONSERVATIVE)
     assert set(HOST_STATES) <= set(names(section(RESULTS, "nodes.parquet")))
 
 

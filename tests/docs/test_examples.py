@@ -19,7 +19,7 @@ from als.application import Application
 from bls import Allocator, KnownJobs, Policy, Workload
 from bls.policies import ranks
 
-README = ROOT / "README.md"
+README, TOUR, PLUG_INS = ROOT / "README.md", ROOT / "docs" / "tour.md", ROOT / "docs" / "plug-ins.md"
 
 
 def commands(text: str) -> list[str]:
@@ -56,11 +56,6 @@ def perform(line: str) -> None:
         Path(target).write_text(ran.out, encoding="utf-8")
 
 
-def python_of_the_readme() -> tuple[str, str, str]:
-    tour, backfilling, plug_ins = blocks(README, "python")
-    return tour, backfilling, plug_ins
-
-
 def named_files(page: Path) -> dict[str, str]:
     """The blocks of a page that are whole files: their first line is a comment, the file's name; or they are speeds."""
     found = {}
@@ -79,7 +74,8 @@ def named_files(page: Path) -> dict[str, str]:
 def test_every_page_with_examples_is_known() -> None:
     pages = (
         "applications",
-        "batch",
+        "batch-orders",
+        "batch-plug-ins",
         "cli",
         "compare",
         "core-speeds",
@@ -89,26 +85,31 @@ def test_every_page_with_examples_is_known() -> None:
         "inputs",
         "lengths",
         "loop",
+        "plug-ins",
         "studies",
+        "techniques-answers",
+        "techniques-costs",
+        "techniques-plug-ins",
         "topology",
+        "tour",
         "workloads",
     )
-    assert set(EXAMPLES) - {"docs/techniques.md"} == {"README.md", *(f"docs/{name}.md" for name in pages)}
+    assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}
     assert sum(len(lines) for lines in EXAMPLES.values()) >= 25
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_the_commands_of_a_page(desk: Path, page: str) -> None:
-    if page == "README.md":
-        (desk / "my.py").write_text(python_of_the_readme()[2], encoding="utf-8")
+    if ROOT / page == PLUG_INS:
+        (desk / "my.py").write_text(blocks(PLUG_INS, "python")[0], encoding="utf-8")
     for name, text in named_files(ROOT / page).items():
         (desk / name).write_text(text, encoding="utf-8")
     for line in EXAMPLES[page]:
         perform(line)
 
 
-def test_the_files_of_the_batch_page_do_what_they_say(desk: Path) -> None:
-    files = named_files(ROOT / "docs" / "batch.md")
+def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
+    files = named_files(ROOT / "docs" / "batch-plug-ins.md") | named_files(ROOT / "docs" / "batch-estimates.md")
     assert sorted(files) == ["greedy.py", "mine.py", "slowdown.py", "watch.py"]
     for name, text in files.items():
         (desk / name).write_text(text, encoding="utf-8")
@@ -194,13 +195,14 @@ def test_the_python_of_the_page_on_kernels(desk: Path, capsys: pytest.CaptureFix
     assert (names["take"](shelf, 1.0), names["take"](other, 1.0)) == (1, -1)
 
 
-def test_the_python_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (desk / "tour.py").write_text(python_of_the_readme()[0], encoding="utf-8")
+@pytest.mark.parametrize(("page", "trace"), [(README, "first-trace"), (TOUR, "tour-trace")], ids=["readme", "tour"])
+def test_the_first_steps_in_python(desk: Path, capsys: pytest.CaptureFixture[str], page: Path, trace: str) -> None:
+    (desk / "tour.py").write_text(blocks(page, "python")[0], encoding="utf-8")
     names = runpy.run_path("tour.py")
     shown = capsys.readouterr().out
     assert repr(names["result"]) in shown
     assert "hours" in shown
-    assert (desk / "tour-trace" / "traces.otf2").is_file()
+    assert (desk / trace / "traces.otf2").is_file()
     traces.check_ledger(names["result"].ledger)
 
 
@@ -215,8 +217,8 @@ def test_the_python_of_the_page_on_studies(desk: Path, capsys: pytest.CaptureFix
     assert "ratio_low" in capsys.readouterr().out
 
 
-def test_the_backfilling_of_the_readme(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (desk / "backfilling.py").write_text(python_of_the_readme()[1], encoding="utf-8")
+def test_the_backfilling_of_the_tour(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "backfilling.py").write_text(blocks(TOUR, "python")[1], encoding="utf-8")
     runpy.run_path("backfilling.py")
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     waits = {line[0]: int(line[1]) for line in shown}
@@ -224,8 +226,8 @@ def test_the_backfilling_of_the_readme(desk: Path, capsys: pytest.CaptureFixture
     assert waits["easy"] < waits["none"]
 
 
-def test_the_plug_ins_of_the_readme_do_what_they_say(desk: Path) -> None:
-    (desk / "my.py").write_text(python_of_the_readme()[2], encoding="utf-8")
+def test_the_plug_ins_of_their_page_do_what_they_say(desk: Path) -> None:
+    (desk / "my.py").write_text(blocks(PLUG_INS, "python")[0], encoding="utf-8")
     names = runpy.run_path("my.py")
     workload = Workload.from_jobs([(1, 0, 9, 4, 100), (2, 0, 9, 1, 300), (3, 0, 9, 2, 100)])
     known = KnownJobs(workload.job_id, workload.submit_ns, workload.estimate_ns, workload.estimate_ns, workload.cores)

@@ -1,6 +1,6 @@
-"""The page on loop scheduling says what the techniques do: names, parameters, numbers, examples, and its study's tables.
+"""The pages on loop scheduling say what the techniques do: names, parameters, numbers, examples, and the study's tables.
 
-The page's commands are run with those of the other pages, in ``test_examples.py``.
+Their commands are run with those of the other pages, in ``test_examples.py``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from tools import technique_answers, technique_pictures, technique_study
 from traces.base.errors import InputError
 from traces.figures.application.chunk_owners import chunk_owners_figure
 
-PAGE = ROOT / "docs" / "techniques.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+PAGE = DOCS / "techniques.md"
+RULES = [DOCS / f"techniques-{name}.md" for name in ("nonadaptive", "adaptive")]
+ANSWERS, STUDY = DOCS / "techniques-answers.md", DOCS / "techniques-study.md"
+COSTS, OWN = DOCS / "techniques-costs.md", DOCS / "techniques-plug-ins.md"
 
 
 def sections() -> dict[str, str]:
     """The text of each technique, by its name in the registry."""
-    rules = TEXT[TEXT.index("\n## Rules without measurement\n") : TEXT.index("\n## Known answers\n")]
+    rules = "\n".join(page.read_text(encoding="utf-8") for page in RULES)
     found: dict[str, str] = {}
     for heading, text in re.findall(r"^### ([^\n]*)\n(.*?)(?=^##|\Z)", rules, re.MULTILINE | re.DOTALL):
         for name in heading.split(", "):
@@ -40,7 +43,8 @@ def sections() -> dict[str, str]:
 
 def generated(name: str) -> list[str]:
     """The lines of a part that the study has made."""
-    found = re.search(rf"<!-- generated: {name} -->\n(.*?)\n<!-- end of {name} -->", TEXT, re.DOTALL)
+    text = "".join(page.read_text(encoding="utf-8") for page in technique_study.PAGES)
+    found = re.search(rf"<!-- generated: {name} -->\n(.*?)\n<!-- end of {name} -->", text, re.DOTALL)
     assert found, name
     return found[1].splitlines()
 
@@ -178,7 +182,7 @@ def test_one_core_and_fewer_tasks_than_cores(name: str) -> None:
 
 
 def test_every_name_of_another_tools_numbers_is_known() -> None:
-    rows = table(section(PAGE, "Whose numbers"))
+    rows = table(section(ANSWERS, "Whose numbers"))
     names = [name for row in rows for cell in row for name in re.findall(r"`([^`]+)`", cell)]
     known = 0
     for name in names:
@@ -191,12 +195,12 @@ def test_every_name_of_another_tools_numbers_is_known() -> None:
 
 def files() -> dict[str, str]:
     """The examples in Python, by their names."""
-    return {re.match(r"# (\w+\.py)\n", text)[1]: text for text in blocks(PAGE, "python")}  # type: ignore[index]
+    return {re.match(r"# (\w+\.py)\n", text)[1]: text for page in (COSTS, OWN) for text in blocks(page, "python")}  # type: ignore[index]
 
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current folder that has the page's files."""
+    """A current folder that has the pages' files."""
     monkeypatch.chdir(tmp_path)
     for name, text in files().items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -205,7 +209,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_examples_print_what_stands_below_them(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(files()) == ["costs.py", "steps.py", "choose.py", "careful.py", "thirds.py", "by_speed.py"]
-    *printed, thirds = blocks(PAGE, "text")
+    printed, (thirds,) = blocks(COSTS, "text"), blocks(OWN, "text")
     for name, expected in zip(("costs.py", "steps.py", "choose.py"), printed, strict=True):
         runpy.run_path(name)
         assert capsys.readouterr().out == expected, name
@@ -249,7 +253,7 @@ def test_the_file_is_what_the_study_gives(at: tuple[str, str, str]) -> None:
 
 
 def test_what_is_said_of_the_study() -> None:
-    said = " ".join(section(PAGE, "When it wins").split())
+    said = " ".join(section(STUDY, "When it wins").split())
     won = {
         name: {at for at, found in ROWS.items() if found.factor[name] <= 1.01}
         for name in technique_study.TECHNIQUE_NAMES
