@@ -225,6 +225,18 @@ def test_the_files_of_the_contributing_page_exist() -> None:
         assert file == "a line only" or Path(place).parent in Path(unquoted(file)).parents
         assert (ROOT / place).is_file()
         assert not group or unquoted(group) in project
+    text = section(ROOT / "CONTRIBUTING.md", "How to add …")
+    others = table(text[text.index("| | file | line in | row in |") :])
+    assert len(others) == 6
+    for kind, file, line, _ in others:
+        *names, place = re.findall(r"`([^`]+)`", line)
+        if (ROOT / place).is_file():
+            module = importlib.import_module(place.removesuffix(".py").replace("/", "."))
+            assert names, kind
+            assert getattr(module, names[0]), kind
+        else:
+            assert (ROOT / place).is_dir(), kind
+        assert file == "a line only" or (ROOT / unquoted(file)).parent.is_dir(), kind
 
 
 def test_no_page_names_a_machine() -> None:

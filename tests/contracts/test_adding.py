@@ -1,0 +1,341 @@
+"""What CONTRIBUTING says of adding a variant: a file and a line, and commands, studies and pages know of it.
+
+The plug-ins are the examples of the pages. An installed package brings them by entry points; in a copy of the project they, and
+what has no entry point (a figure, a metric, an option), are added with a file and a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import twolevel
+from pages import ROOT, blocks, section, table
+
+import traces
+from bls.policies import POLICIES, policy
+from bridge.runs.result import Result
+from traces.base.errors import InputError
+
+DOCS = ROOT / "docs"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+SWF = "".join(f"{k} {60 * k} -1 {600 + 60 * (k % 4)} {1 + k % 5} " + "-1 " * 12 + "-1\n" for k in range(1, 21))
+LOG = "".join(f"{k},{60 * k},{600 + 60 * (k % 4)},{1 + k % 5}\n" for k in range(1, 21))
+
+NETWORK = """from als.network.models import NetworkKind, NetworkModel
+
+QUICK = NetworkModel("quick", NetworkKind.HOCKNEY)
+"""
+
+
+def example(page: Path, words: str) -> str:
+    """The only block of Python of a page with these words."""
+    (found,) = (block for block in blocks(page, "python") if words in block)
+    return found
+
+
+def modules() -> dict[str, str]:
+    """The files of a package: the examples of the pages, by kind."""
+    return {
+        "policy": example(CONTRIBUTING, "class NarrowFirst"),
+        "allocator": example(CONTRIBUTING, "TIGHTEST_GAP"),
+        "reader": example(CONTRIBUTING, "def read_csv"),
+        "exporter": example(CONTRIBUTING, "def write_csv"),
+        "technique": example(CONTRIBUTING, "SO_LONG"),
+        "estimator": example(DOCS / "batch-estimates.md", "HistoryEstimator"),
+        "observer": example(DOCS / "batch-plug-ins.md", "class EveryHour"),
+        "lengths": example(DOCS / "lengths.md", "def weibull"),
+        "graph": example(DOCS / "graph-generators.md", "class Ladder"),
+        "planner": example(DOCS / "planners.md", "FASTEST"),
+        "network": NETWORK,
+    }
+
+
+ENTRY_POINTS = {
+    "twolevel.policies": "narrow-first = outside.policy:NarrowFirst\nfcfs = outside.policy:NarrowFirst",
+    "twolevel.allocators": "tightest-gap = outside.allocator:TIGHTEST_GAP",
+    "twolevel.readers": "plain = outside.reader:read_csv",
+    "twolevel.exporters": "csv = outside.exporter:write_csv",
+    "twolevel.techniques": "so-long = outside.technique:SO_LONG",
+    "twolevel.estimators": "mine = outside.estimator:MINE",
+    "twolevel.observers": "every-hour = outside.observer:EveryHour",
+    "twolevel.lengths": "weibull = outside.lengths:MINE",
+    "twolevel.graphs": "ladder = outside.graph:MINE",
+    "twolevel.planners": "fastest = outside.planner:FASTEST",
+    "twolevel.networks": "quick = outside.network:QUICK",
+}
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A current folder with a log, in an environment in which a package with one plug-in of each kind is installed."""
+    site = tmp_path / "site"
+    package, info = site / "outside", site / "outside-1.0.dist-info"
+    package.mkdir(parents=True)
+    info.mkdir()
+    (package / "__init__.py").touch()
+    for name, text in modules().items():
+        (package / f"{name}.py").write_text(text, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "".join(f"[{group}]\n{entries}\n" for group, entries in ENTRY_POINTS.items()), encoding="utf-8"
+    )
+    desk = tmp_path / "desk"
+    desk.mkdir()
+    (desk / "log.plain").write_text(LOG)
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
+    monkeypatch.chdir(desk)
+    yield desk
+    for name in [name for name in sys.modules if name.partition(".")[0] == "outside"]:
+        del sys.modules[name]
+
+
+def test_the_groups_are_those_of_the_contributing_page() -> None:
+    rows = table(section(CONTRIBUTING, "How to add …"))
+    said = {row[-1].strip("`") for row in rows if row[-1]} | {"twolevel.observers"}
+    assert set(ENTRY_POINTS) == said
+
+
+def test_a_command_knows_what_a_package_adds(installed: Path) -> None:
+    words = shlex.split("--bls narrow-first:exponent=2 --allocator tightest-gap --estimates mine --backfill easy")
+    level = shlex.split("--als so-long:seconds=30 --lengths weibull --tasks-per-core 8 --observe every-hour --no-trace")
+    ran = twolevel("run", "log.plain", *words, *level, "--out", "r")
+    assert ran.code == 0, ran.err
+    said = json.loads(Path("r/run.json").read_text())["arguments"]
+    given = [said[name] for name in ("bls", "allocator", "estimates", "als", "lengths")]
+    assert given == ["narrow-first:exponent=2", "tightest-gap", "mine", "so-long:seconds=30", "weibull"]
+    assert pd.read_parquet("r/observations.parquet").observer.unique().tolist() == ["every-hour"]
+    assert "planned_ns" in pd.read_parquet("r/jobs.parquet")
+    ran = twolevel(
+        *[
+            "graph",
+            "ladder:ratio=3",
+            "--cores",
+            "4",
+            "--hosts",
+            "2",
+            "--als",
+            "fastest",
+            "--network",
+            "quick",
+            "--out",
+            "g",
+        ],
+    )
+    assert ran.code == 0, ran.err
+    tasks = pd.read_parquet("g/tasks.parquet")
+    assert tasks.core.nunique() == 1  # that is what this planner does
+
+
+def test_a_name_that_is_wrong_is_answered_with_the_packages_names(installed: Path) -> None:
+    ran = twolevel("run", "log.plain", "--bls", "narow-first", "--out", "r")
+    assert ran.code == 2
+    assert "narrow-first" in ran.err
+    # A name of the project's own is not changed by a package.
+    assert policy("fcfs") is POLICIES["fcfs"]
+
+
+def test_a_study_has_what_a_package_adds_among_its_values(installed: Path) -> None:
+    Path("study.toml").write_text(
+        "[study]\nseeds = 2\n"
+        '[[workload]]\nfile = "log.plain"\n'
+        "[grid]\n"
+        'bls = ["fcfs", "narrow-first"]\nals = ["ss", "so-long"]\nallocator = ["first-fit", "tightest-gap"]\n'
+        '[run]\nlengths = "weibull"\nestimates = "mine"\nbackfill = "easy"\n'
+    )
+    ran = twolevel("study", "study.toml", "--out", "studied")
+    assert ran.code == 0, ran.err
+    rows = pd.read_parquet("studied/results.parquet")
+    assert len(rows) == 2 * 2 * 2 * 2
+    assert rows.error.isna().all() or (rows.error == "").all()
+    assert set(rows.bls) == {"fcfs", "narrow-first"}
+    assert set(rows.als) == {"ss", "so-long"}
+    assert set(rows.allocator) == {"first-fit", "tightest-gap"}
+
+
+def test_a_trace_writer_of_a_package_writes_a_run(installed: Path) -> None:
+    import bridge
+
+    result = bridge.simulate("log.plain", als="recorded")
+    assert isinstance(result, Result)
+    path = traces.exporter("csv")(result.ledger, installed / "csv")
+    assert len(path.read_text().splitlines()) == 21
+    with pytest.raises(InputError, match="csv"):
+        traces.exporter("cvs")
+
+
+# ---- in the project itself: a copy of it ----
+
+FIGURE = '''"""How many jobs have started by an instant."""
+
+from traces.figures.drawing import canvas
+
+
+def starts_figure(jobs, *, title=""):
+    with canvas.styled():
+        figure = canvas.new_figure(5.0, 3.0)
+        axes = figure.subplots()
+        axes.step(sorted(jobs["start_ns"] / 3600e9), range(1, len(jobs) + 1))
+        axes.set(xlabel="time [h]", ylabel="jobs started", title=title)
+    return figure
+'''
+
+OPTION = """    few: Annotated[int, typer.Option(metavar="N", help="Only the first N jobs; 0: all that are selected.")] = 0
+"""
+
+
+def inserted(file: Path, before: str, line: str) -> None:
+    """Put a line before the only place where ``before`` stands."""
+    text = file.read_text(encoding="utf-8")
+    assert text.count(before) == 1, (file, before)
+    file.write_text(text.replace(before, line + before), encoding="utf-8")
+
+
+def replaced(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1, (file, old)
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def registered(tree: Path, registry: str, name: str, value: str, module: str) -> None:
+    """What CONTRIBUTING calls a line: an entry in the dict, and the import that it needs."""
+    file = tree / registry
+    text = file.read_text(encoding="utf-8")
+    head = f"from {module.rpartition('.')[0]}.contract import "
+    assert text.count(head) == 1, (file, head)
+    text = text.replace(head, f"from {module} import {value.removesuffix('()')}\n{head}")
+    text, n = re.subn(r"^([A-Z]+: dict\[str, \w+\] = \{\n)", rf'\1    "{name}": {value},\n', text, flags=re.MULTILINE)
+    assert n == 1, file
+    file.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with one more policy, allocator, technique, estimator, figure, metric and option."""
+    tree = tmp_path_factory.mktemp("copy") / "project"
+    skip = shutil.ignore_patterns("__pycache__", ".git", ".venv", ".*_cache", "demo", "bench", "dist", "*.npz")
+    shutil.copytree(ROOT, tree, ignore=skip)
+    found = modules()
+    for registry, file, kind, name, value, public in (
+        ("bls/policies", "narrow_first", "policy", "narrow-first", "NarrowFirst()", "bls"),
+        ("bls/allocators", "tightest_gap", "allocator", "tightest-gap", "TIGHTEST_GAP", "bls"),
+        ("bls/estimates", "mine", "estimator", "mine", "MINE", "bls.estimates"),
+        ("als/techniques", "so_long", "technique", "so-long", "SO_LONG", "als"),
+    ):
+        # Within a package its modules are named, not its public names.
+        package = registry.replace("/", ".")
+        text = found[kind].replace(f"from {public} import ", f"from {package}.contract import ")
+        (tree / registry / f"{file}.py").write_text(text, encoding="utf-8")
+        registered(tree, f"{registry}/__init__.py", name, value, f"{package}.{file}")
+    (tree / "traces/figures/run/starts.py").write_text(FIGURE, encoding="utf-8")
+    inserted(
+        tree / "bridge/runs/figures.py",
+        "#: The figures of a run by name",
+        "from traces.figures.run.starts import starts_figure  # noqa: E402\n\n",
+    )
+    inserted(
+        tree / "bridge/runs/figures.py",
+        '    "waits": RunFigure(',
+        '    "starts": RunFigure("jobs", lambda jobs, view: starts_figure(_chosen(jobs, view), title=view.title)),\n',
+    )
+    inserted(
+        tree / "bls/metrics/batch.py",
+        '        "max_response_ns": ',
+        '        "mean_run_ns": exact_mean(end - start),\n',
+    )
+    options = tree / "bridge/scenarios/options.py"
+    inserted(options, "    oversize: OversizeOption", OPTION)
+    replaced(options, "selection=self.select,", 'selection=f"first:{self.few}" if self.few else self.select,')
+    inserted(options, '            "oversize": self.oversize,\n', '            "few": self.few,\n')
+    return tree
+
+
+def within(tree: Path, desk: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command of Python with the copy of the project; the copy's kernels run uncompiled, as they are needed once."""
+    environment = os.environ | {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'tests'}", "NUMBA_DISABLE_JIT": "1"}
+    return subprocess.run(
+        [sys.executable, *words], cwd=desk, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: Path) -> None:
+    words = shlex.split(
+        "--bls narrow-first --allocator tightest-gap --als so-long --estimates mine --backfill easy --few 5"
+    )
+    (tmp_path / "log.swf").write_text(SWF)
+    ran = within(tree, tmp_path, "-m", "bridge.cli", "run", "log.swf", *words, "--no-trace", "--out", "r")
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    jobs = pd.read_parquet(tmp_path / "r" / "jobs.parquet")
+    assert len(jobs) == record["arguments"]["few"] == 5
+    assert record["metrics"]["mean_run_ns"] == pytest.approx((jobs.end_ns - jobs.start_ns).mean())
+    ran = within(tree, tmp_path, "-m", "bridge.cli", "figures", "r", "--only", "starts", "--format", "png")
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "r" / "figures" / "starts.png").read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "study.toml").write_text(
+        '[[workload]]\nfile = "log.swf"\n[run]\nfew = 4\n[grid]\nbls = ["fcfs", "narrow-first"]\nals = ["ss", "so-long"]\n'
+    )
+    ran = within(tree, tmp_path, "-m", "bridge.cli", "study", "study.toml", "--workers", "1", "--out", "s")
+    assert ran.returncode == 0, ran.stderr
+    rows = pd.read_parquet(tmp_path / "s" / "results.parquet")
+    assert rows.bls.tolist() == ["fcfs", "fcfs", "narrow-first", "narrow-first"]
+    assert rows.als.tolist() == ["ss", "so-long"] * 2
+    assert rows.few.tolist() == [4] * 4
+    assert (rows.mean_run_ns > 0).all()
+
+
+def test_contract_tests_run_over_what_was_added(tree: Path) -> None:
+    files = [f"tests/contracts/test_{kind}_contract.py" for kind in ("policy", "allocator", "technique")]
+    found = within(tree, tree, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files)
+    assert found.returncode == 0, found.stdout
+    for name in ("narrow-first", "tightest-gap", "so-long"):
+        assert f"[{name}" in found.stdout or f"{name}]" in found.stdout
+
+
+#: Tests that hold the pages and the code together, and the lines on the pages without which they fail for what was added.
+CHECKED = {
+    "tests/docs/test_batch_pages.py::test_the_names_on_the_batch_pages_are_the_codes": [
+        ("docs/batch-orders.md", "| `sjf` | r |", "| `narrow-first` | n·√r | smallest |\n"),
+        (
+            "docs/batch-allocators.md",
+            "| `first-fit` |",
+            "| `tightest-gap` | the shortest run of free cores within a host |\n",
+        ),
+    ],
+    "tests/docs/test_figures_page.py::test_the_page_names_every_figure_of_a_run": [
+        ("docs/figures.md", "| `waits` | jobs.parquet", "| `starts` | jobs.parquet | jobs started by an instant |\n"),
+        ("docs/figures.md", "## waits\n", "## starts\n\nA step up at each start.\n\n"),
+    ],
+    "tests/docs/test_pages.py::test_the_metrics_are_those_of_the_page": [
+        ("docs/results.md", "| [slowdown](metrics.md#slowdown) |", "| run time | `mean_run_ns` |\n"),
+    ],
+    "tests/docs/test_pages.py::test_every_option_is_on_the_page_of_the_command_line": [
+        (
+            "docs/cli.md",
+            "| `--platform FILE` | 4 × 64 cores |",
+            "| `--few N` | 0 | only the first N jobs of the log |\n",
+        ),
+        ("docs/cli.md", "`--seed`, `--select`, `--oversize`, `--platform`,", "`--few`, "),
+    ],
+}
+
+
+def test_pages_must_say_what_was_added(tree: Path) -> None:
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *CHECKED)
+    before = within(tree, tree, *words)
+    assert f"{len(CHECKED)} failed" in before.stdout, before.stdout
+    for lines in CHECKED.values():
+        for page, where, line in lines:
+            inserted(tree / page, where, line)
+    after = within(tree, tree, *words)
+    assert f"{len(CHECKED)} passed" in after.stdout, after.stdout
