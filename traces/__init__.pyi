@@ -1,0 +1,16 @@
+from .base.errors import (
+    InputError as InputError,
+    PeerError as PeerError,
+    PluginError as PluginError,
+    TwolevelError as TwolevelError,
+)
+from .checks.ledger import check_ledger as check_ledger
+from .exporters import exporter as exporter
+from .ledger import (
+    JobRecords as JobRecords,
+    Ledger as Ledger,
+    Machine as Machine,
+    TaskRecords as TaskRecords,
+    TransferRecords as TransferRecords,
+)
+from .tables import jobs_frame as jobs_frame, tasks_frame as tasks_frame, transfers_frame as transfers_frame
