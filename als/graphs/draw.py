@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,25 @@ from als.graphs.contract import (
     GraphModel,
     check_size,
 )
+from als.graphs.table import (
+    CCR,
+    COV,
+    DRAW_GRAPH,
+    EDGES_FIRST,
+    EDGES_STOP,
+    PARAMS_FIRST,
+    PARAMS_STOP,
+    SCALE,
+    TASKS_FIRST,
+    TASKS_STOP,
+    EdgeRoom,
+    GraphTable,
+    graph_table,
+    new_edge_room,
+)
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
-from traces.compiled import Array, as_value, caller, compiled, function_table, own
-from traces.kernels.signatures import Entry, Floats, Ints, Words
+from traces.compiled import Array, caller, compiled
 
 __all__ = [
     "IMPOSSIBLE",
@@ -29,15 +44,12 @@ __all__ = [
     "draw_graph",
     "drawn_graph",
     "fault",
-    "given_arrays",
     "more_room",
     "room",
 ]
 
 # As many draws in a row that are not above 0 are no chance: at the largest c.o.v. nearly every second one is above 0.
 _MOST_REDRAWN = 10_000
-
-_NO_NUMBERS, _NO_PLACES = np.empty(0), np.empty(0, np.int64)
 
 _call = caller(MAKE_GRAPH)
 
@@ -102,31 +114,65 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
         fill_words(words, keys, block - 1, cursor[2])
 
 
-@compiled()
+@compiled(inner=True)
+def _copied(graphs: GraphTable, row: Array, edges: EdgeRoom, gflop: Array, first_edge: int) -> bool:
+    # The graph of a file; False if there is too little room.
+    first, first_given = row[TASKS_FIRST], row[EDGES_FIRST]
+    n, n_edges = row[TASKS_STOP] - first, row[EDGES_STOP] - first_given
+    edges.size[0], edges.size[1] = n, n_edges
+    if n > gflop.size or n_edges > edges.source.size - first_edge:
+        return False
+    for k in range(n):
+        gflop[k] = graphs.gflop[first + k]
+    for e in range(n_edges):
+        edges.source[first_edge + e] = graphs.source[first_given + e]
+        edges.target[first_edge + e] = graphs.target[first_given + e]
+        edges.bytes[first_edge + e] = graphs.bytes[first_given + e]
+    return True
+
+
+@compiled(inner=True)
+def _made(
+    entry: int, params: Array, edges: EdgeRoom, gflop: Array, first_edge: int, n_tasks: int, n_cores: int, keys: Array
+) -> int:
+    # The graph of a rule: 0, NO_ROOM or IMPOSSIBLE.
+    source, target, bytes_ = edges.source[first_edge:], edges.target[first_edge:], edges.bytes[first_edge:]
+    cursor, words, size = edges.cursor, edges.words, edges.size
+    block, place = cursor[0], cursor[1]
+    size[0], size[1] = 0, 0
+    status = _call(entry, (n_tasks, n_cores, params, keys, cursor, words, gflop, source, target, bytes_, size))
+    if status == NO_ROOM:
+        _set_back(keys, cursor, words, block, place)
+        return NO_ROOM
+    if status != 0 or not _is_graph(gflop, source, target, bytes_, size[0], size[1]):
+        return IMPOSSIBLE
+    return 0
+
+
+@compiled(inner=True)
+def _factor(gflop: Array, n: int, total_gflop: float) -> float:
+    # What makes this sum of the tasks' work; 0 if no number does.
+    work = 0.0
+    for k in range(n):
+        work += gflop[k]
+    if not (work > 0.0 and work < math.inf):
+        return 0.0
+    factor = total_gflop / work
+    return factor if factor > 0.0 and factor < math.inf else 0.0
+
+
+@compiled(DRAW_GRAPH)
 def draw_graph(
-    gflop: Floats,
-    source: Ints,
-    target: Ints,
-    bytes_: Floats,
-    size: Ints,
-    entry: Entry,
-    params: Floats,
-    given_gflop: Floats,
-    given_source: Ints,
-    given_target: Ints,
-    given_bytes: Floats,
+    graphs: GraphTable,
+    edges: EdgeRoom,
+    place: int,
+    gflop: Array,
+    first_edge: int,
     n_tasks: int,
     n_cores: int,
-    ccr: float,
-    cov: float,
-    scale: bool,
     total_gflop: float,
     bytes_per_gflop: float,
-    keys: Words,
-    cursor: Ints,
-    words: Words,
-    work_cursor: Ints,
-    work_words: Words,
+    keys: Array,
 ) -> int:
     """Draw one graph of a job.
 
@@ -135,33 +181,26 @@ def draw_graph(
 
     Parameters
     ----------
+    graphs : GraphTable
+    edges : EdgeRoom
+        Edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``size`` has the numbers of tasks and
+        of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are moved on, but not
+        with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
+    place : int
+        The graph's, in the table.
     gflop : float64 (room for tasks,)
-        Written from the beginning on, as the others; of a job's second graph the caller passes the rest of its arrays.
-    source, target, bytes_ : int64, int64, float64 (room for edges,)
-        Tasks are numbered from 0 in each graph.
-    size : int64 (2,)
-        The numbers of tasks and of edges; with ``NO_ROOM`` those that are needed, 0 where they are not known.
-    entry
-        The place of the model's rule in a :func:`traces.compiled.function_table`.
-    params : float64 (any,)
-        Of the model.
-    given_gflop, given_source, given_target, given_bytes : float64, int64, int64, float64
-        The graph of the model's ``source``; no tasks: there is none, and the rule is called.
+        Written from the beginning on; of a job's second graph the caller passes the rest of its array.
     n_tasks : int
         About how many tasks are wanted; 0: the model says it.
     n_cores : int
         Cores of the job.
-    ccr, cov, scale
-        Of the model; ``ccr`` is NaN for None.
     total_gflop : float
         The sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not scaled.
     bytes_per_gflop : float
         How many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core in GFLOP/s. Of no effect
         on a file's graph.
-    keys, cursor, words : uint64 (20,), int64 (3,), uint64 (4,)
-        The job's stream of purpose ``GRAPHS``; moved on, but not with ``NO_ROOM``.
-    work_cursor, work_words : int64 (3,), uint64 (4,)
-        The job's stream of purpose ``GRAPH_WORK``, likewise; of no use where ``cov`` is 0.
+    keys : uint64 (20,)
+        Of the job's streams.
 
     Returns
     -------
@@ -169,44 +208,33 @@ def draw_graph(
         0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract, all work is 0 and
         is to be scaled, or work or bytes would be beyond every float.
     """
-    n, n_edges = given_gflop.size, given_source.size
-    if n > 0:
-        size[0], size[1] = n, n_edges
-        if n > gflop.size or n_edges > source.size:
+    row, bytes_ = graphs.rows[place], edges.bytes[first_edge:]
+    ccr, cov = graphs.ratios[place, CCR], graphs.ratios[place, COV]
+    is_given = row[TASKS_STOP] > row[TASKS_FIRST]
+    bytes_factor = 1.0
+    if is_given:
+        if not _copied(graphs, row, edges, gflop, first_edge):
             return NO_ROOM
-        for k in range(n):
-            gflop[k] = given_gflop[k]
-        for e in range(n_edges):
-            source[e], target[e], bytes_[e] = given_source[e], given_target[e], given_bytes[e]
-        bytes_factor = 1.0
     else:
-        block, place = cursor[0], cursor[1]
-        size[0], size[1] = 0, 0
-        status = _call(entry, (n_tasks, n_cores, params, keys, cursor, words, gflop, source, target, bytes_, size))
-        if status == NO_ROOM:
-            _set_back(keys, cursor, words, block, place)
-            return NO_ROOM
-        n, n_edges = size[0], size[1]
-        if status != 0 or not _is_graph(gflop, source, target, bytes_, n, n_edges):
-            return IMPOSSIBLE
+        params = graphs.params[row[PARAMS_FIRST] : row[PARAMS_STOP]]
+        status = _made(graphs.calls[place], params, edges, gflop, first_edge, n_tasks, n_cores, keys)
+        if status != 0:
+            return int(status)
+    n, n_edges = edges.size[0], edges.size[1]
+    if not is_given:
         weight = 0.0
         for e in range(n_edges):
             weight += bytes_[e]
         bytes_factor = ccr * bytes_per_gflop * (total_gflop / n) * (n_edges / weight) if n_edges > 0 else 0.0
-    if cov > 0.0 and not _vary(gflop, n, cov, keys, work_cursor, work_words):
+    if cov > 0.0 and not _vary(gflop, n, cov, keys, edges.work_cursor, edges.work_words):
         return IMPOSSIBLE
-    if scale:
-        work = 0.0
-        for k in range(n):
-            work += gflop[k]
-        if not (work > 0.0 and work < math.inf):
-            return IMPOSSIBLE
-        factor = total_gflop / work
-        if not (factor > 0.0 and factor < math.inf):
+    if row[SCALE] != 0:
+        factor = _factor(gflop, n, total_gflop)
+        if factor == 0.0:
             return IMPOSSIBLE
         for k in range(n):
             gflop[k] *= factor
-        if given_gflop.size > 0:
+        if is_given:
             bytes_factor = factor
     if bytes_factor != 1.0:
         for e in range(n_edges):
@@ -240,27 +268,10 @@ def fault(model: GraphModel, status: int) -> PluginError | InputError:
     )
 
 
-def given_arrays(model: GraphModel) -> tuple[Array, Array, Array, Array]:
-    """What :func:`draw_graph` takes as ``given_…``: the columns of the model's ``source``, or none."""
-    graph = model.source
-    if graph is None:
-        return _NO_NUMBERS, _NO_PLACES, _NO_PLACES, _NO_NUMBERS
-    return (
-        own(graph.gflop, np.float64),
-        own(graph.source, np.int64),
-        own(graph.target, np.int64),
-        own(graph.bytes, np.float64),
-    )
-
-
 @functools.lru_cache(maxsize=64)
-def _called(model: GraphModel) -> Any:
+def _table(model: GraphModel) -> GraphTable:
     # Most jobs of a process have graphs of one model; it keeps its rule alive.
-    try:
-        kernel = as_value(model.make, MAKE_GRAPH)
-    except TypeError as error:
-        raise PluginError(f"graph {model.name}: make is not made by graph_kernel: {error}") from error
-    return function_table([kernel])[0]
+    return graph_table([model])
 
 
 def drawn_graph(
@@ -283,49 +294,27 @@ def drawn_graph(
     PluginError
         If the model's rule makes no graph.
     """
-    entry = _called(model)
-    given = given_arrays(model)
-    keys, size = np.empty(20, np.uint64), np.empty(2, np.int64)
-    cursor, words = np.empty(3, np.int64), np.empty(4, np.uint64)
-    work_cursor, work_words = np.empty(3, np.int64), np.empty(4, np.uint64)
+    table = _table(model)
+    keys, cursor, work_cursor = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(3, np.int64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     start_stream(cursor, GRAPHS)
     start_stream(work_cursor, GRAPH_WORK)
     tasks, edges = room(model, n_tasks, n_cores)
     while True:
         try:
-            made = DrawnGraph(
-                np.empty(tasks), np.empty(edges, np.int64), np.empty(edges, np.int64), np.empty(edges, np.float64)
-            )
+            gflop, made = np.empty(tasks), new_edge_room(edges, 1)
         except MemoryError:
             raise InputError(
                 f"graph {model.name}: {tasks} tasks and {edges} edges are more than the memory holds"
             ) from None
-        status = draw_graph(
-            *made,
-            size,
-            entry,
-            model.params,
-            *given,
-            n_tasks,
-            n_cores,
-            math.nan if model.ccr is None else model.ccr,
-            model.cov,
-            model.scale,
-            total_gflop,
-            bytes_per_gflop,
-            keys,
-            cursor,
-            words,
-            work_cursor,
-            work_words,
-        )
+        made.cursor, made.work_cursor = cursor, work_cursor
+        status = draw_graph(table, made, 0, gflop, 0, n_tasks, n_cores, total_gflop, bytes_per_gflop, keys)
         if status == 0:
-            n, n_edges = size.tolist()
-            return DrawnGraph(made.gflop[:n], made.source[:n_edges], made.target[:n_edges], made.bytes[:n_edges])
+            n, n_edges = made.size.tolist()
+            return DrawnGraph(gflop[:n], made.source[:n_edges], made.target[:n_edges], made.bytes[:n_edges])
         if status != NO_ROOM:
             raise fault(model, status)
-        tasks, edges = more_room(model, tasks, edges, size)
+        tasks, edges = more_room(model, tasks, edges, made.size)
 
 
 def more_room(model: GraphModel, tasks: int, edges: int, size: Array) -> tuple[int, int]:

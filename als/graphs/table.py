@@ -1,4 +1,4 @@
-"""The graphs of a run's programs as arrays that kernels take."""
+"""The graphs of a run's programs as arrays that kernels take, and the room that they are drawn into."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ from typing import Any
 import numpy as np
 
 from als.graphs.contract import MAKE_GRAPH, GraphModel
-from als.graphs.draw import given_arrays
 from traces.base.errors import PluginError
-from traces.compiled import Array, as_value, function_table
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2
+from traces.compiled import Array, as_value, function_table, own, types
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
 from traces.kernels.state import State
 
-__all__ = ["GraphTable", "graph_table"]
+__all__ = [
+    "CCR",
+    "COV",
+    "DRAW_GRAPH",
+    "EDGES_FIRST",
+    "EDGES_STOP",
+    "PARAMS_FIRST",
+    "PARAMS_STOP",
+    "SCALE",
+    "TASKS_FIRST",
+    "TASKS_STOP",
+    "EdgeRoom",
+    "GraphTable",
+    "graph_table",
+    "new_edge_room",
+]
+
+_NO_NUMBERS, _NO_PLACES = np.empty(0), np.empty(0, np.int64)
 
 # Columns of GraphTable.rows.
 PARAMS_FIRST = 0
@@ -56,6 +72,75 @@ class GraphTable(State):
     bytes: Floats
 
 
+class EdgeRoom(State):
+    """Where the edges of a job's graphs are drawn to; of size 0 where there is none.
+
+    Attributes
+    ----------
+    source, target : int64 (room,)
+    bytes : float64 (room,)
+    first : int64 (parts + 1 or more,)
+        Where the edges of each part begin.
+    size : int64 (2,)
+        Work space, as the others.
+    cursor, work_cursor : int64 (3,)
+    words, work_words : uint64 (4,)
+    """
+
+    source: Ints
+    target: Ints
+    bytes: Floats
+    first: Ints
+    size: Ints
+    cursor: Ints
+    work_cursor: Ints
+    words: Words
+    work_words: Words
+
+
+def new_edge_room(n_edges: int, n_parts: int) -> EdgeRoom:
+    """Room for so many edges of so many parts."""
+    return EdgeRoom(
+        source=np.empty(n_edges, np.int64),
+        target=np.empty(n_edges, np.int64),
+        bytes=np.empty(n_edges),
+        first=np.zeros(n_parts + 1, np.int64),
+        size=np.zeros(2, np.int64),
+        cursor=np.zeros(3, np.int64),
+        work_cursor=np.zeros(3, np.int64),
+        words=np.zeros(4, np.uint64),
+        work_words=np.zeros(4, np.uint64),
+    )
+
+
+#: ``draw(graphs, edges, place, gflop, first edge, tasks, cores, total GFLOP, bytes a GFLOP, keys)``
+DRAW_GRAPH = types.int64(
+    StateKind(GraphTable),
+    StateKind(EdgeRoom),
+    types.int64,
+    types.Column(types.float64),
+    types.int64,
+    types.int64,
+    types.int64,
+    types.float64,
+    types.float64,
+    types.Column(types.uint64),
+)
+
+
+def _given_arrays(model: GraphModel) -> tuple[Array, Array, Array, Array]:
+    # The columns of the model's source, or none.
+    graph = model.source
+    if graph is None:
+        return _NO_NUMBERS, _NO_PLACES, _NO_PLACES, _NO_NUMBERS
+    return (
+        own(graph.gflop, np.float64),
+        own(graph.source, np.int64),
+        own(graph.target, np.int64),
+        own(graph.bytes, np.float64),
+    )
+
+
 def graph_table(models: Sequence[GraphModel]) -> GraphTable:
     """The table of these models.
 
@@ -66,7 +151,7 @@ def graph_table(models: Sequence[GraphModel]) -> GraphTable:
     """
     rows: list[list[int]] = []
     params: list[float] = []
-    given = [given_arrays(model) for model in models]
+    given = [_given_arrays(model) for model in models]
     tasks = edges = 0
     for model, (gflop, source, _, _) in zip(models, given, strict=True):
         first = len(params)
@@ -81,7 +166,9 @@ def graph_table(models: Sequence[GraphModel]) -> GraphTable:
         function_table(calls),
         np.array(params, np.float64),
         *(
-            np.concatenate([np.zeros(0, dtype), *column])
+            column[0]
+            if len(column) == 1
+            else np.concatenate([np.zeros(0, dtype), *column])  # one file's are as they are
             for dtype, column in zip((np.float64, np.int64, np.int64, np.float64), columns, strict=True)
         ),
     )

@@ -6,16 +6,15 @@ import numpy as np
 
 from als.engine.rule_table import RuleTable
 from als.engine.state import KIND, PHASE_COLUMNS, SERIAL
-from als.graphs.table import GraphTable
+from als.graphs.table import DRAW_GRAPH, EdgeRoom, GraphTable
 from als.lengths.draw import NO_ROOM, draw_loop
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
-from traces.compiled import caller, compiled, types
+from traces.compiled import caller, compiled
 from traces.hooks import Hooks
-from traces.kernels.signatures import Floats, Ints, Ints2, StateKind, Words
+from traces.kernels.signatures import Floats, Ints, Ints2, Words
 from traces.kernels.state import State
 
 __all__ = [
-    "HOOK",
     "HOOKS",
     "LENGTHS_COLUMNS",
     "PHASE_FIRST",
@@ -26,10 +25,8 @@ __all__ = [
     "PHASE_TASKS",
     "PHASE_TASKS_PER_CORE",
     "PROGRAM_COLUMNS",
-    "EdgeRoom",
     "ProgramTable",
     "draw_program",
-    "new_edge_room",
 ]
 
 # Further columns of ProgramTable.phases.
@@ -90,62 +87,8 @@ class ProgramTable(State):
     hooks: Ints
 
 
-class EdgeRoom(State):
-    """Where the edges of a job's graphs are drawn to; of size 0 where there is none.
-
-    Attributes
-    ----------
-    source, target : int64 (room,)
-    bytes : float64 (room,)
-    first : int64 (parts + 1 or more,)
-        Where the edges of each part begin.
-    size : int64 (2,)
-        Work space, as the others.
-    cursor, work_cursor : int64 (3,)
-    words, work_words : uint64 (4,)
-    """
-
-    source: Ints
-    target: Ints
-    bytes: Floats
-    first: Ints
-    size: Ints
-    cursor: Ints
-    work_cursor: Ints
-    words: Words
-    work_words: Words
-
-
-def new_edge_room(n_edges: int, n_parts: int) -> EdgeRoom:
-    """Room for so many edges of so many parts."""
-    return EdgeRoom(
-        source=np.empty(n_edges, np.int64),
-        target=np.empty(n_edges, np.int64),
-        bytes=np.empty(n_edges),
-        first=np.zeros(n_parts + 1, np.int64),
-        size=np.zeros(2, np.int64),
-        cursor=np.zeros(3, np.int64),
-        work_cursor=np.zeros(3, np.int64),
-        words=np.zeros(4, np.uint64),
-        work_words=np.zeros(4, np.uint64),
-    )
-
-
-#: ``draw(table, edges, graph, lengths, first edge, tasks, cores, total GFLOP, bytes a GFLOP, keys)``
-HOOK = types.int64(
-    StateKind(ProgramTable),
-    StateKind(EdgeRoom),
-    types.int64,
-    types.Column(types.float64),
-    types.int64,
-    types.int64,
-    types.int64,
-    types.float64,
-    types.float64,
-    types.Column(types.uint64),
-)
-HOOKS = Hooks("drawing of tasks", HOOK, {0: ("task graphs", "als.programs.graph_drawing:draw")})
-_draw_graph = caller(HOOK)
+HOOKS = Hooks("drawing of tasks", DRAW_GRAPH, {0: ("task graphs", "als.graphs.draw:draw_graph")})
+_draw_graph = caller(DRAW_GRAPH)
 
 
 @compiled()
@@ -239,7 +182,18 @@ def draw_program(
                 row_of_graph, room = table.phases[phase, PHASE_GRAPH], lengths[at:]
                 status = _draw_graph(
                     table.hooks[0],
-                    (table, edges, row_of_graph, room, edge, wanted, n_cores, a_core * n_cores, bytes_per_gflop, keys),
+                    (
+                        table.graphs,
+                        edges,
+                        row_of_graph,
+                        room,
+                        edge,
+                        wanted,
+                        n_cores,
+                        a_core * n_cores,
+                        bytes_per_gflop,
+                        keys,
+                    ),
                 )
                 if status != 0:
                     part_first[0] = phase - phase_first

@@ -13,7 +13,7 @@ from als.engine.state import GRAPH, KIND, LOOP, PHASE_MODE, PHASE_ORDER, PHASE_R
 from als.graphs.contract import MAX_EDGES_PER_JOB, GraphModel
 from als.graphs.draw import fault as graph_fault
 from als.graphs.draw import room as graph_room
-from als.graphs.table import graph_table
+from als.graphs.table import EdgeRoom, graph_table, new_edge_room
 from als.lengths import LengthModel
 from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
@@ -29,10 +29,8 @@ from als.programs.drawing import (
     PHASE_TASKS,
     PHASE_TASKS_PER_CORE,
     PROGRAM_COLUMNS,
-    EdgeRoom,
     ProgramTable,
     draw_program,
-    new_edge_room,
 )
 from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import drawing
 
-from als.graphs import MAKE_GRAPH, GraphModel, graph_kernel, graph_model
-from als.graphs.draw import IMPOSSIBLE, NO_ROOM, draw_graph, drawn_graph, given_arrays
+from als.graphs import GraphModel, graph_kernel, graph_model
+from als.graphs.draw import IMPOSSIBLE, NO_ROOM, draw_graph, drawn_graph
+from als.graphs.table import graph_table, new_edge_room
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, next_word, start_stream, uniform_from_word
 from traces.base.errors import InputError, PluginError
-from traces.compiled import Array, as_value, function_table
+from traces.compiled import Array
 
 
 @graph_kernel
@@ -64,15 +65,13 @@ class Streams:
     """A job's two streams, from their beginning, and arrays for its graphs."""
 
     def __init__(self, tasks: int, edges: int, seed: int = 1, job: int = 2) -> None:
-        self.gflop, self.bytes = np.full(tasks, -1.0), np.full(edges, -1.0)
-        self.source, self.target = np.full(edges, -1), np.full(edges, -1)
-        self.size = np.zeros(2, np.int64)
+        self.gflop = np.full(tasks, -1.0)
+        self.edges = new_edge_room(edges, 1)
+        self.size = self.edges.size
         self.keys = np.empty(20, np.uint64)
-        self.structure = np.empty(3, np.int64), np.empty(4, np.uint64)
-        self.work = np.empty(3, np.int64), np.empty(4, np.uint64)
         fill_round_keys(self.keys, np.uint64(seed), np.uint64(job))
-        start_stream(self.structure[0], GRAPHS)
-        start_stream(self.work[0], GRAPH_WORK)
+        start_stream(self.edges.cursor, GRAPHS)
+        start_stream(self.edges.work_cursor, GRAPH_WORK)
 
     def draw(
         self,
@@ -84,35 +83,19 @@ class Streams:
         last: int | None = None,
     ) -> int:
         """One graph into the arrays, from ``first`` on."""
-        kernel: Any = draw_graph
-        arrays = [array[first:last] for array in (self.gflop, self.source, self.target, self.bytes)]
-        entry = function_table([as_value(model.make, MAKE_GRAPH)])[0]
-        ccr = math.nan if model.ccr is None else model.ccr
-        return int(
-            kernel(
-                *arrays,
-                self.size,
-                entry,
-                model.params,
-                *given_arrays(model),
-                n,
-                4,
-                ccr,
-                model.cov,
-                model.scale,
-                total,
-                rate,
-                self.keys,
-                *self.structure,
-                *self.work,
-            )
-        )
+        of, edges = graph_table([model]), self.edges
+        if last is not None:
+            shorter = {name: getattr(edges, name)[:last] for name in ("source", "target", "bytes")}
+            edges = edges._replace(**shorter)
+        return draw_graph(of, edges, 0, self.gflop[first:last], first, n, 4, total, rate, self.keys)
 
     def graph(self, first: int = 0) -> tuple[list[float], list[int], list[int], list[float]]:
         """What was drawn last."""
         n, n_edges = self.size.tolist()
         columns: list[Array] = [self.gflop[first : first + n]]
-        columns += [column[first : first + n_edges] for column in (self.source, self.target, self.bytes)]
+        columns += [
+            column[first : first + n_edges] for column in (self.edges.source, self.edges.target, self.edges.bytes)
+        ]
         return tuple(column.tolist() for column in columns)
 
 
