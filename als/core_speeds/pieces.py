@@ -10,7 +10,7 @@ __all__ = ["piece_factor", "piece_next_ns"]
 
 @compiled(inner=True)
 def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:
-    # The place after the last piece that has begun at ``t_ns``.
+    """The place after the last piece that has begun at ``t_ns``."""
     low, high = first, stop
     while low < high:
         middle = (low + high) // 2

@@ -73,7 +73,7 @@ class DrawnGraph(NamedTuple):
 
 @compiled(inner=True)
 def _is_graph(gflop: Array, source: Array, target: Array, bytes_: Array, n: int, n_edges: int) -> bool:
-    # Whether a rule has kept its contract.
+    """Whether a rule has kept its contract."""
     if n < 1 or n > gflop.size or n_edges < 0 or n_edges > source.size:
         return False
     for k in range(n):
@@ -92,7 +92,7 @@ def _is_graph(gflop: Array, source: Array, target: Array, bytes_: Array, n: int,
 
 @compiled(inner=True)
 def _vary(gflop: Array, n: int, cov: float, keys: Array, cursor: Array, words: Array) -> bool:
-    # Multiply each task's work by a factor of its own; False if factors above 0 cannot be had.
+    """Multiply each task's work by a factor of its own; False if factors above 0 cannot be had."""
     for k in range(n):
         in_vain = 0
         while True:
@@ -108,7 +108,7 @@ def _vary(gflop: Array, n: int, cov: float, keys: Array, cursor: Array, words: A
 
 @compiled(inner=True)
 def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) -> None:
-    # Let a stream begin again where it was.
+    """Let a stream begin again where it was."""
     cursor[0], cursor[1] = block, place
     if place != 4:
         fill_words(words, keys, block - 1, cursor[2])
@@ -116,7 +116,7 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
 
 @compiled(inner=True)
 def _copied(graphs: GraphTable, row: Array, edges: EdgeRoom, gflop: Array, first_edge: int) -> bool:
-    # The graph of a file; False if there is too little room.
+    """The graph of a file; False if there is too little room."""
     first, first_given = row[TASKS_FIRST], row[EDGES_FIRST]
     n, n_edges = row[TASKS_STOP] - first, row[EDGES_STOP] - first_given
     edges.size[0], edges.size[1] = n, n_edges
@@ -135,7 +135,7 @@ def _copied(graphs: GraphTable, row: Array, edges: EdgeRoom, gflop: Array, first
 def _made(
     entry: int, params: Array, edges: EdgeRoom, gflop: Array, first_edge: int, n_tasks: int, n_cores: int, keys: Array
 ) -> int:
-    # The graph of a rule: 0, NO_ROOM or IMPOSSIBLE.
+    """The graph of a rule: 0, NO_ROOM or IMPOSSIBLE."""
     source, target, bytes_ = edges.source[first_edge:], edges.target[first_edge:], edges.bytes[first_edge:]
     cursor, words, size = edges.cursor, edges.words, edges.size
     block, place = cursor[0], cursor[1]
@@ -151,7 +151,7 @@ def _made(
 
 @compiled(inner=True)
 def _factor(gflop: Array, n: int, total_gflop: float) -> float:
-    # What makes this sum of the tasks' work; 0 if no number does.
+    """What makes this sum of the tasks' work; 0 if no number does."""
     work = 0.0
     for k in range(n):
         work += gflop[k]

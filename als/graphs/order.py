@@ -140,7 +140,7 @@ def upward_ranks(
 
 @compiled(inner=True)
 def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: Array, into: int) -> None:
-    # Pairs of sorted runs of given[begin:last] become sorted runs of twice the length, from merged[into] on.
+    """Pairs of sorted runs of given[begin:last] become sorted runs of twice the length, from merged[into] on."""
     left = begin
     while left + 2 * run <= last:
         # Two full runs are merged from both ends at once, which neither run can outlast, and without a branch, which would

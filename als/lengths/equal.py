@@ -15,6 +15,7 @@ __all__ = ["Equal", "equal_lengths"]
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
+    """The rule; see the module."""
     return mean
 
 

@@ -24,6 +24,7 @@ def _plan(
     order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
     ints: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     n, p = len(order), len(speed)
     s_per_gflop = mean_s_per_gflop(speed)
     if s_per_gflop == 0.0:

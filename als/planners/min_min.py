@@ -37,6 +37,7 @@ def _plan(
     order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
     ints: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     n, p = len(order), len(speed)
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE

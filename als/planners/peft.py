@@ -25,7 +25,7 @@ __all__ = ["PEFT"]
 
 @compiled(inner=True)
 def _number_speeds(speed: Array, speeds: Array, column: Array) -> int:
-    # column[core]: which of the different speeds it has, -1 if it is absent; how many there are.
+    """column[core]: which of the different speeds it has, -1 if it is absent; how many there are."""
     count = 0
     for core in range(len(speed)):
         column[core] = -1
@@ -54,7 +54,7 @@ def _fill_table(
     table: Array,
     least: Array,
 ) -> None:
-    # table[K·task + k] is OCT(task, a core of speed k); least[task] is the minimum over all cores of OCT + w.
+    """table[K·task + k] is OCT(task, a core of speed k); least[task] is the minimum over all cores of OCT + w."""
     n_speeds = len(speeds)
     for place in range(len(order) - 1, -1, -1):
         task = order[place]
@@ -80,6 +80,7 @@ def _plan(
     order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
     ints: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     n, p = len(order), len(speed)
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE

@@ -130,7 +130,7 @@ def earliest_slot(
 
 @compiled(inner=True)
 def _add(slots: Slots, core: int, slot: int, opens: float, closes: float) -> None:
-    # Put a slot between those of a core.
+    """Put a slot between those of a core."""
     count = slots.held[core]
     if count == slots.room[core]:
         room = max(_FIRST_ROOM, 2 * count)

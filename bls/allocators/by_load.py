@@ -22,7 +22,7 @@ __all__ = ["BEST_FIT", "WORST_FIT"]
 
 @compiled(inner=True)
 def _below(host_free: Array, bound: int, unit_cores: int) -> int:
-    # The usable cores of all hosts that offer fewer than `bound`.
+    """The usable cores of all hosts that offer fewer than `bound`."""
     total = 0
     if unit_cores == 1:  # without a division this loop is many times as quick
         for host in range(host_free.size):
@@ -39,6 +39,7 @@ def _place(
     number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
     switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     most_first = parameters[0] == 1
     # The hosts are not sorted: the last amount of which hosts are taken is found by halving.
     most = 0

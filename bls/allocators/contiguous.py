@@ -18,7 +18,7 @@ __all__ = ["CONTIGUOUS"]
 
 @compiled(inner=True)
 def _whole_units(host_first: Array, core: int, stop: int, n_cores: int, unit_cores: int) -> int:
-    # The lowest begin >= core of a run of n_cores cores up to `stop` that gives each host whole units; -1 if none does.
+    """The lowest begin >= core of a run of n_cores cores up to `stop` that gives each host whole units; -1 if none does."""
     host = 0
     while core + n_cores <= stop:
         while host_first[host + 1] <= core:
@@ -46,6 +46,7 @@ def _place(
     number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
     switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     core = free_run(words, starts, 0, n_cores)
     while core >= 0 and unit_cores > 1:
         stop = free_stop(words, core, host_first[host_first.size - 1])

@@ -21,6 +21,7 @@ def _place(
     number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
     switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     n_hosts = host_first.size - 1
     if unit_cores == 1:  # hosts do not matter; the way through take_in_order is longer
         n_out, missing = free_lowest(words, starts, 0, host_first[n_hosts], n_cores, 0, out_lo, out_hi)

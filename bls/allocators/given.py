@@ -17,7 +17,7 @@ __all__ = ["GIVEN"]
 
 @compiled(inner=True)
 def _whole_units(host_first: Array, wanted_lo: Array, wanted_hi: Array, unit_cores: int) -> bool:
-    # Whether each host's share of the intervals is a multiple of unit_cores.
+    """Whether each host's share of the intervals is a multiple of unit_cores."""
     k = 0
     for host in range(host_first.size - 1):
         share = 0
@@ -36,6 +36,7 @@ def _place(
     number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
     switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     for k in range(wanted_lo.size):
         if not free_all(words, wanted_lo[k], wanted_hi[k]):
             return 0

@@ -61,7 +61,7 @@ def _mix(z: Any) -> Any:
 
 @compiled(inner=True, makes_arrays=True)
 def _draw(seed: int, number: int, n: int, of: int) -> Array:
-    # The n numbers drawn from 0 … of-1, as a set of bits.
+    """The n numbers drawn from 0 … of-1, as a set of bits."""
     drawn = np.zeros((of + 31) >> 5, np.int64)
     state = _mix(_mix(np.uint64(seed & _POSITIVE)) ^ np.uint64(number & _POSITIVE))
     for j in range(of - n, of):
@@ -77,7 +77,7 @@ def _draw(seed: int, number: int, n: int, of: int) -> Array:
 def _cores_of_units(
     words: Array, begins: Array, units: Array, unit_cores: int, drawn: Array, out_lo: Array, out_hi: Array
 ) -> int:
-    # The cores of the drawn units, as intervals. Host h begins at begins[h] and its units are units[h] … units[h+1]-1.
+    """The cores of the drawn units, as intervals. Host h begins at begins[h] and its units are units[h] … units[h+1]-1."""
     n_out = 0
     end = -1
     host = -1
@@ -122,6 +122,7 @@ def _place(
     number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
     switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     # Where units are single cores, hosts do not matter: the machine is taken as one.
     n_hosts = 1 if unit_cores == 1 else host_first.size - 1
     units = np.zeros(n_hosts + 1, np.int64)

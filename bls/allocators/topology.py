@@ -34,7 +34,7 @@ __all__ = ["TOPOLOGY"]
 
 @compiled(inner=True)
 def _level_stop(switch_lo: Array, switch_hi: Array, first: int) -> int:
-    # Where the level that begins at switch number `first` ends: the next one goes back to a host that this one has.
+    """Where the level that begins at switch number `first` ends: the next one goes back to a host that this one has."""
     stop = first + 1
     while stop < switch_lo.size and switch_lo[stop] >= switch_hi[stop - 1]:
         stop += 1
@@ -43,7 +43,7 @@ def _level_stop(switch_lo: Array, switch_hi: Array, first: int) -> int:
 
 @compiled(inner=True, makes_arrays=True)
 def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) -> tuple[Array, Array]:
-    # The leaf switches with hosts lo … hi-1, most usable cores first, equals by number; and their usable cores.
+    """The leaf switches with hosts lo … hi-1, most usable cores first, equals by number; and their usable cores."""
     n_leaves = leaf_lo.size
     keys = np.empty(n_leaves, np.int64)
     n = 0
@@ -62,7 +62,7 @@ def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) ->
 
 @compiled(inner=True, makes_arrays=True)
 def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int, limit: int) -> bool:
-    # Whether `limit` leaf switches below suffice.
+    """Whether `limit` leaf switches below suffice."""
     _, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
     total = 0
     for k in range(min(limit, amount.size)):
@@ -80,7 +80,7 @@ def _switch(
     n_cores: int,
     limit: int,
 ) -> tuple[int, int]:
-    # Step 1: the hosts of the switch; (0, 0) if none holds the job.
+    """Step 1: the hosts of the switch; (0, 0) if none holds the job."""
     stop = 0
     while stop < switch_lo.size:
         first = stop
@@ -106,7 +106,7 @@ def _switch(
 
 @compiled(inner=True, makes_arrays=True)
 def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int) -> Array:
-    # Step 2: what each leaf switch gives.
+    """Step 2: what each leaf switch gives."""
     share = np.zeros(leaf_lo.size, np.int64)
     order, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
     missing = n_cores
@@ -129,6 +129,7 @@ def _place(
     number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
     switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     n_hosts = host_free.size
     sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts before each
     for host in range(n_hosts):

@@ -210,7 +210,7 @@ class _Maker:
 
 @compiled(inner=True)
 def _change(opcode: int, x: Array, count: int) -> None:
-    # One operation on each of the first values of x. What has no value is caught here, where Python itself would raise.
+    """One operation on each of the first values of x. What has no value is caught here, where Python itself would raise."""
     for k in range(count):
         v = x[k]
         if opcode == _NEGATE:
@@ -233,7 +233,7 @@ def _change(opcode: int, x: Array, count: int) -> None:
 
 @compiled(inner=True)
 def _combine(opcode: int, x: Array, y: Array, count: int) -> None:
-    # One operation on each of the first pairs of x and y, into x.
+    """One operation on each of the first pairs of x and y, into x."""
     for k in range(count):
         a, b = x[k], y[k]
         if opcode == _ADD:

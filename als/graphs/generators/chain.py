@@ -25,6 +25,7 @@ def _make(
     n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
     target: Array, bytes_: Array, size: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     n = wanted(int(params[0]), n_tasks, n_cores)
     size[0], size[1] = n, n - 1
     if n > gflop.size or n - 1 > source.size:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.graphs.contract import NO_ROOM, GraphModel, graph_kernel
-from als.graphs.generators.tiles import Tiled, tiled
+from als.graphs.generators.tiles import Tiled, tiles_with_room
 from als.graphs.generators.wanted import wanted
 from traces.compiled import Array
 
@@ -41,11 +41,10 @@ def _make(
     n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
     target: Array, bytes_: Array, size: Array,
 ) -> int:  # fmt: skip
-    tiles, n, n_edges = tiled(int(params[0]), wanted(0, n_tasks, n_cores), _TRIANGLES)
-    size[0], size[1] = n, n_edges
-    if n > gflop.size or n_edges > source.size:
+    """The rule; see the module."""
+    tiles = tiles_with_room(int(params[0]), wanted(0, n_tasks, n_cores), _TRIANGLES, gflop, bytes_, size)
+    if tiles == NO_ROOM:
         return NO_ROOM
-    bytes_[:n_edges] = 1.0
     potrf, e = 0, 0
     # Rows and columns of a step are counted from tile (k + 1, k + 1), of which there are `left` either way.
     for left in range(tiles - 1, -1, -1):

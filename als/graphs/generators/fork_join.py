@@ -26,6 +26,7 @@ def _make(
     n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
     target: Array, bytes_: Array, size: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     width, stages = wanted(int(params[0]), n_tasks, n_cores), int(params[1])
     n, n_edges = stages * (width + 1) + 1, 2 * stages * width
     size[0], size[1] = n, n_edges

@@ -43,7 +43,7 @@ _DEGREE = 3.0
 
 @compiled(inner=True)
 def _layers(n: int, depth: int, spread: float, keys: Array, cursor: Array, words: Array, ends: Array) -> None:
-    # Where each layer ends.
+    """Where each layer ends."""
     total = 0.0
     for layer in range(depth):
         share = 1.0
@@ -58,8 +58,9 @@ def _layers(n: int, depth: int, spread: float, keys: Array, cursor: Array, words
 
 @compiled(inner=True)
 def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: Array, space: Array) -> None:
-    # Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to 2**53
-    # are exact as floats.
+    """Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to 2**53
+    are exact as floats.
+    """
     first[:n] = 0.0
     for e in range(n_edges):
         first[source[e]] += 1.0
@@ -84,6 +85,7 @@ def _make(
     n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
     target: Array, bytes_: Array, size: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     n, depth, width, density = wanted(int(params[0]), n_tasks, n_cores), int(params[1]), params[2], params[3]
     degree, jump, spread = params[4], int(params[5]), 1.0 - params[6]
     if depth == 0:

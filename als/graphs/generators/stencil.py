@@ -27,6 +27,7 @@ def _make(
     n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
     target: Array, bytes_: Array, size: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     width, steps, reach = int(params[0]), int(params[1]), int(params[2])
     if width == 0:
         width = n_cores

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, check_size
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, check_size
 from als.graphs.generators.wanted import wanted_tasks
 from als.graphs.generators.weights import Weights
 from traces.base.ranges import whole
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
 
-__all__ = ["Tiled", "tiled"]
+__all__ = ["Tiled", "tiles_with_room"]
 
 
 def _tiled(tiles: int, least: int, triangles: int) -> tuple[int, int, int]:
@@ -28,8 +28,18 @@ def _tiled(tiles: int, least: int, triangles: int) -> tuple[int, int, int]:
     return side, n, side * (side - 1) * (triangles * side + 1) // 2
 
 
-#: The same, for kernels.
-tiled = compiled(inner=True)(_tiled)
+_tiled_kernel = compiled(inner=True)(_tiled)
+
+
+@compiled(inner=True)
+def tiles_with_room(tiles: int, least: int, triangles: int, gflop: Array, bytes_: Array, size: Array) -> int:
+    """T, or ``NO_ROOM``; says the size of the graph, and that each edge carries one tile."""
+    side, n, n_edges = _tiled_kernel(tiles, least, triangles)
+    size[0], size[1] = n, n_edges
+    if n > gflop.size or n_edges > bytes_.size:
+        return NO_ROOM
+    bytes_[:n_edges] = 1.0
+    return int(side)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ def _make(
     n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
     target: Array, bytes_: Array, size: Array,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     depth, arity, outward = int(params[0]), int(params[1]), params[2] != 0.0
     least = 0 if depth > 0 else wanted(0, n_tasks, n_cores)
     n, level, levels = 1, 1, 1

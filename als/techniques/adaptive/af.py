@@ -99,7 +99,7 @@ _PER_CORE = 3
 
 @compiled(inner=True)
 def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
-    # Of the core's last chunk, by Chan's formula.
+    """Of the core's last chunk, by Chan's formula."""
     mine = _HEAD + core * _PER_CORE
     before, more = memo[mine + _COUNT], facts[LAST_SIZE]
     count = before + more
@@ -111,7 +111,7 @@ def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
 
 @compiled(inner=True)
 def _mean(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> float:
-    # µ of a core, s; 0 if nothing was measured.
+    """µ of a core, s; 0 if nothing was measured."""
     if params[_KNOWN] > 0.0:
         return float(facts[MEAN_S] * memo[_SPEED] / speed[c])
     return float(memo[_HEAD + c * _PER_CORE + _MEAN])
@@ -119,7 +119,7 @@ def _mean(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> flo
 
 @compiled(inner=True)
 def _spread(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> float:
-    # σ² of a core, s²; σ, s, if the deviation is asked for.
+    """σ² of a core, s²; σ, s, if the deviation is asked for."""
     if not math.isnan(params[_SIGMA]):
         variance = params[_SIGMA] ** 2
     elif params[_KNOWN] > 0.0:
@@ -144,6 +144,7 @@ def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     known = params[_KNOWN] > 0.0
     if facts[LAST_SIZE] > 0.0 and not known:
         _heard(core, facts, params, memo)

@@ -105,7 +105,7 @@ _PER_CORE = 5
 
 @compiled(inner=True)
 def _share(speed: Array, memo: Array, skips: bool) -> float:
-    # What a core's rate is to be multiplied by to be its weight; 0 if there are no weights yet.
+    """What a core's rate is to be multiplied by to be its weight; 0 if there are no weights yet."""
     total, count = 0.0, 0
     for c in range(speed.size):
         if speed[c] > 0.0:
@@ -120,7 +120,7 @@ def _share(speed: Array, memo: Array, skips: bool) -> float:
 
 @compiled(inner=True)
 def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
-    # Of the core's last chunk.
+    """Of the core's last chunk."""
     mine = _HEAD + core * _PER_CORE
     if params[_UPDATE] == _BY_STEP:
         memo[mine + _COUNT] = facts[STEP] + 1.0
@@ -135,6 +135,7 @@ def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
+    """The rule; see the module."""
     if facts[LAST_SIZE] > 0.0:
         _heard(core, facts, params, memo)
     if remaining == 0:

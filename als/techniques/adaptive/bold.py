@@ -48,7 +48,7 @@ _M, _N, _RATE, _AT_NS, _CORES = 0, 1, 2, 3, 4
 
 @compiled(inner=True)
 def _size(left: int, n_cores: int, m: float, n: float, mu: float, sigma: float, h: float) -> float:
-    # k as in the module's text, for Q > 1.
+    """k as in the module's text, for Q > 1."""
     r = max(float(left), n)
     t = r / n_cores
     variation = sigma / mu if sigma > 0.0 else 0.0
@@ -75,6 +75,7 @@ def _size(left: int, n_cores: int, m: float, n: float, mu: float, sigma: float, 
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
+    """The rule; see the module."""
     mu = given_or(params[0], facts[MEAN_S])
     sigma = given_or(params[1], facts[SIGMA_S])
     h = given_or(params[2], facts[OVERHEAD_S])

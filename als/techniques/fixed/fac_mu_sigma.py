@@ -38,7 +38,7 @@ __all__ = ["FAC_MU_SIGMA", "MFAC", "FacMuSigmaParameters"]
 
 @compiled(inner=True)
 def _factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> int:
-    # The chunk of a batch that begins with `left` tasks; `first`: whether it is the loop's first batch. At least 1.
+    """The chunk of a batch that begins with `left` tasks; `first`: whether it is the loop's first batch. At least 1."""
     variation = sigma / mu if sigma > 0.0 else 0.0
     b = n_cores * variation / (2.0 * math.sqrt(left))
     x = 1.0 + b * b + b * math.sqrt(b * b + 2.0) if first else 2.0 + b * b + b * math.sqrt(b * b + 4.0)
@@ -49,6 +49,7 @@ def _factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> 
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
+    """The rule; see the module."""
     # memo[0]: the batch's chunk.
     if request % n_cores == 0:
         mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
@@ -60,6 +61,7 @@ def _next_chunk(
 def _next_chunk_alone(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
+    """The rule; see the module."""
     # memo, of each core: the number of batches it has gone through, the last one's chunk, and what remained at its start.
     at = 3 * core
     mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])

@@ -18,6 +18,7 @@ __all__ = ["SS", "SsParameters"]
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
+    """The rule; see the module."""
     return min(int(params[0]), remaining)
 
 
