@@ -16,6 +16,7 @@ from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
 from als.engine.hooks import HOOKS, table
 from als.engine.rule_table import Rules
 from als.network.state import NO_NETWORK, NetworkState
+from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
 from als.schedulers import AnyScheduler
@@ -24,13 +25,14 @@ from als.techniques import TECHNIQUES
 from traces.algorithms.extremes import extremes
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.ranges import whole
+from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 
 __all__ = ["Application", "application_fault"]
 
 #: Longest time that a message may take, ns.
-MAX_LATENCY_NS = 10**12
+MAX_LATENCY_NS = LATENCY.highest
 
 #: What no number is within.
 _NONE = (math.nan, math.nan)
@@ -99,14 +101,14 @@ class Application:
         technique: AnyScheduler | None = None,
         *,
         start_ns: int = 0,
-        overhead_ns: int = 0,
+        overhead_ns: int = OVERHEAD.default,
         latency_ns: Array | list[int] | None = None,
         master: bool = False,
         core_number: Array | None = None,
         keep_tasks: bool = True,
         phases: Sequence[AnyScheduler | GraphPart | None] | None = None,
         part_tasks: Sequence[int] | Array | None = None,
-        seed: int = 0,
+        seed: int = SEED.default,
         job: int = 0,
         edges: Edges | None = None,
         core_host: Array | list[int] | None = None,

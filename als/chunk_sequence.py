@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from als.options import CHUNK_TASKS, CORES
 from als.techniques.contract import (
     FACTS,
     LAST_SIZE,
@@ -14,16 +15,13 @@ from als.techniques.contract import (
     Technique,
 )
 from traces.base.errors import InputError, PluginError
-from traces.base.ranges import whole
+from traces.base.shared_options import SEED
 from traces.base.time import NS_PER_S
 
 __all__ = ["chunk_sequence"]
 
-#: More tasks than this are not asked about, a chunk at a time in Python.
-MAX_TASKS = 10_000_000
 
-
-def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: int = 0) -> list[int]:
+def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: int = SEED.default) -> list[int]:
     """The sizes of the chunks in the order in which they are assigned.
 
     The tasks take one second each, nothing else takes time, and the cores 0 … P-1 ask in turn, core 0 again after core
@@ -33,7 +31,7 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
     ----------
     technique : Technique
     n_tasks : int
-        N, 1 to ``MAX_TASKS``.
+        N, 1 to 10 million.
     n_cores : int
         P, 1 to 2**20.
     seed : int
@@ -51,8 +49,8 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
     PluginError
         If the technique's answer is impossible.
     """
-    whole("--n", n_tasks, 1, MAX_TASKS)
-    whole("--cores", n_cores, 1, 2**20)
+    CHUNK_TASKS.check(n_tasks)
+    CORES.check(n_cores)
     if technique.only_cores not in (None, n_cores):
         raise InputError(f"technique {technique.name}: its weights are for {technique.only_cores} cores, not {n_cores}")
     facts, speed, params = np.zeros(FACTS), np.ones(n_cores), np.array(technique.params, np.float64)

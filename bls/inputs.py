@@ -13,6 +13,7 @@ from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
 from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
+from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
@@ -20,15 +21,11 @@ from bls.scheduler_options import Rules
 from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
-from traces.base.ranges import real
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 
-__all__ = ["MAX_SLACK", "deadlines_ns", "estimates_come_later", "given_for", "planned_with"]
-
-#: Largest slack that is accepted.
-MAX_SLACK = 1e6
+__all__ = ["deadlines_ns", "estimates_come_later", "given_for", "planned_with"]
 
 
 def deadlines_ns(workload: Workload, slack: float) -> Array:
@@ -39,9 +36,9 @@ def deadlines_ns(workload: Workload, slack: float) -> Array:
     Raises
     ------
     InputError
-        If slack is not 0 to ``MAX_SLACK``.
+        If slack is out of range.
     """
-    slack = real("--slack", slack, 0.0, MAX_SLACK)
+    slack = SLACK.check(slack)
     if slack.is_integer() and int(workload.estimate_ns.max()) <= MAX_NS // max(1, int(slack)):
         slack_ns = workload.estimate_ns * int(slack)  # exact
     else:

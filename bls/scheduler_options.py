@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from bls import options as o
 from bls.engine.state import UNBOUNDED
 from bls.estimates import AnyEstimator, estimator
 from bls.policies.contract import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 
-__all__ = ["BACKFILL", "CONSERVATIVE", "ON_FAILURE", "Rules"]
+__all__ = ["BACKFILL", "Rules"]
 
 #: Depth of reservations by the name that the literature gives it.
 BACKFILL = {"none": 0, "easy": 1, "conservative": UNBOUNDED}
-
-CONSERVATIVE = ("keep", "rebuild")
-ON_FAILURE = ("requeue", "lose")
 
 _DEEPEST = 10**9
 
@@ -40,7 +38,7 @@ class Rules:
     on_failure : {"requeue", "lose"}
         What becomes of a job that loses a host.
     max_attempts : int
-        A job that was cut so often ends the simulation with an error; 1 to 10**9.
+        A job that was cut so often ends the simulation with an error.
     charge_decisions : bool
         Whether jobs start only after the time that it took to decide so.
     decision_cost_ns : int or None
@@ -58,32 +56,30 @@ class Rules:
         If a value is not allowed; the message names the option.
     """
 
-    backfill: str = "none"
-    conservative: str = "keep"
-    kill_at_walltime: bool = False
-    on_failure: str = "requeue"
-    max_attempts: int = 1000
-    charge_decisions: bool = False
+    backfill: str = o.BACKFILL.default
+    conservative: str = o.CONSERVATIVE.default
+    kill_at_walltime: bool = o.KILL_AT_WALLTIME.default
+    on_failure: str = o.ON_FAILURE.default
+    max_attempts: int = o.MAX_ATTEMPTS.default
+    charge_decisions: bool = o.CHARGE_DECISIONS.default
     decision_cost_ns: int | None = None
     keep_decisions: bool = False
     switch_wait_ns: int | None = None
-    estimates: str | AnyEstimator = "requested"
+    estimates: str | AnyEstimator = o.ESTIMATES.default
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backfill", str(self.backfill))
         self.depth  # noqa: B018 - an error here, not later
-        if self.conservative not in CONSERVATIVE:
-            raise one_of("kind of conservative backfilling", self.conservative, CONSERVATIVE, "--conservative")
-        if self.on_failure not in ON_FAILURE:
-            raise one_of("treatment of jobs that lose a host", self.on_failure, ON_FAILURE, "--on-failure")
-        whole("--max-attempts", self.max_attempts, 1, 10**9)
+        o.CONSERVATIVE.check(self.conservative)
+        o.ON_FAILURE.check(self.on_failure)
+        o.MAX_ATTEMPTS.check(self.max_attempts)
         if self.decision_cost_ns is not None:
-            whole("--decision-cost", self.decision_cost_ns, 0, MAX_NS)
+            whole(o.DECISION_COST.name, self.decision_cost_ns, 0, MAX_NS)
             if not self.charge_decisions:
                 raise InputError("--decision-cost: needs --charge-decisions")
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
-            whole("--switches", self.switch_wait_ns, 0, MAX_NS)
+            whole(o.SWITCHES.name, self.switch_wait_ns, 0, MAX_NS)
 
     @property
     def depth(self) -> int:

@@ -23,6 +23,7 @@ from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_wi
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import Looks
+from bls.options import SLACK
 from bls.policies import (
     ACCOUNT,
     SCORE,
@@ -40,6 +41,7 @@ from bls.scheduler_options import Rules
 from bls.view import Observer, View
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, TwolevelError, shown
+from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
 
@@ -97,11 +99,11 @@ class BatchSimulator:
         *,
         rules: Rules | None = None,
         circumstances: Circumstances | None = None,
-        slack: float = 2.0,
+        slack: float = SLACK.default,
         recorded: bool = False,
         requested: Mapping[int, str] | None = None,
         observers: Sequence[Observer] = (),
-        seed: int = 0,
+        seed: int = SEED.default,
     ) -> None:
         self.workload, self.platform = workload, platform
         self.policy = policy

@@ -22,8 +22,8 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "bls.allocators:ALLOCATORS": ("allocator",),
     "bls.estimates:ESTIMATORS": ("estimates",),
     "bls.scheduler_options:BACKFILL": ("backfill",),
-    "bls.scheduler_options:CONSERVATIVE": ("conservative",),
-    "bls.scheduler_options:ON_FAILURE": ("on_failure",),
+    "bls.options:CONSERVATIVE": ("conservative",),
+    "bls.options:ON_FAILURE": ("on_failure",),
     "bls.workloads:READERS": ("read",),
     "bls.workloads.generators:METHODS": ("method",),
     "als.techniques:TECHNIQUES": ("als",),
@@ -34,8 +34,8 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "als.graphs.readers:READERS": ("graph",),
     "als.network:MODELS": ("network",),
     "als.network:TOPOLOGIES": ("topology",),
-    "als.programs.phases:ORDERS": ("order",),
-    "bridge.scenarios.application_level:ASSIGNMENTS": ("assignment",),
+    "als.options:ORDER": ("order",),
+    "als.options:ASSIGNMENT": ("assignment",),
     "bridge.couplings:COUPLINGS": ("coupling",),
     "traces.exporters:EXPORTERS": ("exports",),
 }
@@ -78,6 +78,7 @@ def uncovered(cases: Sequence[Case]) -> list[str]:
     missing = []
     for place, keys in _REGISTRIES.items():
         module, _, name = place.partition(":")
-        entries = getattr(import_module(module), name)
+        found_there = getattr(import_module(module), name)
+        entries = getattr(found_there, "choices", found_there)  # an option's names
         missing += [f"{place} {entry}" for entry in entries if not any((key, entry) in found for key in keys)]
     return missing

@@ -25,6 +25,7 @@ from als.core_speeds.trace import Trace
 from traces.base.errors import InputError, one_of
 from traces.base.naming import with_parameters
 from traces.base.ranges import whole
+from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 
@@ -181,7 +182,7 @@ def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "--s
     [1.0, 0.0]
     """
     whole("cores", n_cores, 1, 2**40)
-    whole("--seed", seed, 0, 2**64 - 1)
+    SEED.check(seed)
     found = [_component(spec, n_cores, where) for spec in specs]
     return CoreSpeeds(specs, [one for one in found if one is not None], n_cores, seed)
 

@@ -11,7 +11,6 @@ import functools
 from als.graphs.contract import (
     IMPOSSIBLE,
     MAKE_GRAPH,
-    MAX_COV,
     MAX_EDGES_PER_JOB,
     MAX_TASKS_PER_JOB,
     NO_ROOM,
@@ -27,8 +26,8 @@ from als.graphs.generators.layered import Layered
 from als.graphs.generators.lu import LU
 from als.graphs.generators.stencil import Stencil
 from als.graphs.generators.tree import Tree
+from als.options import VARIATION
 from traces.base.parameterised import at_its_place, parameterised
-from traces.base.ranges import real
 
 __all__ = [
     "GENERATORS",
@@ -55,7 +54,7 @@ GENERATORS: dict[str, GraphGenerator] = {
 }
 
 
-def graph_model(spec: str, where: str = "--graph", *, variation: float = 0.0) -> GraphModel:
+def graph_model(spec: str, where: str = "--graph", *, variation: float = VARIATION.default) -> GraphModel:
     """The kind of graph of this name.
 
     Parameters
@@ -75,7 +74,7 @@ def graph_model(spec: str, where: str = "--graph", *, variation: float = 0.0) ->
     PluginError
         If it cannot be loaded, or is no generator.
     """
-    variation = real("--variation", variation, 0.0, MAX_COV)
+    variation = VARIATION.check(variation)
     with at_its_place(where):
         found, is_ours = parameterised(
             "graph",

@@ -12,7 +12,7 @@ from dataclasses import fields
 import numpy as np
 
 from als.lengths.bimodal import Bimodal
-from als.lengths.contract import COUNT, FILL, MAX_COV, NEXT_LENGTH, NORMAL, SCALED, LengthModel, Lengths, length_kernel
+from als.lengths.contract import COUNT, FILL, NEXT_LENGTH, NORMAL, SCALED, LengthModel, Lengths, length_kernel
 from als.lengths.correlated import Correlated
 from als.lengths.equal import Equal
 from als.lengths.exponential import Exponential
@@ -23,9 +23,10 @@ from als.lengths.mandelbrot import Mandelbrot
 from als.lengths.normal import Normal
 from als.lengths.triangular import DECREASING, INCREASING
 from als.lengths.uniform import Uniform
+from als.options import LENGTHS as LENGTHS_OPTION
+from als.options import VARIATION
 from traces.base.errors import InputError
 from traces.base.parameterised import at_its_place, parameterised
-from traces.base.ranges import real
 
 __all__ = [
     "COUNT",
@@ -58,7 +59,7 @@ LENGTHS: dict[str, Lengths] = {
 }
 
 
-def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> LengthModel:
+def lengths(spec: str, where: str = LENGTHS_OPTION.name, *, variation: float = VARIATION.default) -> LengthModel:
     """The distribution of this name.
 
     Parameters
@@ -78,7 +79,7 @@ def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> L
     PluginError
         If it cannot be loaded, or is no distribution.
     """
-    variation = real("--variation", variation, 0.0, MAX_COV)
+    variation = VARIATION.check(variation)
     with at_its_place(where):
         found, is_ours = parameterised(
             "distribution of task lengths",
@@ -94,7 +95,7 @@ def lengths(spec: str, where: str = "--lengths", *, variation: float = 0.0) -> L
         return found.lengths(variation) if is_ours else _tried(found.lengths(variation))
 
 
-def takes_variation(spec: str, variation: float = 0.1, where: str = "--lengths") -> bool:
+def takes_variation(spec: str, variation: float = 0.1, where: str = LENGTHS_OPTION.name) -> bool:
     """Whether a distribution is another one with a run's variation than without.
 
     Raises

@@ -44,6 +44,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from als.options import MAX_TASKS_PER_JOB, VARIATION
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 from traces.base.rules import compiled_rule
@@ -66,10 +67,7 @@ __all__ = [
 FILL, COUNT, SCALED, NORMAL = 0, 1, 2, 3
 
 #: Largest coefficient of variation (standard deviation over mean) that may be asked for; the paper studies 0 to 0.25.
-MAX_COV = 10.0
-
-#: A job of more tasks than this is refused.
-MAX_TASKS_PER_JOB = 100_000_000
+MAX_COV = VARIATION.highest
 
 _ARGUMENTS = ("k", "n", "mean", "params", "pattern", "memo", "keys", "cursor", "words")
 

@@ -28,7 +28,8 @@ from als.network.state import (
 )
 from als.network.topologies import TOPOLOGIES, Topology, topology
 from traces.base.errors import InputError
-from traces.base.ranges import real, whole
+from traces.base.ranges import whole
+from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 
 __all__ = [
     "BYTES_PER_GBIT",
@@ -81,9 +82,9 @@ def network_state(
     """
     made = _topology(topology, "network.topology")
     whole("hosts", hosts, 1, _MAX_HOSTS)
-    bandwidth = real("network.bandwidth_gbps", bandwidth_gbps, 1e-9, 1e9)
-    latency = real("network.latency_ns", latency_ns, 0.0, 1e12)
-    memory = 0.0 if memory_gbps is None else real("network.memory_gbps", memory_gbps, 1e-9, 1e9)
+    bandwidth = LINK_BANDWIDTH.check(bandwidth_gbps, "network.bandwidth_gbps")
+    latency = LINK_LATENCY.check(latency_ns, "network.latency_ns")
+    memory = 0.0 if memory_gbps is None else MEMORY_BANDWIDTH.check(memory_gbps, "network.memory_gbps")
     try:
         parameters = made.parameters(hosts)
     except InputError as error:

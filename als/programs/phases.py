@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from als.options import ORDER, VARIATION
 from als.planners import PLANNERS, Planner
 from als.planners.mapped import Mapped
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import TECHNIQUES, Selection, Technique
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, shown
 from traces.base.ranges import real, whole
 
 if TYPE_CHECKING:
     from als.graphs import GraphModel
     from als.lengths import LengthModel
 
-__all__ = ["ORDERS", "Graph", "Loop", "Phase", "Serial", "filled_phase", "is_planned", "key_of"]
+__all__ = ["Graph", "Loop", "Phase", "Serial", "filled_phase", "is_planned", "key_of"]
 
 #: How a graph's tasks may wait for cores: by number, or by upward rank.
-ORDERS = ("index", "rank")
 
 
 def key_of(where: str, key: str) -> str:
@@ -121,7 +121,7 @@ class Loop:
             raise InputError(f"{key_of(where, 'als')}: mapped is for graphs whose tasks have hosts; a loop's have none")
         return found
 
-    def found_lengths(self, where: str = "loop", *, variation: float = 0.0) -> LengthModel:
+    def found_lengths(self, where: str = "loop", *, variation: float = VARIATION.default) -> LengthModel:
         """The model of its task lengths; ``variation`` is the run's, for those that are given none of their own."""
         from als.lengths import lengths
 
@@ -163,7 +163,7 @@ class Graph:
 
     technique: str | AnyScheduler = ""
     graph: str = ""
-    order: str = "index"
+    order: str = ORDER.default
     tasks_per_core: int | None = None
     tasks: int | None = None
     share: float = 1.0
@@ -182,8 +182,7 @@ class Graph:
             raise InputError(
                 f"{key_of(where, 'graph')}: {shown(self.graph)}; allowed: as 'cholesky:tiles=8' or 'file:PATH'"
             )
-        if self.order not in ORDERS:
-            raise one_of("order", self.order, ORDERS, key_of(where, "order"))
+        ORDER.check(self.order, key_of(where, "order"))
         if self.technique:
             self.found_technique(where)
         given = self.found_graph(where)
@@ -200,7 +199,7 @@ class Graph:
                 f"{key_of(where, 'als')}: {found.name} looks ahead to the end of a loop; allowed with a graph: a technique, "
                 f"or a planner: {', '.join(PLANNERS)}"
             )
-        if isinstance(found, Planner) and self.order != ORDERS[0]:
+        if isinstance(found, Planner) and self.order != ORDER.default:
             raise InputError(f"{key_of(where, 'order')}: {self.order}: planner {found.name} has an order of its own")
         if isinstance(found, Mapped):
             raise InputError(
@@ -209,7 +208,7 @@ class Graph:
             )
         return found
 
-    def found_graph(self, where: str = "graph", *, variation: float = 0.0) -> GraphModel:
+    def found_graph(self, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
         """The model of the graph; ``variation`` is the run's, for those that are given none of their own."""
         from als.graphs import graph_model
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import InitVar, dataclass, replace
 
+from als.options import STEPS, TASKS_PER_CORE
 from als.programs.phases import Graph, Loop, Serial, filled_phase, is_planned, key_of
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.programs.text import absolute_name, from_json, to_json
 from als.schedulers import AnyScheduler
 from traces.base.errors import InputError, shown
-from traces.base.ranges import whole
 from traces.compiled import Array
 
-__all__ = ["MAX_PHASES", "MAX_STEPS", "Graph", "Loop", "Program", "Serial", "absolute_name"]
+__all__ = ["MAX_PHASES", "Graph", "Loop", "Program", "Serial", "absolute_name"]
 
 #: The most phases a program may have, and the most time steps.
-MAX_PHASES, MAX_STEPS = 100, 1_000_000
+MAX_PHASES = 100
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Program:
         1 to ``MAX_PHASES``, computed in order; a barrier follows each: the next begins on all cores when the last core has
         ended this one.
     steps : int
-        S, how often all phases are computed, 1 to ``MAX_STEPS``. Each step has 1/S of every phase's work, in as many
+        S, how often all phases are computed, 1 to a million. Each step has 1/S of every phase's work, in as many
         tasks as the phase has.
     redraw : bool
         Whether task lengths are drawn anew for every step; else all steps have those of the first.
@@ -49,7 +49,7 @@ class Program:
     """
 
     phases: tuple[Serial | Loop | Graph, ...]
-    steps: int = 1
+    steps: int = STEPS.default
     redraw: bool = False
     name: str = ""
     where: InitVar[str] = "program"
@@ -63,7 +63,7 @@ class Program:
         for place, phase in enumerate(self.phases):
             if not isinstance(phase, Serial | Loop | Graph):
                 raise InputError(f"{key_of(where, 'phases')}[{place}]: {shown(phase)}; allowed: Serial, Loop or Graph")
-        object.__setattr__(self, "steps", whole(key_of(where, "steps"), self.steps, 1, MAX_STEPS))
+        object.__setattr__(self, "steps", STEPS.check(self.steps, key_of(where, "steps")))
         if not isinstance(self.redraw, bool):
             raise InputError(f"{key_of(where, 'redraw')}: {shown(self.redraw)}; allowed: true or false")
 
@@ -72,7 +72,7 @@ class Program:
         cls,
         technique: str | AnyScheduler,
         lengths: str = "",
-        tasks_per_core: int = 1,
+        tasks_per_core: int = TASKS_PER_CORE.default,
         *,
         where: str = "",
         name: str = "",

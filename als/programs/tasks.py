@@ -12,16 +12,17 @@ import functools
 from dataclasses import dataclass
 
 from als.lengths import lengths as length_model
-from als.lengths.contract import MAX_COV, MAX_TASKS_PER_JOB, LengthModel
+from als.lengths.contract import MAX_TASKS_PER_JOB, LengthModel
 from als.lengths.draw import drawn
+from als.options import LENGTHS, TASKS_PER_CORE, VARIATION
 from traces.base.errors import InputError
-from traces.base.ranges import real, whole
+from traces.base.shared_options import SEED
 from traces.compiled import Array
 
 __all__ = ["MAX_TASKS_PER_JOB", "MAX_VARIATION", "TaskModel", "drawn_lengths"]
 
 #: Largest task variation factor Υ that is accepted; the paper studies 0 to 0.25.
-MAX_VARIATION = MAX_COV
+MAX_VARIATION = VARIATION.highest
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ class TaskModel:
         If one of them cannot be.
     """
 
-    variation: float = 0.0
-    tasks_per_core: int = 1
-    seed: int = 0
-    distribution: str = ""
+    variation: float = VARIATION.default
+    tasks_per_core: int = TASKS_PER_CORE.default
+    seed: int = SEED.default
+    distribution: str = LENGTHS.default
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variation", real("--variation", self.variation, 0.0, MAX_VARIATION))
-        object.__setattr__(self, "tasks_per_core", whole("--tasks-per-core", self.tasks_per_core, 1, MAX_TASKS_PER_JOB))
-        object.__setattr__(self, "seed", whole("--seed", self.seed, 0, 2**64 - 1))
+        object.__setattr__(self, "variation", VARIATION.check(self.variation))
+        object.__setattr__(self, "tasks_per_core", TASKS_PER_CORE.check(self.tasks_per_core))
+        object.__setattr__(self, "seed", SEED.check(self.seed))
         object.__setattr__(self, "_model", length_model(self.distribution, variation=self.variation))
 
     @property

@@ -16,9 +16,11 @@ from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import fit_requests, requests
 from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
+from bls.options import DEPENDENCIES, MEMORY
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
+from traces.base.shared_options import SEED
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
 
@@ -45,11 +47,11 @@ class Surroundings:
         How many leaf switches every job accepts, as ``1``, and for how long it waits for that, as ``1@2h``.
     """
 
-    memory: str = "none"
+    memory: str = MEMORY.default
     requests: str | os.PathLike[str] | None = None
     windows: str | os.PathLike[str] | None = None
     failures: str | None = None
-    dependencies: bool = False
+    dependencies: bool = DEPENDENCIES.default
     switches: str | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ def surround(
     platform: Platform,
     said: Surroundings,
     *,
-    seed: int = 0,
+    seed: int = SEED.default,
     known_jobs: Array | None = None,
 ) -> tuple[Workload, Circumstances]:
     """The jobs that can run, and what surrounds them.

@@ -27,10 +27,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.options import FAILURES
 from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_csv
 from traces.base.ranges import whole
+from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, NS_PER_S, parse_duration_ns
 from traces.compiled import Array
 
@@ -46,7 +48,7 @@ _COLUMNS = ["host", "down_s", "up_s"]
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 _HOST = re.compile(r"[0-9]{1,12}")
 _FIRST_DRAW = 4
-_MAX_SEED = 2**64 - 1
+_MAX_SEED = SEED.highest
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class OutageModel:
     def __post_init__(self) -> None:
         whole("mtbf", self.mtbf_ns, 1, MAX_NS)
         whole("mttr", self.mttr_ns, 1, MAX_NS)
-        whole("seed", self.seed, 0, _MAX_SEED)
+        SEED.check(self.seed, "seed")
 
     def draw(self, host: int, count: int) -> tuple[Array, Array]:
         """The first ``count`` outages of a host: down_ns and up_ns, ``NEVER`` from where they would be beyond it."""
@@ -134,7 +136,7 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
     )
 
 
-def outages(spec: str, platform: Platform, *, seed: int = 0, where: str = "--failures") -> Outages:
+def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = FAILURES.name) -> Outages:
     """What a user gives: ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace.
 
     Parameters

@@ -16,19 +16,17 @@ import numpy as np
 from bls.constraints.request_file import read_request_file
 from bls.machine.partitions import partition_table
 from bls.machine.resource_amounts import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB
+from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError
 from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["ASKS_TOO_MUCH", "MEMORY_SOURCES", "Requests", "fit_requests", "requests"]
+__all__ = ["ASKS_TOO_MUCH", "Requests", "fit_requests", "requests"]
 
 ASKS_TOO_MUCH = "asks for more than the hosts have"
-
-#: Where the memory that jobs ask for comes from: nowhere, or the log's memory per processor.
-MEMORY_SOURCES = ("none", "swf")
 
 # More of anything than a host can have; a job that asks for it is a reject.
 _TOO_MUCH = MAX_AMOUNT + 1
@@ -84,10 +82,10 @@ def requests(
     workload: Workload,
     platform: Platform,
     *,
-    memory: str = "none",
+    memory: str = MEMORY_SOURCE.default,
     path: str | os.PathLike[str] | None = None,
     known: Array | None = None,
-    where: str = "--memory",
+    where: str = MEMORY_SOURCE.name,
 ) -> Requests:
     """What the jobs of a workload ask for on a platform.
 
@@ -112,9 +110,7 @@ def requests(
         unknown, a job has two lines, a value is none of what is allowed, or a unit's cores do not divide its job's.
     """
     n, names = len(workload), platform.resource_names
-    if memory not in MEMORY_SOURCES:
-        raise one_of("source of memory requests", memory, MEMORY_SOURCES, where)
-    if memory == "swf" and MEMORY not in names:
+    if MEMORY_SOURCE.check(memory, where) == "swf" and MEMORY not in names:
         raise InputError(
             f"{where}: no host of the platform has memory; give resources = {{ memory_gb = … }} to [[hosts]]"
         )

@@ -27,11 +27,12 @@ from typing import Any
 
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import real, whole
+from traces.base.shared_options import CORE_GFLOPS
 
 __all__ = ["PROCESSOR_GFLOPS", "parse_accasim"]
 
 #: The default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores.
-PROCESSOR_GFLOPS = 46.875
+PROCESSOR_GFLOPS = CORE_GFLOPS.default
 
 _KEYS = ("groups", "resources", "system_name", "equivalence", "start_time")
 _MOST = 2**24

@@ -17,11 +17,13 @@ from bls.machine.partitions import Partition
 from bls.machine.platform_toml import platform_text
 from bls.machine.resource_amounts import Amounts, amounts, given_names
 from bls.machine.switches import Switch, Topology, printable_name, topology
+from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
 from traces.base.instants import given_duration_ns
 from traces.base.naming import split_parameters
 from traces.base.ranges import real, whole
+from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
 from traces.intervals import parse_intervals
@@ -39,8 +41,6 @@ TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
 
 _MAX_TOPOLOGY = 500
 
-_MAX_GBPS = 1e9
-_MAX_LATENCY_NS = 10**12
 # Wide enough for any machine; beyond it, work = cores × speed × run time would leave float64.
 _MIN_GFLOPS, _MAX_GFLOPS = 1e-9, 1e15
 
@@ -106,10 +106,10 @@ class Network:
         If a value is out of range; the message begins with its name.
     """
 
-    topology: str = "full"
-    bandwidth_gbps: float = 50.0
-    latency_ns: int = 500
-    memory_gbps: float | None = None
+    topology: str = TOPOLOGY.default
+    bandwidth_gbps: float = LINK_BANDWIDTH.default
+    latency_ns: int = int(LINK_LATENCY.default)
+    memory_gbps: float | None = MEMORY_BANDWIDTH.default
 
     def __post_init__(self) -> None:
         if not isinstance(self.topology, str):
@@ -120,10 +120,10 @@ class Network:
         if not self.topology.isprintable() or len(self.topology) > _MAX_TOPOLOGY:
             allowed = f"a name and parameters of up to {_MAX_TOPOLOGY} printable characters"
             raise InputError(f"topology: {shown(self.topology)}; allowed: {allowed}")
-        object.__setattr__(self, "bandwidth_gbps", real("bandwidth_gbps", self.bandwidth_gbps, 1e-9, _MAX_GBPS))
-        whole("latency_ns", self.latency_ns, 0, _MAX_LATENCY_NS)
+        object.__setattr__(self, "bandwidth_gbps", LINK_BANDWIDTH.check(self.bandwidth_gbps, "bandwidth_gbps"))
+        whole("latency_ns", self.latency_ns, int(LINK_LATENCY.lowest), int(LINK_LATENCY.highest))
         if self.memory_gbps is not None:
-            object.__setattr__(self, "memory_gbps", real("memory_gbps", self.memory_gbps, 1e-9, _MAX_GBPS))
+            object.__setattr__(self, "memory_gbps", MEMORY_BANDWIDTH.check(self.memory_gbps, "memory_gbps"))
 
     def as_dict(self) -> dict[str, Any]:
         """The network in the form of the TOML file."""
@@ -157,7 +157,7 @@ class Platform:
         If a value is out of range; the message begins with its name.
     """
 
-    hosts: tuple[HostGroup, ...] = (HostGroup(count=4, cores=64, speed_gflops=3000.0),)
+    hosts: tuple[HostGroup, ...] = (HostGroup(count=HOSTS, cores=HOST_CORES, speed_gflops=HOST_GFLOPS),)
     network: Network = field(default_factory=Network)
     name: str = "cluster"
     licences: Amounts = ()

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bls.options import ALIGN
 from bls.workloads.calendar import Calendar
 from bls.workloads.columns import COLUMNS, OPTIONAL
 from bls.workloads.header import log_name, merged_header
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["ALIGN", "merge"]
-
-#: How the logs' times are brought together: by their ``UnixStartTime``, or time 0 at time 0.
-ALIGN = ("calendar", "start")
+__all__ = ["merge"]
 
 # Of these the numbers of two logs are never of the same: they are moved apart. Queues and partitions are what a platform
 # calls so, and stay.
@@ -26,7 +24,7 @@ _APART = ("user", "group", "application")
 _NO_ROOM = "cannot be moved apart from the others' within 2**62"
 
 
-def merge(workloads: Sequence[Workload], *, align: str = "calendar", where: str = "--align") -> Workload:
+def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: str = ALIGN.name) -> Workload:
     """The jobs of several workloads as one workload.
 
     Parameters
@@ -54,8 +52,7 @@ def merge(workloads: Sequence[Workload], *, align: str = "calendar", where: str 
         If there is none, a log does not say when it began, jobs of a later log run already at its time 0, or a number or
         an instant is beyond 2**62.
     """
-    if align not in ALIGN:
-        raise one_of("alignment", align, ALIGN, where)
+    ALIGN.check(align, where)
     if not workloads:
         raise InputError("merge: no workload; allowed: one or more")
     starts_s = [_start_s(workload) for workload in workloads]

@@ -9,21 +9,19 @@ import re
 
 import numpy as np
 
+from bls.options import OVERSIZE
 from bls.workloads.workload import TOO_WIDE, Workload
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, shown
 from traces.base.instants import parse_instant_ns
 from traces.base.time import format_ns, parse_duration_ns
 
-__all__ = ["OVERSIZE", "busiest_window", "check_preset", "fit", "select"]
-
-#: What may become of a job that is wider than the platform: it is counted as a reject, or narrowed to the platform.
-OVERSIZE = ("reject", "clamp")
+__all__ = ["busiest_window", "check_preset", "fit", "select"]
 
 _FORMS = "all, first:N, busiest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h or window:7d+24h"
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
-def fit(workload: Workload, n_cores: int, oversize: str = "reject", *, where: str = "--oversize") -> Workload:
+def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, where: str = OVERSIZE.name) -> Workload:
     """The jobs that can run on a platform.
 
     Parameters
@@ -43,8 +41,7 @@ def fit(workload: Workload, n_cores: int, oversize: str = "reject", *, where: st
     InputError
         If no job is left, or ``oversize`` is something else.
     """
-    if oversize not in OVERSIZE:
-        raise one_of("treatment of too wide jobs", oversize, OVERSIZE, where)
+    OVERSIZE.check(oversize, where)
     wide = workload.cores > n_cores
     n_wide = int(np.count_nonzero(wide))
     if n_wide == 0:

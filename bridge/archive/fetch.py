@@ -25,8 +25,8 @@ from urllib.request import Request, urlopen
 
 from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
 from bridge.archive.download_checks import FetchError, Response, Unpacked, check_kind, check_sum, one_line, reported
+from bridge.options.declared import TIMEOUT
 from traces.base.errors import InputError, shown
-from traces.base.ranges import real
 
 __all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "fetch", "told"]
 
@@ -80,7 +80,7 @@ def fetch(
     *,
     base_url: str | None = None,
     sha256: str | None = None,
-    timeout_s: float = 30.0,
+    timeout_s: float = TIMEOUT.default,
     force: bool = False,
     watch: Watch | None = None,
 ) -> Path:
@@ -94,7 +94,7 @@ def download(
     *,
     base_url: str | None = None,
     sha256: str | None = None,
-    timeout_s: float = 30.0,
+    timeout_s: float = TIMEOUT.default,
     force: bool = False,
     watch: Watch | None = None,
 ) -> Download:
@@ -128,7 +128,7 @@ def download(
     log = find_log(name)
     if sha256 is not None and not _SUM.fullmatch(sha256.strip()):
         raise InputError(f"--sha256: {shown(sha256)}; allowed: 64 hexadecimal digits")
-    real("--timeout", timeout_s, 0.001, 86_400.0)
+    TIMEOUT.check(timeout_s)
     url = _url(log, base_url)
     place = _place(log, target, force)
     with closing(_ask(url, timeout_s)) as response, _beside(place) as (partial, file):

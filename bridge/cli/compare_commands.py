@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.options.shared import ForceOption
+from bridge.options.bundles import bundled
+from bridge.options.declared import FORCE, OUT, TOP
 from bridge.standard_error import say
 
 __all__ = ["compare_command"]
 
 
+@bundled
 def compare_command(
+    *,
     a: Annotated[str, typer.Argument(metavar="DIR_A", help="The --out of a twolevel run.")],
     b: Annotated[str, typer.Argument(metavar="DIR_B", help="That of another run of the same workload.")],
     job: Annotated[int | None, typer.Option(metavar="N", help="Print the whole chain of this job.")] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="Print so many jobs of every ranking.")] = 10,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for table, record and figures.")
-    ] = None,
-    force: ForceOption = False,
+    top: Annotated[int, TOP] = TOP.default,
+    out: Annotated[str | None, replace(OUT, short="-o", help="Folder for table, record and figures")] = OUT.default,
+    force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Compare two runs: who started later in B than in A, which jobs it waited for, whose overruns delayed others.
 
@@ -41,9 +43,8 @@ def compare_command(
     )
     from bridge.runs.directory import check_target, fresh_directory
     from traces.base.errors import InputError
-    from traces.base.ranges import whole
 
-    top = whole("--top", top, 0, 10**6)
+    top = TOP.check(top)
     if out == "":
         raise InputError("--out: empty; allowed: the name of a folder")
     if out is None and force:

@@ -2,142 +2,142 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.options.shared import CORE_SPEED, CoreSpeedOption, ForceOption
+from als.options import ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, VARIATION
+from bls.options import TOPOLOGY
+from bridge.options.bundles import bundled
+from bridge.options.declared import FORMAT, GRAPH, GRAPH_ALS, GRAPH_TASKS, MEAN
+from bridge.options.single import ChunkCosts, Cores, Written
 from bridge.standard_error import say
+from traces.base.option import Option
+from traces.base.shared_options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
+
+if TYPE_CHECKING:
+    from bridge.single.graph_options import GraphOptions
 
 __all__ = ["graph_command"]
 
+AnyOption = TypeVar("AnyOption", bound=Option[Any])
 
-def graph_command(
-    graph: Annotated[
-        str,
-        typer.Argument(
-            metavar="GRAPH",
-            help="A file (WfFormat, DAX, DOT, GraphML, plain or gzipped), or a generator, as cholesky:tiles=8.",
-        ),
-    ],
-    als: Annotated[
-        str,
-        typer.Option(
-            help="What gives tasks to cores: a planner (heft, peft, min-min, max-min, critical-path), a technique "
-            "(static, ss, gss, fac …), mapped (to the hosts that the file says), or FILE.py:NAME."
-        ),
-    ] = "heft",
-    cores: Annotated[
-        int | None,
-        typer.Option(metavar="P", help="Cores, of all hosts; needed unless --core-speed lists their speeds."),
-    ] = None,
-    core_speed: CoreSpeedOption = CORE_SPEED,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder for the results; needed, and it must not exist.")
-    ] = None,
-    hosts: Annotated[int, typer.Option(metavar="H", help="Deal the cores over so many hosts, in blocks.")] = 1,
-    order: Annotated[
-        str | None,
-        typer.Option(metavar="HOW", help="How tasks wait: index (the default), or rank, by upward rank; no planner."),
-    ] = None,
-    network: Annotated[
-        str, typer.Option(metavar="MODEL", help="What data between tasks take: none, hockney, cm02, lv08.")
-    ] = "none",
-    topology: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", help="Of the hosts: full (the default), shared, star, fat-tree:…, dragonfly:…."),
-    ] = None,
-    bandwidth: Annotated[
-        float | None, typer.Option(metavar="GBPS", help="Of a link of the network, Gbit/s; default 50.")
-    ] = None,
-    link_latency: Annotated[
-        float | None, typer.Option(metavar="NS", help="Of a link of the network, ns; default 500.")
-    ] = None,
-    memory_bandwidth: Annotated[
-        float | None, typer.Option(metavar="GBPS", help="Between cores of a host, Gbit/s; default: no time.")
-    ] = None,
-    tasks: Annotated[
-        int | None, typer.Option(metavar="N", help="With a generator: about how many tasks; default one a core.")
-    ] = None,
-    mean: Annotated[
-        float | None, typer.Option(metavar="GFLOP", help="With a generator: mean work of a task; default 1.")
-    ] = None,
+
+def _of_technique(option: AnyOption) -> AnyOption:
+    return replace(option, help=f"With a technique: {option.help[0].lower()}{option.help[1:]}")
+
+
+@dataclass(frozen=True)
+class GraphDrawing:
+    """Of a generator's graph, and of a file's; None is what was not said."""
+
+    tasks: Annotated[int | None, GRAPH_TASKS] = None
+    mean: Annotated[float | None, replace(MEAN, help="With a generator: mean work of a task")] = None
     variation: Annotated[
-        float | None, typer.Option(help="With a generator: σ over µ of the tasks' work, where it says none; default 0.")
-    ] = None,
-    file_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="NAME", help="Of the file: wfformat, dax, dot, graphml; default: as it looks."
-        ),
-    ] = None,
-    core_gflops: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GFLOPS",
-            help="Speed of the core that a file's run times were measured on, GFLOP/s; default 46.875.",
-        ),
-    ] = None,
-    overhead: Annotated[int, typer.Option(metavar="NS", help="With a technique: what each chunk costs, ns.")] = 0,
-    latency: Annotated[
-        int, typer.Option(metavar="NS", help="With a technique: what a message from a host to the first takes, ns.")
-    ] = 0,
-    assignment: Annotated[
-        str, typer.Option(metavar="HOW", help="Who calculates chunks: distributed (each core), or master.")
-    ] = "distributed",
-    speeds: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", help="Speeds that change, as square:period=60s,low=0.5; may be repeated."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
-    trace: Annotated[bool, typer.Option("--trace", help="Also write the OTF2 trace.")] = False,
-    force: ForceOption = False,
+        float | None, replace(VARIATION, help="With a generator: σ over µ of the tasks' work, where it says none")
+    ] = None
+    file_format: Annotated[str | None, FORMAT] = None
+    core_gflops: Annotated[float | None, CORE_GFLOPS] = None
+
+
+@dataclass(frozen=True)
+class Links:
+    """What lies between hosts; None is what was not said."""
+
+    network: Annotated[str, NETWORK] = NETWORK.default
+    topology: Annotated[str | None, TOPOLOGY] = None
+    bandwidth: Annotated[float | None, LINK_BANDWIDTH] = None
+    link_latency: Annotated[float | None, LINK_LATENCY] = None
+    memory_bandwidth: Annotated[float | None, MEMORY_BANDWIDTH] = None
+
+    def said(self) -> dict[str, tuple[str, Any]]:
+        """What was said of links: by its name in Python, its name here and its value."""
+        given = {
+            "topology": (TOPOLOGY.name, self.topology),
+            "bandwidth_gbps": (LINK_BANDWIDTH.name, self.bandwidth),
+            "link_latency_ns": (LINK_LATENCY.name, self.link_latency),
+            "memory_gbps": (MEMORY_BANDWIDTH.name, self.memory_bandwidth),
+        }
+        return {key: (name, value) for key, (name, value) in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class GraphChunkCosts(ChunkCosts):
+    """What a chunk costs; a planner's tasks are no chunks."""
+
+    overhead: Annotated[int, _of_technique(OVERHEAD)] = OVERHEAD.default
+    latency: Annotated[int, _of_technique(LATENCY)] = LATENCY.default
+    assignment: Annotated[str, _of_technique(ASSIGNMENT)] = ASSIGNMENT.default
+
+
+@bundled
+def graph_command(
+    *,
+    graph: Annotated[str, GRAPH],
+    als: Annotated[str, GRAPH_ALS] = GRAPH_ALS.default,
+    cores: Cores,
+    order: Annotated[str | None, ORDER] = None,
+    links: Links,
+    drawing: GraphDrawing,
+    costs: GraphChunkCosts,
+    written: Written,
 ) -> None:
     """Simulate one task graph, the application level alone; write its tables, its record and its figures."""
     from bridge.runs.directory import check_target, fresh_directory
-    from bridge.single.graph_options import GraphOptions
     from bridge.single.graph_run import simulate_graph
     from bridge.single.graph_source import GraphSource
     from bridge.single.own_cores import given_speeds
     from traces.base.errors import InputError
 
-    speed = given_speeds(core_speed, cores)
-    source = GraphSource(graph, tasks, mean, variation, file_format, core_gflops)
-    between = {
-        "topology": ("--topology", topology),
-        "bandwidth_gbps": ("--bandwidth", bandwidth),
-        "link_latency_ns": ("--link-latency", link_latency),
-        "memory_gbps": ("--memory-bandwidth", memory_bandwidth),
-    }
-    said: dict[str, Any] = {key: value for key, (_, value) in between.items() if value is not None}
+    speed_gflops = given_speeds(cores.core_speed, cores.cores)
+    source = GraphSource(
+        graph, drawing.tasks, drawing.mean, drawing.variation, drawing.file_format, drawing.core_gflops
+    )
+    options = _options(als, speed_gflops, cores, order, links, costs, written.seed)
+    if not written.out:
+        raise InputError("--out: missing; allowed: the name of a folder")
+    target = Path(written.out)
+    check_target(target, written.force)
+    found = source.read(options)
+    from bridge.single.graph_record import summary, write_graph
+
+    with fresh_directory(target, written.force) as folder:
+        result = simulate_graph(found, options)
+        write_graph(result, folder, source.names() | {"trace": written.trace}, trace=written.trace)
+    print(summary(result))
+    say(f"results: {target}")
+
+
+def _options(
+    als: str,
+    speed_gflops: tuple[float, ...],
+    cores: Cores,
+    order: str | None,
+    links: Links,
+    costs: ChunkCosts,
+    seed: int,
+) -> GraphOptions:
+    from bridge.single.graph_options import GraphOptions
+    from traces.base.errors import InputError
+
+    said = links.said()
     options = GraphOptions(
         als,
-        speed,
-        hosts,
-        order="index" if order is None else order,
-        network=network,
-        **said,
-        overhead_ns=overhead,
-        latency_ns=latency,
-        assignment=assignment,
-        speeds=tuple(speeds or ()),
+        speed_gflops,
+        hosts=cores.hosts,
+        order=ORDER.default if order is None else order,
+        network=links.network,
+        **{key: value for key, (_, value) in said.items()},
+        overhead_ns=costs.overhead,
+        latency_ns=costs.latency,
+        assignment=costs.assignment,
+        speeds=tuple(cores.speeds or ()),
         seed=seed,
     )
     if order is not None:
         options.check_order_use()
     if said and not options.has_network:
-        raise InputError(f"{between[next(iter(said))][0]}: not with --network {network}, where data take no time")
-    if not out:
-        raise InputError("--out: missing; allowed: the name of a folder")
-    target = Path(out)
-    check_target(target, force)
-    found = source.read(options)
-    from bridge.single.graph_record import summary, write_graph
-
-    with fresh_directory(target, force) as folder:
-        result = simulate_graph(found, options)
-        write_graph(result, folder, source.names() | {"trace": trace}, trace=trace)
-    print(summary(result))
-    say(f"results: {target}")
+        name, _ = next(iter(said.values()))
+        raise InputError(f"{name}: not with --network {links.network}, where data take no time")
+    return options

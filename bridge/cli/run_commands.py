@@ -12,7 +12,7 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
 from bridge.options.coupling import CouplingOptions
-from bridge.options.shared import ForceOption, OutOption, WorkloadArgument
+from bridge.options.declared import FORCE, OUT, WORKLOAD
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import LevelOptions, ScenarioOptions
 from bridge.standard_error import say
@@ -165,8 +165,8 @@ def _target(out: str, force: bool) -> Path:
 @bundled
 def run_command(
     *,
-    workload: WorkloadArgument,
-    out: OutOption,
+    workload: Annotated[str, WORKLOAD],
+    out: Annotated[str, OUT],
     levels: LevelOptions,
     shared: ScenarioOptions,
     how: CouplingOptions,
@@ -185,7 +185,7 @@ def run_command(
     live: Annotated[
         bool, typer.Option("--live", help="Show the run while it is under way, as twolevel watch.")
     ] = False,
-    force: ForceOption = False,
+    force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
     from bridge.couplings import peers as peers_of

@@ -11,7 +11,7 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.shared import TECHNIQUES_HELP, ForceOption, OutOption, WorkersOption, WorkloadArgument
+from bridge.options.declared import FORCE, OUT, POLICIES, TECHNIQUES, VARIATIONS, WORKERS, WORKLOAD
 from bridge.scenarios.options import ScenarioOptions
 from bridge.standard_error import say
 
@@ -38,11 +38,13 @@ StudyOutOption = Annotated[
 ]
 
 
+@bundled
 def study_command(
+    *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/studies.md).")],
     out: StudyOutOption,
     data: DataOption = None,
-    workers: WorkersOption = None,
+    workers: Annotated[int | None, WORKERS] = WORKERS.default,
     cluster: ClusterOption = None,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the study's figures.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Begin anew: throw finished cells away.")] = False,
@@ -138,25 +140,17 @@ def _show_results(study: Study, target: Path, *, figures: bool) -> None:
 @bundled
 def grid_command(
     *,
-    workload: WorkloadArgument,
-    out: OutOption,
-    bls: Annotated[str, typer.Option(help="Batch policies, separated by commas.")] = "fcfs,edf,sjf",
-    als: Annotated[
-        str, typer.Option(help=f"Application techniques, separated by commas: {TECHNIQUES_HELP}; recorded.")
-    ] = "static,ss,gss,fac",
-    variation: Annotated[
-        str | None,
-        typer.Option(
-            help="Task variation factors, separated by commas; by default only 0 for task lengths that take none.",
-            show_default="0,0.1,0.15,0.2,0.25",
-        ),
-    ] = None,
+    workload: Annotated[str, WORKLOAD],
+    out: Annotated[str, OUT],
+    bls: Annotated[str, POLICIES] = POLICIES.default,
+    als: Annotated[str, TECHNIQUES] = TECHNIQUES.default,
+    variation: Annotated[str | None, VARIATIONS] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="SEEDS", help="How many seeds, or which, as '0-4 9'; default: that of --seed.")
     ] = None,
     shared: ScenarioOptions,
-    workers: WorkersOption = None,
-    force: ForceOption = False,
+    workers: Annotated[int | None, WORKERS] = WORKERS.default,
+    force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run every combination of policies, techniques and variations; write their tables and figures."""
     from bridge.studies.input.grid_text import grid_text
@@ -167,13 +161,15 @@ def grid_command(
     _run(study, Path(_out(out)), workers, None, force=force, figures=True)
 
 
+@bundled
 def repeat_command(
+    *,
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a study or a grid.")],
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the repetition is kept; by default it is not.")
     ] = None,
     data: DataOption = None,
-    workers: WorkersOption = None,
+    workers: Annotated[int | None, WORKERS] = WORKERS.default,
     cluster: ClusterOption = None,
 ) -> None:
     """Run a study again, from what its folder says, and compare every number."""

@@ -7,6 +7,7 @@ from typing import cast
 
 from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
 from bridge.options.coupling import CouplingOptions
+from bridge.options.declared import COUPLING
 from traces.base.errors import one_of
 
 __all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "RunWatch", "Watch", "coupling", "peers"]
@@ -28,7 +29,7 @@ def coupling(name: str) -> Coupling:
         If there is none; the message lists the known ones, nearest first.
     """
     if name not in COUPLINGS:
-        raise one_of("coupling", name, COUPLINGS, "--coupling")
+        raise one_of("coupling", name, COUPLINGS, COUPLING.name)
     module, function = COUPLINGS[name]
     return cast(Coupling, getattr(import_module(module), function))
 
@@ -42,4 +43,4 @@ def peers(how: CouplingOptions) -> PeerOptions:
         If one of them is not allowed.
     """
     coupling(how.coupling)
-    return PeerOptions(how.workers, how.als_timeout, how.als_command, how.socket)
+    return PeerOptions(workers=how.workers, timeout_s=how.als_timeout, command=how.als_command, socket=how.socket)

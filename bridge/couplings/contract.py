@@ -14,9 +14,9 @@ import numpy as np
 from als.engine.metrics import LOOP_METRICS
 from bls.engine.state import ORIGIN, START
 from bls.simulator import BatchSimulator
+from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, SOCKET, WORKERS
 from bridge.scenarios.scenario import Scenario
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
 
@@ -84,24 +84,24 @@ class PeerOptions:
     Attributes
     ----------
     workers : int or None
-        How many run at once, 1 to 1024; None is one a processor.
+        How many run at once; None is one a processor.
     timeout_s : float
-        A process that has not answered for so long is killed, and its job simulated again; 0.001 to 1,000,000.
+        A process that has not answered for so long is killed, and its job simulated again.
     command : str or None
         A command line that starts an application simulator of the user's own; None is ours.
     socket : str
         ``unix`` or ``tcp`` (on the loopback interface).
     """
 
-    workers: int | None = None
-    timeout_s: float = 300.0
-    command: str | None = None
-    socket: str = "unix"
+    workers: int | None = WORKERS.default
+    timeout_s: float = ALS_TIMEOUT.default
+    command: str | None = ALS_COMMAND.default
+    socket: str = SOCKET.default
 
     def __post_init__(self) -> None:
         if self.workers is not None:
-            object.__setattr__(self, "workers", whole("--workers", self.workers, 1, 1024))
-        object.__setattr__(self, "timeout_s", real("--als-timeout", self.timeout_s, 1e-3, 1e6))
+            object.__setattr__(self, "workers", WORKERS.check(self.workers))
+        object.__setattr__(self, "timeout_s", ALS_TIMEOUT.check(self.timeout_s))
         if self.command is not None:
             try:
                 words = shlex.split(self.command)
@@ -109,8 +109,7 @@ class PeerOptions:
                 raise InputError(f"--als-command: {shown(self.command)}: {error}") from None
             if not words:
                 raise InputError("--als-command: empty; allowed: a command line")
-        if self.socket not in ("unix", "tcp"):
-            raise one_of("socket", self.socket, ("unix", "tcp"), "--socket")
+        SOCKET.check(self.socket)
 
     def how_many(self) -> int:
         """The number of workers."""

@@ -1,4 +1,4 @@
-"""Options that several commands of the command line have in common, written once: as the fields of a dataclass."""
+"""What a command takes, made of the declarations of its options (``traces.base.option``), alone or as fields of dataclasses."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from traces.base.option import Option
 
 __all__ = ["bundled"]
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose arguments that are dataclasses stand for their fields: each field is an option of its own.
+    """A command as Typer takes it, of one whose options are declared, or are the fields of dataclasses.
 
     Parameters
     ----------
     command : callable
-        A command as Typer takes it. An argument that is annotated with a dataclass, of fields as
-        ``Annotated[type, typer.Option(…)]`` with defaults, is given an instance of it.
+        Its arguments are as Typer takes them, or ``Annotated[type, OPTION]`` with an OPTION that is declared. One that is
+        annotated with a dataclass, of such fields with defaults, is given an instance of it: each field is an option of its
+        own.
 
     Returns
     -------
     callable
-        The same, with the fields in place of such an argument.
+        The same, with the fields in place of such an argument. Its ``options`` are what is declared, by the argument's
+        name, each with what it has by default.
     """
     bundles: dict[str, Any] = {}
+    options: dict[str, tuple[Option[Any], Any]] = {}
     arguments: list[inspect.Parameter] = []
     hints = get_type_hints(command, include_extras=True)
     for argument in inspect.signature(command).parameters.values():
@@ -38,12 +45,14 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
             given = [(argument.name, kind, argument.default)]
         for name, hint, default in given:
             missing = default is MISSING or default is inspect.Parameter.empty
+            if declared := _declared(hint):
+                options[name] = declared, inspect.Parameter.empty if missing else default
             arguments.append(
                 inspect.Parameter(
                     name,
                     inspect.Parameter.KEYWORD_ONLY,
                     default=inspect.Parameter.empty if missing else default,
-                    annotation=hint,
+                    annotation=_for_typer(hint, required=missing, said=default),
                 )
             )
 
@@ -56,4 +65,28 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     del flat.__wrapped__
     flat.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
     flat.__annotations__ = {one.name: one.annotation for one in arguments}
+    flat.options = options  # type: ignore[attr-defined]
     return flat
+
+
+def _declared(hint: Any) -> Option[Any] | None:
+    return next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None)
+
+
+def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
+    # The help of an option that is declared; where None stands for what holds by default, that is said.
+    declared = _declared(hint)
+    if declared is None:
+        return hint
+    kind = get_args(hint)[0]
+    metavar, text = declared.metavar or None, declared.text
+    if not declared.name.startswith("-"):
+        return Annotated[kind, typer.Argument(metavar=metavar, help=text)]
+    names = [declared.name, *([declared.short] if declared.short else [])]
+    unsaid = not required and said is None and declared.default not in (None, "", ())
+    shown: Any = _plain(declared.default) if unsaid else True
+    return Annotated[kind, typer.Option(*names, metavar=metavar, help=text, show_default=shown)]
+
+
+def _plain(default: object) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
-from bridge.options.shared import WorkersOption
+from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, COUPLING, SOCKET, WORKERS
 
 __all__ = ["CouplingOptions"]
 
@@ -16,15 +14,11 @@ __all__ = ["CouplingOptions"]
 class CouplingOptions:
     """How applications are run; none of it can change a result."""
 
-    coupling: Annotated[str, typer.Option(help="How applications are run: inline, pool or process.")] = "inline"
-    workers: WorkersOption = None
-    als_command: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="An application simulator of your own (bridge/PROTOCOL.md).")
-    ] = None
-    als_timeout: Annotated[
-        float, typer.Option(metavar="S", help="A process silent for so long is killed, its job run again.")
-    ] = 300.0
-    socket: Annotated[str, typer.Option(help="Between bridge and processes: unix, or tcp on the loopback.")] = "unix"
+    coupling: Annotated[str, COUPLING] = COUPLING.default
+    workers: Annotated[int | None, WORKERS] = WORKERS.default
+    als_command: Annotated[str | None, ALS_COMMAND] = ALS_COMMAND.default
+    als_timeout: Annotated[float, ALS_TIMEOUT] = ALS_TIMEOUT.default
+    socket: Annotated[str, SOCKET] = SOCKET.default
 
     def names(self) -> dict[str, object]:
         """As plain values, for a record of the run."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from als.options import ALS, OVERHEAD, TASKS_PER_CORE, VARIATION
 from als.schedulers import AnyScheduler
 from bls.allocators import Allocator
 from bls.constraints.options import Surroundings
@@ -16,6 +17,7 @@ from bls.engine import state as b
 from bls.estimates import AnyEstimator
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
+from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
@@ -24,6 +26,7 @@ from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
+from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, COUPLING, SOCKET, WORKERS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
@@ -31,6 +34,7 @@ from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload, platform_of
 from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
+from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger
@@ -162,7 +166,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
 def run(
     scenario: Scenario,
     *,
-    coupling_name: str = "inline",
+    coupling_name: str = COUPLING.default,
     keep_tasks: bool = True,
     fair_start: bool = False,
     peers: PeerOptions | None = None,
@@ -243,30 +247,30 @@ def simulate(
     workload: Workload | str | Path,
     platform: Platform | str | Path | None = None,
     *,
-    bls: str | AnyPolicy = "fcfs",
-    als: str | AnyScheduler = "static",
-    variation: float = 0.0,
-    seed: int = 0,
-    select: str = "all",
-    oversize: str = "reject",
-    tasks_per_core: int = 1,
-    overhead_ns: int = 0,
-    slack: float = 2.0,
-    allocator: str | Allocator = "first-fit",
+    bls: str | AnyPolicy = BLS.default,
+    als: str | AnyScheduler = ALS.default,
+    variation: float = VARIATION.default,
+    seed: int = SEED.default,
+    select: str = SELECT.default,
+    oversize: str = OVERSIZE.default,
+    tasks_per_core: int = TASKS_PER_CORE.default,
+    overhead_ns: int = OVERHEAD.default,
+    slack: float = SLACK.default,
+    allocator: str | Allocator = ALLOCATOR.default,
     backfill: str | int | None = None,
     estimates: str | AnyEstimator | None = None,
     rules: Rules | None = None,
     surroundings: Surroundings | None = None,
     level: ApplicationLevel | None = None,
-    preset: bool = False,
-    cancelled: bool = False,
+    preset: bool = PRESET.default,
+    cancelled: bool = CANCELLED.default,
     observers: Sequence[str | Observer] = (),
     requested: Mapping[int, str] | None = None,
-    coupling: str = "inline",
-    workers: int | None = None,
-    als_command: str | None = None,
-    als_timeout_s: float = 300.0,
-    socket: str = "unix",
+    coupling: str = COUPLING.default,
+    workers: int | None = WORKERS.default,
+    als_command: str | None = ALS_COMMAND.default,
+    als_timeout_s: float = ALS_TIMEOUT.default,
+    socket: str = SOCKET.default,
     keep_tasks: bool = True,
     fair_start: bool = False,
 ) -> Result:
@@ -338,20 +342,20 @@ def simulate(
     if estimates is not None:
         rules = replace(rules, estimates=estimates)
     options = Options(
-        bls,
-        als,
-        variation,
-        tasks_per_core,
-        seed,
-        slack,
-        overhead_ns,
-        allocator,
-        rules,
-        surroundings or Surroundings(),
-        level or ApplicationLevel(),
+        bls=bls,
+        als=als,
+        variation=variation,
+        tasks_per_core=tasks_per_core,
+        seed=seed,
+        slack=slack,
+        overhead_ns=overhead_ns,
+        allocator=allocator,
+        rules=rules,
+        around=surroundings or Surroundings(),
+        level=level or ApplicationLevel(),
     )
     log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     jobs = load_workload(log, loaded, selection=select, oversize=oversize, preset=preset)
     scenario = Scenario.of(jobs, loaded, options, requested, observers=observers, known_jobs=log.job_id)
-    peers = PeerOptions(workers, als_timeout_s, als_command, socket)
+    peers = PeerOptions(workers=workers, timeout_s=als_timeout_s, command=als_command, socket=socket)
     return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

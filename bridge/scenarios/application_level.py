@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from als.application import MAX_LATENCY_NS
 from als.network import network_model
+from als.options import ASSIGNMENT, LATENCY, LENGTHS, NETWORK, SPEEDS
 from bridge.scenarios.application_map import ApplicationMap, load_application_map
-from traces.base.errors import one_of
-from traces.base.ranges import whole
 
 __all__ = ["ASSIGNMENTS", "NO_NETWORK", "ApplicationLevel"]
 
 #: Data are at once where they are needed.
-NO_NETWORK = "none"
+NO_NETWORK = NETWORK.default
 
 #: Who calculates chunks: each core for itself, or a master one request after another.
-ASSIGNMENTS = ("distributed", "master")
+ASSIGNMENTS = ASSIGNMENT.choices
 
 
 @dataclass(frozen=True)
@@ -45,17 +43,16 @@ class ApplicationLevel:
         If one of them cannot be.
     """
 
-    lengths: str = ""
-    latency_ns: int = 0
-    assignment: str = "distributed"
+    lengths: str = LENGTHS.default
+    latency_ns: int = LATENCY.default
+    assignment: str = ASSIGNMENT.default
     applications: str | Path | ApplicationMap | None = None
-    speeds: tuple[str, ...] = ()
-    network: str = NO_NETWORK
+    speeds: tuple[str, ...] = SPEEDS.default
+    network: str = NETWORK.default
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "latency_ns", whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS))
-        if self.assignment not in ASSIGNMENTS:
-            raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
+        object.__setattr__(self, "latency_ns", LATENCY.check(self.latency_ns))
+        ASSIGNMENT.check(self.assignment)
         object.__setattr__(self, "speeds", tuple(self.speeds))
         network_model(self.network)
         if isinstance(self.applications, str | Path):

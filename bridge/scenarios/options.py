@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 # Everything else is imported where it is needed, so that --help is quick.
-from bridge.options.shared import (
-    TECHNIQUES_HELP,
-    AllocatorOption,
-    ApplicationsOption,
-    AssignmentOption,
-    BackfillOption,
-    CancelledOption,
-    ChargeOption,
-    ConservativeOption,
-    CostOption,
-    DependenciesOption,
-    EstimatesOption,
-    FailuresOption,
-    KillOption,
-    LatencyOption,
-    LengthsOption,
-    MaxAttemptsOption,
-    MemoryOption,
-    NetworkOption,
-    OnFailureOption,
-    OverheadOption,
-    OversizeOption,
-    PlatformOption,
-    PresetOption,
-    RequestsOption,
-    SeedOption,
-    SelectOption,
-    SlackOption,
-    SpeedsOption,
-    SwitchesOption,
-    TasksPerCoreOption,
-    WindowsOption,
-)
+from als import options as a
+from bls import options as b
+from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
@@ -56,47 +24,45 @@ __all__ = ["LevelOptions", "ScenarioOptions"]
 class LevelOptions:
     """Which scheduler each level has, and how much the lengths of tasks vary."""
 
-    bls: Annotated[
-        str, typer.Option(help="Batch policy by name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME.")
-    ] = "fcfs"
-    als: Annotated[str, typer.Option(help=f"Application technique: {TECHNIQUES_HELP}; or recorded: none.")] = "static"
-    variation: Annotated[float, typer.Option(help="Task variation factor: σ over µ of task lengths.")] = 0.0
+    bls: Annotated[str, b.BLS] = b.BLS.default
+    als: Annotated[str, replace(a.ALS, help=f"{a.ALS.help}; or recorded: none")] = a.ALS.default
+    variation: Annotated[float, a.VARIATION] = a.VARIATION.default
 
 
 @dataclass(frozen=True)
 class ScenarioOptions:
-    """As given on the command line; checked as they are used."""
+    """As given on the command line, where None is what was not said; checked as they are used."""
 
-    seed: SeedOption = 0
-    select: SelectOption = "all"
-    oversize: OversizeOption = "reject"
-    platform: PlatformOption = None
-    tasks_per_core: TasksPerCoreOption = 1
-    lengths: LengthsOption = ""
-    applications: ApplicationsOption = None
-    overhead: OverheadOption = 0
-    latency: LatencyOption = 0
-    assignment: AssignmentOption = "distributed"
-    speeds: SpeedsOption = None
-    network: NetworkOption = "none"
-    slack: SlackOption = 2.0
-    allocator: AllocatorOption = "first-fit"
-    backfill: BackfillOption = "none"
-    conservative: ConservativeOption = None
-    kill_at_walltime: KillOption = False
-    estimates: EstimatesOption = "requested"
-    on_failure: OnFailureOption = "requeue"
-    max_attempts: MaxAttemptsOption = 1000
-    charge_decisions: ChargeOption = False
-    decision_cost: CostOption = None
-    memory: MemoryOption = "none"
-    requests: RequestsOption = None
-    windows: WindowsOption = None
-    failures: FailuresOption = None
-    dependencies: DependenciesOption = False
-    switches: SwitchesOption = None
-    preset: PresetOption = False
-    cancelled: CancelledOption = False
+    seed: Annotated[int, SEED] = SEED.default
+    select: Annotated[str, b.SELECT] = b.SELECT.default
+    oversize: Annotated[str, b.OVERSIZE] = b.OVERSIZE.default
+    platform: Annotated[str | None, b.PLATFORM] = b.PLATFORM.default
+    tasks_per_core: Annotated[int, a.TASKS_PER_CORE] = a.TASKS_PER_CORE.default
+    lengths: Annotated[str, a.LENGTHS] = a.LENGTHS.default
+    applications: Annotated[str | None, a.APPLICATIONS] = a.APPLICATIONS.default
+    overhead: Annotated[int, a.OVERHEAD] = a.OVERHEAD.default
+    latency: Annotated[int, a.LATENCY] = a.LATENCY.default
+    assignment: Annotated[str, a.ASSIGNMENT] = a.ASSIGNMENT.default
+    speeds: Annotated[list[str] | None, a.SPEEDS] = None
+    network: Annotated[str, a.NETWORK] = a.NETWORK.default
+    slack: Annotated[float, b.SLACK] = b.SLACK.default
+    allocator: Annotated[str, b.ALLOCATOR] = b.ALLOCATOR.default
+    backfill: Annotated[str, b.BACKFILL] = b.BACKFILL.default
+    conservative: Annotated[str | None, b.CONSERVATIVE] = None
+    kill_at_walltime: Annotated[bool, b.KILL_AT_WALLTIME] = b.KILL_AT_WALLTIME.default
+    estimates: Annotated[str, b.ESTIMATES] = b.ESTIMATES.default
+    on_failure: Annotated[str, b.ON_FAILURE] = b.ON_FAILURE.default
+    max_attempts: Annotated[int, b.MAX_ATTEMPTS] = b.MAX_ATTEMPTS.default
+    charge_decisions: Annotated[bool, b.CHARGE_DECISIONS] = b.CHARGE_DECISIONS.default
+    decision_cost: Annotated[str | None, b.DECISION_COST] = b.DECISION_COST.default
+    memory: Annotated[str, b.MEMORY] = b.MEMORY.default
+    requests: Annotated[str | None, b.REQUESTS] = b.REQUESTS.default
+    windows: Annotated[str | None, b.WINDOWS] = b.WINDOWS.default
+    failures: Annotated[str | None, b.FAILURES] = b.FAILURES.default
+    dependencies: Annotated[bool, b.DEPENDENCIES] = b.DEPENDENCIES.default
+    switches: Annotated[str | None, b.SWITCHES] = b.SWITCHES.default
+    preset: Annotated[bool, b.PRESET] = b.PRESET.default
+    cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
 
     def options(
         self,
@@ -114,18 +80,30 @@ class ScenarioOptions:
 
         rules = self._rules(backfill or (self.backfill,), keep_decisions)
         return Options(
-            bls,
-            als,
-            variation,
-            self.tasks_per_core,
-            self.seed,
-            self.slack,
-            self.overhead,
-            self.allocator,
-            rules,
-            Surroundings(self.memory, self.requests, self.windows, self.failures, self.dependencies, self.switches),
-            ApplicationLevel(
-                self.lengths, self.latency, self.assignment, self.applications, tuple(self.speeds or ()), self.network
+            bls=bls,
+            als=als,
+            variation=variation,
+            tasks_per_core=self.tasks_per_core,
+            seed=self.seed,
+            slack=self.slack,
+            overhead_ns=self.overhead,
+            allocator=self.allocator,
+            rules=rules,
+            around=Surroundings(
+                memory=self.memory,
+                requests=self.requests,
+                windows=self.windows,
+                failures=self.failures,
+                dependencies=self.dependencies,
+                switches=self.switches,
+            ),
+            level=ApplicationLevel(
+                lengths=self.lengths,
+                latency_ns=self.latency,
+                assignment=self.assignment,
+                applications=self.applications,
+                speeds=tuple(self.speeds or ()),
+                network=self.network,
             ),
         )
 
@@ -139,7 +117,7 @@ class ScenarioOptions:
         cost = self.decision_cost
         return Rules(
             backfill=backfill[0],
-            conservative=self.conservative or "keep",
+            conservative=self.conservative or b.CONSERVATIVE.default,
             kill_at_walltime=self.kill_at_walltime,
             estimates=self.estimates,
             on_failure=self.on_failure,

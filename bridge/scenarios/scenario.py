@@ -13,6 +13,18 @@ from als.core_speeds import CoreSpeeds, core_speeds
 from als.lengths import check_variation
 from als.network import BYTES_PER_GBIT, network_model, network_state
 from als.network.state import NO_NETWORK, NetworkState
+from als.options import (
+    ALS,
+    APPLICATIONS,
+    ASSIGNMENT,
+    LATENCY,
+    LENGTHS,
+    NETWORK,
+    OVERHEAD,
+    SPEEDS,
+    TASKS_PER_CORE,
+    VARIATION,
+)
 from als.planners import Planner
 from als.planners.mapped import Mapped
 from als.programs.program import Program
@@ -23,8 +35,8 @@ from als.techniques import Selection, Technique
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.constraints.job_constraints import Circumstances
 from bls.constraints.options import Surroundings, surround, switch_limit
-from bls.inputs import MAX_SLACK
 from bls.machine.platform import Platform, load_platform
+from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
 from bls.scheduler_options import Rules
 from bls.view import Observer
@@ -35,8 +47,7 @@ from bridge.scenarios.application_level import NO_NETWORK as NO_NAME
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.plugins import resolve
-from traces.base.ranges import real, whole
-from traces.base.time import NS_PER_S
+from traces.base.shared_options import SEED
 from traces.compiled import Array
 
 __all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network", "platform_of"]
@@ -59,7 +70,7 @@ class Options:
         Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
         ``select:gss,fac`` (``als.techniques``), or ``recorded``.
     variation : float
-        Task variation factor, 0 to 10: standard deviation over mean of a job's task lengths.
+        Task variation factor: standard deviation over mean of a job's task lengths.
     tasks_per_core : int
         Mean number of tasks a core, >= 1.
     seed : int
@@ -78,41 +89,41 @@ class Options:
         Task lengths, messages, the applications' map, core speeds.
     """
 
-    bls: str | AnyPolicy = "fcfs"
-    als: str | AnyScheduler = "static"
-    variation: float = 0.0
-    tasks_per_core: int = 1
-    seed: int = 0
-    slack: float = 2.0
-    overhead_ns: int = 0
-    allocator: str | Allocator = "first-fit"
+    bls: str | AnyPolicy = BLS.default
+    als: str | AnyScheduler = ALS.default
+    variation: float = VARIATION.default
+    tasks_per_core: int = TASKS_PER_CORE.default
+    seed: int = SEED.default
+    slack: float = SLACK.default
+    overhead_ns: int = OVERHEAD.default
+    allocator: str | Allocator = ALLOCATOR.default
     rules: Rules = field(default_factory=Rules)
     around: Surroundings = field(default_factory=Surroundings)
     level: ApplicationLevel = field(default_factory=ApplicationLevel)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "overhead_ns", whole("--overhead", self.overhead_ns, 0, 3600 * NS_PER_S))
-        object.__setattr__(self, "slack", real("--slack", self.slack, 0.0, MAX_SLACK))
+        object.__setattr__(self, "overhead_ns", OVERHEAD.check(self.overhead_ns))
+        object.__setattr__(self, "slack", SLACK.check(self.slack))
         if self.around.switches is not None:
             wait_ns = switch_limit(self.around.switches)[1]
             object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
 
     def without_applications(self) -> Options:
         """The same options for jobs that last their recorded run times: none that says how applications are computed."""
-        return replace(self, als=RECORDED, overhead_ns=0, level=ApplicationLevel())
+        return replace(self, als=RECORDED, overhead_ns=OVERHEAD.default, level=ApplicationLevel())
 
     @property
     def of_applications(self) -> list[str]:
         """Which options are given that say how applications are computed, beside the variation and the tasks per core."""
         level = self.level
         given = {
-            "--applications": level.map is not None,
-            "--speeds": bool(level.speeds),
-            "--lengths": bool(level.lengths),
-            "--overhead": self.overhead_ns != 0,
-            "--latency": level.latency_ns != 0,
-            "--assignment": level.master,
-            "--network": level.network != NO_NAME,
+            APPLICATIONS.name: level.map is not None,
+            SPEEDS.name: level.speeds != SPEEDS.default,
+            LENGTHS.name: level.lengths != LENGTHS.default,
+            OVERHEAD.name: self.overhead_ns != OVERHEAD.default,
+            LATENCY.name: level.latency_ns != LATENCY.default,
+            ASSIGNMENT.name: level.assignment != ASSIGNMENT.default,
+            NETWORK.name: level.network != NETWORK.default,
         }
         return [name for name, there in given.items() if there]
 
@@ -314,10 +325,10 @@ def load_workload(
     workload: Workload | str | Path,
     platform: Platform,
     *,
-    selection: str = "all",
-    oversize: str = "reject",
-    preset: bool = False,
-    cancelled: bool = False,
+    selection: str = SELECT.default,
+    oversize: str = OVERSIZE.default,
+    preset: bool = PRESET.default,
+    cancelled: bool = CANCELLED.default,
 ) -> Workload:
     """A workload from what a user gives, fitted to the platform, then selected.
 

@@ -7,24 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from als.application import MAX_LATENCY_NS
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.engine.dag.parts import GraphPart
 from als.network import BYTES_PER_GBIT, NetworkState, network_model, network_state, topology
 from als.network.state import KIND, NONE
+from als.options import ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
-from als.programs.phases import ORDERS
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
-from bridge.scenarios.application_level import ASSIGNMENTS, NO_NETWORK
+from bls.options import TOPOLOGY
+from bridge.options.declared import HOSTS
 from bridge.single.own_cores import check_speeds, first_core, latencies_ns
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import real, whole
-from traces.base.time import MAX_NS
+from traces.base.errors import InputError, shown
+from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED
 from traces.compiled import Array
 
-__all__ = ["ORDERS", "GraphOptions"]
+__all__ = ["GraphOptions"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class GraphOptions:
         Over how many hosts, 0 to ``hosts`` - 1, the cores are dealt in blocks; the first ones are larger by one core where
         they differ.
     order : str
-        One of :data:`ORDERS`; not with a planner, which has an order of its own.
+        ``index`` or ``rank``; not with a planner, which has an order of its own.
     network : str
         What data between tasks take, as ``als.network.network_model`` has it.
     topology : str
@@ -55,7 +54,7 @@ class GraphOptions:
     latency_ns : int
         What a message between the master's host, the first, and another one takes; with a technique only.
     assignment : str
-        One of ``bridge.scenarios.application_level.ASSIGNMENTS``; with a technique only.
+        ``distributed`` or ``master``; with a technique only.
     speeds : tuple of str
         What changes the cores' speeds, as ``als.core_speeds`` has it.
     seed : int
@@ -71,32 +70,30 @@ class GraphOptions:
 
     als: str | AnyScheduler
     core_speed_gflops: tuple[float, ...]
-    hosts: int = 1
-    order: str = ORDERS[0]
-    network: str = NO_NETWORK
-    topology: str = "full"
-    bandwidth_gbps: float = 50.0
-    link_latency_ns: float = 500.0
-    memory_gbps: float | None = None
-    overhead_ns: int = 0
-    latency_ns: int = 0
-    assignment: str = ASSIGNMENTS[0]
-    speeds: tuple[str, ...] = ()
-    seed: int = 0
+    hosts: int = HOSTS.default
+    order: str = ORDER.default
+    network: str = NETWORK.default
+    topology: str = TOPOLOGY.default
+    bandwidth_gbps: float = LINK_BANDWIDTH.default
+    link_latency_ns: float = LINK_LATENCY.default
+    memory_gbps: float | None = MEMORY_BANDWIDTH.default
+    overhead_ns: int = OVERHEAD.default
+    latency_ns: int = LATENCY.default
+    assignment: str = ASSIGNMENT.default
+    speeds: tuple[str, ...] = SPEEDS.default
+    seed: int = SEED.default
     scheduler: Technique | Planner | Mapped = field(init=False, compare=False, repr=False)
     state: NetworkState = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_speeds(self.core_speed_gflops)
-        whole("--hosts", self.hosts, 1, self.n_cores)
-        if self.order not in ORDERS:
-            raise one_of("order", self.order, ORDERS, "--order")
-        whole("--overhead", self.overhead_ns, 0, MAX_NS)
-        whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS)
-        if self.assignment not in ASSIGNMENTS:
-            raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
-        whole("--seed", self.seed, 0, 2**64 - 1)
+        HOSTS.check(self.hosts, highest=self.n_cores)
+        ORDER.check(self.order)
+        OVERHEAD.check(self.overhead_ns)
+        LATENCY.check(self.latency_ns)
+        ASSIGNMENT.check(self.assignment)
+        SEED.check(self.seed)
         object.__setattr__(self, "scheduler", self._found())
         self._check_use()
         object.__setattr__(self, "state", self._network())
@@ -118,16 +115,15 @@ class GraphOptions:
         return found
 
     def _check_use(self) -> None:
-        if self.order != ORDERS[0]:
+        if self.order != ORDER.default:
             self.check_order_use()
         if isinstance(self.scheduler, Technique):
             return
-        given = {"--overhead": self.overhead_ns, "--latency": self.latency_ns}
-        given |= {"--assignment": self.assignment != ASSIGNMENTS[0]}
-        for name, value in given.items():
-            if value:
+        given = ((OVERHEAD, self.overhead_ns), (LATENCY, self.latency_ns), (ASSIGNMENT, self.assignment))
+        for option, value in given:
+            if value != option.default:
                 raise InputError(
-                    f"{name}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
+                    f"{option.name}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
                 )
 
     def check_order_use(self) -> None:
@@ -144,11 +140,11 @@ class GraphOptions:
             )
 
     def _network(self) -> NetworkState:
-        real("--bandwidth", self.bandwidth_gbps, 1e-9, 1e9)
-        real("--link-latency", self.link_latency_ns, 0.0, 1e12)
+        LINK_BANDWIDTH.check(self.bandwidth_gbps)
+        LINK_LATENCY.check(self.link_latency_ns)
         if self.memory_gbps is not None:
-            real("--memory-bandwidth", self.memory_gbps, 1e-9, 1e9)
-        model, where = network_model(self.network), "--topology"
+            MEMORY_BANDWIDTH.check(self.memory_gbps)
+        model, where = network_model(self.network), TOPOLOGY.name
         try:
             topology(self.topology, where).parameters(self.hosts)
         except InputError as error:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from als.graphs import GENERATORS, MAX_TASKS_PER_JOB, graph_model
+from als.graphs import GENERATORS, graph_model
 from als.graphs.draw import drawn_graph, room
-from als.graphs.readers import CORE_GFLOPS, ENDINGS, read_graph
+from als.graphs.readers import ENDINGS, read_graph
 from als.graphs.readers.detection import format_of
 from als.graphs.task_graph import TaskGraph
+from als.options import VARIATION
+from bridge.options.declared import FORMAT, GRAPH_TASKS, MEAN
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import check_memory
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import GivenFile
 from traces.base.naming import split_parameters
 from traces.base.plugins import entry_points
-from traces.base.ranges import real, whole
+from traces.base.shared_options import CORE_GFLOPS
 
 __all__ = ["GraphSource"]
 
@@ -38,13 +40,13 @@ class GraphSource:
     tasks : int or None
         Of a generator: about how many tasks; default: what its parameters say, or one a core.
     mean_gflop : float or None
-        Of a generator: mean work of its tasks; default 1.
+        Of a generator: mean work of its tasks.
     variation : float or None
         Of a generator: coefficient of variation of the tasks' work, where its parameters say none; default 0.
     format : str or None
         Of a file: which it must have, a key of ``als.graphs.readers.READERS``.
     core_gflops : float or None
-        Of a file that says run times: speed of the core they were measured on; default ``CORE_GFLOPS``.
+        Of a file that says run times: speed of the core they were measured on; default that of ``CORE_GFLOPS``.
 
     Raises
     ------
@@ -60,8 +62,8 @@ class GraphSource:
     core_gflops: float | None = None
 
     def __post_init__(self) -> None:
-        drawing = {"--tasks": self.tasks, "--mean": self.mean_gflop, "--variation": self.variation}
-        reading = {"--format": self.format, "--core-gflops": self.core_gflops}
+        drawing = {GRAPH_TASKS.name: self.tasks, MEAN.name: self.mean_gflop, VARIATION.name: self.variation}
+        reading = {FORMAT.name: self.format, CORE_GFLOPS.name: self.core_gflops}
         unused, whose = (
             (reading, "a generator") if self.is_drawn else (drawing, "a file, which says what its tasks are")
         )
@@ -69,11 +71,11 @@ class GraphSource:
             if value is not None:
                 raise InputError(f"{name}: not with {whose}")
         if self.tasks is not None:
-            whole("--tasks", self.tasks, 1, MAX_TASKS_PER_JOB)
+            GRAPH_TASKS.check(self.tasks)
         if self.mean_gflop is not None:
-            real("--mean", self.mean_gflop, 1e-12, 1e12)
+            MEAN.check(self.mean_gflop)
         if self.core_gflops is not None:
-            real("--core-gflops", self.core_gflops, 1e-9, 1e12)
+            CORE_GFLOPS.check(self.core_gflops)
 
     @property
     def is_drawn(self) -> bool:
@@ -88,8 +90,8 @@ class GraphSource:
             return {
                 "graph": self.graph,
                 "tasks": self.tasks,
-                "mean_gflop": 1.0 if self.mean_gflop is None else self.mean_gflop,
-                "variation": self.variation or 0.0,
+                "mean_gflop": MEAN.default if self.mean_gflop is None else self.mean_gflop,
+                "variation": self.variation or VARIATION.default,
                 "format": None,
                 "core_gflops": None,
             }
@@ -99,7 +101,7 @@ class GraphSource:
             "mean_gflop": None,
             "variation": None,
             "format": self.format,
-            "core_gflops": self.core_gflops or CORE_GFLOPS,
+            "core_gflops": self.core_gflops or CORE_GFLOPS.default,
         }
 
     def read(self, options: GraphOptions) -> TaskGraph:
@@ -123,7 +125,7 @@ class GraphSource:
                 found = format_of(bytes(head[: file.readinto(memoryview(head))]))
             if found and found not in _TIMED:
                 raise InputError(f"--core-gflops: not with {self.graph}, which says the work of tasks and no run times")
-        return read_graph(self.graph, format=self.format or "", core_gflops=self.core_gflops or CORE_GFLOPS)
+        return read_graph(self.graph, format=self.format or "", core_gflops=self.core_gflops or CORE_GFLOPS.default)
 
     def _refuse_unknown(self) -> None:
         # What is no path of a graph's file may be meant as the name of a generator.
@@ -136,7 +138,7 @@ class GraphSource:
         raise InputError(f"GRAPH: no file {shown(self.graph)}, and {one_of('generator', plain, GENERATORS)}")
 
     def _drawn(self, options: GraphOptions) -> TaskGraph:
-        variation = self.variation or 0.0
+        variation = self.variation or VARIATION.default
         model = graph_model(self.graph, "GRAPH", variation=variation)
         if variation and model.cov != variation:
             raise InputError(f"--variation: not with {self.graph}, which says its own")
@@ -144,7 +146,7 @@ class GraphSource:
         if n_tasks and model.has_its_own_size:
             raise InputError(f"--tasks: not with {self.graph}, which says how many tasks it has")
         check_memory(model.name, *room(model, n_tasks, options.n_cores), options)
-        mean, n = self.mean_gflop or 1.0, room(model, n_tasks, options.n_cores)[0]
+        mean, n = self.mean_gflop or MEAN.default, room(model, n_tasks, options.n_cores)[0]
         while True:
             # The mean is given, and the sum asked for: it takes a second time where there are fewer tasks than thought.
             made = drawn_graph(model, options.seed, 0, n_tasks, options.n_cores, n * mean, options.bytes_per_gflop)

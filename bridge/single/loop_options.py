@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from als.application import MAX_LATENCY_NS
 from als.core_speeds import CoreSpeeds, core_speeds
+from als.options import ASSIGNMENT, LATENCY, OVERHEAD, SPEEDS, STEPS
 from als.schedulers import loop_technique
 from als.techniques import AnyTechnique
-from bridge.scenarios.application_level import ASSIGNMENTS
+from bridge.options.declared import HOSTS
 from bridge.single.own_cores import check_speeds, first_core, latencies_ns
-from traces.base.errors import InputError, one_of
-from traces.base.ranges import whole
-from traces.base.time import MAX_NS
+from traces.base.errors import InputError
+from traces.base.shared_options import SEED
 from traces.compiled import Array
 
-__all__ = ["MAX_STEPS", "MAX_TASKS", "LoopOptions"]
-
-#: A loop has no more time steps, and tasks of all steps, than this.
-MAX_STEPS, MAX_TASKS = 10_000, 100_000_000
+__all__ = ["LoopOptions"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class LoopOptions:
     hosts : int
         Over how many hosts the cores are dealt in blocks, the first ones being larger by one core where they differ.
     assignment : str
-        One of :data:`ASSIGNMENTS`.
+        ``distributed`` or ``master``.
     steps : int
         How often the loop is repeated, with a barrier after each time; a technique may learn from step to step.
     speeds : tuple of str
@@ -52,25 +48,24 @@ class LoopOptions:
 
     als: str | AnyTechnique
     core_speed_gflops: tuple[float, ...]
-    overhead_ns: int = 0
-    latency_ns: int = 0
-    hosts: int = 1
-    assignment: str = "distributed"
-    steps: int = 1
-    speeds: tuple[str, ...] = ()
-    seed: int = 0
+    overhead_ns: int = OVERHEAD.default
+    latency_ns: int = LATENCY.default
+    hosts: int = HOSTS.default
+    assignment: str = ASSIGNMENT.default
+    steps: int = STEPS.default
+    speeds: tuple[str, ...] = SPEEDS.default
+    seed: int = SEED.default
     technique: AnyTechnique = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_speeds(self.core_speed_gflops)
-        whole("--overhead", self.overhead_ns, 0, MAX_NS)
-        whole("--latency", self.latency_ns, 0, MAX_LATENCY_NS)
-        whole("--hosts", self.hosts, 1, len(self.core_speed_gflops))
-        if self.assignment not in ASSIGNMENTS:
-            raise one_of("assignment", self.assignment, ASSIGNMENTS, "--assignment")
-        whole("--steps", self.steps, 1, MAX_STEPS)
-        whole("--seed", self.seed, 0, 2**64 - 1)
+        OVERHEAD.check(self.overhead_ns)
+        LATENCY.check(self.latency_ns)
+        HOSTS.check(self.hosts, highest=self.n_cores)
+        ASSIGNMENT.check(self.assignment)
+        STEPS.check(self.steps)
+        SEED.check(self.seed)
         found = loop_technique(self.als) if isinstance(self.als, str) else self.als
         if found.only_cores not in (None, self.n_cores):
             raise InputError(

@@ -12,10 +12,10 @@ from als.application import Application
 from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, loop_metrics, measure
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
-from bridge.single.loop_options import MAX_TASKS, LoopOptions
+from als.options import N_TASKS
+from bridge.single.loop_options import LoopOptions
 from bridge.single.own_cores import advance_to_end
 from traces.base.errors import InputError
-from traces.base.ranges import whole
 from traces.compiled import Array, own
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: 
         raise InputError("--n: missing; the number of tasks")
     if model.count not in (None, n):
         raise InputError(f"--n: {n}; allowed: {model.count}, the tasks of lengths {model.name}")
-    whole("--n", n, 1, MAX_TASKS)
+    N_TASKS.check(n)
     total = n * mean_gflop
     while True:
         lengths = drawn(model, seed, 0, n, mean_gflop, total)
@@ -148,7 +148,7 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     """
     lengths = own(lengths_gflop, np.float64)
     n, steps = len(lengths), options.steps
-    whole("--steps times the tasks", n * steps, 1, MAX_TASKS)
+    N_TASKS.check(n * steps, "--steps times the tasks")
     base, speeds = np.array(options.core_speed_gflops, np.float64), options.changing
     all_lengths = np.tile(lengths, steps)
     at_start = base * speeds.factors(np.arange(len(base)), 0)

@@ -6,17 +6,14 @@ import numpy as np
 
 from als.application import Application
 from als.core_speeds import CoreSpeeds
+from als.options import CORES
+from bridge.options.declared import CORE_SPEED
 from traces.base.errors import InputError, shown
-from traces.base.ranges import real, whole
+from traces.base.shared_options import CORE_GFLOPS
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["MAX_CORES", "advance_to_end", "check_speeds", "first_core", "given_speeds", "latencies_ns"]
-
-#: There are no more cores than this.
-MAX_CORES = 2**20
-
-_LOWEST_GFLOPS, _HIGHEST_GFLOPS = 1e-9, 1e12
+__all__ = ["advance_to_end", "check_speeds", "first_core", "given_speeds", "latencies_ns"]
 
 #: So many instants of changing speeds are looked at together.
 _INSTANTS = 10_000
@@ -35,12 +32,12 @@ def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
     except ValueError:
         raise InputError(f"--core-speed: {shown(text)}; allowed: a number, or one for each core, as 2,1,1,1") from None
     for speed in speeds:
-        real("--core-speed", speed, _LOWEST_GFLOPS, _HIGHEST_GFLOPS)
+        CORE_GFLOPS.check(speed, CORE_SPEED.name)
     if cores is None:
         if len(speeds) == 1:
-            raise InputError(f"--cores: missing; allowed: 1 to {MAX_CORES}")
+            raise InputError(f"--cores: missing; allowed: {CORES.lowest} to {CORES.highest}")
         return speeds
-    whole("--cores", cores, 1, MAX_CORES)
+    CORES.check(cores)
     if len(speeds) not in (1, cores):
         raise InputError(f"--core-speed: {len(speeds)} speeds; allowed: one, or one for each of the {cores} cores")
     return speeds * cores if len(speeds) == 1 else speeds
@@ -54,9 +51,9 @@ def check_speeds(speeds_gflops: tuple[float, ...]) -> None:
     InputError
         If there are too many or none, or one is out of range.
     """
-    whole("--cores", len(speeds_gflops), 1, MAX_CORES)
+    CORES.check(len(speeds_gflops))
     for speed in speeds_gflops:
-        real("--core-speed", speed, _LOWEST_GFLOPS, _HIGHEST_GFLOPS)
+        CORE_GFLOPS.check(speed, CORE_SPEED.name)
 
 
 def first_core(n_cores: int, hosts: int) -> Array:

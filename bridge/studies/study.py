@@ -17,6 +17,7 @@ from bridge.scenarios.scenario import RECORDED
 from bridge.studies.input.run_options import WITHOUT_EFFECT, Value, effects, known_options
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
+from traces.base.shared_options import SEED
 from traces.figures.study.combinations import batch_label
 
 __all__ = [
@@ -313,7 +314,7 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
         given = [seed for lo, hi in intervals for seed in range(lo, hi)]
     if not isinstance(given, list | tuple) or not given:
         raise InputError(f"{where}: {shown(given)}; allowed: how many, a list of seeds, or as '0-4 9'")
-    seeds = tuple(whole(where, seed, 0, 2**64 - 1) for seed in given)
+    seeds = tuple(SEED.check(seed, where) for seed in given)
     if len(set(seeds)) < len(seeds):
         raise InputError(f"{where}: a seed is there twice; allowed: each once")
     if len(seeds) > _MOST_SEEDS:

@@ -22,10 +22,11 @@ from bls.constraints.resource_requests import requests
 from bls.machine.partitions import Partition
 from bls.machine.platform import parse_platform
 from bls.metrics.node_states import HOST_STATES
+from bls.options import CONSERVATIVE
 from bls.policies import POLICIES, policy
 from bls.policies.expression import FUNCTIONS, NAMES
 from bls.policies.multifactor.settings import SETTINGS, TABLES
-from bls.scheduler_options import BACKFILL, CONSERVATIVE
+from bls.scheduler_options import BACKFILL
 from tools import schedule_pictures, topology_study
 from traces.ledger import STATES, WHY
 
@@ -95,7 +96,7 @@ def random_jobs(seed: int, exact: bool) -> list[tuple[int, ...]]:
     return [(k, q, p, stream.randint(1, 4), p if exact else stream.randint(1, 12)) for k, (q, p) in jobs]
 
 
-@pytest.mark.parametrize("conservative", CONSERVATIVE)
+@pytest.mark.parametrize("conservative", CONSERVATIVE.choices)
 def test_conservative_backfilling_starts_no_job_later_than_fcfs(conservative: str) -> None:
     earlier = 0
     for seed in range(60):
@@ -144,7 +145,7 @@ def test_the_names_on_the_batch_pages_are_the_codes() -> None:
     ends = section(BATCH, "How long a job runs")
     assert all(f"`{state}`" in ends for state in STATES)
     assert f"--backfill {'|'.join(BACKFILL)}|K" in section(BACKFILLING, "Backfilling")
-    assert all(f"--conservative {kind}" in section(BACKFILLING, "Keep and rebuild") for kind in CONSERVATIVE)
+    assert all(f"--conservative {kind}" in section(BACKFILLING, "Keep and rebuild") for kind in CONSERVATIVE.choices)
     assert set(HOST_STATES) <= set(names(section(RESULTS, "nodes.parquet")))
 
 

@@ -18,7 +18,7 @@ from als.graphs.task_graph import TaskGraph
 from traces.base.errors import InputError, one_of
 from traces.base.given_file import GivenFile
 from traces.base.memory import free_memory_bytes
-from traces.base.ranges import real
+from traces.base.shared_options import CORE_GFLOPS as MEASURED
 
 __all__ = ["CORE_GFLOPS", "ENDINGS", "MAX_TEXT_BYTES", "READERS", "read_graph"]
 
@@ -60,7 +60,7 @@ def read_graph(
     format : str
         What it must be, one of :data:`READERS`; empty: what its text looks like.
     core_gflops : float
-        Speed in GFLOP/s of the core on which a file's run times were measured, above 0; for formats that say run times.
+        Speed in GFLOP/s of the core on which a file's run times were measured; for formats that say run times.
     where : str
         The option ``format`` was given in, for messages.
 
@@ -76,14 +76,13 @@ def read_graph(
     """
     if format and format not in READERS:
         raise one_of("format of task graphs", format, READERS, where)
-    if not real("core_gflops", core_gflops, 0.0, 1e300) > 0.0:
-        raise InputError(f"core_gflops: {core_gflops}; allowed: above 0")
+    speed_gflops = MEASURED.check(core_gflops, "core_gflops")
     source = os.fspath(path)
     rows = GraphRows(source)
     try:
         data = _bytes_of(path, source)
         found = _checked_format(source, data, format)
-        READERS[found](data, rows, float(core_gflops))
+        READERS[found](data, rows, speed_gflops)
         del data
         return rows.graph(_stem(source))
     except MemoryError:

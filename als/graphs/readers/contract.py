@@ -12,12 +12,13 @@ import numpy as np
 from als.graphs.task_graph import MAX_EDGES, TaskGraph, check_name
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
+from traces.base.shared_options import CORE_GFLOPS as MEASURED
 
 __all__ = ["CORE_GFLOPS", "GraphRows", "Reader", "text_of"]
 
 #: Speed in GFLOP/s of the core on which run times were measured, where a format says times and no work: a core of the
 #: default platform.
-CORE_GFLOPS = 46.875
+CORE_GFLOPS = MEASURED.default
 
 _LARGEST_HOST = 2**31 - 1
 

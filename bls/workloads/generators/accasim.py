@@ -26,24 +26,24 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from bls.machine.platform import Platform
+from bls.options import JOBS, METHOD, NODES_FACTOR, SPEED_FACTOR
 from bls.workloads.calendar import Calendar
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals
 from bls.workloads.generators.machines import Limits, Machine, changed, checked_limits, machine_of
-from bls.workloads.generators.made import MOST_JOBS, made_workload
+from bls.workloads.generators.made import made_workload
 from bls.workloads.generators.requests import asked, run_times_ns
 from bls.workloads.generators.streams import stream
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of
-from traces.base.ranges import whole
+from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
 __all__ = ["METHODS", "generate_like"]
 
 #: How arrivals and widths are drawn.
-METHODS = ("calendar", "accasim")
+METHODS = METHOD.choices
 
 # Columns of what happened to a job, or between jobs, in the log.
 _LEFT = ("preceding", "think_ns", "cancel_ns", "wait_ns", "preset", "status")
@@ -55,11 +55,11 @@ def generate_like(
     *,
     seed: int,
     platform: Platform | None = None,
-    speed_factor: float = 1.0,
-    nodes_factor: float = 1.0,
+    speed_factor: float = SPEED_FACTOR.default,
+    nodes_factor: float = NODES_FACTOR.default,
     gpus: tuple[float, int, float] | None = None,
     limits: Limits | None = None,
-    method: str = "calendar",
+    method: str = METHOD.default,
 ) -> Workload:
     """A workload like ``source``.
 
@@ -68,7 +68,7 @@ def generate_like(
     source : Workload
         The log. Jobs wider than its machine are left out, and so are those whose run time nobody knows.
     n_jobs : int
-        1 to ``MOST_JOBS`` (20 million). At the source's rate: twice as many jobs last for twice as long. (By the
+        1 to 20 million. At the source's rate: twice as many jobs last for twice as long. (By the
         method ``accasim``, at a higher one: v_max cuts the longest inter-arrival times off.)
     seed : int
         0 to 2**64 - 1; the same gives the same jobs.
@@ -99,9 +99,8 @@ def generate_like(
     InputError
         If a value is out of range, a limit is wider than a node, or the source has no span or no job that can be used.
     """
-    whole("n_jobs", n_jobs, 1, MOST_JOBS)
-    if method not in METHODS:
-        raise one_of("method", method, METHODS, "method")
+    JOBS.check(n_jobs, "n_jobs")
+    METHOD.check(method, "method")
     before = machine_of(source, platform)
     if np.all(source.run_unknown):
         raise InputError(f"{source.source}: no run time of any job is known")

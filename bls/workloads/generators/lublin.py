@@ -25,7 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.machine.platform import MAX_CORES
-from bls.workloads.generators.made import MOST_JOBS, made_workload
+from bls.options import JOBS
+from bls.workloads.generators.made import made_workload
 from bls.workloads.generators.sizes import Sizes
 from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
@@ -182,7 +183,7 @@ def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin 
     Parameters
     ----------
     n_jobs : int
-        1 to ``MOST_JOBS``.
+        1 to 20 million.
     seed : int
         0 to 2**64 - 1; the same gives the same jobs.
     n_cores : int
@@ -195,7 +196,7 @@ def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin 
     InputError
         If a value is out of range, or the jobs would last for longer than 146 years.
     """
-    whole("n_jobs", n_jobs, 1, MOST_JOBS)
+    JOBS.check(n_jobs, "n_jobs")
     whole("n_cores", n_cores, 1, MAX_CORES)
     chosen = Lublin() if parameters is None else parameters
     types = [(queue, jobs) for queue, jobs in enumerate((chosen.interactive, chosen.batch)) if jobs is not None]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from bls.machine.accasim_system import PROCESSOR_GFLOPS
 from bls.machine.platform import MAX_CORES, Platform
 from bls.machine.resource_amounts import MEMORY
+from bls.options import NODES_FACTOR, SPEED_FACTOR
 from bls.workloads.calendar import header_facts
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
@@ -19,8 +20,6 @@ __all__ = ["LIMITS", "Gpus", "Limits", "Machine", "changed", "checked_limits", "
 
 #: What a job's request per node may be limited in.
 LIMITS = ("cores", "gpus", "memory_kb")
-
-_MOST_FACTOR = 1e6
 
 
 class Gpus(NamedTuple):
@@ -106,8 +105,8 @@ def changed(
     InputError
         If a factor is not from 1e-6 to 1e6, no node or too many cores are left, or the GPUs are impossible.
     """
-    faster = real("speed_factor", speed_factor, 1 / _MOST_FACTOR, _MOST_FACTOR)
-    more = real("nodes_factor", nodes_factor, 1 / _MOST_FACTOR, _MOST_FACTOR)
+    faster = SPEED_FACTOR.check(speed_factor, "speed_factor")
+    more = NODES_FACTOR.check(nodes_factor, "nodes_factor")
     nodes = round(machine.nodes * more)
     if nodes < 1:
         raise InputError(

@@ -9,10 +9,7 @@ import numpy as np
 from bls.workloads.workload import Workload
 from traces.compiled import Array
 
-__all__ = ["MOST_JOBS", "made_workload"]
-
-#: The most jobs that are generated at once.
-MOST_JOBS = 2 * 10**7
+__all__ = ["made_workload"]
 
 
 def made_workload(

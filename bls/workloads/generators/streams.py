@@ -6,11 +6,9 @@ import hashlib
 
 import numpy as np
 
-from traces.base.ranges import whole
+from traces.base.shared_options import SEED
 
 __all__ = ["stream"]
-
-_MAX_SEED = 2**64 - 1
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
@@ -21,5 +19,5 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
     InputError
         If the seed is no whole number from 0 to 2**64 - 1.
     """
-    name = hashlib.sha256(f"{whole('seed', seed, 0, _MAX_SEED)} generated {purpose}".encode()).digest()
+    name = hashlib.sha256(f"{SEED.check(seed, 'seed')} generated {purpose}".encode()).digest()
     return np.random.Generator(np.random.Philox(key=np.frombuffer(name[:16], dtype="<u8")))

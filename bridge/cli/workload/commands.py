@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.options.shared import CancelledOption, OversizeOption, WorkloadArgument
+from bls.options import ALIGN, CANCELLED, OVERSIZE, PLATFORM, SELECT
+from bridge.options.bundles import bundled
+from bridge.options.declared import TIMEOUT, WORKLOAD
+from bridge.options.generation import Wanted
 from bridge.standard_error import say
 
 __all__ = ["workload_app"]
@@ -36,17 +40,18 @@ def _save(workload: Any, target: Path, force: bool) -> None:
 
 
 @workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
+@bundled
 def info_command(
-    workload: WorkloadArgument,
+    *,
+    workload: Annotated[str, WORKLOAD],
     platform: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Platform in TOML, or AccaSim's JSON; default: as many cores as the log's header says (MaxProcs), or as "
-            "its widest job has.",
+        replace(
+            PLATFORM,
+            rule="as many cores as the log's header says (MaxProcs), or as its widest job has",
         ),
-    ] = None,
-    oversize: OversizeOption = "reject",
+    ] = PLATFORM.default,
+    oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
     reader: _ReaderOption = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
@@ -81,17 +86,18 @@ def info_command(
     short_help="A part of a workload.",
     epilog="Example: twolevel workload cut sample --select window:6h+4h -o morning.swf",
 )
+@bundled
 def cut_command(
-    workload: WorkloadArgument,
+    *,
+    workload: Annotated[str, WORKLOAD],
     output: _OutputOption,
     select: Annotated[
         str,
-        typer.Option(
-            metavar="WHICH",
-            help="all, first:N, busiest:LENGTH, window:START+LENGTH or window:START..END; START may be a date.",
+        replace(
+            SELECT, help="all, first:N, busiest:LENGTH, window:START+LENGTH or window:START..END; START may be a date"
         ),
-    ] = "all",
-    cancelled: CancelledOption = False,
+    ] = SELECT.default,
+    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
@@ -108,13 +114,13 @@ def cut_command(
     short_help="Several workloads as one.",
     epilog="Example: twolevel workload merge sample sample --align start -o twice.swf.gz",
 )
+@bundled
 def merge_command(
+    *,
     workloads: Annotated[list[str], typer.Argument(metavar="WORKLOAD...", help="Workload files; or 'sample'.")],
     output: _OutputOption,
-    align: Annotated[
-        str, typer.Option(metavar="HOW", help="calendar: by UnixStartTime; or start: each begins at time 0.")
-    ] = "calendar",
-    cancelled: CancelledOption = False,
+    align: Annotated[str, ALIGN] = ALIGN.default,
+    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
@@ -131,8 +137,10 @@ def merge_command(
     short_help="A denser, faster or wider workload.",
     epilog="Example: twolevel workload scale sample --load 1.2 -o denser.swf",
 )
+@bundled
 def scale_command(
-    workload: WorkloadArgument,
+    *,
+    workload: Annotated[str, WORKLOAD],
     output: _OutputOption,
     load: Annotated[
         float | None, typer.Option(metavar="FACTOR", help="Times between submits are divided by it.")
@@ -141,7 +149,7 @@ def scale_command(
         float | None, typer.Option(metavar="FACTOR", help="Run times and estimates are divided by it.")
     ] = None,
     cores: Annotated[float | None, typer.Option(metavar="FACTOR", help="Widths are multiplied by it.")] = None,
-    cancelled: CancelledOption = False,
+    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
@@ -159,8 +167,10 @@ def scale_command(
     short_help="Some jobs of a workload.",
     epilog="Example: twolevel workload filter sample --cores 8-64 --run 10m- -o some.swf",
 )
+@bundled
 def filter_command(
-    workload: WorkloadArgument,
+    *,
+    workload: Annotated[str, WORKLOAD],
     output: _OutputOption,
     users: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Users, {_NUMBERS}.")] = None,
     queues: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Queues, {_NUMBERS}.")] = None,
@@ -170,7 +180,7 @@ def filter_command(
     status: Annotated[
         str | None, typer.Option(metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers.")
     ] = None,
-    cancelled: CancelledOption = False,
+    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
@@ -198,7 +208,9 @@ def filter_command(
     short_help="A finished run as a workload.",
     epilog="Example: twolevel workload export results --format batsim -o jobs.csv",
 )
+@bundled
 def export_command(
+    *,
     results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="File to write, ending in .swf, .swf.gz or .csv.")
@@ -228,65 +240,42 @@ def export_command(
     short_help="A workload like another.",
     epilog="Example: twolevel workload generate --like sample -n 1000 --seed 7 -o made.swf",
 )
+@bundled
 def generate_command(
+    *,
     output: _OutputOption,
-    jobs: Annotated[int, typer.Option("--jobs", "-n", metavar="N", help="How many jobs.")],
-    like: Annotated[
-        str | None, typer.Option(metavar="WORKLOAD", help="Make jobs like those of this workload; or give --model.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="lublin: by a published model.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="calendar: by weekday and month, too; or accasim: as its paper does.")
-    ] = "calendar",
-    platform: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The machine, in TOML; default: what the log's header says.")
-    ] = None,
-    speed_factor: Annotated[float, typer.Option(metavar="FACTOR", help="Cores so many times as fast.")] = 1.0,
-    nodes_factor: Annotated[float, typer.Option(metavar="FACTOR", help="So many times as many nodes.")] = 1.0,
-    gpus: Annotated[
-        str | None, typer.Option(metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with so many cards so fast.")
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=LO-HI", help="Of requests per node: cores, gpus or memory_kb; may be repeated."),
-    ] = None,
+    wanted: Wanted,
     requests: Annotated[
         str | None,
         typer.Option(
             metavar="FILE", help="With --gpus: write what jobs ask for on each node, as run --requests reads it."
         ),
     ] = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw both distributions: a png, svg or pdf file.")
-    ] = None,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
     """Write a workload that is made, like another one or by a model, as SWF; print how far it is from the other."""
     from bridge.cli.workload.files import checked_output, save
-    from bridge.cli.workload.generation import Wanted, draw, generated, likeness_text, write_requests
+    from bridge.cli.workload.generation import check_wanted, draw, generated, likeness_text, write_requests
     from bridge.runs.fresh_file import check_file
     from traces.base.errors import InputError
 
     target = checked_output(output, force)
-    wanted = Wanted(
-        like, model, jobs, seed, method, platform, speed_factor, nodes_factor, gpus, tuple(limit or ()), plot
-    )
+    check_wanted(wanted)
     if requests is not None:
-        if gpus is None:
+        if wanted.gpus is None:
             raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
         check_file(Path(requests), force, "--requests")
     source, made = generated(wanted, reader)
     save(made, target, force, say, made=True)
     if requests is not None:
         say(f"requests: {write_requests(made, Path(requests), force)}")
-    say(f"made with seed {seed}: {target}")
+    say(f"made with seed {wanted.seed}: {target}")
     if source is None:
         return
     print(likeness_text(source, made))
-    if plot is not None:
-        say(f"figure: {draw(source, made, Path(plot), (Path(like or '').name, target.name))}")
+    if wanted.plot is not None:
+        say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
 
 @workload_app.command(
@@ -294,7 +283,9 @@ def generate_command(
     short_help="A log of the Parallel Workloads Archive.",
     epilog="Example: twolevel workload fetch kth -o logs",
 )
+@bundled
 def fetch_command(
+    *,
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="What the log is called; without it, all are listed.")
     ] = None,
@@ -308,7 +299,7 @@ def fetch_command(
         str | None, typer.Option("--base-url", metavar="URL", help="A mirror of the archive, with the same folders.")
     ] = None,
     sha256: Annotated[str | None, typer.Option(metavar="SUM", help="The sum that the file must have.")] = None,
-    timeout: Annotated[float, typer.Option(metavar="S", help="A server silent for so long is given up.")] = 30.0,
+    timeout: Annotated[float, TIMEOUT] = TIMEOUT.default,
     as_json: Annotated[bool, typer.Option("--json", help="List as JSON.")] = False,
     force: _ReplaceOption = False,
 ) -> None:

@@ -4,93 +4,56 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from bls.analysis.likeness import distributions, likeness, likeness_table
-from bls.workloads.generators import LIMITS, METHODS, Gpus, generate_like, generate_lublin
-from bls.workloads.generators.made import MOST_JOBS
+from bls.options import JOBS, METHOD
+from bls.workloads.generators import LIMITS, Gpus, generate_like, generate_lublin
 from bls.workloads.workload import Workload
 from bridge.cli.workload.files import read
+from bridge.options.generation import Wanted
 from bridge.runs.fresh_file import check_file, fresh_file
 from bridge.scenarios.scenario import platform_of
 from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import whole
+from traces.base.shared_options import SEED
 
-__all__ = ["MODELS", "Wanted", "draw", "generated", "likeness_text", "write_requests"]
+__all__ = ["MODELS", "check_wanted", "draw", "generated", "likeness_text", "write_requests"]
 
 #: The published models, by name.
 MODELS = ("lublin",)
 
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
-# What needs a source, and the option that gives it.
-_OF_LIKENESS = {
-    "method": "--method",
-    "speed_factor": "--speed-factor",
-    "nodes_factor": "--nodes-factor",
-    "gpus": "--gpus",
-    "limits": "--limit",
-    "plot": "--plot",
-}
+# What needs a source.
+_OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot")
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What to make, as the command line gives it.
-
-    Attributes
-    ----------
-    like, model : str or None
-        A workload, or a name of :data:`MODELS`: one of the two.
-    n_jobs, seed : int
-        How many, and the seed of all that is drawn.
-    method, speed_factor, nodes_factor
-        As ``bls.workloads.generators.generate_like`` takes them.
-    gpus : str or None
-        ``SHARE:CARDS:GFLOPS``.
-    limits : tuple of str
-        Each ``NAME=LO-HI``.
-    platform, plot : str or None
-        A platform's file; the file of a figure.
+def check_wanted(wanted: Wanted) -> None:
+    """Refuse what cannot be made, before a long log is read.
 
     Raises
     ------
     InputError
-        If it is both or neither, or something needs a source.
+        If it is both or neither of ``like`` and ``model``, something needs a source, or a value is not allowed.
     """
+    if (wanted.like is None) == (wanted.model is None):
+        raise InputError(
+            "--like, --model: one of the two says what to make; allowed: --like WORKLOAD or --model lublin"
+        )
+    if wanted.model is not None and wanted.model not in MODELS:
+        raise one_of("model", wanted.model, MODELS, "--model")
+    METHOD.check(wanted.method)
+    SEED.check(wanted.seed)
+    JOBS.check(wanted.jobs, JOBS.short)
+    for entry in fields(wanted):
+        if wanted.model is not None and entry.name in _OF_LIKENESS and getattr(wanted, entry.name) != entry.default:
+            raise InputError(f"--{entry.name.replace('_', '-')}: needs --like; a model has no source")
+    if wanted.plot is not None:
+        from traces.figures.drawing.canvas import figure_format
 
-    like: str | None
-    model: str | None
-    n_jobs: int
-    seed: int = 0
-    method: str = "calendar"
-    platform: str | None = None
-    speed_factor: float = 1.0
-    nodes_factor: float = 1.0
-    gpus: str | None = None
-    limits: tuple[str, ...] = ()
-    plot: str | None = None
-
-    def __post_init__(self) -> None:
-        if (self.like is None) == (self.model is None):
-            raise InputError(
-                "--like, --model: one of the two says what to make; allowed: --like WORKLOAD or --model lublin"
-            )
-        if self.model is not None and self.model not in MODELS:
-            raise one_of("model", self.model, MODELS, "--model")
-        if self.method not in METHODS:
-            raise one_of("method", self.method, METHODS, "--method")
-        whole("--seed", self.seed, 0, 2**64 - 1)
-        whole("-n", self.n_jobs, 1, MOST_JOBS)
-        for entry in fields(self):
-            if self.model is not None and entry.name in _OF_LIKENESS and getattr(self, entry.name) != entry.default:
-                raise InputError(f"{_OF_LIKENESS[entry.name]}: needs --like; a model has no source")
-        if self.plot is not None:
-            from traces.figures.drawing.canvas import figure_format
-
-            figure_format(Path(self.plot))  # before anything is drawn
-            check_file(Path(self.plot), True, "--plot")
+        figure_format(Path(wanted.plot))  # before anything is drawn
+        check_file(Path(wanted.plot), True, "--plot")
 
 
 def generated(wanted: Wanted, form: str | None = None) -> tuple[Workload | None, Workload]:
@@ -101,15 +64,15 @@ def generated(wanted: Wanted, form: str | None = None) -> tuple[Workload | None,
     InputError
         If the source cannot be read, or a value cannot be used.
     """
-    gpus, limits = _gpus(wanted.gpus), _limits(wanted.limits)
+    gpus, limits = _gpus(wanted.gpus), _limits(tuple(wanted.limit or ()))
     platform = None if wanted.platform is None else platform_of(wanted.platform)
     if wanted.like is None:
         n_cores = platform_of(wanted.platform).n_cores
-        return None, generate_lublin(wanted.n_jobs, seed=wanted.seed, n_cores=n_cores)
+        return None, generate_lublin(wanted.jobs, seed=wanted.seed, n_cores=n_cores)
     source = read(wanted.like, form)
     made = generate_like(
         source,
-        wanted.n_jobs,
+        wanted.jobs,
         seed=wanted.seed,
         platform=platform,
         speed_factor=wanted.speed_factor,

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
+from bridge.options.declared import COUPLING
 from bridge.scenarios.scenario import Options
 from traces.compiled import Array
 
@@ -65,7 +66,7 @@ class Unit:
     place: int
     prepared: int
     options: Options
-    coupling: str = "inline"
+    coupling: str = COUPLING.default
     peers: PeerOptions = PeerOptions()  # noqa: RUF009  # frozen
     fair_start: bool = False
     metrics: tuple[str, ...] | None = None

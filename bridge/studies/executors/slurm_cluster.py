@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bridge.options.declared import CLUSTER_WORKERS
 from bridge.studies.executors.dask_library import dask_library
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
@@ -51,9 +52,9 @@ def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str
     if "adaptive" in settings:
         _check_adaptive(settings["adaptive"])
     if workers is not None:
-        settings["workers"] = whole("--workers", workers, 1, 1_000_000)
+        settings["workers"] = CLUSTER_WORKERS.check(workers)
     elif "adaptive" not in settings:
-        settings["jobs"] = whole("[cluster.slurm] jobs", settings.get("jobs", 1), 1, 1_000_000)
+        settings["jobs"] = whole("[cluster.slurm] jobs", settings.get("jobs", 1), 1, CLUSTER_WORKERS.highest)
     return settings
 
 

@@ -8,8 +8,10 @@ from dataclasses import fields
 from typing import Any
 
 from als.lengths import takes_variation
+from als.options import VARIATION
 from als.techniques import split_techniques
 from bls.policies import split_names
+from bridge.options.declared import VARIATIONS
 from bridge.scenarios.options import ScenarioOptions
 from bridge.studies.study import seeds_of
 from traces.base.errors import InputError, shown
@@ -36,14 +38,14 @@ def grid_text(
     """
     if variation is None:
         varied = shared.applications is not None or takes_variation(shared.lengths or "")
-        variation = "0,0.1,0.15,0.2,0.25" if varied else "0"
+        variation = VARIATIONS.default if varied else "0"
     try:
         variations = [float(text) for text in _words(variation)]
     except ValueError:
         raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
     for value in variations:
         if not math.isfinite(value):
-            raise InputError(f"--variation: {value}; allowed: 0 to 10")
+            raise InputError(f"--variation: {value}; allowed: {VARIATION.limits}")
     axes: dict[str, list[Any]] = {
         "bls": split_names(bls),
         "backfill": _words(shared.backfill),

@@ -79,10 +79,10 @@ def _kind(hint: Any) -> type:
     return tuple if get_origin(hint) is list else hint
 
 
-def _default(entry: Field[Any]) -> Value:
+def _default(entry: Field[Any], kind: type) -> Value:
     assert entry.default is not MISSING
     value: Value = entry.default
-    return () if value is None and entry.name == "speeds" else value
+    return () if value is None and kind is tuple else value
 
 
 @cache
@@ -94,7 +94,8 @@ def known_options() -> Mapping[str, RunOption]:
         for entry in fields(bundle):
             if entry.name != SEED:
                 name = entry.name.replace("_", "-")
-                found[name] = RunOption(name, entry.name, bundle, _kind(hints[entry.name]), _default(entry))
+                kind = _kind(hints[entry.name])
+                found[name] = RunOption(name, entry.name, bundle, kind, _default(entry, kind))
     return found
 
 

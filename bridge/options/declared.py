@@ -1,0 +1,207 @@
+"""The options of commands that are no level's, each declared once (``traces.base.option``).
+
+Where a command has an option of a level with another default, or says more of it, this is said here, by ``replace``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from als import options as a
+from bls import options as b
+from traces.base.option import Choice, Option, Real, Whole
+from traces.base.shared_options import CORE_GFLOPS
+
+__all__ = [
+    "ALS_COMMAND",
+    "ALS_TIMEOUT",
+    "CHUNKS",
+    "CLUSTER_WORKERS",
+    "CORE_SPEED",
+    "COUPLING",
+    "FORCE",
+    "FORMAT",
+    "GRAPH",
+    "GRAPH_ALS",
+    "GRAPH_TASKS",
+    "HOSTS",
+    "LENGTHS_FILE",
+    "LENGTH_UNIT",
+    "MEAN",
+    "OUT",
+    "POLICIES",
+    "SOCKET",
+    "TECHNIQUES",
+    "TOP",
+    "TIMEOUT",
+    "TRACE",
+    "VARIATIONS",
+    "WORKERS",
+    "WORKLOAD",
+]
+
+WORKLOAD = Option[str | None](
+    name="WORKLOAD",
+    default=None,
+    metavar="WORKLOAD",
+    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; or 'sample'",
+)
+OUT = Option[str | None](
+    name="--out",
+    default=None,
+    metavar="DIR",
+    help="Folder for the results; it must not exist",
+)
+FORCE = Option(name="--force", default=False, help="Replace the results in DIR")
+TRACE = Option(name="--trace", default=False, help="Also write the OTF2 trace")
+
+# How applications are run; none of it can change a result.
+
+COUPLING = Option(
+    name="--coupling",
+    default="inline",
+    metavar="NAME",
+    help="How applications are run: inline, pool or process",
+)
+WORKERS = Whole[int | None](
+    name="--workers",
+    default=None,
+    lowest=1,
+    highest=1024,
+    metavar="N",
+    help="Processes at once",
+    rule="one per processor",
+)
+ALS_COMMAND = Option[str | None](
+    name="--als-command",
+    default=None,
+    metavar="COMMAND",
+    help="An application simulator of your own (bridge/PROTOCOL.md)",
+)
+ALS_TIMEOUT = Real(
+    name="--als-timeout",
+    default=300.0,
+    lowest=1e-3,
+    highest=1e6,
+    unit="s",
+    metavar="S",
+    help="A process silent for so long is killed, its job run again",
+)
+SOCKET = Choice(
+    name="--socket",
+    default="unix",
+    choices=("unix", "tcp"),
+    what="socket",
+    metavar="KIND",
+    help="Between bridge and processes: unix, or tcp on the loopback",
+)
+
+#: Of a cluster's worker processes, which take none of this machine's memory.
+CLUSTER_WORKERS = replace(WORKERS, highest=1_000_000)
+
+# What ``twolevel grid`` combines where nothing is said: lists, separated by commas.
+
+POLICIES = replace(b.BLS, default="fcfs,edf,sjf", metavar="NAMES", help="Batch policies, separated by commas")
+TECHNIQUES = replace(
+    a.ALS,
+    default="static,ss,gss,fac",
+    metavar="NAMES",
+    help=f"Application techniques, separated by commas: {a.TECHNIQUES}; recorded",
+)
+VARIATIONS = Option(
+    name=a.VARIATION.name,
+    default="0,0.1,0.15,0.2,0.25",
+    metavar="NUMBERS",
+    help=f"Task variation factors, {a.VARIATION.limits}, separated by commas; 0 alone for task lengths that take none",
+)
+
+# One loop, or one graph, alone.
+
+CORE_SPEED = Option(
+    name="--core-speed",
+    default=f"{CORE_GFLOPS.default:g}",
+    metavar="GFLOPS",
+    help=f"Speed of every core, {CORE_GFLOPS.limits}; or of each, as 2,1,1,1",
+)
+HOSTS = Whole(
+    name="--hosts",
+    default=1,
+    lowest=1,
+    highest=a.CORES.highest,
+    metavar="H",
+    help="Deal the cores over so many hosts, in blocks",
+)
+MEAN = Real(
+    name="--mean",
+    default=1.0,
+    lowest=1e-12,
+    highest=1e12,
+    unit="GFLOP",
+    metavar="GFLOP",
+    help="Of tasks that are drawn: their mean length",
+)
+LENGTHS_FILE = Option[str | None](
+    name="LENGTHS.txt",
+    default=None,
+    metavar="LENGTHS.txt",
+    help="Task lengths, one a line; or give --n",
+)
+LENGTH_UNIT = Choice(
+    name="--unit",
+    default="gflop",
+    choices=("gflop", "flop"),
+    what="unit",
+    metavar="UNIT",
+    help="Of the numbers in LENGTHS.txt: gflop or flop",
+)
+CHUNKS = Option(
+    name="--chunks",
+    default=False,
+    help="Only print the chunk sizes: tasks of equal length, cores ask in turn",
+)
+GRAPH = Option[str | None](
+    name="GRAPH",
+    default=None,
+    metavar="GRAPH",
+    help="A file (WfFormat, DAX, DOT, GraphML, plain or gzipped), or a generator, as cholesky:tiles=8",
+)
+GRAPH_ALS = replace(
+    a.ALS,
+    default="heft",
+    help="What gives tasks to cores: a planner (heft, peft, min-min, max-min, critical-path), a technique "
+    "(static, ss, gss, fac …), mapped (to the hosts that the file says), or FILE.py:NAME",
+)
+GRAPH_TASKS = Whole[int | None](
+    name="--tasks",
+    default=None,
+    lowest=1,
+    highest=a.MAX_TASKS_PER_JOB,
+    metavar="N",
+    help="With a generator: about how many tasks",
+    rule="one per core",
+)
+FORMAT = Option[str | None](
+    name="--format",
+    default=None,
+    metavar="NAME",
+    help="Of the file: wfformat, dax, dot, graphml",
+    rule="as it looks",
+)
+
+TOP = Whole(
+    name="--top",
+    default=10,
+    lowest=0,
+    highest=10**6,
+    metavar="N",
+    help="Print so many jobs of every ranking",
+)
+TIMEOUT = Real(
+    name="--timeout",
+    default=30.0,
+    lowest=1e-3,
+    highest=86_400.0,
+    unit="s",
+    metavar="S",
+    help="A server silent for so long is given up",
+)

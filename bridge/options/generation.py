@@ -1,0 +1,39 @@
+"""The options of ``workload generate`` that say what is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import typer
+
+from bls.options import JOBS, METHOD, NODES_FACTOR, PLATFORM, SPEED_FACTOR
+from traces.base.shared_options import SEED
+
+__all__ = ["Wanted"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to make: as many jobs as ``jobs``, like those of the workload ``like`` or by a ``model``, one of the two."""
+
+    jobs: Annotated[int, JOBS]
+    like: Annotated[
+        str | None, typer.Option(metavar="WORKLOAD", help="Make jobs like those of this workload; or give --model.")
+    ] = None
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="lublin: by a published model.")] = None
+    seed: Annotated[int, SEED] = SEED.default
+    method: Annotated[str, METHOD] = METHOD.default
+    platform: Annotated[str | None, replace(PLATFORM, rule="what the log's header says")] = PLATFORM.default
+    speed_factor: Annotated[float, SPEED_FACTOR] = SPEED_FACTOR.default
+    nodes_factor: Annotated[float, NODES_FACTOR] = NODES_FACTOR.default
+    gpus: Annotated[
+        str | None, typer.Option(metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with so many cards so fast.")
+    ] = None
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=LO-HI", help="Of requests per node: cores, gpus or memory_kb; may be repeated."),
+    ] = None
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw both distributions: a png, svg or pdf file.")
+    ] = None

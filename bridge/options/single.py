@@ -1,0 +1,41 @@
+"""The options that ``loop`` and ``graph`` have in common: the application level alone, on cores of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD, SPEEDS
+from bridge.options.declared import CORE_SPEED, FORCE, HOSTS, OUT, TRACE
+from traces.base.shared_options import SEED
+
+__all__ = ["ChunkCosts", "Cores", "Written"]
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Which cores there are, and how their speeds change."""
+
+    cores: Annotated[int | None, CORES] = CORES.default
+    core_speed: Annotated[str, CORE_SPEED] = CORE_SPEED.default
+    hosts: Annotated[int, HOSTS] = HOSTS.default
+    speeds: Annotated[list[str] | None, SPEEDS] = None
+
+
+@dataclass(frozen=True)
+class ChunkCosts:
+    """What a chunk costs."""
+
+    overhead: Annotated[int, OVERHEAD] = OVERHEAD.default
+    latency: Annotated[int, LATENCY] = LATENCY.default
+    assignment: Annotated[str, ASSIGNMENT] = ASSIGNMENT.default
+
+
+@dataclass(frozen=True)
+class Written:
+    """The seed, and what is written."""
+
+    seed: Annotated[int, SEED] = SEED.default
+    out: Annotated[str | None, OUT] = OUT.default
+    trace: Annotated[bool, TRACE] = TRACE.default
+    force: Annotated[bool, FORCE] = FORCE.default

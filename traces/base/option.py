@@ -1,0 +1,144 @@
+"""An option, declared once: its name, its default, its unit, what is allowed, what it means.
+
+The command line's help, the defaults of the dataclasses and functions of the Python API, and the checks of what a user gives
+come from these declarations, and the pages' tables are held against them. What both levels have is in
+``traces/base/shared_options.py``, what one has in ``bls/options.py`` and ``als/options.py``, and what only commands have in
+``bridge/options/declared.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from traces.base.errors import one_of
+from traces.base.ranges import real, whole
+
+__all__ = ["Choice", "Option", "Real", "Whole", "number_text"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option(Generic[T]):
+    """An option, or an argument, and what holds where it is not given.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line, ``--overhead``; an argument is written in capital letters, ``WORKLOAD``.
+    default : object
+        What holds where it is not given. None: nothing does, or what ``rule`` says.
+    help : str
+        What it means, without the limits, the default, and a full stop at the end.
+    rule : str
+        What holds where it is not given, in words, if the default alone does not say it.
+    metavar : str
+        What stands for its value in the help; empty: nothing, or what the parser puts there.
+    short : str
+        A short name, ``-o``; empty: none.
+    """
+
+    name: str
+    default: T
+    help: str
+    rule: str = ""
+    metavar: str = ""
+    short: str = ""
+
+    @property
+    def limits(self) -> str:
+        """Which numbers are allowed, with their unit; empty where no numbers are."""
+        return ""
+
+    @property
+    def text(self) -> str:
+        """The help, with the limits and the rule for the default."""
+        return "; ".join(part for part in (self.help, self.limits, self.rule and f"default: {self.rule}") if part) + "."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Option[T]):
+    """A whole number from ``lowest`` to ``highest``, of a unit."""
+
+    lowest: int
+    highest: int
+    unit: str = ""
+
+    @property
+    def limits(self) -> str:
+        """As of :class:`Option`."""
+        return _limits(self.lowest, self.highest, self.unit)
+
+    def check(self, value: object, where: str = "", *, highest: int | None = None) -> int:
+        """``value`` as an int; the message of what is none, or out of range, begins with ``where``, by default the name.
+
+        ``highest`` is a limit that comes from another option, where it is lower.
+
+        Raises
+        ------
+        InputError
+            If it is not allowed.
+        """
+        return whole(where or self.name, value, self.lowest, self.highest if highest is None else highest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Real(Option[T]):
+    """A number from ``lowest`` to ``highest``, of a unit."""
+
+    lowest: float
+    highest: float
+    unit: str = ""
+
+    @property
+    def limits(self) -> str:
+        """As of :class:`Option`."""
+        return _limits(self.lowest, self.highest, self.unit)
+
+    def check(self, value: object, where: str = "") -> float:
+        """As :meth:`Whole.check`, as a float.
+
+        Raises
+        ------
+        InputError
+            If it is not allowed.
+        """
+        return real(where or self.name, value, self.lowest, self.highest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Option[str]):
+    """One of a few names; ``what`` says in errors what they are names of."""
+
+    choices: tuple[str, ...]
+    what: str
+
+    def check(self, value: str, where: str = "") -> str:
+        """``value``, if it is one of the names.
+
+        Raises
+        ------
+        InputError
+            If it is not; the message lists them, nearest first.
+        """
+        if value not in self.choices:
+            raise one_of(self.what, value, self.choices, where or self.name)
+        return value
+
+
+def _limits(lowest: float, highest: float, unit: str) -> str:
+    return f"{number_text(lowest)} to {number_text(highest)}{' ' * bool(unit)}{unit}"
+
+
+def number_text(number: float) -> str:
+    """A limit, short: powers of two less one as ``2^64 - 1``, other large numbers as ``3.6e12``."""
+    if isinstance(number, int) and number > 10**6 and (number + 1).bit_count() == 1:
+        return f"2^{number.bit_length()} - 1"
+    if isinstance(number, int) and number > 10**6 and number.bit_count() == 1:
+        return f"2^{number.bit_length() - 1}"
+    text = f"{number:g}"
+    if float(text) != number:
+        return str(number)
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else text
