@@ -162,6 +162,17 @@ def _target(out: str, force: bool) -> Path:
     return Path(out)
 
 
+@dataclass(frozen=True)
+class RunTables:
+    """Tables that are written only where they are asked for."""
+
+    nodes: Annotated[bool, typer.Option("--nodes", help="Also write nodes.parquet, host states over time.")] = False
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="Also write decisions.parquet, a row a scheduling pass.")
+    ] = False
+    tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, a row a task.")] = False
+
+
 @bundled
 def run_command(
     *,
@@ -173,14 +184,10 @@ def run_command(
     observe: Annotated[
         list[str] | None, typer.Option(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
     ] = None,
-    nodes: Annotated[bool, typer.Option("--nodes", help="Also write nodes.parquet, host states over time.")] = False,
-    decisions: Annotated[
-        bool, typer.Option("--decisions", help="Also write decisions.parquet, a row a scheduling pass.")
-    ] = False,
+    tables: RunTables,
     fair_start: Annotated[
         bool, typer.Option("--fair-start", help="Also find each job's fair start time, and the unfairness.")
     ] = False,
-    tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, a row a task.")] = False,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
     live: Annotated[
         bool, typer.Option("--live", help="Show the run while it is under way, as twolevel watch.")
@@ -198,9 +205,9 @@ def run_command(
     from traces.base.errors import InputError
 
     target = _target(out, force)
-    options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=decisions)
+    options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=tables.decisions)
     peers = peers_of(how)
-    if tasks and levels.als == RECORDED:
+    if tables.tasks and levels.als == RECORDED:
         raise InputError("--tasks: with --als recorded there are no tasks")
     machine = shared.machine()
     prepare_run(applications=levels.als != RECORDED)
@@ -208,7 +215,7 @@ def run_command(
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=known_jobs)
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
-        keep = tasks or trace
+        keep = tables.tasks or trace
         result = run(
             scenario, coupling_name=how.coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch
         )
@@ -217,10 +224,10 @@ def run_command(
             "observe": list(observe or ()),
             **how.names(),
             "fair_start": fair_start,
-            "tasks_table": tasks,
+            "tasks_table": tables.tasks,
             "trace": trace,
         }
-        write_run(result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
+        write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
     _say_jobs(jobs)
     if result.notes.missing_dependencies:
         say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")
