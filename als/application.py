@@ -94,6 +94,9 @@ class Application:
     2000000000
     """
 
+    #: How many times the engine is run from one check of its state to the next (:meth:`validate`); 0: it is never checked.
+    checks: int = 0
+
     def __init__(
         self,
         lengths_gflop: Array | list[float],
@@ -156,6 +159,7 @@ class Application:
             graph=graph,
         )
         self._changes = False  # nor is what that needs compiled
+        self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master)
 
@@ -296,6 +300,18 @@ class Application:
         self._settle(engine.run_until_stop(self.state, stop_ns))
         return not self.stopped
 
+    def validate(self) -> None:
+        """See that everything holds of the engine's state that must hold between two calls (``als.engine.validation``).
+
+        Raises
+        ------
+        InvariantError
+            If something does not; the message names the core or the task.
+        """
+        from als.engine.validation import validate  # which a run that is not checked need not load
+
+        validate(self.state)
+
     def _allow_changes(self) -> None:
         if not self._changes:
             self._changes = True
@@ -305,6 +321,9 @@ class Application:
         HOOKS.check()
         GRAPH_HOOKS.check()
         if status in (engine.SUSPENDED, engine.FINISHED, engine.STOPPED):
+            self._entered += 1
+            if self.checks and (status != engine.SUSPENDED or self._entered % self.checks == 0):
+                self.validate()
             return status != engine.SUSPENDED
         raise application_fault(status, self.state, self._rules)
 

@@ -90,6 +90,12 @@ class BatchSimulator:
         If the options or the policy's keys cannot be used.
     """
 
+    #: How many times the engine is run from one check of its state to the next (:meth:`validate`); 0: it is never checked.
+    checks: int = 0
+
+    #: So many jobs end, at the most, while the engine is run once.
+    most_ends: int = 2**62
+
     def __init__(
         self,
         workload: Workload,
@@ -140,6 +146,7 @@ class BatchSimulator:
         self._looks = Looks(observers)
         self._decides = isinstance(policy, DecidingPolicy)
         self._idle_wakes = 0
+        self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
             self._scoring = scoring(policy, known)
         given = given_for(
@@ -249,7 +256,34 @@ class BatchSimulator:
 
     def enter(self, max_ends: int) -> int:
         """Run the engine as :func:`bls.engine.loop.advance` does; what it returns is still to be dealt with."""
-        return int(engine.advance(self.state, max_ends))
+        status = int(engine.advance(self.state, min(max_ends, self.most_ends)))
+        if self.checks:
+            self.check(status)
+        return status
+
+    def check(self, status: int) -> None:
+        """After the engine has been run and has returned ``status``: :meth:`validate`, where a check is due.
+
+        Raises
+        ------
+        InvariantError
+            As :meth:`validate`.
+        """
+        self._entered += 1
+        if self.checks and (status == engine.DONE or (status in _SOUND and self._entered % self.checks == 0)):
+            self.validate()
+
+    def validate(self) -> None:
+        """See that everything holds of the engine's state that must hold between two calls (``bls.engine.validation``).
+
+        Raises
+        ------
+        InvariantError
+            If something does not; the message names the job or the core.
+        """
+        from bls.engine.validation import validate  # which a run that is not checked need not load
+
+        validate(self.state)
 
     def settle(self, status: int) -> bool:
         """Deal with what :func:`bls.engine.loop.advance` returned: False if it should just be called again.
@@ -473,4 +507,16 @@ _GROWN = {
     engine.ROWS_FULL: first_state.grow_rows,
     engine.PROFILE_FULL: first_state.grow_profile,
     engine.DECISIONS_FULL: first_state.grow_decisions,
+}
+
+#: What the engine returns when its state is whole: nothing has failed in it.
+_SOUND = {
+    engine.DONE,
+    engine.STARTED,
+    engine.DUE,
+    engine.PAUSED,
+    engine.STUCK,
+    engine.LOOK,
+    engine.OUTAGES_SHORT,
+    *_GROWN,
 }

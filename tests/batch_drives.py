@@ -26,6 +26,7 @@ from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.initial_state import Given
 from bls.engine.state import BatchState
+from bls.engine.validation import validate
 from bls.engine.wall_clock import wall_clock
 from bls.estimates import HistoryEstimator
 from bls.machine.partitions import Partition
@@ -67,6 +68,7 @@ class Engine:
         """Until something is asked for that is not just room."""
         while True:
             status = int(engine.advance(self.state, max_ends))
+            validate(self.state)
             if status not in GROWN:
                 return status
             self.state = GROWN[status](self.state)

@@ -106,3 +106,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def shared() -> Path:
     """The folder of real logs and of other tools' answers."""
     return SHARED
+
+
+#: So many calls of an engine lie between two checks of its state; it is checked at its end in any case.
+_CALLS_BETWEEN_CHECKS = 3
+
+
+@pytest.fixture(autouse=True)
+def _engines_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engines that a test runs in this process, and the inline coupling's ends, are checked between their calls."""
+    from als.application import Application
+    from bls.simulator import BatchSimulator
+
+    monkeypatch.setattr(BatchSimulator, "checks", _CALLS_BETWEEN_CHECKS)
+    monkeypatch.setattr(Application, "checks", _CALLS_BETWEEN_CHECKS)

@@ -192,6 +192,9 @@ def run_command(
     live: Annotated[
         bool, typer.Option("--live", help="Show the run while it is under way, as twolevel watch.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the engines' states while they run, and the result; slower.")
+    ] = False,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
@@ -217,7 +220,13 @@ def run_command(
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tables.tasks or trace
         result = run(
-            scenario, coupling_name=how.coupling, keep_tasks=keep, fair_start=fair_start, peers=peers, watch=watch
+            scenario,
+            coupling_name=how.coupling,
+            keep_tasks=keep,
+            fair_start=fair_start,
+            peers=peers,
+            watch=watch,
+            check=check,
         )
         arguments = {
             **shared.source(workload),

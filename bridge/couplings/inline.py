@@ -52,11 +52,16 @@ def run_inline(
     )
     pace = Pace()
     while True:
-        status = kernel.drive(simulator.state, inline, pace.ends())
+        status = kernel.drive(simulator.state, inline, min(pace.ends(), simulator.most_ends))
         for hooks in (kernel.HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
             hooks.check()
         programs.rules.forget_all()  # applications run to their ends within drive()
         watch(simulator.ended, simulator.now_ns)
+        if simulator.checks:
+            from bridge.couplings.inline_validation import validate_inline
+
+            simulator.check(status)
+            validate_inline(simulator.state, inline)
         if status == kernel.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
             inline = kernel.with_room(inline, programs)
         elif status in (kernel.LENGTHS_FULL, kernel.LENGTHS_FAULT):

@@ -44,6 +44,9 @@ __all__ = ["run", "simulate"]
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 
+#: So many times a run is checked, about, where that is asked for: a check looks at every job.
+_CHECKS = 1000
+
 
 def _unwatched(ended: int, now_ns: int) -> None:
     pass
@@ -172,6 +175,7 @@ def run(
     peers: PeerOptions | None = None,
     watch: Watch = _unwatched,
     like: Result | None = None,
+    check: bool = False,
 ) -> Result:
     """Run a scenario.
 
@@ -192,6 +196,9 @@ def run(
     like : Result, optional
         Of a scenario that differs in its policy, rules and allocator only, where all applications are the same as in this one
         (``bridge.runs.shared_outcomes``): they are not simulated again. Records of tasks are not kept then.
+    check : bool
+        Whether the states of the engines that run in this process are checked while they run, some 1,000 times at the most,
+        and the ledger at the end (``traces.checks``). The result is the same.
 
     Returns
     -------
@@ -200,7 +207,7 @@ def run(
     Raises
     ------
     TwolevelError
-        If a plug-in or an application process fails.
+        If a plug-in or an application process fails; an InvariantError, if a check does.
     """
     peers = peers or PeerOptions()
     couple = coupling(coupling_name)
@@ -221,6 +228,11 @@ def run(
     began = working_s()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
     simulator = _simulator(scenario, scenario.observers, lasting)
+    if check:
+        few = max(1, len(scenario.workload) // _CHECKS)
+        inline = coupling_name == "inline" or scenario.technique is None or like is not None
+        # Inline the engine is run until so many jobs have ended; else until some have started, however few.
+        simulator.most_ends, simulator.checks = few, 1 if inline else few
     if isinstance(watch, RunWatch):
         watch.begin(scenario, simulator, coupling_name)
     if like is not None:
@@ -236,6 +248,10 @@ def run(
     cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
     origin = simulator.column(b.ORIGIN).copy()
     ledger, notes = _ledger(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
+    if check:
+        from traces.checks.ledger import check_ledger
+
+        check_ledger(ledger)
     del simulator  # its state is larger than all that is kept of it
     application_notes = _application_notes(scenario, origin, applications)
     del applications, origin

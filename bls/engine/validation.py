@@ -1,0 +1,408 @@
+"""What must hold of the batch engine's state between two calls: every number that is kept twice is counted again.
+
+The engine keeps what it needs often in more than one form: a job that waits is a row of ``jobs``, a bit of the queue and one
+of ``N_WAITING``; a core that is held is an interval of the pool and no bit of the free cores. :func:`validate` compares these
+forms, in plain numpy, sharing no code with the kernels that keep them.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.state import BatchState, CoreProfile
+from traces.checks.heaps import first_out_of_order
+from traces.checks.jobs import InvariantError
+from traces.compiled import Array
+
+__all__ = ["validate"]
+
+
+def validate(state: BatchState) -> None:
+    """Check a batch state between two calls of ``bls.engine.loop``, of which none has ended in a fault.
+
+    The queue holds the jobs that wait; the free cores are those that nobody holds, on hosts that are up; the profile is that of
+    the running jobs, the reservations and the hosts that are down; heaps are in order; what is counted adds up; what has become
+    of a job is possible.
+
+    Raises
+    ------
+    InvariantError
+        Naming the first job, core or number that is wrong.
+    """
+    jobs = state.jobs[:, : state.counters[b.N_ROWS]]
+    left = jobs[b.STATE] >= 0
+    holds = ~left & (jobs[b.START] >= 0)
+    waits = ~left & (jobs[b.START] < 0) & (jobs[b.ELIGIBLE] >= 0)
+    _check_rows(state, jobs, left)
+    _check_jobs(state, jobs, left, holds)
+    _check_arrivals(state, jobs, left)
+    _check_queue(state, jobs, waits)
+    held = _check_held(state, jobs, holds)
+    _check_free(state, held)
+    _check_ends(state, jobs, holds)
+    _check_heaps(state, jobs)
+    _check_tallies(state, jobs, holds)
+    if state.counters[b.PLANS] == 1:
+        _check_overdue(state, jobs, holds)
+    if state.counters[b.BY_CORES] == 1:
+        _check_core_profile(state, jobs, holds, waits)
+    elif state.counters[b.PLANS] == 1:
+        _check_count_profile(state, jobs, holds, waits)
+
+
+def _fault(state: BatchState, what: str) -> NoReturn:
+    raise InvariantError(f"batch engine at {state.counters[b.NOW]} ns: {what}")
+
+
+def _name(state: BatchState, row: int) -> str:
+    attempt = state.jobs[b.ATTEMPT, row]
+    return f"job {state.jobs[b.NUMBER, row]}" + (f" attempt {attempt}" if attempt else "")
+
+
+def _count(state: BatchState, what: str, said: int, found: int) -> None:
+    if said != found:
+        _fault(state, f"{what}: {said} by its count, {found} there are")
+
+
+def _check_rows(state: BatchState, jobs: Array, left: Array) -> None:
+    # Attempts, and how many jobs have ended for good.
+    counters, n = state.counters, len(state.by_rank)
+    again = jobs[b.STATE] == b.REQUEUED
+    _count(state, "attempts", int(counters[b.N_ROWS]), n + int(again.sum()))
+    _count(state, "jobs that have ended", int(counters[b.ENDED]), int((left & ~again).sum()))
+    latest = state.by_rank
+    if len(bad := np.flatnonzero(jobs[b.RANK, latest] != np.arange(n))):
+        rank = int(bad[0])
+        _fault(
+            state, f"rank {rank} is given to {_name(state, latest[rank])}, whose rank is {jobs[b.RANK, latest[rank]]}"
+        )
+    if len(bad := np.flatnonzero(again[latest])):
+        _fault(state, f"{_name(state, latest[bad[0]])} was requeued, and no attempt follows")
+
+
+def _check_jobs(state: BatchState, jobs: Array, left: Array, holds: Array) -> None:
+    # What is known of each job is possible.
+    now = state.counters[b.NOW]
+    started, ended = jobs[b.START] >= 0, jobs[b.END] >= 0
+    for wrong, what in (
+        (started & (jobs[b.ELIGIBLE] < 0), "started, and was never eligible"),
+        ((jobs[b.ELIGIBLE] >= 0) & (jobs[b.ELIGIBLE] < jobs[b.SUBMIT]), "was eligible before its submit"),
+        (jobs[b.ELIGIBLE] > now, "is eligible in the future"),
+        (started & (jobs[b.START] < jobs[b.ELIGIBLE]), "started before it was eligible"),
+        (ended & ~started, "ends, and has not started"),
+        (ended & (jobs[b.END] < jobs[b.START]), "ends before it starts"),
+        (ended & (jobs[b.END] > jobs[b.STOP]), "ends after it is cut"),
+        (ended & (jobs[b.PROMISE] > jobs[b.END]), "ends before what it promised"),
+        (holds & ended & (jobs[b.END] < now), "should have ended"),
+        (left & started & (jobs[b.END] > now), "has left before its end"),
+        (left & started & ~ended, "has left, and has no end"),
+        (started & ((jobs[b.WHY] < 0) | (jobs[b.WHY] >= b.NEVER_STARTED)), "started for no reason that there is"),
+        (left & ~started & (jobs[b.WHY] != b.NEVER_STARTED), "has left, never started, and says why it did"),
+        (jobs[b.STATE] > b.TURNED_AWAY, "has left in a state that there is not"),
+        (started & (jobs[b.SLOT] != b.NEVER), "has started, and keeps a reservation"),
+    ):
+        if len(bad := np.flatnonzero(wrong)):
+            row = int(bad[0])
+            names = ("submit", "eligible", "start", "promise", "end", "stop", "why", "state", "slot")
+            columns = (b.SUBMIT, b.ELIGIBLE, b.START, b.PROMISE, b.END, b.STOP, b.WHY, b.STATE, b.SLOT)
+            numbers = ", ".join(f"{name} {jobs[column, row]}" for name, column in zip(names, columns, strict=True))
+            _fault(state, f"{_name(state, row)} {what}: {numbers}")
+
+
+def _check_arrivals(state: BatchState, jobs: Array, left: Array) -> None:
+    # Who has arrived: those whose turn has come, and nobody who waits for another.
+    counters, now = state.counters, state.counters[b.NOW]
+    arrived = jobs[b.ELIGIBLE] >= 0
+    come, coming = np.split(state.arrivals, [int(counters[b.NEXT_ARRIVAL])])
+    if len(bad := come[~arrived[come] & ~left[come]]):
+        _fault(state, f"{_name(state, bad[0])}, submitted at {jobs[b.SUBMIT, bad[0]]} ns, has been passed over")
+    if len(bad := coming[arrived[coming] | (jobs[b.SUBMIT, coming] < now)]):
+        _fault(state, f"{_name(state, bad[0])}, submitted at {jobs[b.SUBMIT, bad[0]]} ns, is still to arrive")
+    child = np.flatnonzero(arrived & (jobs[b.DEPENDS] >= 0))
+    parent = state.by_rank[jobs[b.RANK, jobs[b.DEPENDS, child]]]
+    if len(bad := np.flatnonzero(~left[parent])):
+        _fault(state, f"{_name(state, child[bad[0]])} has arrived before the end of {_name(state, parent[bad[0]])}")
+
+
+def _numbers_in(state: BatchState, words: Array, starts: Array, what: str) -> Array:
+    # Which numbers are in a tree of bits, as truth values; and whether its upper levels say the same.
+    for level in range(1, len(starts) - 1):
+        below = words[starts[level - 1] : starts[level]] != 0
+        above = _bits(words[starts[level] : starts[level + 1]])
+        if len(bad := np.flatnonzero(above[: len(below)] != below)) or above[len(below) :].any():
+            word = int(bad[0]) if len(bad) else len(below)
+            _fault(state, f"{what}: level {level} of the tree is wrong of word {word} below it")
+    return _bits(words[: starts[1]])
+
+
+def _bits(words: Array) -> Array:
+    found: Array = ((words[:, None] >> np.arange(32)) & 1).ravel() != 0
+    return found
+
+
+def _check_queue(state: BatchState, jobs: Array, waits: Array) -> None:
+    counters = state.counters
+    queued = _numbers_in(state, state.queue_words, state.queue_starts, "queue")
+    rows = np.flatnonzero(waits)
+    expected = np.zeros(len(queued), np.bool_)
+    expected[jobs[b.RANK, rows]] = True
+    if len(bad := np.flatnonzero(queued != expected)):
+        rank = int(bad[0])
+        who = _name(state, state.by_rank[rank]) if rank < len(state.by_rank) else f"rank {rank}"
+        _fault(
+            state, f"{who} {'is in the queue and does not wait' if queued[rank] else 'waits and is not in the queue'}"
+        )
+    _count(state, "waiting jobs", int(counters[b.N_WAITING]), len(rows))
+
+
+def _pieces(first: Array, count: Array) -> Array:
+    # The places first … first + count - 1 of each, one behind the other.
+    upto = np.cumsum(count)
+    places: Array = np.repeat(first - (upto - count), count) + np.arange(upto[-1] if len(upto) else 0)
+    return places
+
+
+def _check_held(state: BatchState, jobs: Array, holds: Array) -> Array:
+    # Which job holds each core, -1 none.
+    n_cores, counters = len(state.host_of), state.counters
+    rows = np.flatnonzero(holds)
+    first, count = jobs[b.HELD_FIRST, rows], jobs[b.HELD_COUNT, rows]
+    if len(bad := np.flatnonzero((count < 1) | (first < 0) | (first + count > counters[b.POOL_USED]))):
+        _fault(state, f"{_name(state, rows[bad[0]])} runs and has no cores in the pool of allocations")
+    owner, at = np.repeat(rows, count), _pieces(first, count)
+    lo, hi = state.pool_lo[at], state.pool_hi[at]
+    if len(bad := np.flatnonzero((lo < 0) | (hi > n_cores) | (lo >= hi))):
+        k = bad[0]
+        _fault(state, f"{_name(state, owner[k])} holds cores [{lo[k]}, {hi[k]}); there are {n_cores}")
+    sums = np.zeros(jobs.shape[1], np.int64)
+    np.add.at(sums, owner, hi - lo)
+    asked, whole = jobs[b.CORES], counters[b.WHOLE_HOSTS] == 1
+    wrong = (
+        (sums[rows] != jobs[b.HELD_CORES, rows]) | (sums[rows] < asked[rows]) | ((sums[rows] > asked[rows]) & ~whole)
+    )
+    if len(bad := np.flatnonzero(wrong)):
+        row = rows[bad[0]]
+        _fault(
+            state,
+            f"{_name(state, row)} asks for {asked[row]} cores, holds {sums[row]}, and counts {jobs[b.HELD_CORES, row]}",
+        )
+    holder = np.full(n_cores, -1)
+    for k in range(len(lo)):
+        here = holder[lo[k] : hi[k]]
+        if here.max() >= 0:
+            core = int(lo[k] + np.argmax(here >= 0))
+            _fault(state, f"core {core} is held by {_name(state, holder[core])} and {_name(state, owner[k])}")
+        here[:] = owner[k]
+    return holder
+
+
+def _down_until(state: BatchState) -> Array:
+    # Until when each host is known to be gone, 0 if it is up.
+    n_hosts = len(state.host_first) - 1
+    if not state.host_status.shape[1]:
+        return np.zeros(n_hosts, np.int64)
+    until: Array = state.host_status[b.DOWN_UNTIL].reshape(2, n_hosts).max(axis=0)
+    return until
+
+
+def _check_free(state: BatchState, holder: Array) -> None:
+    counters, n_cores = state.counters, len(state.host_of)
+    free = _numbers_in(state, state.free_words, state.free_starts, "free cores")
+    if free[n_cores:].any():
+        _fault(state, f"a core beyond the last of {n_cores} is free")
+    down = _down_until(state) > 0
+    _count(state, "hosts that are down", int(counters[b.N_DOWN]), int(down.sum()))
+    gone = down[state.host_of]
+    if len(bad := np.flatnonzero(gone & (holder >= 0))):
+        _fault(state, f"{_name(state, holder[bad[0]])} holds core {bad[0]}, whose host {state.host_of[bad[0]]} is down")
+    if len(bad := np.flatnonzero(free[:n_cores] != ((holder < 0) & ~gone))):
+        core = int(bad[0])
+        whose = f"held by {_name(state, holder[core])}" if holder[core] >= 0 else "held by no job"
+        where = "down" if gone[core] else "up"
+        _fault(
+            state,
+            f"core {core} is {whose}, its host is {where}, and it is {'' if free[core] else 'not '}among the free ones",
+        )
+    _count(state, "free cores", int(counters[b.FREE_CORES]), int(free.sum()))
+    if counters[b.BY_HOSTS] == 1:
+        found = np.bincount(state.host_of[free[:n_cores]], minlength=len(down))
+        if len(bad := np.flatnonzero(found != state.host_free)):
+            _count(state, f"free cores of host {bad[0]}", int(state.host_free[bad[0]]), int(found[bad[0]]))
+
+
+def _check_ends(state: BatchState, jobs: Array, holds: Array) -> None:
+    # Who runs ends or comes due, or an answer is awaited.
+    counters = state.counters
+    asked = holds & (jobs[b.END] < 0) & (jobs[b.PROMISE] < 0)
+    _count(state, "answers that are awaited", int(counters[b.N_STARTED] - counters[b.ANSWERED]), int(asked.sum()))
+    told = state.started[: counters[b.N_STARTED]]
+    if len(bad := np.setdiff1d(np.flatnonzero(asked), told)):
+        _fault(state, f"{_name(state, bad[0])} has started, and nobody is asked about it")
+    rows, ns = state.running_job[: counters[b.N_RUNNING]], state.running_ns[: counters[b.N_RUNNING]]
+    found = np.bincount(rows, minlength=jobs.shape[1])
+    if len(bad := np.flatnonzero(found != (holds & ~asked))):
+        _fault(state, f"{_name(state, bad[0])} is {found[bad[0]]} times among the ends that are to come")
+    due = np.where(jobs[b.END, rows] >= 0, jobs[b.END, rows], jobs[b.PROMISE, rows])
+    if len(bad := np.flatnonzero((ns > due) | (ns < counters[b.NOW]))):
+        k = bad[0]
+        _fault(state, f"{_name(state, rows[k])} is due at {due[k]} ns, and is looked at {ns[k]} ns")
+
+
+def _check_heaps(state: BatchState, jobs: Array) -> None:
+    counters, rows = state.counters, state.jobs.shape[1]
+    for what, size, ns, key, keys in (
+        ("ends", b.N_RUNNING, state.running_ns, state.running_job, jobs.shape[1]),
+        ("expected ends", b.N_EXPECTED, state.expected_ns, state.expected_job, jobs.shape[1]),
+        ("later arrivals", b.N_ARRIVING, state.arriving_ns, state.arriving_job, 2 * rows),
+        ("events of hosts", b.N_HOST_EVENTS, state.host_ns, state.host_key, 2 * state.host_status.shape[1]),
+    ):
+        n = int(counters[size])
+        if not 0 <= n <= len(ns):
+            _fault(state, f"heap of {what}: {n} entries, room for {len(ns)}")
+        if (at := first_out_of_order(ns[:n], key[:n])) >= 0:
+            _fault(state, f"heap of {what}: entry {at}, ({ns[at]} ns, {key[at]}), comes before the one above it")
+        if len(bad := np.flatnonzero((key[:n] < 0) | (key[:n] >= keys))):
+            _fault(state, f"heap of {what}: entry {bad[0]} is about {key[bad[0]]}; allowed: 0 to {keys - 1}")
+
+
+def _check_tallies(state: BatchState, jobs: Array, holds: Array) -> None:
+    # What partitions and their users have running.
+    if state.counters[b.LIMITED] == 0:
+        return
+    rows = np.flatnonzero(holds)
+    found = np.zeros_like(state.user_tally)
+    np.add.at(found[..., 0], (jobs[b.PARTITION, rows], jobs[b.USER, rows]), 1)
+    np.add.at(found[..., 1], (jobs[b.PARTITION, rows], jobs[b.USER, rows]), jobs[b.CORES, rows])
+    for unit, column, what in ((0, b.RUNNING_JOBS, "running jobs"), (1, b.RUNNING_CORES, "their cores")):
+        for p, u in np.argwhere(found[..., unit] != state.user_tally[..., unit]):
+            _count(
+                state, f"{what} of user {u} in partition {p}", int(state.user_tally[p, u, unit]), int(found[p, u, unit])
+            )
+        sums = found[..., unit].sum(axis=1)
+        for p in np.flatnonzero(sums != state.partitions[:, column]):
+            _count(state, f"{what} of partition {p}", int(state.partitions[p, column]), int(sums[p]))
+
+
+def _check_overdue(state: BatchState, jobs: Array, holds: Array) -> None:
+    overdue = jobs[b.OVERDUE] == 1
+    if len(bad := np.flatnonzero(overdue & (~holds | (jobs[b.EXPECTED] > state.counters[b.NOW])))):
+        _fault(state, f"{_name(state, bad[0])} is overdue, and runs not or not for longer than is expected")
+    _count(state, "cores of overdue jobs", int(state.counters[b.OVERDUE_CORES]), int(jobs[b.HELD_CORES, overdue].sum()))
+
+
+def _kept(state: BatchState, jobs: Array, waits: Array) -> Array:
+    # The rows that keep a reservation.
+    rows = np.flatnonzero(jobs[b.SLOT] != b.NEVER)
+    if len(bad := rows[~waits[rows]]):
+        _fault(state, f"{_name(state, bad[0])} keeps a reservation at {jobs[b.SLOT, bad[0]]} ns, and does not wait")
+    if len(rows) and state.counters[b.KEEP] == 0:
+        _fault(state, f"{_name(state, rows[0])} keeps a reservation at {jobs[b.SLOT, rows[0]]} ns, where none are kept")
+    return rows
+
+
+def _expected_free(state: BatchState, jobs: Array, holds: Array, kept: Array, instants: Array) -> Array:
+    # How many cores are free at each of these instants, from now on, by what is expected.
+    held, n_cores = np.flatnonzero(holds), len(state.host_of)
+    expected = jobs[b.EXPECTED, held] if state.counters[b.PLANS] == 1 else np.full(len(held), b.NEVER)
+    down, hosts = _down_until(state), np.diff(state.host_first)
+    begins = jobs[b.SLOT, kept]
+    spans = [
+        (np.zeros(len(held), np.int64), expected, jobs[b.HELD_CORES, held]),
+        (begins, begins + jobs[b.ESTIMATE, kept], _kept_cores(state, jobs, kept)),
+        (np.zeros(len(down), np.int64), down, hosts),
+    ]
+    free = np.full(len(instants), n_cores)
+    for begin, end, cores in spans:
+        for instant, sign in ((begin, -1), (end, 1)):
+            order = np.argsort(instant)
+            upto = np.concatenate([[0], np.cumsum(cores[order])])
+            free += sign * upto[np.searchsorted(instant[order], instants, side="right")]
+    return free
+
+
+def _kept_cores(state: BatchState, jobs: Array, kept: Array) -> Array:
+    if state.counters[b.BY_CORES] == 0:
+        asked: Array = jobs[b.CORES, kept]
+        return asked
+    first, count = jobs[b.PLAN_FIRST, kept], jobs[b.PLAN_COUNT, kept]
+    if len(bad := np.flatnonzero((count < 1) | (first < 0) | (first + count > state.counters[b.PLAN_USED]))):
+        _fault(state, f"{_name(state, kept[bad[0]])} keeps a reservation that names no cores")
+    at, sums = _pieces(first, count), np.zeros(len(kept), np.int64)
+    np.add.at(sums, np.repeat(np.arange(len(kept)), count), state.kept_hi[at] - state.kept_lo[at])
+    return sums
+
+
+def _check_slices(state: BatchState, ns: Array, free: Array, jobs: Array, holds: Array, kept: Array) -> None:
+    # How many cores are free over time, from the present instant on: what has passed is of no account.
+    if not len(ns) or np.any(ns[1:] <= ns[:-1]):
+        _fault(state, f"the slices of the profile are not ascending: {ns.tolist()} ns")
+    now = state.counters[b.NOW]
+    at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
+    known = np.maximum(ns[at], now)
+    # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
+    changes = [jobs[b.SLOT, kept], jobs[b.SLOT, kept] + jobs[b.ESTIMATE, kept], _down_until(state)]
+    if state.counters[b.PLANS] == 1:
+        changes.append(jobs[b.EXPECTED, holds])
+    instants = np.unique(np.concatenate([known, *changes]))
+    instants = instants[(instants >= known[0]) & (instants < b.NEVER)]
+    expected = _expected_free(state, jobs, holds, kept, instants)
+    found = free[at][np.searchsorted(known, instants, side="right") - 1]
+    if len(bad := np.flatnonzero(found != expected)):
+        k = bad[0]
+        _fault(
+            state,
+            f"{found[k]} cores are free at {instants[k]} ns by the profile, {expected[k]} by jobs and reservations",
+        )
+
+
+def _check_count_profile(state: BatchState, jobs: Array, holds: Array, waits: Array) -> None:
+    used = slice(int(state.counters[b.FIRST]), int(state.counters[b.LAST]))
+    kept = _kept(state, jobs, waits)
+    _check_slices(state, state.profile_ns[used], state.profile_free[used], jobs, holds, kept)
+
+
+def _check_core_profile(state: BatchState, jobs: Array, holds: Array, waits: Array) -> None:
+    profile, kept = state.cores_profile, _kept(state, jobs, waits)
+    slices = int(profile.used[b.SLICES])
+    _check_slices(state, profile.ns[:slices], profile.free[:slices], jobs, holds, kept)
+    free = _numbers_in(state, profile.words, state.free_starts, "profile")
+    seen, others = np.zeros(len(profile.lo), np.bool_), np.zeros(2, np.int64)
+    for k in range(slices):
+        change = int(profile.first[k])
+        cores, last = 0, -1
+        gives: list[tuple[int, int]] = []
+        takes: list[tuple[int, int]] = []
+        while change >= 0:
+            if seen[change]:
+                _fault(state, f"change {change} of the profile is in two slices, or follows itself behind {last}")
+            seen[change] = True
+            lo, hi, amount = (int(column[change]) for column in (profile.lo, profile.hi, profile.amount))
+            if hi > lo:
+                cores += amount * (hi - lo)
+                (gives if amount > 0 else takes).append((lo, hi))
+            others[0] += 1
+            change, last = int(profile.after[change]), change
+        if k and cores != profile.free[k] - profile.free[k - 1]:
+            step = profile.free[k] - profile.free[k - 1]
+            _fault(state, f"at {profile.ns[k]} ns the profile has {step} more free cores, and changes of {cores}")
+        _apply(state, profile, k, free, gives, True)
+        _apply(state, profile, k, free, takes, False)
+        if free.sum() != profile.free[k]:
+            _fault(state, f"the profile has {profile.free[k]} free cores at {profile.ns[k]} ns; {free.sum()} are")
+    _count(state, "changes of the profile", int(profile.used[b.CHANGES]), int(others[0]))
+
+
+def _apply(
+    state: BatchState, profile: CoreProfile, k: int, free: Array, pieces: list[tuple[int, int]], given: bool
+) -> None:
+    # What is given back is not free yet, and what is taken is.
+    for lo, hi in pieces:
+        here = free[lo:hi]
+        if np.any(here == given):
+            core = lo + int(np.argmax(here == given))
+            word = "given back that is free" if given else "taken that is not free"
+            _fault(state, f"at {profile.ns[k]} ns core {core} is {word}, by the profile")
+        here[:] = given

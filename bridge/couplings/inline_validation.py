@@ -1,0 +1,90 @@
+"""What must hold of the inline loop between two calls: what it has noted of each job, and the records of tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from als.engine import loop as application
+from als.engine import state as app
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from bridge.couplings import inline_kernel as kernel
+from bridge.couplings.inline_kernel import InlineState
+from traces.checks.jobs import InvariantError
+from traces.compiled import Array
+
+__all__ = ["validate_inline"]
+
+
+def validate_inline(state: BatchState, inline: InlineState) -> None:
+    """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``, beside a batch state that is sound.
+
+    The jobs that have started, and no others, have tasks; those that ran are all, unless the job was cut; the records of tasks
+    are the jobs', one behind the other, and none runs before or after its job; the application that ran last has ended.
+
+    Raises
+    ------
+    InvariantError
+        Naming the first job that is wrong.
+    """
+    rows = min(int(state.counters[b.N_ROWS]), len(inline.n_rows))  # later attempts may have no room yet
+    jobs, drawn = state.jobs[:, :rows], inline.n_rows[:rows]
+    done = (jobs[b.START] >= 0) & (jobs[b.END] >= 0)
+    ran, cut = inline.n_tasks[:rows], jobs[b.CUT] == 1
+    for wrong, what in (
+        (done != (drawn > 0), "has tasks, and no end, or the other way round"),
+        ((ran < 0) | (ran > drawn), "ran more tasks than it has"),
+        (done & (ran < drawn) & ~cut, "was not cut, and did not run all of its tasks"),
+        (inline.n_chunks[:rows] < 0, "has fewer than no chunks"),
+    ):
+        if len(bad := np.flatnonzero(wrong)):
+            row = bad[0]
+            _fault(
+                state,
+                f"{what}: start {jobs[b.START, row]}, end {jobs[b.END, row]} ns, {ran[row]} of {drawn[row]} tasks, "
+                f"{inline.n_chunks[row]} chunks",
+                int(row),
+            )
+    if len(inline.lengths):
+        _check_records(state, inline, jobs, np.flatnonzero(done))
+    elif inline.cursor[kernel.LEDGER_USED]:
+        _fault(state, f"{inline.cursor[kernel.LEDGER_USED]} records of tasks, where none are kept")
+    sent = int(inline.n_transfers[:rows].sum())
+    if sent != inline.cursor[kernel.TRANSFERS_USED]:
+        _fault(state, f"{inline.cursor[kernel.TRANSFERS_USED]} records of transfers; the jobs have {sent}")
+    status = inline.application.counters[app.STATUS]
+    if done.any() and status not in (application.FINISHED, application.STOPPED) and _whole(inline):
+        _fault(state, f"the application that ran last has status {status}")
+
+
+def _whole(inline: InlineState) -> bool:
+    # Whether no application is at fault.
+    return bool(inline.cursor[kernel.FAULT_STATUS] == 0)
+
+
+def _fault(state: BatchState, what: str, row: int = -1) -> None:
+    who = "" if row < 0 else f"job {state.jobs[b.NUMBER, row]} "
+    raise InvariantError(f"inline coupling at {state.counters[b.NOW]} ns: {who}{what}")
+
+
+def _check_records(state: BatchState, inline: InlineState, jobs: Array, rows: Array) -> None:
+    order = rows[np.argsort(inline.first[rows], kind="stable")]
+    first, count = inline.first[order], inline.n_rows[order]
+    expected = np.cumsum(count) - count
+    if len(bad := np.flatnonzero(first != expected)):
+        row = int(order[bad[0]])
+        _fault(state, f"has records of tasks from {first[bad[0]]} on; those before end at {expected[bad[0]]}", row)
+    used = int(count.sum())
+    if used != inline.cursor[kernel.LEDGER_USED]:
+        _fault(state, f"{inline.cursor[kernel.LEDGER_USED]} records of tasks; the jobs have {used}")
+    work, owner = inline.application, np.repeat(order, count)
+    start, end, core = work.start_ns[:used], work.end_ns[:used], work.core[:used]
+    began = start >= 0
+    wrong = began & ((start < jobs[b.START, owner]) | (end < start) | (end > jobs[b.END, owner]) | (core < 0))
+    if len(bad := np.flatnonzero(wrong)):
+        k = bad[0]
+        _fault(state, f"has a task from {start[k]} to {end[k]} ns on core {core[k]}", int(owner[k]))
+    ran = np.bincount(owner[began], minlength=jobs.shape[1])
+    if len(bad := np.flatnonzero(ran[rows] != inline.n_tasks[rows])):
+        row = int(rows[bad[0]])
+        _fault(state, f"ran {inline.n_tasks[row]} tasks; {ran[row]} have begun", row)
