@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from stories import pytest_assertrepr_compare
+
+__all__ = ["pytest_assertrepr_compare", "shared"]
 
 HERE = Path(__file__).resolve().parent
 

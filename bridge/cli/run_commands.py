@@ -66,6 +66,9 @@ COMMANDS: dict[str, _Command] = {
         "Compare two runs, job by job.",
         "twolevel compare static gss --job 320",
     ),
+    "story": _Command(
+        "bridge.cli.story_commands", "Print what happened to one job, and why.", "twolevel story results 42"
+    ),
     "platform": _Command(
         "bridge.cli.run_commands", "Print the default platform as TOML.", "twolevel platform > my.toml"
     ),

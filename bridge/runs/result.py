@@ -245,6 +245,19 @@ class Result:
         """What the observers noted, one row each time."""
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
+    def story(self, job: int) -> str:
+        """What happened to one job, and why, a line an event (``bridge.runs.story``).
+
+        Raises
+        ------
+        InputError
+            If there is no such job; the message lists those that there are.
+        """
+        from bridge.runs.story import job_story
+
+        passes = self.notes.decision_columns if len(self.decisions) else None
+        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes)
+
     def write_trace(self, path: str | Path) -> Path:
         """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""
         from traces.exporters import exporter

@@ -26,7 +26,7 @@ from bridge.options.bundles import bundled
 from bridge.scenarios.options import ScenarioOptions
 
 COMMANDS = (
-    *("run", "watch", "grid", "study", "repeat", "compare", "loop", "graph", "workload info"),
+    *("run", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph", "workload info"),
     *("platform", "gantt", "figures", "doctor"),
 )
 

@@ -86,6 +86,7 @@ def test_every_page_with_examples_is_known() -> None:
         "lengths",
         "loop",
         "plug-ins",
+        "story",
         "studies",
         "techniques-answers",
         "techniques-costs",
@@ -169,10 +170,18 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
         perform("twolevel grid sample --select first:20 --bls fcfs --als gss --variation 0.2 --out results")
     if command == "figures":
         perform("twolevel run sample --select first:20 --tasks --no-trace --out results")
+    if command == "story":
+        perform("twolevel run sample --als recorded --no-trace --out results")
     if command == "compare":
         for als in ("static", "gss"):
             perform(f"twolevel run sample --als {als} --variation 0.25 --no-trace --out {als}")
     perform(example[1])
+
+
+def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:
+    run, story = EXAMPLES["docs/story.md"]
+    perform(run)
+    assert blocks(ROOT / "docs" / "story.md", "text") == [twolevel(*shlex.split(story)[1:]).out]
 
 
 def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:

@@ -41,6 +41,7 @@ COMMANDS = (
     "platform",
     "gantt",
     "compare",
+    "story",
     "figures",
     "warm-up",
     "doctor",

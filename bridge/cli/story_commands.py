@@ -1,0 +1,20 @@
+"""The command ``story``: what happened to one job of a run, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["story_command"]
+
+
+def story_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
+    job: Annotated[int, typer.Argument(metavar="JOB", help="The job's number in the workload.")],
+) -> None:
+    """Print what happened to one job, a line an event: when it came, why it waited, how it started, how it ended."""
+    from bridge.runs.story import story_of_results
+
+    print(story_of_results(Path(results), job))

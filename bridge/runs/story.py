@@ -1,0 +1,252 @@
+"""The story of one job: what happened to it, when, and why, from the table of jobs; for people to read.
+
+The table says when a job came, started and ended, and by which rule it started. Why it had to wait follows from the others: how
+many cores they held as it became eligible, who gave cores back as it started, and who started before it that came after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from bridge.runs.directory import read_record
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S, format_ns
+from traces.compiled import Array
+from traces.intervals import intervals_text
+from traces.tables import read_jobs, read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["job_story", "story_of_results"]
+
+#: A table: a frame, or columns by name.
+Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
+
+#: So many jobs are named where several are of the same kind.
+_NAMED = 3
+
+#: So much of the list of job numbers is shown in an error.
+_LONGEST_LIST = 120
+
+_WHY = {
+    "head": "in its turn: in that pass no job before it in the order had to wait",
+    "backfill": "by backfilling: ahead of jobs before it in the order, which had to wait",
+    "reserved": "in its turn, after it had been given a reservation: it had been the next to start, or among the next",
+    "preset": "at once: it runs from the start of the selected window",
+}
+
+_ENDS = {
+    "completed": "completed",
+    "killed": "was killed, at the end of the walltime that it had asked for",
+    "cancelled": "was cancelled by its user",
+    "failed": "was cut: a host that it held was lost",
+    "requeued": "was cut: a host that it held was lost; put back into the queue",
+}
+
+
+def _instant(ns: int) -> str:
+    # Hours, minutes and seconds, exact.
+    seconds, part = divmod(ns, NS_PER_S)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{hours}:{minutes:02d}:{seconds:02d}"
+    return f"{text}.{part:09d}".rstrip("0") if part else text
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def _named(numbers: Array) -> str:
+    names = ", ".join(str(number) for number in numbers[:_NAMED].tolist())
+    return f"{'job' if len(numbers) == 1 else 'jobs'} {names}" + (", …" if len(numbers) > _NAMED else "")
+
+
+class _Jobs:
+    """The table of jobs as columns."""
+
+    def __init__(self, columns: Table, n_cores: int, decisions: Table | None) -> None:
+        whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
+        self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
+            np.asarray(columns[name], np.int64) for name in whole
+        )
+        self.started = self.start >= 0
+        self.columns, self.n_cores = columns, n_cores
+        self.decisions = (
+            None
+            if decisions is None
+            else {name: np.asarray(decisions[name]) for name in ("now_ns", "waiting", "started")}
+        )
+
+    def word(self, name: str, row: int) -> str:
+        return str(np.asarray(self.columns[name])[row])
+
+    def value(self, name: str, row: int) -> float | None:
+        return float(np.asarray(self.columns[name])[row]) if name in self.columns else None
+
+    def free_at(self, ns: int, row: int) -> int:
+        # As what ends then has ended, and before anything starts.
+        running = self.started & (self.start < ns) & (self.end > ns)
+        running[row] = False
+        return self.n_cores - int(self.held[running].sum())
+
+    def lines(self, row: int) -> list[tuple[str, str]]:
+        eligible, start = int(self.eligible[row]), int(self.start[row])
+        found: list[tuple[str, str]] = []
+        attempt = int(self.attempt[row])
+        if attempt == 0:
+            found.append((_instant(int(self.submit[row])), "submitted" + self._asked(row)))
+        if eligible >= 0:
+            found.append((_instant(eligible), self._eligible(row, attempt)))
+        if start < 0:
+            found.append(("", self._never(row)))
+            return found
+        if start > eligible:
+            found.append(("", self._waited(row)))
+        found.append((_instant(start), self._start(row)))
+        found.append((_instant(int(self.end[row])), self._end(row)))
+        return found
+
+    def _asked(self, row: int) -> str:
+        estimate = self.value("estimate_ns", row)
+        for_time = "" if estimate is None else f" for {format_ns(int(estimate))}"
+        return f": asks for {_counted(int(self.cores[row]), 'core')}{for_time}"
+
+    def _eligible(self, row: int, attempt: int) -> str:
+        eligible = int(self.eligible[row])
+        # When those that never started have left, the table does not say: they are not counted.
+        waiting = self.started & (self.eligible <= eligible) & (self.start >= eligible)
+        waiting[row] = False
+        before = waiting & ((self.eligible < eligible) | (self.submit < self.submit[row]))
+        text = "eligible" if attempt == 0 else f"in the queue again, attempt {attempt}"
+        if attempt == 0 and eligible > self.submit[row]:
+            text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: it follows another job"
+        ahead = _counted(int(before.sum()), "job")
+        verb = "waits" if before.sum() == 1 else "wait"
+        return f"{text}: {self.free_at(eligible, row)} of {self.n_cores} cores are free, {ahead} that came before it {verb}"
+
+    def _never(self, row: int) -> str:
+        if self.word("state", row) == "rejected":
+            return "rejected: the policy sends away what cannot start"
+        return (
+            "never started: its user withdrew it before"
+            if self.eligible[row] >= 0
+            else "withdrawn before it could wait"
+        )
+
+    def _waited(self, row: int) -> str:
+        eligible, start, asked = int(self.eligible[row]), int(self.start[row]), int(self.cores[row])
+        free = self.free_at(eligible, row)
+        if free < asked:
+            reason = f"{_counted(asked, 'core')} asked for, {free} free as it became eligible"
+        else:
+            reason = "there were cores enough as it became eligible, so that others before it, a reservation, a limit or the "
+            reason += "place of the cores kept it back"
+        overtook = self.started & (self.start >= eligible) & (self.start < start) & (self.eligible > eligible)
+        text = f"waited {format_ns(start - eligible)}: {reason}"
+        if overtook.any():
+            others = np.flatnonzero(overtook)
+            text += f"; {_counted(len(others), 'job')} that came later started before it: {_named(self.number[others])}"
+        return text
+
+    def _start(self, row: int) -> str:
+        start = int(self.start[row])
+        text = f"started {_WHY[self.word('why', row)]}"
+        gave = np.flatnonzero(self.started & (self.end == start) & (self.start < start))
+        if len(gave) and start > self.eligible[row]:
+            cores = _counted(int(self.held[gave].sum()), "core")
+            text += (
+                f"; {_named(self.number[gave])} {'gives' if len(gave) == 1 else 'give'} back {cores} at this instant"
+            )
+        if self.decisions is not None:
+            at = int(np.searchsorted(self.decisions["now_ns"], start, side="right")) - 1
+            if at >= 0:
+                waiting, n = int(self.decisions["waiting"][at]), int(self.decisions["started"][at])
+                text += f"; scheduling pass {at} starts {n} of {_counted(waiting, 'waiting job')}"
+        held = int(self.held[row])
+        text += f"; on {'core' if held == 1 else 'cores'} {self.word('allocation', row)}"
+        if held > self.cores[row]:
+            text += f", {held} in all: whole hosts"
+        return text
+
+    def _end(self, row: int) -> str:
+        ran = format_ns(int(self.end[row] - self.start[row]))
+        text = f"{_ENDS[self.word('state', row)]}, after {ran}"
+        tasks = self.value("tasks", row)
+        if tasks:
+            text += f"; {_counted(int(tasks), 'task')}"
+            if chunks := self.value("chunks", row):
+                text += f" in {_counted(int(chunks), 'chunk')}"
+            imbalance = self.value("imbalance", row)
+            if imbalance is not None and np.isfinite(imbalance):
+                text += f", imbalance {imbalance:.3g}"
+        return text
+
+
+def job_story(columns: Table, job: int, n_cores: int, decisions: Table | None = None) -> str:
+    """What happened to one job, a line an event.
+
+    Parameters
+    ----------
+    columns : mapping of str to column
+        The table of jobs (``traces.tables.JOB_COLUMNS``), or a frame of it. ``estimate_ns``, ``tasks``, ``chunks`` and
+        ``imbalance`` may be missing; then they are not spoken of.
+    job : int
+        The job's number.
+    n_cores : int
+        Of the machine.
+    decisions : mapping of str to column, optional
+        The table of scheduling passes, where it was kept: ``now_ns``, ``waiting``, ``started``.
+
+    Returns
+    -------
+    str
+        Instants are hours, minutes and seconds since the workload's time 0, exact.
+
+    Raises
+    ------
+    InputError
+        If there is no such job; the message lists those that there are.
+    """
+    jobs = _Jobs(columns, n_cores, decisions)
+    rows = np.flatnonzero(jobs.number == job)
+    if not len(rows):
+        raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
+    rows = rows[np.argsort(jobs.attempt[rows], kind="stable")]
+    lines: list[tuple[str, str]] = [line for row in rows.tolist() for line in jobs.lines(row)]
+    width = max(len(instant) for instant, _ in lines)
+    return "\n".join([f"job {job}", *(f"  {instant.rjust(width)}  {text}" for instant, text in lines)])
+
+
+def _list(numbers: Sequence[int] | Array) -> str:
+    # The job numbers as ranges, as many as a line can bear.
+    known = np.unique(np.asarray(numbers, np.int64))
+    if not len(known):
+        return "none, it has no jobs"
+    first = np.flatnonzero(np.diff(known, prepend=known[0] - 2) != 1)
+    stop = np.append(first[1:], len(known)) - 1
+    text = intervals_text(zip(known[first].tolist(), (known[stop] + 1).tolist(), strict=True))
+    return text if len(text) <= _LONGEST_LIST else text[:_LONGEST_LIST].rsplit(" ", 1)[0] + f" … {known[-1]}"
+
+
+def story_of_results(folder: Path, job: int) -> str:
+    """:func:`job_story` of a folder that ``twolevel run`` has written; with the scheduling passes, where it kept them.
+
+    Raises
+    ------
+    InputError
+        If it is none, or has no such job.
+    """
+    record = read_record(folder)
+    try:
+        n_cores = int(record["machine"]["first_core"][-1])
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise InputError(f"{folder / 'run.json'}: does not say how many cores the machine had") from None
+    passes = folder / "decisions.parquet"
+    decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
+    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions)

@@ -1,0 +1,81 @@
+"""The story of a job by hand-drawn tables: everything that may happen to one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reference.machine import Attempt
+from stories import pytest_assertrepr_compare
+
+from bridge.runs.story import job_story
+
+S = 10**9
+
+
+def _table(*rows: tuple[Any, ...]) -> dict[str, Any]:
+    names = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "allocation")
+    names = (*names, "why", "state")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def test_each_thing_that_may_happen() -> None:
+    jobs = _table(
+        (1, 0, 0, 0, 0, 100 * S, 3, 3, "0-2", "preset", "completed"),
+        (2, 0, 5 * S, 5 * S, 100 * S, 130 * S, 4, 4, "0-3", "reserved", "requeued"),
+        (3, 0, 6 * S, 6 * S, 6 * S, 60 * S, 1, 1, "3", "backfill", "killed"),
+        (4, 0, 7 * S, 160 * S, 160 * S, 165 * S, 1, 4, "0-3", "head", "cancelled"),
+        (5, 0, 8 * S, 8 * S, -1, -1, 1, 0, "", "never", "cancelled"),
+        (6, 0, 9 * S, -1, -1, -1, 1, 0, "", "never", "cancelled"),
+        (7, 0, 9 * S, 9 * S, -1, -1, 1, 0, "", "never", "rejected"),
+        (2, 1, 5 * S, 130 * S, 130 * S, 150 * S + 5, 4, 4, "0-3", "head", "failed"),
+    )
+    assert job_story(jobs, 1, 4).splitlines()[3] == (
+        "  0:00:00  started at once: it runs from the start of the selected window; on cores 0-2"
+    )
+    assert job_story(jobs, 2, 4).splitlines() == [
+        "job 2",
+        "            0:00:05  submitted: asks for 4 cores",
+        "            0:00:05  eligible: 1 of 4 cores are free, 0 jobs that came before it wait",
+        "                     waited 95 s: 4 cores asked for, 1 free as it became eligible; 1 job that came later started "
+        "before it: job 3",
+        "            0:01:40  started in its turn, after it had been given a reservation: it had been the next to start, or "
+        "among the next; job 1 gives back 3 cores at this instant; on cores 0-3",
+        "            0:02:10  was cut: a host that it held was lost; put back into the queue, after 30 s",
+        "            0:02:10  in the queue again, attempt 1: 4 of 4 cores are free, 0 jobs that came before it wait",
+        "            0:02:10  started in its turn: in that pass no job before it in the order had to wait; on cores 0-3",
+        "  0:02:30.000000005  was cut: a host that it held was lost, after 20 s",
+    ]
+    killed = job_story(jobs, 3, 4)
+    assert "eligible: 1 of 4 cores are free, 1 job that came before it waits" in killed
+    assert "started by backfilling: ahead of jobs before it in the order, which had to wait; on core 3" in killed
+    assert killed.endswith("was killed, at the end of the walltime that it had asked for, after 54 s")
+    cancelled = job_story(jobs, 4, 4)
+    assert "eligible, 2 min 33 s after its submit: it follows another job: 4 of 4 cores are free" in cancelled
+    assert "on cores 0-3, 4 in all: whole hosts" in cancelled
+    assert cancelled.endswith("was cancelled by its user, after 5 s")
+    assert job_story(jobs, 5, 4).endswith("never started: its user withdrew it before")
+    assert job_story(jobs, 6, 4).endswith("withdrawn before it could wait")
+    assert job_story(jobs, 7, 4).endswith("rejected: the policy sends away what cannot start")
+
+
+def test_a_job_that_waits_though_there_are_cores_enough() -> None:
+    jobs = _table(
+        (1, 0, 0, 0, 0, 10 * S, 1, 1, "0", "head", "completed"),
+        (2, 0, 1 * S, 1 * S, 10 * S, 20 * S, 1, 1, "0", "head", "completed"),
+    )
+    assert "waited 9 s: there were cores enough as it became eligible, so that others before it" in job_story(
+        jobs, 2, 2
+    )
+
+
+def test_a_comparison_with_the_reference_that_fails_tells_both_stories() -> None:
+    one = Attempt(3, 0, 0, 5 * S, 9 * S, (0, 1), "head", "completed")
+    other = replace(one, start=6 * S)
+    text = pytest_assertrepr_compare(None, "==", [one], [other])
+    assert text is not None
+    assert text[0] == "attempts == attempts: job 3 differs"
+    assert any(line.startswith("left:    0:00:05  started in its turn") for line in text)
+    assert any(line.startswith("right:   0:00:06  started in its turn") for line in text)
+    assert pytest_assertrepr_compare(None, "==", [one], [one]) is None
+    assert pytest_assertrepr_compare(None, "==", [1], [2]) is None
