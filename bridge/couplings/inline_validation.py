@@ -19,8 +19,9 @@ __all__ = ["validate_inline"]
 def validate_inline(state: BatchState, inline: InlineState) -> None:
     """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``, beside a batch state that is sound.
 
-    The jobs that have started, and no others, have tasks; those that ran are all, unless the job was cut; the records of tasks
-    are the jobs', one behind the other, and none runs before or after its job; the application that ran last has ended.
+    The jobs that have started, and whose run time was not known, have tasks, and no others; those that ran are all, unless the
+    job was cut; the records of tasks are the jobs', one behind the other, and none runs before or after its job;
+    the application that ran last has ended.
 
     Raises
     ------
@@ -29,7 +30,8 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     """
     rows = min(int(state.counters[b.N_ROWS]), len(inline.n_rows))  # later attempts may have no room yet
     jobs, drawn = state.jobs[:, :rows], inline.n_rows[:rows]
-    done = (jobs[b.START] >= 0) & (jobs[b.END] >= 0)
+    # Those whose run time is known beforehand are not computed.
+    done = (jobs[b.START] >= 0) & (jobs[b.END] >= 0) & (jobs[b.RUN] < 0)
     ran, cut = inline.n_tasks[:rows], jobs[b.CUT] == 1
     for wrong, what in (
         (done != (drawn > 0), "has tasks, and no end, or the other way round"),
