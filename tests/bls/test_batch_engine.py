@@ -171,7 +171,7 @@ def test_who_has_waited_long_enough_accepts_more_switches(rules: Rules, wait_ns:
 _PLANNED = """
 import sys
 import bls.engine.scheduling_pass as scheduling
-from bls import batch_state as b, first_state
+from bls.engine import initial_state as first_state, state as b
 from bls.engine.hooks import PLAN, call_hook
 from batch_cases import seeded_cases
 from batch_drives import engine_of
