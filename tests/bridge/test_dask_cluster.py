@@ -34,8 +34,8 @@ def here(needs: Needs) -> Executor:
     return Here()
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
+@contextlib.contextmanager
+def local_cluster() -> Iterator[str]:
     """The address of a scheduler with two stock worker processes, of one and of two threads, each under a nanny."""
     from distributed import LocalCluster, Nanny
 
@@ -46,6 +46,20 @@ def cluster() -> Iterator[str]:
         ) as one:
             one.sync(_add_worker, one, Nanny)
             yield one.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """A cluster that the tests share: none kills more than one of its workers, once, which comes again."""
+    with local_cluster() as address:
+        yield address
+
+
+@pytest.fixture
+def own_cluster() -> Iterator[str]:
+    """A cluster for a test that kills workers again and again: they may not all come again, and others need them."""
+    with local_cluster() as address:
+        yield address
 
 
 async def _add_worker(cluster: object, kind: object) -> None:
@@ -86,13 +100,15 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(cluster: str, whole: Path
     assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
 
 
-def test_a_cell_that_kills_its_workers_fails_and_the_others_are_done(cluster: str, whole: Path, tmp_path: Path) -> None:
+def test_a_cell_that_kills_its_workers_fails_and_the_others_are_done(
+    own_cluster: str, whole: Path, tmp_path: Path
+) -> None:
     policy = killing_policy(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", "len(jobs.job_id) != 20", once=False)
     path = write_study(tmp_path, policy)
     path.write_text(
         path.read_text().replace('als = ["static", "gss"]', 'als = ["static"]').replace("seeds = 2", "seeds = 1")
     )
-    report = on(cluster, path, tmp_path / "out")
+    report = on(own_cluster, path, tmp_path / "out")
     assert (report.total, report.failed) == (8, 1)
     assert "KilledWorker" in report.errors[0]
     found = pd.read_parquet(tmp_path / "out" / RESULTS)
