@@ -8,8 +8,9 @@ from importlib.metadata import PackageNotFoundError, distribution, packages_dist
 from pathlib import Path
 
 from bridge.runs.library_versions import versions
+from bridge.standard_error import lined_up
 
-__all__ = ["Finding", "examine", "versions"]
+__all__ = ["Finding", "examine", "report", "versions"]
 
 #: (what was looked at, what was found, whether it is well)
 Finding = tuple[str, str, bool]
@@ -79,3 +80,10 @@ def examine() -> list[Finding]:
     findings = [_installation()]
     findings += [(name, text, text != "not installed") for name, text in versions().items() if name != "twolevel"]
     return [*findings, *_shadows(), _cache(), _otf2_library()]
+
+
+def report() -> int:
+    """Print what :func:`examine` has found; the exit code of the command."""
+    findings = examine()
+    print(lined_up([(name, text if well else f"PROBLEM: {text}") for name, text, well in findings]))
+    return 0 if all(well for _, _, well in findings) else 1

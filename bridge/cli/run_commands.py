@@ -15,7 +15,7 @@ from bridge.options.coupling import CouplingOptions
 from bridge.options.declared import FORCE, OUT, WORKLOAD
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import LevelOptions, ScenarioOptions
-from bridge.standard_error import say
+from bridge.standard_error import lined_up, say
 
 __all__ = ["COMMANDS", "command_line"]
 
@@ -150,11 +150,6 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
-def _table(pairs: list[tuple[str, str]]) -> str:
-    width = max(len(name) for name, _ in pairs)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in pairs)
-
-
 def _target(out: str, force: bool) -> Path:
     from bridge.runs.directory import check_target
     from traces.base.errors import InputError
@@ -243,7 +238,7 @@ def run_command(
     _say_jobs(jobs)
     if result.notes.missing_dependencies:
         say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")
-    print(_table(result.summary()))
+    print(lined_up(result.summary()))
     say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
 
 
@@ -282,9 +277,7 @@ def gantt_command(
 
 def doctor_command() -> None:
     """Look at the installation: versions, kernel cache, OTF2 library, other packages of our names."""
-    from bridge.cli.doctor import examine
+    from bridge.cli.doctor import report
 
-    findings = examine()
-    print(_table([(name, text if well else f"PROBLEM: {text}") for name, text, well in findings]))
-    if not all(well for _, _, well in findings):
-        raise typer.Exit(1)
+    if code := report():
+        raise typer.Exit(code)

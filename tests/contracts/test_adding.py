@@ -190,8 +190,12 @@ def starts_figure(jobs, *, title=""):
     return figure
 '''
 
-OPTION = """    few: Annotated[int, typer.Option(metavar="N", help="Only the first N jobs; 0: all that are selected.")] = 0
+DECLARATION = """FEW = Whole(
+    name="--few", default=0, lowest=0, highest=10**9, metavar="N", help="Only the first N jobs; 0: all that are selected"
+)
 """
+
+OPTION = "    few: Annotated[int, b.FEW] = b.FEW.default\n"
 
 
 def inserted(file: Path, before: str, line: str) -> None:
@@ -253,8 +257,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '        "max_response_ns": ',
         '        "mean_run_ns": exact_mean(end - start),\n',
     )
+    inserted(tree / "bls/options.py", "MAX_ATTEMPTS = Whole(\n", DECLARATION)
     options = tree / "bridge/scenarios/options.py"
-    inserted(options, "    oversize: OversizeOption", OPTION)
+    inserted(options, "    oversize: Annotated[str, b.OVERSIZE]", OPTION)
     replaced(options, "selection=self.select,", 'selection=f"first:{self.few}" if self.few else self.select,')
     inserted(options, '            "oversize": self.oversize,\n', '            "few": self.few,\n')
     return tree
@@ -322,8 +327,8 @@ CHECKED = {
     "tests/docs/test_pages.py::test_every_option_is_on_the_page_of_the_command_line": [
         (
             "docs/cli.md",
-            "| `--platform FILE` | 4 × 64 cores |",
-            "| `--few N` | 0 | only the first N jobs of the log |\n",
+            "| `--platform FILE` | 4 hosts × 64 cores",
+            "| `--few N` | 0 | only the first N jobs of the log; 0 to 1e9 |\n",
         ),
         ("docs/cli.md", "`--seed`, `--select`, `--oversize`, `--platform`,", "`--few`, "),
     ],
