@@ -131,7 +131,7 @@ class _Replay:
         if self._nobody_overtakes():
             return fair
         fresh = self.fresh
-        fresh.state.jobs[b.RUN] = -1  # every start is told, and every end
+        fresh.state.jobs[b.RUN] = -1  # every start and end is reported
         rows = [row for row in np.flatnonzero(self.eligible >= 0).tolist() if self._may_differ(row)]
         rows.sort(key=lambda row: self.eligible[row])
         for row in rows:

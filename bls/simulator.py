@@ -490,7 +490,7 @@ class BatchSimulator:
         }
 
     def decision_columns(self) -> dict[str, Array]:
-        """A row a scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns."""
+        """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns."""
         names = ("now_ns", "waiting", "started", "decision_ns")
         n = int(self.state.counters[b.N_DECISIONS])
         return {name: self.state.decisions[k, :n] for k, name in enumerate(names)}

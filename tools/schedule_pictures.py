@@ -115,7 +115,7 @@ def _columns(instants: Sequence[int]) -> dict[int, int]:
 
 
 def text(example: Example) -> str:
-    """The schedules of an example in characters: a row a core, a column a second, a digit the job."""
+    """The schedules of an example in characters: one row per core, one column per second, a digit the job."""
     lines: list[str] = []
     for names, bars in schedules(example):
         instants = _instants(bars)

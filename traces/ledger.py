@@ -149,7 +149,7 @@ class JobRecords(Columns):
 
 @dataclass(frozen=True)
 class TaskRecords(Columns):
-    """One row a task: attempts in the order of ``JobRecords``, and an attempt's tasks in task order.
+    """One row per task: attempts in the order of ``JobRecords``, and an attempt's tasks in task order.
 
     A task that was cut ends at its job's end. One that never ran, because its job was cut, has -1 as start, end, core and
     chunk.
@@ -181,7 +181,7 @@ class TaskRecords(Columns):
 
 @dataclass(frozen=True)
 class TransferRecords(Columns):
-    """One row a transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
+    """One row per transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
 
     A transfer brings what one task made to another that needs it and that runs on another core: along an edge of the job's
     task graph. The cores are those of the two tasks in ``TaskRecords``. Edges are in the order of (source, target).

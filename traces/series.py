@@ -47,7 +47,7 @@ def load_series(jobs: JobRecords) -> LoadSeries:
     Returns
     -------
     LoadSeries
-        One row an instant at which the state after it differs from the state before it.
+        One row per instant at which the state after it differs from the state before it.
     """
     started = jobs.started
     n = int(np.count_nonzero(started))

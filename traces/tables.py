@@ -159,7 +159,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
 
 
 def tasks_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row a task that ran, columns ``TASK_COLUMNS``; jobs in the order of ``jobs_frame``, their tasks in task order.
+    """One row per task that ran, columns ``TASK_COLUMNS``; jobs in the order of ``jobs_frame``, their tasks in task order.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def tasks_frame(ledger: Ledger) -> pd.DataFrame:
 
 
 def transfers_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row a transfer that arrived, columns ``TRANSFER_COLUMNS``; jobs in the order of ``jobs_frame``.
+    """One row per transfer that arrived, columns ``TRANSFER_COLUMNS``; jobs in the order of ``jobs_frame``.
 
     A job's transfers are in the order of (source, target).
 

@@ -1,4 +1,4 @@
-"""The techniques of a run as arrays that the engine takes: one row a rule, called by its address."""
+"""The techniques of a run as arrays that the engine takes: one row per rule, called by its address."""
 
 from __future__ import annotations
 

@@ -166,9 +166,9 @@ class RunTables:
 
     nodes: Annotated[bool, typer.Option("--nodes", help="Also write nodes.parquet, host states over time.")] = False
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Also write decisions.parquet, a row a scheduling pass.")
+        bool, typer.Option("--decisions", help="Also write decisions.parquet, one row per scheduling pass.")
     ] = False
-    tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, a row a task.")] = False
+    tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, one row per task.")] = False
 
 
 @bundled

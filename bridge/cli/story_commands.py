@@ -14,7 +14,7 @@ def story_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
     job: Annotated[int, typer.Argument(metavar="JOB", help="The job's number in the workload.")],
 ) -> None:
-    """Print what happened to one job, a line an event: when it came, why it waited, how it started, how it ended."""
+    """Print what happened to one job, one line per event: when it came, why it waited, how it started, how it ended."""
     from bridge.runs.story import story_of_results
 
     print(story_of_results(Path(results), job))

@@ -173,7 +173,7 @@ def overrun_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
 
 
 def chain_table(compared: Comparison, row: int) -> str:
-    """The whole chain of a job, a line a link, with the terms of its delay, which add up."""
+    """The whole chain of a job, one line per link, with the terms of its delay, which add up."""
     links = chain(compared, row)
     delays = compared.delays.iloc[row]
     head = ("job", "cores", "start B−A", "cause", "of job", "its run B−A", "its start B−A", "order")

@@ -84,7 +84,7 @@ class PeerOptions:
     Attributes
     ----------
     workers : int or None
-        How many run at once; None is one a processor.
+        How many run at once; None is one per processor.
     timeout_s : float
         A process that has not answered for so long is killed, and its job simulated again.
     command : str or None

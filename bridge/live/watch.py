@@ -159,7 +159,7 @@ def watch_run(
     as_json : bool
         Each look as a line of JSON.
     stream : text stream, optional
-        Where to show it: as a screen where that is a terminal, else a line a second; default stdout.
+        Where to show it: as a screen where that is a terminal, else one line per second; default stdout.
     sleep, wall_clock : callable
         Waits some seconds; seconds since 1970.
 

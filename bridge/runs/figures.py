@@ -127,7 +127,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
 
 _READERS = {"jobs": read_jobs, "tasks": read_tasks}
 
-_HOW = {"jobs": "", "tasks": "; simulate again with --tasks to keep a row a task"}
+_HOW = {"jobs": "", "tasks": "; simulate again with --tasks to keep one row per task"}
 
 
 def draw_run_figures(

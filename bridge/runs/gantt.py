@@ -42,7 +42,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     core_intervals = None if cores is None else parse_intervals(cores, "--cores")
     first_core, host_names = hosts(folder)
     if not (folder / "tasks.parquet").is_file():
-        raise InputError(f"{folder} has no tasks.parquet; simulate again with --tasks to keep a row a task")
+        raise InputError(f"{folder} has no tasks.parquet; simulate again with --tasks to keep one row per task")
     tasks = read_tasks(folder / "tasks.parquet")
     figure = core_gantt_figure(
         tasks, first_core=first_core, host_names=host_names, jobs=job_intervals, cores=core_intervals, title=title

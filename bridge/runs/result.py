@@ -37,7 +37,7 @@ class BatchNotes:
     decisions : mapping
         What deciding cost (``bls.simulator.BatchSimulator.decisions``).
     decision_columns : mapping of str to ndarray
-        A row a scheduling pass, where they were kept.
+        One row per scheduling pass, where they were kept.
     observations : list of dict
         What observers noted.
     downtime : Downtime
@@ -168,13 +168,13 @@ class Result:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row a job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
+        """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
         ``fair_start_ns``, ``planned_ns``, ``application``, ``chosen`` and ``ahead_chunks`` too where they say something."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """One row a task (``traces.tables.TASK_COLUMNS``).
+        """One row per task (``traces.tables.TASK_COLUMNS``).
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Result:
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """One row a transfer between two cores (``traces.tables.TRANSFER_COLUMNS``).
+        """One row per transfer between two cores (``traces.tables.TRANSFER_COLUMNS``).
 
         Raises
         ------
@@ -237,7 +237,7 @@ class Result:
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
-        """One row a scheduling pass; empty unless ``Rules.keep_decisions``."""
+        """One row per scheduling pass; empty unless ``Rules.keep_decisions``."""
         return tables.rows_frame(self.notes.decision_columns)
 
     @cached_property
@@ -246,7 +246,7 @@ class Result:
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
     def story(self, job: int) -> str:
-        """What happened to one job, and why, a line an event (``bridge.runs.story``).
+        """What happened to one job, and why, one line per event (``bridge.runs.story``).
 
         Raises
         ------

@@ -189,7 +189,7 @@ class _Jobs:
 
 
 def job_story(columns: Table, job: int, n_cores: int, decisions: Table | None = None) -> str:
-    """What happened to one job, a line an event.
+    """What happened to one job, one line per event.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ def run_grid(
     platform : Platform
     grid : Grid
     workers : int, optional
-        How many run at once, each in a process of its own; default one a processor. Policies, techniques and allocators that
+        How many run at once, each in a process of its own; default one per processor. Policies, techniques and allocators that
         are objects are run in this process, one after another.
     watch : callable
         Told how many are done.

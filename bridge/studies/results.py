@@ -1,4 +1,4 @@
-"""The tables of a study: results.parquet, a row a cell and seed with every metric; costs.parquet, what each took.
+"""The tables of a study: results.parquet, one row per cell and seed with every metric; costs.parquet, what each took.
 
 They are made from the journal, in the study's order: the same study gives the same bytes whoever ran it, in how many pieces.
 """

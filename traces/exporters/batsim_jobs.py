@@ -1,4 +1,4 @@
-"""Batsim's jobs.csv, a line a job, as evalys' ``JobSet.from_csv`` reads it.
+"""Batsim's jobs.csv, one line per job, as evalys' ``JobSet.from_csv`` reads it.
 
 The columns are Batsim's, in its order. Times are seconds with as many decimals as they need; ``stretch`` is turnaround
 over execution time. What there is no value for is empty, as Batsim has it.

@@ -1,6 +1,6 @@
 """The jobs of a run in the Standard Workload Format: a log of a system that never was.
 
-A line a job, in the order of (submit, row): of a job that was tried again its last attempt, whose wait is the time from
+One line per job, in the order of (submit, row): of a job that was tried again its last attempt, whose wait is the time from
 its submit to that attempt's start. Field 5 is what it held, field 8 what it asked for. The status is 1 for jobs that were
 completed, 5 for those cancelled, 0 for those killed or failed. Of a job that never started, the wait and the run time are
 -1. A ledger knows neither users, groups nor queues: they are -1.

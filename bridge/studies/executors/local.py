@@ -183,7 +183,7 @@ class Workers:
 
 
 def local_executor(workers: int | None = None) -> Callable[[Needs], Executor]:
-    """Who runs a study on this machine: so many processes, one a processor by default; this one, where one is enough.
+    """Who runs a study on this machine: so many processes, one per processor by default; this one, where one is enough.
 
     Raises
     ------

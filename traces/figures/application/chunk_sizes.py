@@ -113,7 +113,7 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
     Parameters
     ----------
     tasks : DataFrame
-        A row a task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in its order.
+        One row per task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in its order.
     job_id : int, optional
         The job; None is the one with the most tasks in the table, of several the one with the smallest number.
     title : str

@@ -21,8 +21,8 @@ def imbalance_figure(
 ) -> Figure:
     """Draw the load imbalance of jobs by technique: against the variation, or as boxes if there is one variation only.
 
-    Against the variation: a panel a batch policy, a line a technique, means with 95 % intervals; the axis starts at zero.
-    Boxes: a row a technique, over all seeds and batch policies.
+    Against the variation: one panel per batch policy, one line per technique, means with 95 % intervals; the axis starts at
+    zero. Boxes: one row per technique, over all seeds and batch policies.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     Parameters
     ----------
     tasks : DataFrame
-        A row a task, with the columns ``job_id``, ``length_gflop`` and ``start_ns`` of tasks.parquet.
+        One row per task, with the columns ``job_id``, ``length_gflop`` and ``start_ns`` of tasks.parquet.
     job_id : int, optional
         The job; None is all.
     title : str

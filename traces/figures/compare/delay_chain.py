@@ -37,7 +37,7 @@ class _Bars(NamedTuple):
 
 
 def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Figure:
-    """Both runs above each other on one axis of time, a row a job of the chain, the first of the chain at the top.
+    """Both runs above each other on one axis of time, one row per job of the chain, the first of the chain at the top.
 
     A thin bar is the wait since the job was eligible, a thick one its run; hatched is by how much it ran longer than in the
     other run. An arrow leads from a job to the next one where that started as the former ended.

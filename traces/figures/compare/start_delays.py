@@ -35,7 +35,7 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
     Parameters
     ----------
     frame : DataFrame
-        A row a job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as ``bridge.compare.comparison`` makes it.
+        One row per job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as ``bridge.compare.comparison`` makes it.
     title : str
         Above the figure.
 

@@ -113,7 +113,7 @@ def heat_figure(
 
 
 def _held(jobs: pd.DataFrame) -> tuple[Array, Array, Array]:
-    """A row a job and core that it held: core, start, end."""
+    """One row per job and core that it held: core, start, end."""
     allocation, start_ns, end_ns = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
     held = [
         np.concatenate([np.arange(lo, hi) for lo, hi in parse_intervals(text, "allocation")])

@@ -173,7 +173,7 @@ def core_gantt_figure(
     Parameters
     ----------
     tasks : DataFrame
-        A row a task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
+        One row per task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
     first_core, host_names, title
         As in :func:`draw_gantt`.
     jobs, cores : sequence of (int, int), optional

@@ -1,4 +1,5 @@
-"""The makespans of many techniques: a row a technique, so that dozens of long names can be read; a panel a batch policy."""
+"""The makespans of many techniques: one row per technique, so that dozens of long names can be read; one panel per batch
+policy."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def lines_figure(
     from_zero: bool = False,
     title: str = "",
 ) -> Figure:
-    """A panel a batch policy, a line a technique, with the interval of each point; more than eight techniques are rows.
+    """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are rows.
 
     Parameters
     ----------

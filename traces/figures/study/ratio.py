@@ -26,7 +26,7 @@ def ratio_figure(
     workload: str | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw mean makespan at Υ / mean makespan at the base: a panel a batch policy, a line a technique.
+    """Draw mean makespan at Υ / mean makespan at the base: one panel per batch policy, one line per technique.
 
     A whisker is the 95 % interval over pairs of runs of one seed (:func:`traces.statistics.paired`). At the base there is
     nothing to draw but the line at 1. The vertical axis does not start at zero, and says so. More than eight

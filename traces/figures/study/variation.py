@@ -17,7 +17,7 @@ __all__ = ["variation_figure"]
 def variation_figure(
     results: pd.DataFrame, *, metric: str = "makespan_ns", workload: str | None = None, title: str = ""
 ) -> Figure:
-    """Draw the makespan against the task variation Υ: a panel a batch policy, a line a technique.
+    """Draw the makespan against the task variation Υ: one panel per batch policy, one line per technique.
 
     A point is the mean over the seeds, its whisker the 95 % interval. The whiskers of one variation are set apart a little, and
     stand in the order of the legend. The axis of makespans does not start at zero, and says so. More than eight techniques

@@ -1,4 +1,5 @@
-"""Many techniques against the variation: a row a technique, a point with its interval; a panel a batch policy and variation."""
+"""Many techniques against the variation: one row per technique, a point with its interval; one panel per batch policy and
+variation."""
 
 from __future__ import annotations
 
