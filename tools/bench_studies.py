@@ -57,7 +57,7 @@ class _Moments:
     def begin(self, total: int, kept: int) -> None:
         assert kept == 0
 
-    def __call__(self, done: int, failed: int) -> None:
+    def __call__(self, done: int, failed: int, compiled_s: float) -> None:
         self.at.append(time.perf_counter())
         self.own.append(time.process_time())
         self.failed = failed
