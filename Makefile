@@ -31,6 +31,9 @@ demo: $(VENV)/installed
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
 
+# Tests start hundreds of processes: what they import is parsed once.
+check test soak: export PYTHONDONTWRITEBYTECODE :=
+
 check: $(VENV)/installed-dev system-packages
 	+@$(MAKE) --no-print-directory --jobs 2 --output-sync static kernels
 	$(PYTEST) --hypothesis-profile check -m 'not whole'

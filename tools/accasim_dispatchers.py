@@ -158,9 +158,7 @@ def measure(log: Path, platform_file: Path, dispatcher: Dispatcher, repeats: int
             slow = slowdown(submit, run.column(START), run.column(END))
             wait_s = float((run.column(START) - submit).mean()) / NS_PER_S
         np.minimum(least_ns, columns["decision_ns"], out=least_ns)
-        # What this one holds would count as the next one's; a simulator and its view refer to each other.
-        del run, columns, submit
-        gc.collect()
+        del run, columns, submit  # what this one holds would count as the next one's
     return Measured(
         dispatcher,
         slow,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -160,8 +159,4 @@ def of_sample(path: Path, factor: float, sample: int) -> list[Outcome]:
     """The outcomes of all :data:`ESTIMATES` on one sample of a log."""
     log, n_cores = load(path, factor)
     jobs = shaken(log, sample)
-    found = []
-    for estimates in ESTIMATES:
-        found.append(outcome(jobs, n_cores, estimates, sample))
-        gc.collect()  # a simulator and its view refer to each other, and a year of jobs is large
-    return found
+    return [outcome(jobs, n_cores, estimates, sample) for estimates in ESTIMATES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,12 +56,19 @@ def compiled_anew(done: subprocess.CompletedProcess[str]) -> bool:
     return numba == "True"
 
 
+@pytest.fixture(scope="module")
+def first_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which the unit is kept, to be copied."""
+    made = tmp_path_factory.mktemp("cache")
+    assert compiled_anew(call(made))
+    assert not compiled_anew(call(made))
+    return made
+
+
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    """A cache in which the unit is kept."""
-    assert compiled_anew(call(tmp_path))
-    assert not compiled_anew(call(tmp_path))
-    return tmp_path
+def cache(tmp_path: Path, first_cache: Path) -> Path:
+    """A cache of the test's own in which the unit is kept."""
+    return shutil.copytree(first_cache, tmp_path, dirs_exist_ok=True)
 
 
 def test_others_can_neither_read_nor_write_it(cache: Path) -> None:
