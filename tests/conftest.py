@@ -73,15 +73,13 @@ def _take_profile(items: list[pytest.Item], profile: str) -> None:
 #: other folders, the files that do so. ``make check`` leaves them out.
 WHOLE_FOLDERS = ("cli", "docs", "real")
 WHOLE_FILES = (
-    "bridge/test_batch_couplings.py",
-    "bridge/test_couplings_equal.py",
+    "bridge/test_couplings.py",
     "bridge/test_dask_cluster.py",
     "bridge/test_external.py",
     "bridge/test_faults.py",
     "bridge/test_fleet_surroundings.py",
     "bridge/test_forkserver.py",
-    "bridge/test_graph_couplings.py",
-    "bridge/test_level_couplings.py",
+    "bridge/test_late_and_lost_cores.py",
     "bridge/test_protocol_page.py",
     "bridge/test_strangers.py",
     "bridge/test_study_runs.py",

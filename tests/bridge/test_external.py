@@ -14,7 +14,7 @@ from faulty_runs import assert_same, descendants, expected, simulated
 import bridge
 from bls.workloads.workload import Workload
 from bridge.protocol import session
-from bridge.scenarios.application_level import ASSIGNMENTS, ApplicationLevel
+from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import supervisor as fleet
 from bridge.workers.launchers import Launcher
 from traces.base.errors import InputError, PeerError, TwolevelError
@@ -36,38 +36,6 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def rogue(how: str, mark: Path | None = None) -> str:
     """The command of a simulator that misbehaves; once, if there is a mark to leave."""
     return shlex.join([sys.executable, str(HERE / "rogue_peer.py"), how, *([str(mark)] if mark else [])])
-
-
-@pytest.mark.parametrize("technique", ["ss", "static"])
-@pytest.mark.parametrize(
-    ("coupling", "socket", "jobs"), [("pool", "unix", 40), ("pool", "tcp", 40), ("process", "unix", 12)]
-)
-def test_the_toy_gives_what_inline_gives(technique: str, coupling: str, socket: str, jobs: int) -> None:
-    result = simulated(coupling, jobs, als=technique, als_command=TOY, socket=socket)
-    assert_same(result, expected(jobs, als=technique))
-    assert result.coupling["retries"] == result.coupling["refused"] == 0
-
-
-APPLICATIONS = """
-[[application]]
-name = "steps"
-match = { cores = "1-7" }
-steps = 3
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "loop", share = 0.6, als = "static", lengths = "exponential", tasks_per_core = 4 },
-    { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
-]
-"""
-
-
-@pytest.mark.parametrize("assignment", ASSIGNMENTS)
-def test_the_toy_knows_parts_messages_and_a_master(assignment: str, tmp_path: Path) -> None:
-    (tmp_path / "apps.toml").write_text(APPLICATIONS)
-    level = ApplicationLevel("gamma:cov=0.5", 10**7, assignment, tmp_path / "apps.toml")
-    result = simulated("pool", als_command=TOY, level=level, overhead_ns=10**6)
-    assert_same(result, simulated(level=level, overhead_ns=10**6))
-    assert result.coupling["retries"] == 0
 
 
 def test_more_parts_than_a_message_holds(tmp_path: Path) -> None:

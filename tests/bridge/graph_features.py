@@ -1,4 +1,4 @@
-"""Task graphs in every coupling: one result, in every column of jobs, tasks and transfers."""
+"""What task graphs can be and do, as features of runs that every coupling must simulate alike."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import pytest
 
 import bridge
 from als.planners import PLANNERS
 from bls.machine.platform import HostGroup, Network, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 
@@ -104,7 +102,7 @@ GOING = ("trace:{trace}", "late:cores=3-4,at=6s", "lost:cores=7,at=20s")
 
 
 @dataclass(frozen=True)
-class Feature:
+class GraphFeature:
     """What of graphs is tried; ``seen`` says whether the inline result is worth a comparison."""
 
     applications: str = ""
@@ -115,6 +113,7 @@ class Feature:
     seen: Callable[[bridge.Result], object] = lambda result: (result.jobs.transfers > 0).any()
     topology: str = "star"
     jobs: int = 9
+    suspends: bool | None = None  # whether what happens to the cores of many jobs is told bit by bit; None: of some
 
     @property
     def users(self) -> int:
@@ -150,6 +149,10 @@ class Feature:
         check_ledger(result.ledger)
         return result
 
+    def check(self, result: bridge.Result) -> None:
+        """The feature is met."""
+        assert self.seen(result)
+
     def workload(self) -> Workload:
         """Jobs of one to eight cores, of ten seconds or so; the estimates of some are too short."""
         jobs = [
@@ -178,22 +181,24 @@ def measured(result: bridge.Result) -> bool:
     return bool((result.jobs.critical_path_ns > 0).all())
 
 
-FEATURES = {
-    "layered": Feature(LAYERED),
-    "by rank, costs": Feature(BY_RANK, overhead_ns=10**7, level={"latency_ns": 10**7, "assignment": "master"}),
-    "cholesky by heft": Feature(CHOLESKY, topology="full", level={"network": "cm02:crosstraffic=no"}),
-    "planners": Feature(PLANS, level={"network": "hockney"}),
-    "a file": Feature(FILE),
-    "no network": Feature(
+GRAPH_FEATURES = {
+    "layered": GraphFeature(LAYERED),
+    "by rank, costs": GraphFeature(BY_RANK, overhead_ns=10**7, level={"latency_ns": 10**7, "assignment": "master"}),
+    "cholesky by heft": GraphFeature(CHOLESKY, topology="full", level={"network": "cm02:crosstraffic=no"}),
+    "planners": GraphFeature(PLANS, level={"network": "hockney"}),
+    "a file": GraphFeature(FILE),
+    "no network": GraphFeature(
         LAYERED + CHOLESKY, level={"network": "none"}, seen=lambda result: result.jobs.parallelism.min() > 1
     ),
-    "a map": Feature(MAP, overhead_ns=1000, level={"latency_ns": 500}),
-    "heft on a loop": Feature(als="heft", level={"network": "none"}, seen=measured),
-    "heft on other loops": Feature(als="heft", level={"network": "none", "lengths": "gamma"}, seen=measured),
-    "speeds that change": Feature(LAYERED + CHOLESKY + MAP, level={"speeds": CHANGING, "latency_ns": 10**6}),
-    "cores that go": Feature(BY_RANK + CHOLESKY + MAP, level={"speeds": GOING, "latency_ns": 10**6}, jobs=12),
-    "killed": Feature(LAYERED + CHOLESKY + MAP, rules=Rules(kill_at_walltime=True), seen=killed, jobs=12),
-    "killed on cores that go": Feature(
+    "a map": GraphFeature(MAP, overhead_ns=1000, level={"latency_ns": 500}),
+    "heft on a loop": GraphFeature(als="heft", level={"network": "none"}, seen=measured),
+    "heft on other loops": GraphFeature(als="heft", level={"network": "none", "lengths": "gamma"}, seen=measured),
+    "speeds that change": GraphFeature(
+        LAYERED + CHOLESKY + MAP, level={"speeds": CHANGING, "latency_ns": 10**6}, suspends=True
+    ),
+    "cores that go": GraphFeature(BY_RANK + CHOLESKY + MAP, level={"speeds": GOING, "latency_ns": 10**6}, jobs=12),
+    "killed": GraphFeature(LAYERED + CHOLESKY + MAP, rules=Rules(kill_at_walltime=True), seen=killed, jobs=12),
+    "killed on cores that go": GraphFeature(
         BY_RANK + CHOLESKY,
         overhead_ns=10**6,
         level={"speeds": (*CHANGING, *GOING)},
@@ -201,56 +206,3 @@ FEATURES = {
         seen=killed,
     ),
 }
-
-
-@pytest.mark.parametrize("name", FEATURES)
-def test_the_same_in_a_pool(name: str, tmp_path: Path) -> None:
-    feature = FEATURES[name]
-    inline = feature.simulated(tmp_path)
-    assert feature.seen(inline), "the feature is not met"
-    pool = feature.simulated(tmp_path, coupling="pool", workers=2)
-    assert_same(pool, inline)
-    if name == "speeds that change":  # they are told bit by bit; else there are up to four messages a job
-        assert pool.coupling["messages"] > 5 * feature.jobs
-
-
-def test_a_process_a_job(tmp_path: Path) -> None:
-    """Which is slow to start: everything at once, one job of each application."""
-    level = {"speeds": (*CHANGING, *GOING), "latency_ns": 10**6, "assignment": "master"}
-    feature = Feature(BY_RANK + CHOLESKY + FILE + MAP, level=level, overhead_ns=10**6)
-    inline = feature.simulated(tmp_path)
-    assert_same(feature.simulated(tmp_path, coupling="process", workers=2), inline)
-
-
-@pytest.mark.parametrize("killed_in_time", [False, True])
-def test_a_simulator_that_is_told_tasks_and_edges(killed_in_time: bool, tmp_path: Path) -> None:
-    level: dict[str, Any] = {"latency_ns": 10**6, "assignment": "master"}
-    feature = Feature(BY_RANK + CHOLESKY + FILE + TOLD, level=level, overhead_ns=10**6, jobs=14)
-    if killed_in_time:
-        level |= {"speeds": (*CHANGING, *GOING)}
-        feature = replace(feature, rules=Rules(kill_at_walltime=True), seen=killed)
-    inline = feature.simulated(tmp_path)
-    assert feature.seen(inline), "the feature is not met"
-    assert_same(feature.simulated(tmp_path, coupling="pool", workers=1, als_command=TOLD_PEER), inline)
-
-
-def test_without_records_the_jobs_are_the_same(tmp_path: Path) -> None:
-    feature = FEATURES["layered"]
-    result = feature.simulated(tmp_path, coupling="pool", workers=1, keep_tasks=False)
-    assert result.ledger.transfers is None
-    assert result.jobs.equals(feature.simulated(tmp_path).jobs)
-
-
-def test_each_coupling_is_tried() -> None:
-    assert set(COUPLINGS) == {"inline", "pool", "process"}, "name the new one above"
-
-
-def assert_same(result: bridge.Result, expected: bridge.Result) -> None:
-    kept = expected.ledger.transfers is not None
-    assert (result.ledger.transfers is not None) == kept
-    for table in ("jobs", "tasks", *(["transfers"] if kept else [])):
-        found, wanted = getattr(result, table), getattr(expected, table)
-        assert list(found.columns) == list(wanted.columns)
-        for name in wanted:
-            assert found[name].equals(wanted[name]), f"{table}: {name}"
-    assert result.coupling["retries"] == 0

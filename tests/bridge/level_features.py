@@ -1,4 +1,4 @@
-"""Everything that the application level can do, in every coupling: one result, in every column of jobs and tasks."""
+"""Everything that the application level can do, as features of runs that every coupling must simulate alike."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from scenarios import Case, crowd
 
 import bridge
 from als.lengths import LENGTHS
 from als.techniques import TECHNIQUES
-from bls.workloads.workload import Workload
-from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.workers.assignment import Ahead, Order
-from bridge.workers.supervisor import Fleet
-from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
 #: Techniques of the user's own: a class in plain Python, and compiled rules of both forms.
@@ -112,7 +106,7 @@ def every(key: str, values: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Feature:
+class LevelFeature:
     """What of a run's application level is tried."""
 
     als: str = "fac"
@@ -168,7 +162,7 @@ def cores_went(result: bridge.Result) -> None:
 
 @cache
 def expected_chunks() -> int:
-    return int(Feature(als="ss").case().simulated(als="ss").jobs.chunks.sum())
+    return int(LevelFeature(als="ss").case().simulated(als="ss").jobs.chunks.sum())
 
 
 USERS = ["{mine}:Halves", "{mine}:PAIRS", "{mine}:BY_SPEED", "select:static,af", "select:{mine}:PAIRS,gss"]
@@ -178,116 +172,24 @@ LENGTHS_TRIED = [
     "file:{lengths},unit=flop,scale=no",
     "gamma:cov=0.5",
 ]
-FEATURES = {
-    "programs": Feature(applications=PROGRAMS, overhead_ns=1000, level={"latency_ns": 500}, check=chose),
-    "lengths": Feature(applications=every("lengths", LENGTHS_TRIED)),
-    "techniques": Feature(
+LEVEL_FEATURES = {
+    "programs": LevelFeature(applications=PROGRAMS, overhead_ns=1000, level={"latency_ns": 500}, check=chose),
+    "lengths": LevelFeature(applications=every("lengths", LENGTHS_TRIED)),
+    "techniques": LevelFeature(
         applications=every("als", list(TECHNIQUES)),
         overhead_ns=10**6,
         level={"latency_ns": 3 * 10**5, "assignment": "master", "lengths": "lognormal:cov=0.8"},
         jobs=60,
     ),
-    "speeds that change": Feature(
+    "speeds that change": LevelFeature(
         "gss", level={"speeds": CHANGING, "latency_ns": 10**7}, overhead_ns=10**7, suspends=True
     ),
-    "cores that go": Feature("ss", level={"speeds": GOING}, check=cores_went),
-    "a user's techniques": Feature(applications=every("als", USERS), overhead_ns=77),
-    "all at once": Feature(
+    "cores that go": LevelFeature("ss", level={"speeds": GOING}, check=cores_went),
+    "a user's techniques": LevelFeature(applications=every("als", USERS), overhead_ns=77),
+    "all at once": LevelFeature(
         applications=PROGRAMS + every("als", USERS) + every("lengths", LENGTHS_TRIED),
         overhead_ns=10**6,
         level={"latency_ns": 10**6, "assignment": "master", "speeds": (*CHANGING, *GOING)},
         suspends=True,
     ),
 }
-
-
-@pytest.mark.parametrize("name", FEATURES)
-def test_the_same_in_every_coupling(name: str, tmp_path: Path) -> None:
-    feature = FEATURES[name]
-    inline = feature.simulated(tmp_path)
-    feature.check(inline)
-    pool = feature.simulated(tmp_path, coupling="pool", workers=2)
-    assert_same(pool, inline)
-    assert (pool.coupling["messages"] > 4 * feature.jobs) == feature.suspends  # else: three for each job
-
-
-def test_a_process_a_job(tmp_path: Path) -> None:
-    """Which is slow to start: everything at once, one job of each application."""
-    feature = FEATURES["all at once"]
-    feature = replace(feature, jobs=feature.users)
-    assert_same(feature.simulated(tmp_path, coupling="process", workers=2), feature.simulated(tmp_path))
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_a_job_all_of_whose_cores_are_lost(coupling: str) -> None:
-    workload = Workload.from_jobs([(8, 0, 2, 2, 2), (17, 0, 9, 3, 9)])
-    level = ApplicationLevel(speeds=("lost:cores=2-255,at=3s", "noise:period=1s,sigma=0.1"))
-    with pytest.raises(
-        InputError, match=r"^job 17: .*all cores are lost, with 3 tasks left; allowed: cores that come back"
-    ):
-        bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1)
-
-
-def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:
-    # A day is 43,200 times what the job was told of at first.
-    level = ApplicationLevel(speeds=("late:cores=0-255,at=24h", "square:period=2s,cores=0"))
-    workload = Workload.from_jobs([(8, 0, 1, 1, 1)])
-    jobs = bridge.simulate(workload, level=level, coupling="pool", workers=1)
-    assert_same(jobs, bridge.simulate(workload, level=level))
-    assert jobs.jobs.end_ns[0] > 24 * 3600 * 10**9
-    assert jobs.coupling["messages"] < 100
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_a_file_may_have_less_work_than_the_log(share: float, tmp_path: Path) -> None:
-    # Nothing may be promised of it: the job lasts microseconds, or as long as its serial part.
-    (tmp_path / "lengths.txt").write_text("0.001\n0.002\n", encoding="utf-8")
-    lengths = f"file:{tmp_path / 'lengths.txt'},scale=no"
-    serial = f'{{ kind = "serial", share = {share} }}, ' if share else ""
-    phases = f'phases = [{serial}{{ kind = "loop", lengths = "{lengths}", share = 0.5 }}]'
-    (tmp_path / "apps.toml").write_text(f"[default]\n{phases}\n", encoding="utf-8")
-    level = ApplicationLevel(applications=tmp_path / "apps.toml")
-    workload = Workload.from_jobs([(8, 0, 10, 2, 10), (9, 1, 10, 256, 10)])
-    inline = bridge.simulate(workload, level=level)
-    assert_same(bridge.simulate(workload, level=level, coupling="pool", workers=1), inline)
-    assert inline.jobs.end_ns[0] < 6 * 10**9
-
-
-def test_what_is_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Ahead, Ahead]] = []
-    real = Fleet.submit
-
-    def submit(self: Fleet, order: Order) -> None:
-        start = order.start
-        asked.append((Ahead(start.changes, start.until_ns), order.next_changes(start.start_ns)))
-        real(self, order)
-
-    monkeypatch.setattr(Fleet, "submit", submit)
-    level = ApplicationLevel(speeds=("square:period=2s",))
-    bridge.simulate(Workload.from_jobs([(8, 0, 9, 1, 9)]), level=level, coupling="pool", workers=1)
-    ((told, again),) = asked
-    assert told == again
-    assert len(told.changes) == 18
-
-
-def test_each_coupling_is_tried() -> None:
-    assert set(COUPLINGS) == {"inline", "pool", "process"}, "name the new one above"
-
-
-def assert_same(result: bridge.Result, expected: bridge.Result) -> None:
-    assert list(result.jobs.columns) == list(expected.jobs.columns)
-    for name in expected.jobs:
-        assert result.jobs[name].equals(expected.jobs[name]), name
-    for name in expected.tasks:
-        assert result.tasks[name].equals(expected.tasks[name]), name
-    assert result.coupling["retries"] == 0
-
-
-@pytest.mark.parametrize("coupling", ["inline", "pool"])
-def test_a_job_whose_cores_never_come_ends_in_an_error(coupling: str, tmp_path: Path) -> None:
-    path = tmp_path / "never.csv"
-    path.write_text("time_s,core,factor\n0,0,0\n0,1,0\n")
-    workload = Workload.from_jobs([(8, 0, 2, 2, 2)])
-    level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
-    with pytest.raises(InputError, match=r"^job 8: .*all cores are lost, with 2 tasks left"):
-        bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1)

@@ -1,0 +1,167 @@
+"""Everything that the batch level can do with or to a job, as features of runs that every coupling must simulate alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bridge
+from bls import Partition, Platform, Rules, SeenJob, Surroundings, View
+from bls.machine.platform import HostGroup
+from bls.workloads.workload import Workload
+from traces.checks.ledger import check_ledger
+from traces.ledger import STATES, WHY
+
+S = 10**9
+HOSTS = (HostGroup(2, 4, 40.0, (("gpu", 2),)), HostGroup(2, 4, 60.0))
+MACHINE = Platform(HOSTS)
+
+FAILURES = "host,down_s,up_s\n0,55,80\n2,100,140\n1,200,201\n3,330,500\n0,400,420\n"
+WINDOWS = """
+[[maintenance]]
+name = "service"
+begin = "15s"
+end = "60s"
+hosts = "0"
+
+[[reservation]]
+name = "lecture"
+begin = "90s"
+end = "300s"
+cores = "12-15"
+jobs = "110 112 117"
+"""
+REQUESTS = "job_id,unit_cores,gpu\n103,2,1\n105,1,1\n115,4,\n"
+
+
+def jobs(n: int = 40) -> Workload:
+    """Jobs 100, 101, … of 1 to 12 cores, every fifth with an estimate that is too short, some withdrawn, some in a chain."""
+    rows = [(100 + k, 11 * k, 20 + 13 * k % 60, 1 + 5 * k % 12, (10 if k % 5 == 0 else 90)) for k in range(n)]
+    made = Workload.from_jobs(rows)
+    number = np.arange(n)
+    preceding = np.where(number % 4 == 3, made.job_id - 2, -1)
+    cancel = np.where(number % 9 == 5, made.submit_ns + 40 * S, -1)
+    return replace(
+        made,
+        preceding=preceding,
+        think_ns=np.where(preceding >= 0, 7 * S, 0),
+        cancel_ns=cancel,
+        user=number % 3,
+        queue=np.where(made.cores <= 6, 3, 7),
+    )
+
+
+def running_at_first() -> Workload:
+    """The first three run already at time 0."""
+    made = jobs()
+    first = np.arange(len(made)) < 3
+    cores = np.where(first, 4, made.cores)
+    submit_ns = np.where(first, 0, made.submit_ns)
+    return replace(made, submit_ns=submit_ns, cores=cores, preset=first.astype(np.int64), cancel_ns=np.array(-1))
+
+
+def of_unknown_run_times() -> Workload:
+    """Every ninth was withdrawn before it started, so that nobody knows how long it would have run."""
+    made = jobs()
+    gone = made.cancel_ns >= 0
+    return replace(made, run_ns=np.where(gone, 1, made.run_ns), status=np.where(gone, 5, -1))
+
+
+class Impatient:
+    """Starts what fits in the order of size, and looks again after three seconds."""
+
+    name = "impatient"
+
+    def decide(self, view: View) -> list[SeenJob]:
+        free, chosen = view.free_cores, []
+        for job in sorted(view.waiting, key=lambda job: (-job.cores, job.job_id)):
+            if job.cores <= free and view.now_ns >= job.submit_ns + 2 * S:
+                free -= job.cores
+                chosen.append(job)
+        if view.n_waiting:
+            view.wake_at(view.now_ns + 3 * S)
+        return chosen
+
+
+@dataclass(frozen=True)
+class BatchFeature:
+    """Options of a run, and the states in which some of its jobs must end, so that it is a test of them."""
+
+    options: dict[str, Any]
+    ends: tuple[str, ...] = ("completed",)
+    platform: Platform = MACHINE
+    files: dict[str, str] = field(default_factory=dict)
+    workload: Callable[[], Workload] = jobs
+
+    def simulated(self, folder: Path, **options: Any) -> bridge.Result:
+        given: dict[str, Any] = {"als": "ss", "variation": 0.25, "tasks_per_core": 3, "seed": 5}
+        given |= self.options | options
+        names: dict[str, Any] = {}
+        for name, text in self.files.items():
+            if text.startswith("mtbf"):
+                names[name] = text
+                continue
+            path = folder / (f"{name}.toml" if name == "windows" else f"{name}.csv")
+            path.write_text(text, encoding="utf-8")
+            names[name] = str(path)
+        around = Surroundings(dependencies=given.pop("dependencies", False), **names)
+        result = bridge.simulate(self.workload(), self.platform, surroundings=around, **given)
+        check_ledger(result.ledger)
+        return result
+
+    def check(self, result: bridge.Result) -> None:
+        """What is meant to happen does."""
+        records = result.ledger.jobs
+        ends = {STATES[k] for k in records.state.tolist()}
+        assert set(self.ends) <= ends, ends
+        # Nobody is lost: each job number has one attempt that is the last, and it is no requeued one.
+        final = records.state != STATES.index("requeued")
+        assert sorted(records.job_id[final].tolist()) == list(range(100, 140))
+        started = records.start_ns >= 0
+        assert ((records.why == WHY.index("never")) == ~started).all()
+        assert (records.eligible_ns[started] <= records.start_ns[started]).all()
+
+
+PARTITIONED = Platform(
+    HOSTS,
+    partitions=(
+        Partition("small", hosts="0-1", swf_queues=(3,), priority=2, max_cores_per_user=6),
+        Partition("wide", hosts="0-3", swf_queues=(7,)),
+    ),
+)
+
+EVERYTHING = Rules("conservative", kill_at_walltime=True, charge_decisions=True, decision_cost_ns=S)
+
+BATCH_FEATURES = {
+    "killed": BatchFeature({"rules": Rules("easy", kill_at_walltime=True)}, ("completed", "killed")),
+    "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),
+    "requeued": BatchFeature({"backfill": "easy"}, ("completed", "requeued"), files={"failures": FAILURES}),
+    "lost": BatchFeature({"rules": Rules(on_failure="lose")}, ("completed", "failed"), files={"failures": FAILURES}),
+    "mean-time": BatchFeature({"backfill": "2"}, ("completed", "requeued"), files={"failures": "mtbf:400s,mttr:20s"}),
+    "chain": BatchFeature({"dependencies": True, "backfill": "easy"}),
+    "windows": BatchFeature({"backfill": "conservative"}, ("completed", "requeued"), files={"windows": WINDOWS}),
+    "whole-host": BatchFeature({"allocator": "whole-host", "backfill": "easy"}),
+    "conservative": BatchFeature({"rules": Rules("conservative", "rebuild")}),
+    "wfp3": BatchFeature({"bls": "wfp3", "backfill": "easy"}),
+    "charged": BatchFeature({"rules": Rules("easy", charge_decisions=True, decision_cost_ns=3 * S)}),
+    "python": BatchFeature({"bls": Impatient()}),
+    "python-cut": BatchFeature(
+        {"bls": Impatient(), "rules": Rules(kill_at_walltime=True), "dependencies": True},
+        ("completed", "killed", "requeued", "cancelled"),
+        files={"failures": FAILURES},
+    ),
+    "python-charged": BatchFeature({"bls": Impatient(), "rules": Rules(charge_decisions=True, decision_cost_ns=2 * S)}),
+    "preset": BatchFeature({"backfill": "easy"}, workload=running_at_first),
+    "withdrawn": BatchFeature({"backfill": "conservative"}, ("completed", "cancelled"), workload=of_unknown_run_times),
+    "units": BatchFeature({"backfill": "conservative"}, files={"requests": REQUESTS}),
+    "partitions": BatchFeature({"backfill": "easy"}, platform=PARTITIONED),
+    "all": BatchFeature(
+        {"rules": EVERYTHING, "dependencies": True},
+        ("completed", "killed", "requeued", "cancelled"),
+        files={"failures": FAILURES, "windows": WINDOWS, "requests": REQUESTS},
+    ),
+}  # fmt: skip

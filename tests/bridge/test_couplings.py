@@ -1,0 +1,301 @@
+"""One result in every coupling: a matrix of everything that a run can be asked for, and of the ways to run it.
+
+A feature is a run with options, files and jobs of its own, and says whether the run is worth a comparison, as what it is about
+has happened. Each is simulated inline once, and in every other way that it names.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from batch_features import BATCH_FEATURES
+from faulty_runs import simulated as simulated_simply
+from graph_features import BY_RANK, CHOLESKY, FILE, GRAPH_FEATURES, MAP, TOLD, GraphFeature, killed
+from graph_features import CHANGING as CHANGING_HOSTS
+from graph_features import GOING as GOING_HOSTS
+from level_features import LEVEL_FEATURES
+from one_result import assert_one_result
+from reference.batch import Job
+from scenarios import PLATFORMS, Case, assert_as_expected, crowd
+
+import bridge
+from bls.scheduler_options import Rules
+from bridge.couplings import COUPLINGS
+from bridge.scenarios.application_level import ASSIGNMENTS, ApplicationLevel
+from traces.base.errors import TwolevelError
+from traces.exporters.otf2_checks import check_nesting
+from traces.tables import write_jobs, write_tasks
+
+
+class Feature(Protocol):
+    """What is tried."""
+
+    def simulated(self, folder: Path, **options: Any) -> bridge.Result:
+        """The run, its ledger checked; ``folder`` is for its files."""
+
+    def check(self, result: bridge.Result) -> object:
+        """Complain unless the result of the run inline is one of which the feature can be seen."""
+
+
+@dataclass(frozen=True)
+class Simple:
+    """A run without features but those of an application level that a small simulator of somebody else knows."""
+
+    als: str = "ss"
+    jobs: int = 40
+    applications: str = ""
+    assignment: str = "self"
+    latency_ns: int = 0
+
+    def simulated(self, folder: Path, **options: Any) -> bridge.Result:
+        given: dict[str, Any] = {}
+        if self.applications:
+            (folder / "apps.toml").write_text(self.applications)
+            level = ApplicationLevel("gamma:cov=0.5", self.latency_ns, self.assignment, folder / "apps.toml")
+            given = {"level": level, "overhead_ns": 10**6}
+        return simulated_simply(options.pop("coupling", "inline"), self.jobs, als=self.als, **given, **options)
+
+    def check(self, result: bridge.Result) -> None:
+        assert len(result.jobs) == self.jobs
+
+
+PARTS = """
+[[application]]
+name = "steps"
+match = { cores = "1-7" }
+steps = 3
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "loop", share = 0.6, als = "static", lengths = "exponential", tasks_per_core = 4 },
+    { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
+]
+"""
+
+
+#: A few dozen jobs of all sizes; jobs of whole seconds are promised for, those of nanoseconds are not.
+SMALL = crowd(21, 40, policy="sjf", technique="fac", variation=0.25, tasks_per_core=2, overhead=3)
+
+
+def written(case: Case, folder: Path, **options: Any) -> dict[str, bytes]:
+    """The bytes of the tables and of the trace's events."""
+    result = case.simulated(**options)
+    folder.mkdir()
+    write_jobs(result.ledger, folder / "jobs.parquet")
+    write_tasks(result.ledger, folder / "tasks.parquet")
+    result.write_trace(folder / "trace")
+    kinds = (".parquet", ".evt")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.suffix in kinds}
+
+
+@dataclass(frozen=True)
+class Files:
+    """A run whose tables and trace are compared as files, too."""
+
+    case: Case
+
+    def simulated(self, folder: Path, **options: Any) -> bridge.Result:
+        result = self.case.simulated(**options)
+        write_jobs(result.ledger, folder / "jobs.parquet")
+        write_tasks(result.ledger, folder / "tasks.parquet")
+        result.write_trace(folder / "trace")
+        return result
+
+    def check(self, result: bridge.Result) -> None:
+        assert result.ledger.tasks is not None
+
+
+def _peer(name: str) -> dict[str, Any]:
+    return {"als_command": shlex.join([sys.executable, str(Path(__file__).with_name(name))])}
+
+
+#: The ways of running: the options of each.
+POOL: dict[str, Any] = {"coupling": "pool", "workers": 2}
+ALONE: dict[str, Any] = {"coupling": "pool", "workers": 1}
+PROCESS: dict[str, Any] = {"coupling": "process", "workers": 2}
+TCP: dict[str, Any] = {"socket": "tcp"}
+TOY, TOLD_PEER = _peer("toy_peer.py"), _peer("told_peer.py")
+
+#: A process for each job is slow to start: what the batch level does to a job is tried with it, all of the application level
+#: at once, with one job of each application, and the rest with a pool only.
+FEW = replace(LEVEL_FEATURES["all at once"], jobs=LEVEL_FEATURES["all at once"].users)
+GRAPHS = GraphFeature(
+    BY_RANK + CHOLESKY + FILE + MAP,
+    level={"speeds": (*CHANGING_HOSTS, *GOING_HOSTS), "latency_ns": 10**6, "assignment": "master"},
+    overhead_ns=10**7,
+)
+#: A simulator that is told of tasks and edges.
+TOLD_GRAPHS = GraphFeature(
+    BY_RANK + CHOLESKY + FILE + TOLD,
+    level={"latency_ns": 10**6, "assignment": "master"},
+    overhead_ns=10**6,
+    jobs=14,
+)
+TOLD_IN_TIME = replace(
+    TOLD_GRAPHS,
+    level=TOLD_GRAPHS.level | {"speeds": (*CHANGING_HOSTS, *GOING_HOSTS)},
+    rules=Rules(kill_at_walltime=True),
+    seen=killed,
+)
+
+MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
+    **{f"batch: {name}": (feature, [POOL, PROCESS]) for name, feature in BATCH_FEATURES.items()},
+    "batch: all, in turn": (BATCH_FEATURES["all"], [ALONE]),
+    "batch: a policy in Python that cuts, in turn": (BATCH_FEATURES["python-cut"], [ALONE]),
+    **{f"application: {name}": (feature, [POOL]) for name, feature in LEVEL_FEATURES.items()},
+    "application: a few of all at once": (FEW, [PROCESS]),
+    **{f"graph: {name}": (feature, [POOL]) for name, feature in GRAPH_FEATURES.items()},
+    "graph: all at once": (GRAPHS, [PROCESS]),
+    "files": (
+        Files(SMALL),
+        [ALONE, POOL | TCP, POOL | {"workers": 4}, PROCESS | {"workers": 1}, PROCESS | {"workers": 4}],
+    ),
+    **{f"another simulator: {als}": (Simple(als), [POOL | TOY, POOL | TOY | TCP]) for als in ("ss", "static")},
+    **{f"another simulator, a job each: {als}": (Simple(als, jobs=12), [PROCESS | TOY]) for als in ("ss", "static")},
+    **{
+        f"another simulator: parts, messages, {assignment}": (
+            Simple(applications=PARTS, assignment=assignment, latency_ns=10**7),
+            [POOL | TOY],
+        )
+        for assignment in ASSIGNMENTS
+    },
+    "another simulator: told of graphs": (TOLD_GRAPHS, [ALONE | TOLD_PEER]),
+    "another simulator: told of graphs that are cut": (TOLD_IN_TIME, [ALONE | TOLD_PEER]),
+}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The bytes of the tables and of the trace's events."""
+    kinds = (".parquet", ".evt")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.suffix in kinds}
+
+
+def _label(options: dict[str, Any]) -> str:
+    return "-".join(str(options[key]) for key in ("coupling", "workers", "socket") if key in options)
+
+
+@pytest.fixture(scope="module")
+def inline(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[bridge.Result, Path]]:
+    @cache
+    def simulated(name: str) -> tuple[bridge.Result, Path]:
+        folder = tmp_path_factory.mktemp("inline")
+        feature, _ = MATRIX[name]
+        result = feature.simulated(folder)
+        feature.check(result)
+        return result, folder
+
+    return simulated
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [pytest.param(name, way, id=f"{name}-{_label(way)}") for name, (_, ways) in MATRIX.items() for way in ways],
+)
+def test_one_result(
+    name: str, options: dict[str, Any], inline: Callable[[str], tuple[bridge.Result, Path]], tmp_path: Path
+) -> None:
+    expected, folder = inline(name)
+    feature, _ = MATRIX[name]
+    compares_files = isinstance(feature, Files)
+    result = feature.simulated(tmp_path if compares_files else folder, **options)
+    assert_one_result(result, expected)
+    if "als_command" in options:
+        assert result.coupling["refused"] == 0
+    suspends = getattr(feature, "suspends", None)
+    if suspends is not None and options == POOL:  # else: about three messages for each job
+        assert (result.coupling["messages"] > 4 * len(result.jobs)) == suspends
+    if compares_files:
+        found, wanted = files_of(tmp_path), files_of(folder)
+        assert len(wanted) == 2 + sum(SMALL.core_speeds[core] > 0 for core in range(9)) + 1
+        assert found == wanted
+
+
+def test_each_coupling_is_tried() -> None:
+    assert {way["coupling"] for _, ways in MATRIX.values() for way in ways} | {"inline"} == set(COUPLINGS)
+
+
+@pytest.mark.parametrize("name", ["python-cut", "all", "requeued", "cancelled"])
+def test_traces_of_attempts_that_were_cut(
+    name: str, inline: Callable[[str], tuple[bridge.Result, Path]], tmp_path: Path
+) -> None:
+    path = inline(f"batch: {name}")[0].write_trace(tmp_path / "trace")
+    check_nesting(path)
+    assert shutil.which("otf2-print"), "install it: tools/install_system_packages.sh otf2-tools"
+    printed = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True).stdout
+    enters, leaves = (sum(line.startswith(f"{kind} ") for line in printed.splitlines()) for kind in ("ENTER", "LEAVE"))
+    assert enters == leaves > 0
+
+
+#: In a few runs with processes, for which starting is slow, hundreds of small cases: every technique and policy, with
+#: and without overhead, equal and unequal cores, many tasks and few.
+CROWDS = [
+    ("pool", crowd(31, 400, policy="fcfs", technique="static", variation=0.25)),
+    ("pool", crowd(32, 400, policy="edf", technique="ss", variation=1.0, tasks_per_core=4, overhead=5)),
+    ("pool", crowd(33, 400, policy="sjf", technique="gss", variation=0.1, tasks_per_core=7, groups=PLATFORMS[3])),
+    ("process", crowd(34, 120, policy="edf", technique="fac", variation=0.25, tasks_per_core=3, slack=0.5)),
+]
+
+
+@pytest.mark.parametrize(("coupling", "case"), CROWDS, ids=[f"{c}-{case.technique}" for c, case in CROWDS])
+def test_a_crowd_as_the_slow_reference(coupling: str, case: Case) -> None:
+    result = case.simulated(coupling=coupling, workers=2)
+    assert_as_expected(result, case.expected())
+    jobs = result.jobs
+    assert (jobs.start_ns > jobs.submit_ns).sum() > len(jobs) // 4, "hardly a job had to wait"
+    assert result.coupling["retries"] == 0
+
+
+def test_without_task_records_the_jobs_are_the_same(tmp_path: Path) -> None:
+    for feature in (LEVEL_FEATURES["programs"], GRAPH_FEATURES["layered"]):
+        result = feature.simulated(tmp_path, **POOL, keep_tasks=False)
+        assert result.ledger.tasks is None
+        assert result.ledger.transfers is None
+        assert result.jobs.equals(feature.simulated(tmp_path).jobs)
+
+
+MINE = """
+from als.techniques import Technique, technique_kernel
+
+
+@technique_kernel
+def two_at_a_time(n_tasks, n_cores, core, request, remaining, memo):
+    if n_tasks == 13:
+        return -5
+    return min(2, remaining)
+
+
+MINE = Technique("mine", two_at_a_time)
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE, encoding="utf-8")
+    return f"{file}:MINE"
+
+
+def test_a_technique_of_ones_own_works_in_every_coupling(mine: str) -> None:
+    case = crowd(41, 25, variation=0.0, tasks_per_core=2)
+    expected = case.simulated(als=mine)
+    assert (expected.ledger.jobs.chunks == case.workload().cores).all()
+    for coupling in ("pool", "process"):
+        assert case.simulated(als=mine, coupling=coupling, workers=2).tasks.equals(expected.tasks)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_a_technique_at_fault_is_named_with_the_job(coupling: str, mine: str) -> None:
+    case = Case((Job(17, 0, 10**9, 1, 10**9),), PLATFORMS[1], tasks_per_core=13)
+    with pytest.raises(
+        TwolevelError,
+        match=r"job 17: .*application technique mine gave a chunk of -5; allowed: 0 to the remaining tasks, 13$",
+    ):
+        case.simulated(als=mine, coupling=coupling, workers=1)
