@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import twolevel
 from studies import killing_policy, quits, run_command, write_study
 
 from bls import sample_path
@@ -281,7 +282,8 @@ bls = "sjf"
 """
 
 
-def test_every_cell_is_as_the_command_runs_it(tmp_path: Path) -> None:
+def test_every_cell_is_as_the_command_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "narrow.toml").write_text("name = 'narrow'\n[[hosts]]\ncount = 2\ncores = 16\nspeed_gflops = 750.0\n")
     (tmp_path / "windows.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 3600\nend = 7200\nhosts = '0-1'\n")
     (tmp_path / "study.toml").write_text(MANY)
@@ -293,7 +295,8 @@ def test_every_cell_is_as_the_command_runs_it(tmp_path: Path) -> None:
         words: list[object] = []
         for name, value in cell.given.items():
             words += [f"--{name}"] if value is True else [f"--{name}", value]
-        run_command("run", "sample", *words, "--seed", 1, "--no-trace", "--force", "--out", "r", folder=tmp_path)
+        ended = twolevel("run", "sample", *words, "--seed", 1, "--no-trace", "--force", "--out", "r")
+        assert ended.code == 0, ended.err
         metrics = json.loads((tmp_path / "r" / "run.json").read_text())["metrics"]
         row = table[(table["cell"] == place) & (table["seed"] == 1)].iloc[0]
         for name in (
