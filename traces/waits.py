@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.checks.ledger import CoreBars, core_bars
+from traces.checks.core_bars import CoreBars, TaskTimes
+from traces.checks.ledger import core_bars
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
@@ -32,13 +33,9 @@ def latest_transfers(
 
 @compiled()
 def wait_bars(
-    bar_first: Ints,
-    bar_job: Shorts,
-    bar_task: Shorts,
+    bars: CoreBars,
     job_start: Ints,
-    rows_first: Ints,
-    task_start: Ints,
-    task_end: Ints,
+    tasks: TaskTimes,
     latest_sent: Ints,
     latest_arrived: Ints,
     wait_bar: Ints,
@@ -48,9 +45,11 @@ def wait_bars(
 
     A core waited for a task that started at the very instant at which the last of its data arrived. It did so from the end of
     its task before in that job, or from the job's start, but not before the last of the transfers began: until then it was
-    not the network that it waited for. ``bar_first``, ``bar_job`` and ``bar_task`` are ``traces.checks.ledger.CoreBars``'s, the
-    latest instants are those of :func:`latest_transfers`; ``wait_bar`` and ``wait_from`` (int64) have room for every bar.
+    not the network that it waited for. The latest instants are those of :func:`latest_transfers`; ``wait_bar`` and
+    ``wait_from`` (int64) have room for every bar.
     """
+    bar_first, bar_job, bar_task = bars.first, bars.job, bars.task
+    rows_first, task_start, task_end = tasks.first, tasks.start, tasks.end
     found = 0
     for core in range(len(bar_first) - 1):
         for bar in range(bar_first[core], bar_first[core + 1]):
@@ -97,19 +96,7 @@ def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tup
         transfers.first, transfers.target, transfers.sent_ns, transfers.arrived_ns, tasks.first, sent, arrived
     )
     bar, since = np.empty(len(bars.job), np.int64), np.empty(len(bars.job), np.int64)
-    found = wait_bars(
-        bars.first,
-        bars.job,
-        bars.task,
-        ledger.jobs.start_ns,
-        tasks.first,
-        tasks.start_ns,
-        tasks.end_ns,
-        sent,
-        arrived,
-        bar,
-        since,
-    )
+    found = wait_bars(bars, ledger.jobs.start_ns, TaskTimes.of(tasks), sent, arrived, bar, since)
     return bar[:found].copy(), since[:found].copy()
 
 
@@ -168,11 +155,12 @@ def graph_waits(
     cores = np.asarray(core, np.int64)[order]
     first = np.searchsorted(cores, np.arange(int(cores[-1]) + 2 if len(cores) else 1))
     bounds = np.array([0, n], np.int64)
-    starts, ends = np.array(start_ns, np.int64), np.array(end_ns, np.int64)
+    times = [np.array(column, np.int64) for column in (start_ns, end_ns)]
+    tasks = TaskTimes(bounds, *times, np.array(core, np.int32), np.zeros(n, np.int32))
     latest = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     to, sent, arrived = np.array(target, np.int32), np.array(sent_ns, np.int64), np.array(arrived_ns, np.int64)
     latest_transfers(np.array([0, len(to)], np.int64), to, sent, arrived, bounds, *latest)
     bar, since = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-    job, task, begin = np.zeros(len(order), np.int32), order.astype(np.int32), np.array([begin_ns], np.int64)
-    found = wait_bars(first, job, task, begin, bounds, starts, ends, *latest, bar, since)
+    bars = CoreBars(first, np.zeros(len(order), np.int32), order.astype(np.int32))
+    found = wait_bars(bars, np.array([begin_ns], np.int64), tasks, *latest, bar, since)
     return order[bar[:found]], since[:found].copy()

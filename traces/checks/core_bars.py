@@ -7,55 +7,106 @@ and a job's tasks in task order, so that a core's bars come out in the order of 
 
 from __future__ import annotations
 
-from traces.compiled import compiled
-from traces.kernels.signatures import Flags, Ints, Shorts
+import numpy as np
 
-__all__ = ["count_bars", "first_holding_clash", "first_task_outside", "place_bars"]
+from traces.compiled import State, compiled
+from traces.kernels.signatures import Flags, Ints, Shorts
+from traces.ledger import JobRecords, TaskRecords
+
+__all__ = [
+    "CoreBars",
+    "JobTimes",
+    "TaskTimes",
+    "count_bars",
+    "first_holding_clash",
+    "first_task_outside",
+    "place_bars",
+]
+
+
+class CoreBars(State):
+    """What each core did, in the order of time, never two things at once.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (n_cores + 1,)
+        Core ``c`` has the bars ``first[c]:first[c + 1]``.
+    job : ndarray of int32, shape (k,)
+        Row of the job in ``ledger.jobs``.
+    task : ndarray of int32, shape (k,)
+        Number of the task within the job; -1 for the whole job, where the job has no task rows.
+    """
+
+    first: Ints
+    job: Shorts
+    task: Shorts
+
+
+class JobTimes(State):
+    """When each job ran, and on which cores: columns of ``traces.ledger.JobRecords`` (``first``, ``lo`` and ``hi`` are the
+    allocation)."""
+
+    start: Ints
+    end: Ints
+    first: Ints
+    lo: Ints
+    hi: Ints
+
+    @classmethod
+    def of(cls, jobs: JobRecords) -> JobTimes:
+        """Those of a ledger's jobs."""
+        columns = (jobs.start_ns, jobs.end_ns, jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+        return cls(*(np.ascontiguousarray(column, np.int64) for column in columns))
+
+
+class TaskTimes(State):
+    """When each task ran, and where: columns of ``traces.ledger.TaskRecords``."""
+
+    first: Ints
+    start: Ints
+    end: Ints
+    core: Shorts
+    chunk: Shorts
+
+    @classmethod
+    def of(cls, tasks: TaskRecords) -> TaskTimes:
+        """Those of a ledger's tasks."""
+        times = (np.ascontiguousarray(column, np.int64) for column in (tasks.first, tasks.start_ns, tasks.end_ns))
+        return cls(*times, *(np.ascontiguousarray(column, np.int32) for column in (tasks.core, tasks.chunk)))
 
 
 @compiled()
-def count_bars(rows_first: Ints, task_core: Shorts, allocation_first: Ints, lo: Ints, hi: Ints, counts: Ints) -> None:
+def count_bars(jobs: JobTimes, tasks: TaskTimes, counts: Ints) -> None:
     """Add the number of bars of each core to ``counts`` (int64, shape (n_cores,)).
 
-    ``rows_first`` (shape (n_jobs + 1,)) says which task rows are a job's; the allocation is
-    ``traces.ledger.JobRecords``'s. Cores must be within the machine: nothing is checked here.
+    Cores must be within the machine: nothing is checked here.
     """
-    for job in range(len(allocation_first) - 1):
+    first, lo, hi = jobs.first, jobs.lo, jobs.hi
+    rows_first, task_core = tasks.first, tasks.core
+    for job in range(len(first) - 1):
         if rows_first[job + 1] > rows_first[job]:
             for row in range(rows_first[job], rows_first[job + 1]):
                 if task_core[row] >= 0:
                     counts[task_core[row]] += 1
         else:
-            for k in range(allocation_first[job], allocation_first[job + 1]):
+            for k in range(first[job], first[job + 1]):
                 for core in range(lo[k], hi[k]):
                     counts[core] += 1
 
 
 @compiled()
 def place_bars(
-    job_order: Ints,
-    job_start: Ints,
-    job_end: Ints,
-    rows_first: Ints,
-    task_core: Shorts,
-    task_start: Ints,
-    task_end: Ints,
-    allocation_first: Ints,
-    lo: Ints,
-    hi: Ints,
-    cursor: Ints,
-    bar_job: Shorts,
-    bar_task: Shorts,
-    last_end: Ints,
-    doubtful: Flags,
+    job_order: Ints, jobs: JobTimes, tasks: TaskTimes, cursor: Ints, bars: CoreBars, last_end: Ints, doubtful: Flags
 ) -> None:
     """Write each bar's job and task at its core's ``cursor``, which moves on.
 
     ``last_end`` (int64, shape (n_cores,)) is the end of the core's last bar, to begin with the least int64;
     ``doubtful[core]`` is set where a bar starts before it, or ends before it starts.
     """
+    lo, hi, bar_job, bar_task = jobs.lo, jobs.hi, bars.job, bars.task
+    task_core, task_start, task_end = tasks.core, tasks.start, tasks.end
     for job in job_order:
-        first, stop = rows_first[job], rows_first[job + 1]
+        first, stop = tasks.first[job], tasks.first[job + 1]
         for row in range(first, stop):
             core = task_core[row]
             if core < 0:
@@ -68,35 +119,28 @@ def place_bars(
                 doubtful[core] = True
             last_end[core] = task_end[row]
         if first == stop:
-            for k in range(allocation_first[job], allocation_first[job + 1]):
+            start, end = jobs.start[job], jobs.end[job]
+            for k in range(jobs.first[job], jobs.first[job + 1]):
                 for core in range(lo[k], hi[k]):
                     at = cursor[core]
                     cursor[core] = at + 1
                     bar_job[at] = job
                     bar_task[at] = -1
-                    if job_start[job] < last_end[core] or job_end[job] < job_start[job]:
+                    if start < last_end[core] or end < start:
                         doubtful[core] = True
-                    last_end[core] = job_end[job]
+                    last_end[core] = end
 
 
 @compiled()
-def first_holding_clash(
-    job_order: Ints,
-    start: Ints,
-    end: Ints,
-    allocation_first: Ints,
-    lo: Ints,
-    hi: Ints,
-    free_from: Ints,
-    holder: Ints,
-) -> tuple[int, int]:
+def first_holding_clash(job_order: Ints, jobs: JobTimes, free_from: Ints, holder: Ints) -> tuple[int, int]:
     """The first (job row, core) that takes a core before its last holder has left it, or (-1, -1).
 
     ``job_order`` is by (start, end, row); ``free_from`` and ``holder`` (int64, shape (n_cores,)) are scratch,
     to begin with the least int64 and -1, and name the holder afterwards.
     """
+    start, end, lo, hi = jobs.start, jobs.end, jobs.lo, jobs.hi
     for job in job_order:
-        for k in range(allocation_first[job], allocation_first[job + 1]):
+        for k in range(jobs.first[job], jobs.first[job + 1]):
             for core in range(lo[k], hi[k]):
                 if start[job] < free_from[core]:
                     return job, core
@@ -106,43 +150,34 @@ def first_holding_clash(
 
 
 @compiled()
-def first_task_outside(
-    rows_first: Ints,
-    task_core: Shorts,
-    task_start: Ints,
-    task_end: Ints,
-    job_start: Ints,
-    job_end: Ints,
-    job_cores: Ints,
-    allocation_first: Ints,
-    lo: Ints,
-    hi: Ints,
-    owner: Ints,
-) -> tuple[int, int, int]:
+def first_task_outside(jobs: JobTimes, tasks: TaskTimes, job_cores: Ints, owner: Ints) -> tuple[int, int, int]:
     """The first (job row, task, fault) whose task breaks a rule of its job, or (-1, -1, 0).
 
     Faults: 1 ends before it starts, 2 starts before the job, 3 ends after the job, 4 is on a core that is not among
     the first ``job_cores`` that the job holds. Tasks that never ran break none. ``owner`` (int64, shape (n_cores,)) is
     scratch, to begin with -1.
     """
-    for job in range(len(job_start)):
+    lo, hi = jobs.lo, jobs.hi
+    task_core, task_start, task_end = tasks.core, tasks.start, tasks.end
+    for job in range(len(jobs.start)):
         left = job_cores[job]
-        for k in range(allocation_first[job], allocation_first[job + 1]):
+        for k in range(jobs.first[job], jobs.first[job + 1]):
             for core in range(lo[k], min(hi[k], lo[k] + left)):
                 owner[core] = job
             left = max(0, left - (hi[k] - lo[k]))
-        for row in range(rows_first[job], rows_first[job + 1]):
+        first, start, end = tasks.first[job], jobs.start[job], jobs.end[job]
+        for row in range(first, tasks.first[job + 1]):
             fault = 0
             if task_core[row] < 0:
                 continue
             if task_end[row] < task_start[row]:
                 fault = 1
-            elif task_start[row] < job_start[job]:
+            elif task_start[row] < start:
                 fault = 2
-            elif task_end[row] > job_end[job]:
+            elif task_end[row] > end:
                 fault = 3
             elif owner[task_core[row]] != job:
                 fault = 4
             if fault:
-                return job, row - rows_first[job], fault
+                return job, row - first, fault
     return -1, -1, 0

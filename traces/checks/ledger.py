@@ -5,11 +5,17 @@ left open. Fast enough to run at the end of a test, also on millions of tasks; o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from traces.checks.core_bars import count_bars, first_holding_clash, first_task_outside, place_bars
+from traces.checks.core_bars import (
+    CoreBars,
+    JobTimes,
+    TaskTimes,
+    count_bars,
+    first_holding_clash,
+    first_task_outside,
+    place_bars,
+)
 from traces.checks.jobs import InvariantError, check_jobs
 from traces.checks.transfers import check_transfers
 from traces.compiled import Array
@@ -25,25 +31,6 @@ _TASK_FAULTS = {
     3: "ends after its job",
     4: "runs on a core that its job does not hold, or does not use",
 }
-
-
-@dataclass(frozen=True)
-class CoreBars:
-    """What each core did, in the order of time, never two things at once.
-
-    Attributes
-    ----------
-    first : ndarray of int64, shape (n_cores + 1,)
-        Core ``c`` has the bars ``first[c]:first[c + 1]``.
-    job : ndarray of int32, shape (k,)
-        Row of the job in ``ledger.jobs``.
-    task : ndarray of int32, shape (k,)
-        Number of the task within the job; -1 for the whole job, where the job has no task rows.
-    """
-
-    first: Array
-    job: Array
-    task: Array
 
 
 def _job_order(jobs: JobRecords) -> Array:
@@ -107,28 +94,13 @@ def core_bars(ledger: Ledger) -> CoreBars:
         If a core does two things at once, or a core, a job or a task row does not exist.
     """
     jobs, n_cores = ledger.jobs, ledger.machine.n_cores
-    tasks = _checked_tasks(ledger)
-    allocation = (jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+    when, tasks = JobTimes.of(jobs), TaskTimes.of(_checked_tasks(ledger))
     first = np.zeros(n_cores + 1, np.int64)
-    count_bars(tasks.first, tasks.core, *allocation, first[1:])
+    count_bars(when, tasks, first[1:])
     np.cumsum(first, out=first)
     bars = CoreBars(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int32))
     doubtful = np.zeros(n_cores, np.bool_)
-    place_bars(
-        _job_order(jobs),
-        jobs.start_ns,
-        jobs.end_ns,
-        tasks.first,
-        tasks.core,
-        tasks.start_ns,
-        tasks.end_ns,
-        *allocation,
-        first[:-1].copy(),
-        bars.job,
-        bars.task,
-        np.full(n_cores, _LEAST),
-        doubtful,
-    )
+    place_bars(_job_order(jobs), when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
     for core in np.flatnonzero(doubtful).tolist():
         # A simulator of another's may start a core's tasks out of task order; that alone is no fault.
         here = slice(int(first[core]), int(first[core + 1]))
@@ -171,18 +143,8 @@ def check_ledger(ledger: Ledger) -> None:
     check_jobs(jobs)
     _check_allocations(ledger)
     _check_counts(jobs, tasks)
-    allocation = (jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
-    row, task, fault = first_task_outside(
-        tasks.first,
-        tasks.core,
-        tasks.start_ns,
-        tasks.end_ns,
-        jobs.start_ns,
-        jobs.end_ns,
-        jobs.cores,
-        *allocation,
-        np.full(ledger.machine.n_cores, -1, np.int64),
-    )
+    owner = np.full(ledger.machine.n_cores, -1, np.int64)
+    row, task, fault = first_task_outside(JobTimes.of(jobs), TaskTimes.of(tasks), jobs.cores, owner)
     if fault:
         at = int(tasks.first[row]) + task
         raise InvariantError(
@@ -220,16 +182,7 @@ def _check_allocations(ledger: Ledger) -> None:
     if len(bad := np.flatnonzero(jobs.started & (held < jobs.cores))):
         raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it asks for {jobs.cores[bad[0]]}")
     holder = np.full(n_cores, -1, np.int64)
-    row, core = first_holding_clash(
-        _job_order(jobs),
-        jobs.start_ns,
-        jobs.end_ns,
-        jobs.allocation_first,
-        lo,
-        hi,
-        np.full(n_cores, _LEAST),
-        holder,
-    )
+    row, core = first_holding_clash(_job_order(jobs), JobTimes.of(jobs), np.full(n_cores, _LEAST), holder)
     if row >= 0:
         raise InvariantError(
             f"core {core} is held by jobs {jobs.job_id[holder[core]]} and {jobs.job_id[row]} at {jobs.start_ns[row]} ns"

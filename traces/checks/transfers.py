@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from traces.checks.core_bars import TaskTimes
 from traces.checks.jobs import InvariantError
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
@@ -33,12 +34,10 @@ def first_transfer_fault(
     size: Floats,
     sent: Ints,
     arrived: Ints,
-    rows_first: Ints,
-    task_core: Shorts,
-    task_start: Ints,
-    task_end: Ints,
+    tasks: TaskTimes,
 ) -> tuple[int, int, int]:
     """The first (job row, transfer row, fault) that breaks a rule, or (-1, -1, 0); faults as in the table of this module."""
+    rows_first, task_core, task_start, task_end = tasks.first, tasks.core, tasks.start, tasks.end
     for job in range(len(transfers_first) - 1):
         first_task = rows_first[job]
         n_tasks = rows_first[job + 1] - first_task
@@ -90,7 +89,7 @@ def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: Tran
     columns = (transfers.source, transfers.target, transfers.bytes, transfers.sent_ns, transfers.arrived_ns)
     if not divides or any(len(column) != first[-1] for column in columns):
         raise InvariantError(f"transfers: the bounds do not divide the rows among the {len(jobs)} jobs")
-    job, row, fault = first_transfer_fault(first, *columns, tasks.first, tasks.core, tasks.start_ns, tasks.end_ns)
+    job, row, fault = first_transfer_fault(first, *columns, TaskTimes.of(tasks))
     if not fault:
         return
     source, target = int(transfers.source[row]), int(transfers.target[row])

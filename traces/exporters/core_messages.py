@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from traces.compiled import Array, compiled
-from traces.kernels.signatures import Ints, Shorts
+from traces.compiled import State, compiled
+from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
 
 __all__ = ["CoreMessages", "core_messages", "place_messages", "transfer_cores"]
 
 
-@dataclass(frozen=True)
-class CoreMessages:
+class CoreMessages(State):
     """The transfers of a run as their cores see them.
 
     Attributes
@@ -25,14 +22,19 @@ class CoreMessages:
         Core ``c`` sends ``send_row[send_first[c]:send_first[c + 1]]``; likewise what it receives.
     send_row, receive_row : ndarray of int64, shape (m,)
         Rows of transfers: a core's by the instant at which they were sent, or arrived, then by row.
+    size, sent, arrived : ndarray, shape (m,)
+        ``bytes``, ``sent_ns`` and ``arrived_ns`` of each transfer.
     """
 
-    source_core: Array
-    target_core: Array
-    send_first: Array
-    send_row: Array
-    receive_first: Array
-    receive_row: Array
+    source_core: Shorts
+    target_core: Shorts
+    send_first: Ints
+    send_row: Ints
+    receive_first: Ints
+    receive_row: Ints
+    size: Floats
+    sent: Ints
+    arrived: Ints
 
 
 @compiled()
@@ -86,4 +88,5 @@ def core_messages(ledger: Ledger, transfers: TransferRecords) -> CoreMessages:
         if n:
             place_messages(core, instant, first, np.empty(n_cores, np.int64), row)
         placed += [first, row]
-    return CoreMessages(*cores, *placed)
+    times = (np.ascontiguousarray(column, np.int64) for column in (transfers.sent_ns, transfers.arrived_ns))
+    return CoreMessages(*cores, *placed, np.ascontiguousarray(transfers.bytes, np.float64), *times)

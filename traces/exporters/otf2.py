@@ -35,16 +35,17 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.checks.ledger import CoreBars, core_bars
+from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
+from traces.checks.ledger import core_bars
 from traces.checks.transfers import check_transfers
 from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.core_messages import core_messages
-from traces.exporters.otf2_cores import write_cores
+from traces.exporters.otf2_cores import CoreEvents, write_cores
 from traces.exporters.otf2_definitions import METRIC_INSTANCE, write_definitions
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding, writing
-from traces.ledger import Ledger, TransferRecords
+from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.series import LoadSeries, load_series
 from traces.waits import bar_waits
 
@@ -52,6 +53,9 @@ __all__ = ["ANCHOR", "write_otf2"]
 
 #: Name of the file that a reader opens; some readers insist on it.
 ANCHOR = "traces.otf2"
+
+_NO_TIMES, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
+_NO_TASKS = TaskRecords(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_NUMBERS, _NO_NUMBERS, np.zeros(0))
 
 
 def write_otf2(ledger: Ledger, directory: Path) -> Path:
@@ -109,9 +113,8 @@ def _transfers(ledger: Ledger) -> TransferRecords:
     if ledger.transfers is not None:
         check_transfers(ledger.jobs, ledger.tasks, ledger.transfers)
         return ledger.transfers
-    none = np.zeros(0, np.int64)
-    task = none.astype(np.int32)
-    return TransferRecords(np.zeros(len(ledger.jobs) + 1, np.int64), task, task, np.zeros(0), none, none)
+    first = np.zeros(len(ledger.jobs) + 1, np.int64)
+    return TransferRecords(first, _NO_NUMBERS, _NO_NUMBERS, np.zeros(0), _NO_TIMES, _NO_TIMES)
 
 
 def _span(ledger: Ledger) -> tuple[int, int]:
@@ -136,57 +139,19 @@ def _write_events(
 
     Returned is how many events each core has, int64 (n_cores,).
     """
-    jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
-    none = np.zeros(0, np.int64)
+    n_cores = ledger.machine.n_cores
     messages = core_messages(ledger, transfers)
     wait_bar, wait_from = bar_waits(ledger, bars, transfers)
+    jobs, tasks = JobTimes.of(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
     binding.Archive_OpenDefFiles(archive)
-    call(
-        kernels.write_local_definitions,
-        call.archive,
-        n_cores + 1,
-        using=["Archive_GetDefWriter", "Archive_CloseDefWriter"],
-    )
+    call(kernels.write_local_definitions, call.archive, n_cores + 1)
     binding.Archive_CloseDefFiles(archive)
 
     binding.Archive_OpenEvtFiles(archive)
     attributes = binding.AttributeList_New()
     try:
-        call(
-            write_cores,
-            call.archive,
-            address_of(attributes),
-            bars.first,
-            bars.job,
-            bars.task,
-            np.ascontiguousarray(jobs.start_ns, np.int64),
-            np.ascontiguousarray(jobs.end_ns, np.int64),
-            none if tasks is None else np.ascontiguousarray(tasks.first, np.int64),
-            none if tasks is None else np.ascontiguousarray(tasks.start_ns, np.int64),
-            none if tasks is None else np.ascontiguousarray(tasks.end_ns, np.int64),
-            none.astype(np.int32) if tasks is None else np.ascontiguousarray(tasks.chunk, np.int32),
-            wait_bar,
-            wait_from,
-            len(jobs),
-            messages.send_first,
-            messages.send_row,
-            messages.receive_first,
-            messages.receive_row,
-            messages.source_core,
-            messages.target_core,
-            np.ascontiguousarray(transfers.bytes, np.float64),
-            np.ascontiguousarray(transfers.sent_ns, np.int64),
-            np.ascontiguousarray(transfers.arrived_ns, np.int64),
-            using=[
-                "Archive_GetEvtWriter",
-                "Archive_CloseEvtWriter",
-                "AttributeList_AddUint64",
-                "EvtWriter_Enter",
-                "EvtWriter_Leave",
-                "EvtWriter_MpiSend",
-                "EvtWriter_MpiRecv",
-            ],
-        )
+        run = CoreEvents(bars, jobs, tasks, messages, wait_bar, wait_from)
+        call(write_cores, call.archive, address_of(attributes), run)
     finally:
         binding.AttributeList_Delete(attributes)
     value_types = np.full(2, binding.Type.UINT64.value, np.uint8)
@@ -200,7 +165,6 @@ def _write_events(
         len(value_types),
         value_types.ctypes.data,
         values.ctypes.data,
-        using=["Archive_GetEvtWriter", "Archive_CloseEvtWriter", "EvtWriter_Metric"],
     )
     binding.Archive_CloseEvtFiles(archive)
     n_waits = np.diff(np.searchsorted(wait_bar, bars.first))

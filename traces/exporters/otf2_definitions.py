@@ -44,7 +44,6 @@ class _Strings:
             first,
             text.ctypes.data,
             offsets[:-1],
-            using=["GlobalDefWriter_WriteString"],
         )
         self._next += len(encoded)
         return first
@@ -102,7 +101,6 @@ def write_definitions(
         first_core,
         n_events,
         binding.LocationType.CPU_THREAD.value,
-        using=["GlobalDefWriter_WriteLocation"],
     )
     scheduler = strings.add([_SCHEDULER])
     binding.GlobalDefWriter_WriteLocationGroup(
@@ -127,7 +125,6 @@ def write_definitions(
         binding.Paradigm.USER.value,
         binding.RegionFlag.NONE.value,
         binding.UNDEFINED_STRING.value,
-        using=["GlobalDefWriter_WriteRegion"],
     )
     if messages:
         _write_communicator(writer, strings, machine.n_cores)

@@ -6,13 +6,25 @@ Each kernel returns 0, or the error code of the first call that failed, and stop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from traces.base.errors import TwolevelError
-from traces.compiled import Array, CFunction, compiled, types
-from traces.exporters.otf2_library import CALLS, c_functions, failure
+from traces.compiled import compiled
+from traces.exporters.otf2_library import (
+    CloseDefWriter,
+    CloseEvtWriter,
+    GetDefWriter,
+    GetEvtWriter,
+    Metric,
+    OTF2Call,
+    WriteLocation,
+    WriteRegion,
+    WriteString,
+    c_functions,
+    failure,
+)
+from traces.kernels.signatures import Ints
 
 __all__ = [
     "CHUNK",
@@ -36,33 +48,19 @@ TASK, CHUNK = 0, 1
 #: Reference of the communicator of all cores, in which a core's rank is its number.
 COMMUNICATOR = 0
 
-_int32: Any = types.int32
-_int64: Any = types.int64
-_column64 = types.Column(types.int64, 1)
-_table64 = types.Column(types.int64, 2)
 
-
-@compiled(
-    _int32(
-        *[_int64, _int64, _int64],
-        _column64,
-        *[_int64, _int64, _int64],
-        CALLS["Archive_GetEvtWriter"],
-        CALLS["Archive_CloseEvtWriter"],
-        CALLS["EvtWriter_Metric"],
-    )
-)
+@compiled()
 def write_metrics(
     archive: int,
     location: int,
     metric: int,
-    instants: Array,
+    instants: Ints,
     n_values: int,
     value_types: int,
     values: int,
-    get_writer: CFunction,
-    close_writer: CFunction,
-    write_metric: CFunction,
+    get_writer: GetEvtWriter,
+    close_writer: CloseEvtWriter,
+    write_metric: Metric,
 ) -> int:
     """Write one metric event an instant.
 
@@ -75,14 +73,13 @@ def write_metrics(
         code: int = write_metric(writer, 0, instants[k], metric, n_values, value_types, values + 8 * n_values * k)
         if code != 0:
             return code
-    code = close_writer(archive, writer)
-    if code != 0:
-        return code
-    return 0
+    return int(close_writer(archive, writer))
 
 
-@compiled(_int32(_int64, _int64, CALLS["Archive_GetDefWriter"], CALLS["Archive_CloseDefWriter"]))
-def write_local_definitions(archive: int, n_locations: int, get_writer: CFunction, close_writer: CFunction) -> int:
+@compiled()
+def write_local_definitions(
+    archive: int, n_locations: int, get_writer: GetDefWriter, close_writer: CloseDefWriter
+) -> int:
     """Write the local definitions of locations 0 to ``n_locations`` - 1: none, but readers miss the files."""
     for location in range(n_locations):
         writer = get_writer(archive, location)
@@ -94,8 +91,8 @@ def write_local_definitions(archive: int, n_locations: int, get_writer: CFunctio
     return 0
 
 
-@compiled(_int32(_int64, _int64, _int64, _column64, CALLS["GlobalDefWriter_WriteString"]))
-def write_strings(writer: int, first_reference: int, text: int, offsets: Array, write: CFunction) -> int:
+@compiled()
+def write_strings(writer: int, first_reference: int, text: int, offsets: Ints, write: WriteString) -> int:
     """Define strings from ``first_reference`` on: NUL-terminated ones at ``text`` plus each offset."""
     for k in range(len(offsets)):
         code: int = write(writer, first_reference + k, text + offsets[k])
@@ -104,14 +101,9 @@ def write_strings(writer: int, first_reference: int, text: int, offsets: Array, 
     return 0
 
 
-@compiled(
-    _int32(
-        *[_int64, _int64, _column64, _column64, _int64],
-        CALLS["GlobalDefWriter_WriteLocation"],
-    )
-)
+@compiled()
 def write_locations(
-    writer: int, first_name: int, first_core: Array, n_events: Array, kind: int, write: CFunction
+    writer: int, first_name: int, first_core: Ints, n_events: Ints, kind: int, write: WriteLocation
 ) -> int:
     """Define a location a core (reference: the core) in the group of its host (reference: the host)."""
     for host in range(len(first_core) - 1):
@@ -122,16 +114,16 @@ def write_locations(
     return 0
 
 
-@compiled(_int32(_int64, _int64, _column64, *[_int64, _int64, _int64, _int64], CALLS["GlobalDefWriter_WriteRegion"]))
+@compiled()
 def write_regions(
     writer: int,
     first_name: int,
-    descriptions: Array,
+    descriptions: Ints,
     role: int,
     paradigm: int,
     flags: int,
     no_file: int,
-    write: CFunction,
+    write: WriteRegion,
 ) -> int:
     """Define a region a job row (reference: the row) with its description (a string), without source file."""
     for k in range(len(descriptions)):
@@ -158,15 +150,16 @@ class Calls:
         self.archive = archive
         self.functions = c_functions()
 
-    def __call__(self, kernel: Any, *values: Any, using: Sequence[str]) -> None:
-        """Run ``kernel(*values, *functions)`` with the functions that ``using`` names, in the kernel's order.
+    def __call__(self, kernel: Any, *values: Any) -> None:
+        """Run ``kernel(*values, *functions)`` with the functions that its annotations name.
 
         Raises
         ------
         TwolevelError
             If a call of it failed.
         """
-        code = int(kernel(*values, *[self.functions[name] for name in using]))
+        using = [self.functions[kind.name] for kind in kernel.parameters if isinstance(kind, OTF2Call)]
+        code = int(kernel(*values, *using))
         if code == NO_WRITER:
             raise TwolevelError(f"{self.path}: OTF2 could not open a writer (out of memory?)")
         if code != 0:

@@ -14,16 +14,39 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import _otf2 as binding
 import otf2
 
 from traces.base.errors import TwolevelError
-from traces.compiled import CFunction, function_type, types
+from traces.compiled import CFunction, types
+from traces.kernels.signatures import FunctionKind
 
-__all__ = ["CALLS", "address_of", "binding", "c_functions", "failure", "reading", "writing"]
+__all__ = [
+    "AddUint64",
+    "CloseDefWriter",
+    "CloseEvtWriter",
+    "Enter",
+    "GetDefWriter",
+    "GetEvtWriter",
+    "Leave",
+    "Metric",
+    "MpiRecv",
+    "MpiSend",
+    "OTF2Call",
+    "WriteLocation",
+    "WriteRegion",
+    "WriteString",
+    "address_of",
+    "binding",
+    "c_functions",
+    "failure",
+    "reading",
+    "writing",
+]
 
 _C = {"p": ctypes.c_size_t, "Q": ctypes.c_uint64, "I": ctypes.c_uint32, "B": ctypes.c_uint8}
 
@@ -56,18 +79,38 @@ _ERROR_CALLBACK = ctypes.CFUNCTYPE(
 _CHUNK_BYTES = binding.CHUNK_SIZE_MIN.value
 
 
-def _signature(name: str) -> Any:
-    parameters, returned = _PROTOTYPES[name]
-    result = types.int64 if returned == "pointer" else types.int32
-    return result(*[types.int64] * len(parameters))
+@dataclass(frozen=True)
+class OTF2Call(FunctionKind):
+    """The kind of one of OTF2's functions, for the annotations of kernels; ``name`` is its own without ``OTF2_``."""
+
+    name: str
+
+    @classmethod
+    def of(cls, name: str) -> OTF2Call:
+        """The kind of the function of this name."""
+        parameters, returned = _PROTOTYPES[name]
+        result = types.int64 if returned == "pointer" else types.int32
+        return cls(result(*[types.int64] * len(parameters)), name)
 
 
-#: The kind of each function, for the signatures of the kernels that take it.
-CALLS = {name: function_type(_signature(name)) for name in _PROTOTYPES}
+#: What kernels that call OTF2 take; :class:`traces.exporters.otf2_kernels.Calls` gives it to them.
+GetEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_GetEvtWriter")]
+CloseEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseEvtWriter")]
+GetDefWriter = Annotated[CFunction, OTF2Call.of("Archive_GetDefWriter")]
+CloseDefWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseDefWriter")]
+AddUint64 = Annotated[CFunction, OTF2Call.of("AttributeList_AddUint64")]
+Enter = Annotated[CFunction, OTF2Call.of("EvtWriter_Enter")]
+Leave = Annotated[CFunction, OTF2Call.of("EvtWriter_Leave")]
+Metric = Annotated[CFunction, OTF2Call.of("EvtWriter_Metric")]
+MpiSend = Annotated[CFunction, OTF2Call.of("EvtWriter_MpiSend")]
+MpiRecv = Annotated[CFunction, OTF2Call.of("EvtWriter_MpiRecv")]
+WriteString = Annotated[CFunction, OTF2Call.of("GlobalDefWriter_WriteString")]
+WriteLocation = Annotated[CFunction, OTF2Call.of("GlobalDefWriter_WriteLocation")]
+WriteRegion = Annotated[CFunction, OTF2Call.of("GlobalDefWriter_WriteRegion")]
 
 
 def c_functions() -> dict[str, CFunction]:
-    """The functions of :data:`CALLS`, ready to be passed to a kernel, by name."""
+    """The functions that kernels call, ready to be passed to them, by :class:`OTF2Call` name."""
     library = binding.Config.conf.lib
     found = {}
     for name, (parameters, returned) in _PROTOTYPES.items():
@@ -76,7 +119,7 @@ def c_functions() -> dict[str, CFunction]:
         function = library[f"OTF2_{name}"]
         function.argtypes = [_C[letter] for letter in parameters]
         function.restype = ctypes.c_size_t if returned == "pointer" else ctypes.c_int
-        found[name] = CFunction(function, _signature(name))
+        found[name] = CFunction(function, OTF2Call.of(name).signature)
     return found
 
 
