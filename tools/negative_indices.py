@@ -16,21 +16,21 @@ from llvmlite import ir
 from numba.core import types
 
 from tools import digests
-from traces.kernels import build
+from traces.kernels import numba_types
 
 __all__ = ["main"]
 
 
 def _checked(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-    if not (kind.signed and builder.function.name.startswith(build._OUR_NAMES)):
-        return build._index_of_numba(context, builder, kind, index, size)
+    if not (kind.signed and builder.function.name.startswith(numba_types._OUR_NAMES)):
+        return numba_types._index_of_numba(context, builder, kind, index, size)
     index = context.cast(builder, index, kind, types.intp)
     with builder.if_then(builder.icmp_signed("<", index, ir.Constant(index.type, 0)), likely=False):
         text = context.insert_const_string(builder.module, f"a negative index in {builder.function.name}")
         shape = ir.FunctionType(ir.VoidType(), [text.type])
         says = builder.module.globals.get("perror") or ir.Function(builder.module, shape, "perror")
         builder.call(says, [text])
-    return build._index_of_numba(context, builder, types.intp, index, size)
+    return numba_types._index_of_numba(context, builder, types.intp, index, size)
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
     if not os.environ.get("XDG_CACHE_HOME"):
         print("XDG_CACHE_HOME: allowed: a folder of its own, for kernels that no run should use", file=sys.stderr)
         return 2
-    build.numba_arrays.fix_integer_index = _checked
+    numba_types.numba_arrays.fix_integer_index = _checked
     return digests.main()
 
 

@@ -99,12 +99,6 @@ class Kernel:
         """Whether it is part of this project, and no user's."""
         return self.py_func.__module__.partition(".")[0] in OURS
 
-    @property
-    def _numba_type_(self) -> Any:
-        from traces.kernels import build
-
-        return build.kernel_type(self)
-
     @functools.cached_property
     def parameters(self) -> tuple[Kind, ...] | None:
         """What it takes, as its signature or its annotations say; None if they say too little."""
@@ -308,12 +302,6 @@ class Caller:
 
     def __init__(self, signature: Signature, *, makes: bool = False) -> None:
         self.signature, self.makes = signature, makes
-
-    @property
-    def _numba_type_(self) -> Any:
-        from traces.kernels import build
-
-        return build.caller_type(self)
 
     def __call__(self, entry: Any, arguments: Any = ()) -> Any:
         return entry if self.makes else entry(*arguments)

@@ -1,0 +1,292 @@
+"""What kernels take, as numba and LLVM know it: states, functions, and the plain numbers that our C entries take for both.
+
+The first of the three steps from declared kernels to an object file; :mod:`traces.kernels.lowering` is the next.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numba.core.cgutils as cgutils
+import numba.np.arrayobj as numba_arrays
+from llvmlite import ir
+from numba import types
+from numba.core import errors, typing
+from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_intrinsic_template
+from numba.extending import models, register_model, typeof_impl
+from numba.np.arrayobj import make_array, populate_array
+
+from traces.kernels import store
+from traces.kernels.declared import OURS, Caller
+from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind
+from traces.kernels.state import State, fields_of, layout_of
+
+__all__ = [
+    "FunctionType",
+    "StateType",
+    "entry_of",
+    "flat",
+    "flat_types",
+    "from_flat",
+    "numba_type",
+    "target_context",
+    "told_apart",
+]
+
+_I64 = ir.IntType(64)
+
+
+class StateType(types.Type):  # type: ignore[misc]
+    """A state of a class, by its address."""
+
+    def __init__(self, state: type[State]) -> None:
+        self.state = state
+        # numba takes types of one name for the same: in a notebook a class is changed, and keeps its name.
+        super().__init__(f"state({state.__module__}.{state.__qualname__}:{layout_of(state)})")
+
+
+class FunctionType(types.Callable):  # type: ignore[misc]
+    """A function of a signature, by its address."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        super().__init__(f"function({signature.code})")
+
+    @property
+    def key(self) -> Any:
+        """What tells it from others."""
+        return self.name
+
+    def get_call_type(self, context: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+        """What a call returns: what its signature says."""
+        wanted = [numba_type(kind) for kind in self.signature.parameters]
+        if named or len(arguments) != len(wanted):
+            raise errors.TypingError(f"{self.name} takes {len(wanted)} arguments")
+        return typing.signature(numba_type(self.signature.returned), *wanted, recvr=self)
+
+    def get_call_signatures(self) -> Any:
+        """What it can be called with."""
+        return (), False
+
+    def get_impl_key(self, signature: Any) -> Any:
+        """What its code is known by."""
+        return _pointer_call(self)
+
+
+@register_model(StateType)
+@register_model(FunctionType)
+class _AddressModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _I64)
+
+
+@infer_getattr
+class _StateAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = StateType
+
+    def generic_resolve(self, kind: StateType, name: str) -> Any:
+        field = fields_of(kind.state).get(name)
+        return None if field is None else numba_type(field.kind)
+
+
+# What LLVM is told of memory (type-based alias analysis): the block of a state and the numbers in columns are never the same.
+# It has then not to look up again where a column is after every number that is written.
+_ROOT, _TAGS = "twolevel", ("block", "column")
+
+_ACCESS = re.compile(r"^( +(?:%.* = load|store) (?!.*, !tbaa ).*)$", re.MULTILINE)
+
+
+def _tag(module: Any, what: str) -> Any:
+    root = module.add_metadata([ir.MetaDataString(module, _ROOT)])
+    kind = module.add_metadata([ir.MetaDataString(module, what), root, _I64(0)])
+    return module.add_metadata([kind, kind, _I64(0)])
+
+
+def told_apart(text: str) -> str:
+    """LLVM's text in which all that is not said to be an access to a block is one to a column, or to a variable."""
+    nodes = f"""
+!900000 = !{{!"{_ROOT}"}}
+!900001 = !{{!"column", !900000, i64 0}}
+!900002 = !{{!900001, !900001, i64 0}}
+"""
+    return _ACCESS.sub(r"\1, !tbaa !900002", text) + nodes
+
+
+# What functions of ours are called in LLVM's language.
+_OUR_NAMES = tuple(f"_ZN{len(package)}{package}" for package in OURS)
+
+_index_of_numba = numba_arrays.fix_integer_index
+
+
+def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    # numba has each index count from the end where it is negative, which takes four more instructions and keeps LLVM from
+    # seeing what a loop does: the engines take a quarter longer. No kernel of ours counts from the end (CONTRIBUTING.md).
+    if kind.signed and builder.function.name.startswith(_OUR_NAMES):
+        return context.cast(builder, index, kind, types.intp)
+    return _index_of_numba(context, builder, kind, index, size)
+
+
+numba_arrays.fix_integer_index = _index
+
+
+def entry_of(builder: Any, block: Any, place: int) -> Any:
+    """The address of an entry of a block."""
+    pointer = builder.inttoptr(block, _I64.as_pointer())
+    return builder.gep(pointer, [_I64(place)], inbounds=True)
+
+
+def _read_entry(builder: Any, block: Any, place: int) -> Any:
+    found = builder.load(entry_of(builder, block, place))
+    found.set_metadata("tbaa", _tag(builder.module, "block"))
+    return found
+
+
+@lower_getattr_generic(StateType)  # type: ignore[untyped-decorator]
+def _read_field(context: Any, builder: Any, kind: StateType, value: Any, name: str) -> Any:
+    field = fields_of(kind.state)[name]
+    first = _read_entry(builder, value, field.place)
+    if isinstance(field.kind, Column):
+        sizes = [_read_entry(builder, value, field.place + 1 + k) for k in range(field.kind.ndim)]
+        return _array(context, builder, numba_type(field.kind), first, sizes)
+    if isinstance(field.kind, Number) and field.kind.name == "float64":
+        return builder.bitcast(first, ir.DoubleType())
+    return first
+
+
+@lower_setattr_generic(StateType)  # type: ignore[untyped-decorator]
+def _write_field(context: Any, builder: Any, signature: Any, values: Sequence[Any], name: str) -> None:
+    state, value = values
+    field = fields_of(signature.args[0].state)[name]
+    given = flat(context, builder, numba_type(field.kind), value)
+    for k, one in enumerate(given):
+        entry = one if one.type == _I64 else builder.bitcast(one, _I64)
+        written = builder.store(entry, entry_of(builder, state, field.place + k))
+        written.set_metadata("tbaa", _tag(builder.module, "block"))
+
+
+def _array(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
+    made = make_array(kind)(context, builder)
+    item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    strides: list[Any] = []
+    step = _I64(item)
+    for size in reversed(sizes):
+        strides.insert(0, step)
+        step = builder.mul(step, size) if len(sizes) > 1 else step
+    populate_array(
+        made,
+        data=builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer()),
+        shape=list(sizes),
+        strides=strides,
+        itemsize=_I64(item),
+        meminfo=None,
+        parent=None,
+    )
+    return made._getvalue()
+
+
+def flat(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """A value as the plain numbers that our C entries take."""
+    if isinstance(kind, types.Array):
+        array = make_array(kind)(context, builder, value)
+        return [builder.ptrtoint(array.data, _I64), *cgutils.unpack_tuple(builder, array.shape, kind.ndim)]
+    if isinstance(kind, types.Boolean):
+        return [builder.zext(context.get_value_as_data(builder, kind, value), _I64)]
+    return [value]
+
+
+def flat_types(context: Any, kind: Any) -> list[Any]:
+    """The types of these numbers."""
+    if isinstance(kind, types.Array):
+        return [_I64] * (1 + kind.ndim)
+    if isinstance(kind, types.Boolean):
+        return [_I64]
+    return [context.get_value_type(kind)]
+
+
+def from_flat(context: Any, builder: Any, kind: Any, values: Sequence[Any]) -> Any:
+    """The value that such numbers are."""
+    if isinstance(kind, types.Array):
+        return _array(context, builder, kind, values[0], values[1:])
+    if isinstance(kind, types.Boolean):
+        return builder.icmp_signed("!=", values[0], _I64(0))
+    return values[0]
+
+
+@functools.cache
+def numba_type(kind: Kind | type[State] | None) -> Any:
+    """What numba calls one of our kinds."""
+    if kind is None:
+        return types.void
+    if isinstance(kind, Number):
+        return getattr(types, kind.name)
+    if isinstance(kind, Column):
+        return types.Array(getattr(types, kind.dtype.name), kind.ndim, "C")
+    if isinstance(kind, FunctionKind):
+        return FunctionType(kind.signature)
+    return StateType(kind.state if isinstance(kind, StateKind) else kind)
+
+
+@functools.cache
+def target_context() -> Any:
+    """The context in which numba writes code for our kernels."""
+    context = cpu_target.target_context.with_aot_codegen("twolevel", cpu_name=store.BASELINE)
+    cpu_target.typing_context.refresh()
+    context.refresh()
+    return context
+
+
+def _call_pointer(context: Any, builder: Any, signature: Signature, address: Any, values: Any, given: Any) -> Any:
+    wanted = [numba_type(kind) for kind in signature.parameters]
+    plain: list[Any] = []
+    for value, kind, want in zip(values, given, wanted, strict=True):
+        plain += flat(context, builder, want, context.cast(builder, value, kind, want))
+    returned = numba_type(signature.returned)
+    shape = ir.FunctionType(context.get_value_type(returned), [one.type for one in plain])
+    return builder.call(builder.inttoptr(address, shape.as_pointer()), plain)
+
+
+@functools.cache
+def _pointer_call(kind: FunctionType) -> Any:
+    key = ("twolevel function", kind.name)
+    wanted = tuple(numba_type(one) for one in kind.signature.parameters)
+
+    def call(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        given = signature.args[-len(wanted) :] if wanted else ()
+        return _call_pointer(context, builder, kind.signature, values[0], values[1:], given)
+
+    target_context().insert_func_defn([(call, key, (kind, *wanted))])
+    return key
+
+
+@functools.cache
+def _caller_type(caller: Caller) -> Any:
+    signature = caller.signature
+
+    def typed(typing_context: Any, entry: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
+            given = cgutils.unpack_tuple(builder, values[1], len(signature.parameters))
+            return _call_pointer(context, builder, signature, values[0], given, arguments.types)
+
+        return numba_type(signature.returned)(types.int64, arguments), generate
+
+    def made(typing_context: Any, entry: Any) -> Any:
+        def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
+            return values[0]
+
+        return FunctionType(signature)(types.int64), generate
+
+    handle = object()
+    template = make_intrinsic_template(
+        handle, made if caller.makes else typed, "caller", prefer_literal=False, kwargs={}
+    )
+    return types.Function(template)
+
+
+@typeof_impl.register(Caller)  # type: ignore[untyped-decorator]
+def _type_of_caller(caller: Caller, _context: Any) -> Any:
+    return _caller_type(caller)
