@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from traces.kernels import store
+from traces.kernels.catalogue import kernel_modules
 
 #: Calls the kernel of equal task lengths, which needs a module to be compiled, and says whether numba was needed.
 _PROGRAM = """
@@ -158,6 +159,13 @@ def test_without_a_home_nothing_is_kept(tmp_path: Path) -> None:
     assert compiled_anew(done)
     (line,) = words_of(done)
     assert "home" in line
+
+
+def test_the_digest_is_of_every_file_that_has_kernels() -> None:
+    counted = {path for path, _, _ in store._kernel_files()}
+    assert {f"{module.replace('.', '/')}.py" for module in kernel_modules()} <= counted
+    assert "traces/figures/drawing/coverage.py" in counted
+    assert "traces/figures/drawing/canvas.py" not in counted
 
 
 def test_two_at_once_compile_once(tmp_path: Path) -> None:
@@ -404,6 +412,7 @@ store.locked = waited
 _SLOW = """
 import contextlib, os
 from traces.kernels import store
+from traces.kernels.catalogue import kernel_modules
 locked = store.locked
 
 @contextlib.contextmanager

@@ -26,9 +26,9 @@ from typing import Any
 
 __all__ = ["Kept", "cache_directory", "has", "keep", "kept", "locked", "source_digest", "unit_names", "why_unused"]
 
-# Where kernels are, and the numbers that they read: of the bridge, those files that hold one.
+# Where kernels are, and the numbers that they read: of the bridge and of figures, those files that hold one.
 _PACKAGES = ("als", "bls", "bridge", "traces")
-_WITHOUT = ("figures", "statistics", "__pycache__")
+_FEW = ("bridge", "traces/figures", "traces/statistics")
 _MARKS = (b"(State)", b"compiled(", b"_kernel")
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -74,25 +74,31 @@ def source_digest() -> str:
     return _sources()[0]
 
 
+def _kernel_files() -> Iterator[tuple[str, bytes, int]]:
+    # The files that kernels are made of, and by: path below the root, source, and when it was written.
+    root = Path(__file__).resolve().parent.parent.parent
+    for package in _PACKAGES:
+        for folder, inner, names in os.walk(root / package):
+            inner[:] = sorted({*inner} - {"__pycache__"})
+            below = os.path.relpath(folder, root)
+            for name in sorted(names):
+                if not name.endswith(".py"):
+                    continue
+                with open(os.path.join(folder, name), "rb") as file:
+                    source, written_ns = file.read(), os.fstat(file.fileno()).st_mtime_ns
+                if not below.startswith(_FEW) or any(mark in source for mark in _MARKS):
+                    yield f"{below}/{name}", source, written_ns
+
+
 @functools.cache
 def _sources() -> tuple[str, int]:
     # The digest, and when the latest of the files was written.
     newest_ns = 0
-    root = Path(__file__).resolve().parent.parent.parent
     digest = hashlib.sha256(os.uname().machine.encode())
-    for package in _PACKAGES:
-        for folder, inner, names in os.walk(root / package):
-            inner[:] = sorted(set(inner).difference(_WITHOUT))
-            for name in sorted(names):
-                if not name.endswith(".py"):
-                    continue
-                path = os.path.join(folder, name)
-                with open(path, "rb") as file:
-                    source = file.read()
-                    newest_ns = max(newest_ns, os.fstat(file.fileno()).st_mtime_ns)
-                if package != "bridge" or any(mark in source for mark in _MARKS):
-                    digest.update(os.path.relpath(path, root).encode())
-                    digest.update(source)
+    for path, source, written_ns in _kernel_files():
+        newest_ns = max(newest_ns, written_ns)
+        digest.update(path.encode())
+        digest.update(source)
     return digest.hexdigest()[:16], newest_ns
 
 
