@@ -13,7 +13,7 @@ __all__ = ["heap_drop_top", "heap_push", "heap_replace_top", "heap_settle"]
 
 @compiled(inner=True)
 def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:
-    # Move the hole up, past larger parents and no higher than ``top``, and fill it.
+    """Move the hole up, past larger parents and no higher than ``top``, and fill it."""
     while hole > top:
         parent = (hole - 1) >> 1
         if time[parent] < t or (time[parent] == t and key[parent] < k):
@@ -27,8 +27,10 @@ def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:
 
 @compiled(inner=True)
 def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) -> None:
-    # Move the hole to the bottom along the smaller children, then let the pair rise: a pair that is put in at the top
-    # nearly always belongs near the bottom, so this takes about half the comparisons of the textbook loop.
+    """Move the hole to the bottom along the smaller children, then let the pair rise.
+
+    A pair that is put in at the top nearly always belongs near the bottom: half the comparisons of the textbook loop.
+    """
     top = hole
     child = 2 * hole + 1
     while child + 1 < size:

@@ -23,16 +23,19 @@ def extremes(values: Array) -> tuple[float, float]:
 
 @compiled()
 def _of_floats(values: Floats) -> tuple[float, float]:
+    """The extremes of a column of float64."""
     return _found(values)
 
 
 @compiled()
 def _of_ints(values: Ints) -> tuple[float, float]:
+    """The extremes of a column of int64."""
     return _found(values)
 
 
 @compiled(inner=True)
 def _found(values: Array) -> tuple[float, float]:
+    """The lowest and the highest in one pass, both NaN at the first NaN."""
     lowest = highest = values[0]
     for value in values:
         if value != value:

@@ -12,6 +12,7 @@ _RUN = 16
 
 @compiled(inner=True)
 def _sink(values: Array, root: int, n: int) -> None:
+    """Let the value at ``root`` sink to its place in the heap of the first ``n``, largest at the top."""
     value = values[root]
     while True:
         child = 2 * root + 1
