@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["finished", "metric_values", "option_columns", "paired_comparisons"]
+
+#: Columns of a comparison that are not called as in :class:`traces.statistics.Paired`.
+_NAMES = {"n": "seeds", "mean_other": "mean_value"}
 
 
 def option_columns(results: pd.DataFrame) -> list[str]:
@@ -113,24 +117,8 @@ def paired_comparisons(
             head |= {"option": option, "base": chosen, "value": value}
             for metric, column in columns.items():
                 found = paired(column[pairs[0]], column[pairs[1]], confidence=confidence)
-                rows.append(
-                    head
-                    | {
-                        "metric": metric,
-                        "seeds": found.n,
-                        "mean_base": found.mean_base,
-                        "mean_value": found.mean_other,
-                        "difference": found.difference,
-                        "difference_low": found.difference_low,
-                        "difference_high": found.difference_high,
-                        "ratio": found.ratio,
-                        "ratio_low": found.ratio_low,
-                        "ratio_high": found.ratio_high,
-                        "effect_size": found.effect_size,
-                        "share_greater": found.share_greater,
-                        "confidence": confidence,
-                    }
-                )
+                told = {_NAMES.get(name, name): value for name, value in asdict(found).items()}
+                rows.append(head | {"metric": metric} | told | {"confidence": confidence})
     if not rows:
         raise InputError(
             f"nothing to compare with {option} {shown(chosen)}; allowed: an option with two or more values"

@@ -95,24 +95,13 @@ def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, con
     difference = second - first
     difference[np.abs(difference) <= _ROUNDING * size] = 0.0
     change = mean_interval(difference, confidence=confidence, magnitude=float(size.max()))
-    ratio, ratio_low, ratio_high = _ratio(first, second, mean_base, mean_other, confidence)
+    ratios = _ratio(first, second, mean_base, mean_other, confidence)
     effect_size = nan
     if change.low < change.high:
         effect_size = change.mean / float(np.sort(difference).std(ddof=1)) * (1.0 - 3.0 / (4.0 * (n - 1) - 1.0))
     share = (np.count_nonzero(difference > 0) + 0.5 * np.count_nonzero(difference == 0)) / n
-    return Paired(
-        n,
-        mean_base,
-        mean_other,
-        change.mean,
-        change.low,
-        change.high,
-        ratio,
-        ratio_low,
-        ratio_high,
-        effect_size,
-        float(share),
-    )
+    means = mean_base, mean_other, change.mean, change.low, change.high
+    return Paired(n, *means, *ratios, effect_size, float(share))
 
 
 def _ratio(
