@@ -33,7 +33,8 @@ from tools.accasim_dispatchers import CORE_GFLOPS, DISPATCHERS, Dispatcher, Meas
 from tools.accasim_workloads import CONFIGURATIONS, Configuration, compare
 from traces.base.errors import InputError, TwolevelError
 from traces.base.time import NS_PER_S
-from traces.figures.study.dispatchers import draw_dispatchers, draw_scaling, draw_step_times
+from traces.figures.drawing.canvas import save
+from traces.figures.study.dispatchers import dispatchers_figure, scaling_figure, step_times_figure
 
 #: The paper's Figure 7.
 SETH = {
@@ -108,10 +109,10 @@ def draw(measured: Sequence[Measured], out: Path) -> None:
     """The paper's Figures 10 and 11, 12, and 13."""
     names = [one.dispatcher.name for one in measured]
     queues = [one.queue for one in measured]
-    draw_dispatchers(names, [one.slowdown for one in measured], queues, path=out / "dispatchers.png")
+    save(dispatchers_figure(names, [one.slowdown for one in measured], queues), out / "dispatchers.png")
     deciding, rest = zip(*(one.step_ns for one in measured), strict=True)
-    draw_step_times(names, deciding, rest, path=out / "steps.png")
-    draw_scaling(names, queues, [one.decide_ns for one in measured], path=out / "scaling.png")
+    save(step_times_figure(names, deciding, rest), out / "steps.png")
+    save(scaling_figure(names, queues, [one.decide_ns for one in measured]), out / "scaling.png")
 
 
 def study(

@@ -12,7 +12,8 @@ from bls.analysis.likeness import distributions, likeness_table
 from bls.machine.platform import Platform
 from bls.workloads.generators import METHODS, generate_like
 from bls.workloads.workload import Workload
-from traces.figures.workload.likeness import PANELS, draw_likeness
+from traces.figures.drawing.canvas import save
+from traces.figures.workload.likeness import PANELS, likeness_figure
 
 #: GFLOP/s of one of the paper's accelerator cards.
 CARD_GFLOPS = 933.0
@@ -94,13 +95,13 @@ def compare(
             if len(lines) == 2:
                 lines.append(_line("the log", "its even weeks against its odd ones", "", table, "ks_halves"))
             lines.append(_line(f"{len(made):,}", configuration.name, f"`{method}`", table, "ks"))
-            draw_likeness(
+            figure = likeness_figure(
                 distributions(source, made),
-                out / f"like-{number}-{method}.png",
                 names=("the log", f"generated ({method})"),
                 distances={name: row["ks"] for name, row in table.items()},
                 title=f"{len(made):,} jobs, {configuration.short}",
             )
+            save(figure, out / f"like-{number}-{method}.png")
     return lines
 
 

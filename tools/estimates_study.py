@@ -29,7 +29,8 @@ from tools.estimates_outcomes import ESTIMATES, HIGH, RUN_CLASSES, Outcome, load
 from traces.base.errors import InputError, TwolevelError
 from traces.compiled import Array
 from traces.figures.drawing.boxes import Box
-from traces.figures.run.slowdown_share import Affected, draw_slowdown_share
+from traces.figures.drawing.canvas import save
+from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
 
 SAMPLES = 10
 
@@ -152,7 +153,7 @@ def study(paths: Sequence[Path], out: Path, *, samples: int = SAMPLES, factor: f
         text += [f"{what}, {found[0][0].jobs:,} completed; {samples} samples", ""]
         text += [*counts(found), "", *means(log, found), "", *by_run_time(found), ""]
     out.mkdir(parents=True, exist_ok=True)
-    draw_slowdown_share(drawn, threshold=HIGH, path=out / "slowdown.png")
+    save(slowdown_share_figure(drawn, threshold=HIGH), out / "slowdown.png")
     (out / "tables.md").write_text("\n".join(text), encoding="utf-8")
     return "\n".join(text)
 

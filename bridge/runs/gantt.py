@@ -9,7 +9,6 @@ import numpy as np
 from bridge.runs.directory import read_record
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.run.gantt import core_gantt_figure
 from traces.intervals import parse_intervals
 from traces.tables import read_tasks
 
@@ -36,6 +35,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
         If the folder is no such result, or nothing is left to draw.
     """
     from traces.figures.drawing.canvas import figure_format, save
+    from traces.figures.run.gantt import core_gantt_figure
 
     figure_format(output)  # before millions of tasks are read
     job_intervals = None if jobs is None else parse_intervals(jobs, "--jobs")

@@ -59,32 +59,32 @@ def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any],
 
 def _draw(result: GraphResult, folder: Path, als: str) -> None:
     from traces.figures.application.graph_levels import task_levels
-    from traces.figures.application.schedule import ScheduleTasks, draw_schedule
-    from traces.figures.application.task_graph import draw_task_graph
+    from traces.figures.application.schedule import ScheduleTasks, schedule_figure
+    from traces.figures.application.task_graph import task_graph_figure
+    from traces.figures.drawing.canvas import save
 
     graph, options, columns = result.graph, result.options, result.tasks
     first_core = options.first_core.tolist()
     core, chunk = np.asarray(columns["core"]), np.asarray(columns["chunk"])
-    draw_task_graph(
+    figure = task_graph_figure(
         graph.gflop,
         graph.source,
         graph.target,
         graph.bytes,
         graph.names,
-        folder / "graph.png",
         core=core,
         first_core=first_core,
         critical=result.critical,
         title=graph.name,
     )
+    save(figure, folder / "graph.png")
     # Chunks of one task say nothing that the bars do not say.
     by_chunk = 2 * result.n_chunks <= graph.n_tasks
     group = chunk.astype(np.int64) if by_chunk else task_levels(graph.n_tasks, graph.source, graph.target)
     network = f", {options.network}" if options.has_network else ""
-    draw_schedule(
+    figure = schedule_figure(
         ScheduleTasks(core, np.asarray(columns["start_ns"]), np.asarray(columns["end_ns"]), group),
         _lines(result),
-        folder / "schedule.png",
         n_cores=options.n_cores,
         first_core=first_core,
         end_ns=result.makespan_ns,
@@ -93,6 +93,7 @@ def _draw(result: GraphResult, folder: Path, als: str) -> None:
         critical=result.critical,
         names=graph.names,
     )
+    save(figure, folder / "schedule.png")
 
 
 def _lines(result: GraphResult) -> ScheduleTransfers | None:

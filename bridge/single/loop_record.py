@@ -19,21 +19,22 @@ __all__ = ["summary", "write_loop"]
 def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *, trace: bool) -> None:
     """Write run.json, tasks.parquet, chunks.parquet and loop.png, and where asked for trace/traces.otf2."""
     from traces.exporters import exporter
-    from traces.figures.application.loop import draw_loop
+    from traces.figures.application.loop import loop_figure
+    from traces.figures.drawing.canvas import save
 
     options = result.options
     write_rows(result.tasks, folder / "tasks.parquet")
     write_rows(result.chunks, folder / "chunks.parquet")
     names = options.names()
     first_core = options.first_core.tolist()
-    draw_loop(
+    figure = loop_figure(
         result.bars,
         n_cores=options.n_cores,
-        path=folder / "loop.png",
         end_ns=result.makespan_ns,
         title=str(names["als"]),
         first_core=first_core,
     )
+    save(figure, folder / "loop.png")
     if trace:
         exporter("otf2")(result.ledger, folder / "trace")
     record = {

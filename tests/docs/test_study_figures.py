@@ -9,13 +9,11 @@ import pytest
 
 from traces.base.errors import InputError
 from traces.figures.drawing.boxes import Box
-from traces.figures.run.slowdown_share import Affected, draw_slowdown_share, slowdown_share_figure
+from traces.figures.drawing.canvas import save
+from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
 from traces.figures.study.dispatchers import (
     by_queue_size,
     dispatchers_figure,
-    draw_dispatchers,
-    draw_scaling,
-    draw_step_times,
     scaling_figure,
     step_times_figure,
 )
@@ -104,13 +102,13 @@ def test_figures_are_written_equal_for_equal_data(tmp_path: Path) -> None:
 
     def drawn(where: Path) -> list[bytes]:
         paths = [
-            draw_dispatchers(NAMES, SLOWDOWN, QUEUE, path=where / "a.svg"),
-            draw_step_times(NAMES, [1, 2, 3], [4, 5, 6], path=where / "b.svg"),
-            draw_scaling(NAMES, QUEUE, times, path=where / "c.svg"),
-            draw_slowdown_share([affected()], threshold=5, path=where / "d.svg"),
+            save(dispatchers_figure(NAMES, SLOWDOWN, QUEUE), where / "a.svg"),
+            save(step_times_figure(NAMES, [1, 2, 3], [4, 5, 6]), where / "b.svg"),
+            save(scaling_figure(NAMES, QUEUE, times), where / "c.svg"),
+            save(slowdown_share_figure([affected()], threshold=5), where / "d.svg"),
         ]
         return [path.read_bytes() for path in paths]
 
     assert drawn(tmp_path / "one") == drawn(tmp_path / "two")
     with pytest.raises(InputError, match="cannot draw"):
-        draw_dispatchers(NAMES, SLOWDOWN, QUEUE, path=tmp_path / "a.gif")
+        save(dispatchers_figure(NAMES, SLOWDOWN, QUEUE), tmp_path / "a.gif")

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traces.base.errors import InputError
-from traces.figures.drawing.canvas import PALETTE, rgb
+from traces.figures.drawing import bars
+from traces.figures.drawing.canvas import PALETTE, rgb, save
 from traces.figures.drawing.coverage import painted
-from traces.figures.run import gantt
-from traces.figures.run.gantt import draw_gantt, gantt_figure, select_bars
+from traces.figures.run.gantt import gantt_figure, select_bars
 
 S = 10**9
 #: job, core, start, end
@@ -102,7 +102,7 @@ def test_select_bars() -> None:
 @pytest.mark.parametrize("single_bars", [2, 10])
 def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one by one nor as what it covers."""
-    monkeypatch.setattr(gantt, "SINGLE_BARS", single_bars)
+    monkeypatch.setattr(bars, "SINGLE_BARS", single_bars)
     rows = np.array([[1, 0, 2 * S, 4 * S], [1, -1, -1, -1], [2, 1, 4 * S, 9 * S], [2, 2, 3 * S, 4 * S]])
     assert [column.tolist() for column in select_bars(*rows.T)] == rows[[0, 2, 3]].T.tolist()
     axes = gantt_figure(*rows.T, **HOSTS).axes[0]
@@ -121,7 +121,7 @@ def test_more_jobs_than_colours_have_no_legend() -> None:
 
 
 def test_very_many_bars_are_drawn_as_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gantt, "SINGLE_BARS", 4)
+    monkeypatch.setattr(bars, "SINGLE_BARS", 4)
     axes = gantt_figure(*COLUMNS, **HOSTS).axes[0]
     picture = axes.images[0].get_array()
     assert axes.images[0].get_extent() == [0, 10, 6, 0]
@@ -159,7 +159,7 @@ def test_a_picture_keeps_the_area_of_its_bars(drawn: list[tuple[int, int, int]])
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
 def test_files_of_every_format_are_equal_when_drawn_twice(tmp_path: Path, suffix: str, magic: bytes) -> None:
-    paths = [draw_gantt(*COLUMNS, **HOSTS, path=tmp_path / name / f"g.{suffix}", title="FCFS, GSS") for name in "ab"]
+    paths = [save(gantt_figure(*COLUMNS, **HOSTS, title="FCFS, GSS"), tmp_path / name / f"g.{suffix}") for name in "ab"]
     first, second = (path.read_bytes() for path in paths)
     assert first.startswith(magic)
     assert first == second
@@ -167,12 +167,12 @@ def test_files_of_every_format_are_equal_when_drawn_twice(tmp_path: Path, suffix
 
 def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot draw into a file ending in '.gif'; allowed: .png, .svg, .pdf"):
-        draw_gantt(*COLUMNS, **HOSTS, path=tmp_path / "g.gif")
+        save(gantt_figure(*COLUMNS, **HOSTS), tmp_path / "g.gif")
     with pytest.raises(InputError, match="nothing to draw"):
-        draw_gantt(*(column[:0] for column in COLUMNS), **HOSTS, path=tmp_path / "g.png")
+        gantt_figure(*(column[:0] for column in COLUMNS), **HOSTS)
     with pytest.raises(InputError, match="no core to draw: the machine has cores 0 to 5"):
-        draw_gantt(*COLUMNS, **HOSTS, path=tmp_path / "g.png", cores=[(6, 9)])
+        gantt_figure(*COLUMNS, **HOSTS, cores=[(6, 9)])
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write the figure: File exists"):
-        draw_gantt(*COLUMNS, **HOSTS, path=tmp_path / "file" / "g.png")
+        save(gantt_figure(*COLUMNS, **HOSTS), tmp_path / "file" / "g.png")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]

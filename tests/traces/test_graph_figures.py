@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from ledgers import messaging_ledgers
 
 import traces.figures.application.schedule as schedule
-import traces.figures.application.schedule_bars as schedule_bars
 import traces.figures.application.task_graph as task_graph
 from traces.base.errors import InputError
 from traces.figures.application.graph_levels import graph_places, space_out, task_levels
-from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, draw_schedule, schedule_figure
-from traces.figures.application.task_graph import draw_task_graph, task_graph_figure
-from traces.figures.drawing.canvas import shades
+from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, schedule_figure
+from traces.figures.application.task_graph import task_graph_figure
+from traces.figures.drawing import bars
+from traces.figures.drawing.canvas import save, shades
 from traces.ledger import Ledger
 from traces.waits import graph_waits, waits
 
@@ -121,13 +121,13 @@ def test_names_stand_where_they_fit() -> None:
 
 
 def test_many_tasks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule_bars, "SINGLE_BARS", 3)
+    monkeypatch.setattr(bars, "SINGLE_BARS", 3)
     axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
     pixels = np.asarray(axes.images[0].get_array())
     assert "tasks" not in labels(axes)
     for row, at, level in ((0, 1, 0), (0, 4, 1), (1, 8, 1)):
-        assert pixels[row, int(at / 9 * schedule_bars._COLUMNS)] == pytest.approx(shades(3)[level])
-    assert pixels[1, int(5 / 9 * schedule_bars._COLUMNS)] == pytest.approx([1, 1, 1])
+        assert pixels[row, int(at / 9 * bars._COLUMNS)] == pytest.approx(shades(3)[level])
+    assert pixels[1, int(5 / 9 * bars._COLUMNS)] == pytest.approx([1, 1, 1])
 
 
 @settings(max_examples=60, deadline=None)
@@ -256,17 +256,23 @@ def test_files_and_the_least_graphs(tmp_path: Path) -> None:
     none = np.zeros(0)
     for suffix in ("png", "svg", "pdf"):
         path = tmp_path / f"s.{suffix}"
-        assert draw_schedule(TASKS, TRANSFERS, path, **OPTIONS).stat().st_size > 1000
-        assert draw_task_graph(*DIAMOND, [], path).stat().st_size > 1000
-    for draw in (lambda: draw_schedule(TASKS, TRANSFERS, path, **OPTIONS), lambda: draw_task_graph(*DIAMOND, [], path)):
+        assert save(schedule_figure(TASKS, TRANSFERS, **OPTIONS), path).stat().st_size > 1000
+        assert save(task_graph_figure(*DIAMOND, []), path).stat().st_size > 1000
+    for draw in (
+        lambda: save(schedule_figure(TASKS, TRANSFERS, **OPTIONS), path),
+        lambda: save(task_graph_figure(*DIAMOND, []), path),
+    ):
         assert draw().read_bytes() == draw().read_bytes()
-    draw_task_graph(np.zeros(1), none, none, none, [r"$\alpha"], tmp_path / "one.png")
-    draw_task_graph(np.zeros(2), np.array([0]), np.array([1]), np.zeros(1), [], tmp_path / "order.png")
-    draw_schedule(ScheduleTasks(*table((0, 0, 1, 0))), None, tmp_path / "one.png", n_cores=1)
-    for draw in (lambda p: draw_schedule(TASKS, None, p, **OPTIONS), lambda p: draw_task_graph(*DIAMOND, [], p)):
+    save(task_graph_figure(np.zeros(1), none, none, none, [r"$\alpha"]), tmp_path / "one.png")
+    save(task_graph_figure(np.zeros(2), np.array([0]), np.array([1]), np.zeros(1), []), tmp_path / "order.png")
+    save(schedule_figure(ScheduleTasks(*table((0, 0, 1, 0))), None, n_cores=1), tmp_path / "one.png")
+    for draw in (
+        lambda p: save(schedule_figure(TASKS, None, **OPTIONS), p),
+        lambda p: save(task_graph_figure(*DIAMOND, []), p),
+    ):
         with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
             draw(tmp_path / "s.txt")
     with pytest.raises(InputError, match="no task ran"):
-        draw_schedule(ScheduleTasks(*table((-1, -1, -1, 0))), None, tmp_path / "s.png", n_cores=1)
+        save(schedule_figure(ScheduleTasks(*table((-1, -1, -1, 0))), None, n_cores=1), tmp_path / "s.png")
     with pytest.raises(InputError, match="the graph has no task"):
-        draw_task_graph(none, none, none, none, [], tmp_path / "s.png")
+        save(task_graph_figure(none, none, none, none, []), tmp_path / "s.png")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from traces.base.errors import InputError
-from traces.figures.workload.likeness import PANELS, draw_likeness, likeness_figure
+from traces.figures.drawing.canvas import save
+from traces.figures.workload.likeness import PANELS, likeness_figure
 
 
 def table() -> list[dict[str, Any]]:
@@ -52,11 +53,11 @@ def test_rows_may_come_in_any_order() -> None:
 
 def test_files(tmp_path: Path) -> None:
     for name in ("l.png", "l.svg", "l.pdf"):
-        assert draw_likeness(table(), tmp_path / name, title="T").stat().st_size > 1000
+        assert save(likeness_figure(table(), title="T"), tmp_path / name).stat().st_size > 1000
     first = (tmp_path / "l.svg").read_bytes()
-    assert draw_likeness(table(), tmp_path / "l.svg", title="T").read_bytes() == first
+    assert save(likeness_figure(table(), title="T"), tmp_path / "l.svg").read_bytes() == first
     with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
-        draw_likeness(table(), tmp_path / "l.txt")
+        save(likeness_figure(table()), tmp_path / "l.txt")
 
 
 def test_what_cannot_be_drawn() -> None:

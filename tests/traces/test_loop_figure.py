@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import traces.figures.application.loop as loop
 from traces.base.errors import InputError
-from traces.figures.application.chunk_sizes import chunk_sizes_figure, draw_chunk_sizes
-from traces.figures.application.loop import LoopChunks, draw_loop, loop_figure, loop_intervals
+from traces.figures.application.chunk_sizes import chunk_sizes_figure
+from traces.figures.application.loop import LoopChunks, loop_figure, loop_intervals
+from traces.figures.drawing import bars
+from traces.figures.drawing.canvas import save
 
 
 def chunks(*rows: tuple[int, int, int, int, int]) -> LoopChunks:
@@ -113,23 +115,23 @@ def test_the_unit_suits_the_makespan(last_ns: int, unit: str, at: float) -> None
 
 
 def test_many_chunks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "SINGLE_BARS", 8)
+    monkeypatch.setattr(bars, "SINGLE_BARS", 8)
     monkeypatch.setattr(loop, "SINGLE_DOTS", 2)
     upper, lower = loop_figure(SMALL, n_cores=3, end_ns=12).axes
     (picture,) = upper.images
     pixels = np.asarray(picture.get_array())
-    assert pixels.shape == (3, loop._COLUMNS, 3)
+    assert pixels.shape == (3, bars._COLUMNS, 3)
     colours = [loop.CHUNK_COLOURS[0], loop.IDLE_COLOUR, loop.SCHEDULING_COLOUR, loop.CHUNK_COLOURS[1]]
     for at, colour in zip((2, 5, 6.5, 8), colours, strict=True):
         expected = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-        assert pixels[0, int(at / 12 * loop._COLUMNS)] == pytest.approx(expected, abs=1e-9)
+        assert pixels[0, int(at / 12 * bars._COLUMNS)] == pytest.approx(expected, abs=1e-9)
     spans = sorted(np.asarray(segment)[:, 1].tolist() for segment in lower.collections[0].get_segments())
     assert [[round(lo / 0.93), round(hi / 1.07)] for lo, hi in spans] == [[1, 1], [4, 5]]
 
 
 def test_chunk_sizes_are_squares_side_by_side() -> None:
     figure = chunk_sizes_figure({"gss": [5, 3, 2], "static": [5, 5], "ss": [1] * 10, "a": [10], "b": [4, 6]}, title="T")
-    shown = [axes for axes in figure.axes if axes.axison]
+    shown = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in shown] == ["gss", "static", "ss", "a", "b"]
     assert [axes.get_title(loc="right") for axes in shown][2:4] == ["10 chunks", "1 chunk"]
     boxes = [path.get_extents().bounds for path in shown[0].collections[0].get_paths()]
@@ -140,16 +142,16 @@ def test_chunk_sizes_are_squares_side_by_side() -> None:
 
 def test_files(tmp_path: Path) -> None:
     for name in ("l.png", "l.svg", "l.pdf"):
-        assert draw_loop(SMALL, n_cores=3, path=tmp_path / name).stat().st_size > 1000
-        assert draw_chunk_sizes({"gss": [2, 1]}, tmp_path / f"s{name}").stat().st_size > 1000
+        assert save(loop_figure(SMALL, n_cores=3), tmp_path / name).stat().st_size > 1000
+        assert save(chunk_sizes_figure({"gss": [2, 1]}), tmp_path / f"s{name}").stat().st_size > 1000
     for draw in (
-        lambda: draw_loop(SMALL, n_cores=3, path=tmp_path / "l.svg"),
-        lambda: draw_chunk_sizes({"gss": [2, 1]}, tmp_path / "l.svg"),
+        lambda: save(loop_figure(SMALL, n_cores=3), tmp_path / "l.svg"),
+        lambda: save(chunk_sizes_figure({"gss": [2, 1]}), tmp_path / "l.svg"),
     ):
         assert draw().read_bytes() == draw().read_bytes()
     with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
-        draw_loop(SMALL, n_cores=3, path=tmp_path / "l.txt")
+        save(loop_figure(SMALL, n_cores=3), tmp_path / "l.txt")
     with pytest.raises(InputError, match="no chunk was run"):
-        draw_loop(LoopChunks(*[np.empty(0, np.int64)] * 5), n_cores=3, path=tmp_path / "l.png")
+        loop_figure(LoopChunks(*[np.empty(0, np.int64)] * 5), n_cores=3)
     with pytest.raises(InputError, match="no chunk sizes"):
-        draw_chunk_sizes({"gss": []}, tmp_path / "l.png")
+        chunk_sizes_figure({"gss": []})

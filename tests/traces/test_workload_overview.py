@@ -16,7 +16,8 @@ from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload, sample_path
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
-from traces.figures.workload.overview import draw_overview, overview_figure
+from traces.figures.drawing.canvas import save
+from traces.figures.workload.overview import overview_figure
 
 PLATFORM = Platform((HostGroup(1, 64, 8.0),), name="sixty-four")
 START = "; UnixStartTime: 4102444800"
@@ -74,7 +75,7 @@ def test_bars_are_the_figures(sample: Description) -> None:
     assert sum(bars(accuracy, 0) + bars(accuracy, 1)) == pytest.approx(100)
     lengths = panel(figure, "Run times and estimates").get_lines()
     assert [line.get_label() for line in lengths] == ["run time", "estimate"]
-    assert lengths[0].get_xdata()[50] == pytest.approx(sample.run_ns.median / 1e9)
+    assert lengths[0].get_xdata()[50] == pytest.approx(sample.run_ns.median)
     curves = panel(figure, "Users").get_lines()
     assert [line.get_ydata()[-1] for line in curves] == [100, 100]
 
@@ -166,8 +167,8 @@ def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
 
 
 def test_files(sample: Description, tmp_path: Path) -> None:
-    first, second = (draw_overview(sample, tmp_path / f"{k}.svg").read_bytes() for k in range(2))
+    first, second = (save(overview_figure(sample), tmp_path / f"{k}.svg").read_bytes() for k in range(2))
     assert first == second
-    assert draw_overview(sample, tmp_path / "o.png").stat().st_size > 10_000
+    assert save(overview_figure(sample), tmp_path / "o.png").stat().st_size > 10_000
     with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
-        draw_overview(sample, tmp_path / "o.txt")
+        save(overview_figure(sample), tmp_path / "o.txt")

@@ -13,15 +13,7 @@ from traces.compiled import State, compiled
 from traces.kernels.signatures import Flags, Ints, Shorts
 from traces.ledger import JobRecords, TaskRecords
 
-__all__ = [
-    "CoreBars",
-    "JobTimes",
-    "TaskTimes",
-    "count_bars",
-    "first_holding_clash",
-    "first_task_outside",
-    "place_bars",
-]
+__all__ = ["CoreBars", "JobTimes", "TaskTimes", "count_bars", "first_holding_clash", "first_task_outside", "place_bars"]
 
 
 class CoreBars(State):

@@ -28,13 +28,7 @@ _FAULTS = {
 
 @compiled()
 def first_transfer_fault(
-    transfers_first: Ints,
-    source: Shorts,
-    target: Shorts,
-    size: Floats,
-    sent: Ints,
-    arrived: Ints,
-    tasks: TaskTimes,
+    transfers_first: Ints, source: Shorts, target: Shorts, size: Floats, sent: Ints, arrived: Ints, tasks: TaskTimes
 ) -> tuple[int, int, int]:
     """The first (job row, transfer row, fault) that breaks a rule, or (-1, -1, 0); faults as in the table of this module."""
     rows_first, task_core, task_start, task_end = tasks.first, tasks.core, tasks.start, tasks.end

@@ -38,13 +38,7 @@ class _Strings:
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(one) for one in encoded], out=offsets[1:])
         first = self._next
-        self._call(
-            kernels.write_strings,
-            self._writer,
-            first,
-            text.ctypes.data,
-            offsets[:-1],
-        )
+        self._call(kernels.write_strings, self._writer, first, text.ctypes.data, offsets[:-1])
         self._next += len(encoded)
         return first
 
@@ -104,12 +98,7 @@ def write_definitions(
     )
     scheduler = strings.add([_SCHEDULER])
     binding.GlobalDefWriter_WriteLocationGroup(
-        writer,
-        hosts,
-        scheduler,
-        binding.LocationGroupType.PROCESS,
-        0,
-        binding.UNDEFINED_LOCATION_GROUP,
+        writer, hosts, scheduler, binding.LocationGroupType.PROCESS, 0, binding.UNDEFINED_LOCATION_GROUP
     )
     binding.GlobalDefWriter_WriteLocation(
         writer, machine.n_cores, scheduler, binding.LocationType.METRIC, n_samples, hosts
@@ -184,12 +173,7 @@ def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> int:
         binding.GlobalDefWriter_WriteSystemTreeNode(writer, 1 + host, names + host, cluster + 2, 0)
         binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 1 + host, domain.SHARED_MEMORY)
         binding.GlobalDefWriter_WriteLocationGroup(
-            writer,
-            host,
-            names + host,
-            binding.LocationGroupType.PROCESS,
-            1 + host,
-            binding.UNDEFINED_LOCATION_GROUP,
+            writer, host, names + host, binding.LocationGroupType.PROCESS, 1 + host, binding.UNDEFINED_LOCATION_GROUP
         )
     return machine.n_hosts
 
@@ -197,10 +181,7 @@ def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> int:
 def _write_metric_definitions(writer: Any, strings: _Strings, scheduler: int) -> None:
     """One class of two counters, and its instance that the scheduler records for the whole cluster."""
     for member, (name, description, unit) in enumerate(
-        [
-            ("queue length", "jobs that wait for their start", "jobs"),
-            ("busy cores", "cores allocated to jobs", "cores"),
-        ]
+        [("queue length", "jobs that wait for their start", "jobs"), ("busy cores", "cores allocated to jobs", "cores")]
     ):
         first = strings.add([name, description, unit])
         binding.GlobalDefWriter_WriteMetricMember(

@@ -37,11 +37,7 @@ class Compiling:
     """
 
     def __init__(
-        self,
-        units: Mapping[str, int],
-        *,
-        stream: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, units: Mapping[str, int], *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._units = dict(units)
         self._stream = sys.stderr if stream is None else stream

@@ -75,9 +75,10 @@ def info_command(
     machine = given or machine_of_log(log)
     described = describe(fit(log, machine.n_cores, oversize), machine)
     if plot is not None:
-        from traces.figures.workload.overview import draw_overview
+        from traces.figures.drawing.canvas import save
+        from traces.figures.workload.overview import overview_figure
 
-        say(f"figure: {draw_overview(described, Path(plot))}")
+        say(f"figure: {save(overview_figure(described), Path(plot))}")
     print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else str(described).rstrip("\n"))
 
 

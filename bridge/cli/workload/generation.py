@@ -125,10 +125,11 @@ def likeness_text(source: Workload, made: Workload) -> str:
 
 def draw(source: Workload, made: Workload, path: Path, names: tuple[str, str]) -> Path:
     """Draw the distributions of both, with the KS distance on each panel."""
-    from traces.figures.workload.likeness import draw_likeness
+    from traces.figures.drawing.canvas import save
+    from traces.figures.workload.likeness import likeness_figure
 
     distances = {row["quantity"]: row["ks"] for row in likeness(source, made)}
-    return draw_likeness(distributions(source, made), path, names=names, distances=distances)
+    return save(likeness_figure(distributions(source, made), names=names, distances=distances), path)
 
 
 def _gpus(text: str | None) -> Gpus | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from traces.base.errors import InputError
-
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import panel_grid, quiet, remark, short
 
 __all__ = ["chunk_owners_figure"]
 
@@ -35,9 +34,6 @@ def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]
     InputError
         If there is nothing to show.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     if not chunks or not all(len(sizes) for sizes, _ in chunks.values()):
         raise InputError("nothing to draw: no chunks")
     n_columns = min(_PANELS_A_ROW, len(chunks))
@@ -45,10 +41,8 @@ def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]
     highest = max(max(sizes) for sizes, _ in chunks.values())
     with canvas.styled():
         figure = canvas.new_figure(3.0 * n_columns + 0.4, 1.9 * n_rows + 0.7)
-        grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.flat[len(chunks) :]:
-            axes.set_axis_off()
-        for axes, (name, (sizes, cores)) in zip(grid.flat, chunks.items(), strict=False):
+        grid = panel_grid(figure, len(chunks), n_columns)
+        for axes, (name, (sizes, cores)) in zip(grid, chunks.items(), strict=True):
             height, core = np.asarray(sizes, np.float64), np.asarray(cores)
             middle = np.cumsum(height) - height / 2.0
             for mine, colour, label in (
@@ -64,11 +58,9 @@ def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]
             quiet(axes, "y")
             axes.set_title(short(name, 28), loc="left", fontsize=8.5, weight="bold")
             share = float(height[core == marked].sum() / height.sum())
-            axes.set_title(f"core {marked}: {share:.0%}", loc="right", fontsize=7, color=canvas.GREY)
+            remark(axes, f"core {marked}: {share:.0%}")
             axes.tick_params(labelsize=7, length=2)
-        figure.legend(
-            *grid.flat[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=7.5, frameon=False
-        )
+        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=7.5)
         figure.supxlabel("tasks assigned", fontsize=8.5)
         figure.supylabel("tasks of a chunk", fontsize=8.5)
     return figure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,95 +10,67 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.figures.application.loop import CHUNK_COLOURS
+from traces.figures.drawing import canvas
+from traces.figures.drawing.bars import rectangles
+from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.panels import counted, panel_grid, quiet, remark, short, title_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Axes, Figure
 
-__all__ = ["chunk_sizes_figure", "chunks_figure", "draw_chunk_sizes"]
+__all__ = ["chunk_sizes_figure", "chunks_figure"]
 
 _PANELS_A_ROW = 4
 
 
-def draw_chunk_sizes(sequences: Mapping[str, Sequence[int]], path: Path, *, title: str = "") -> Path:
-    """Draw the chunk sizes of techniques into a file, a panel each.
+def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> Figure:
+    """The chunk sizes of techniques, a panel each, in which a chunk is a bar: as wide as it has tasks, beginning where the one
+    before it ended, and as high.
 
     Parameters
     ----------
     sequences : mapping of str to sequence of int
         Names, and sizes in the order of assignment; all with the same sum.
-    path : Path
-        File to write; its suffix says the format: png, svg or pdf.
     title : str
         Shown above.
-
-    Returns
-    -------
-    Path
-        ``path``.
 
     Raises
     ------
     InputError
-        If the suffix is unknown, or there is nothing to show.
+        If there is nothing to show.
     """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    return save(chunk_sizes_figure(sequences, title=title), path)
-
-
-def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> Figure:
-    """The figure that :func:`draw_chunk_sizes` writes.
-
-    In each panel a chunk is a bar: as wide as it has tasks, beginning where the one before it ended, and as high.
-    """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     if not sequences or not all(len(sizes) for sizes in sequences.values()):
         raise InputError("nothing to draw: no chunk sizes")
     n_columns = min(_PANELS_A_ROW, len(sequences))
-    n_rows = -(-len(sequences) // n_columns)
+    n_lines = -(-len(sequences) // n_columns)
     highest = max(max(sizes) for sizes in sequences.values())
     total = max(sum(sizes) for sizes in sequences.values())
     with canvas.styled():
-        figure = canvas.new_figure(2.4 * n_columns + 0.4, 1.5 * n_rows + 0.7)
-        grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.flat[len(sequences) :]:
-            axes.set_axis_off()
-        for axes, (name, sizes) in zip(grid.flat, sequences.items(), strict=False):
+        figure = canvas.new_figure(2.4 * n_columns + 0.4, 1.5 * n_lines + 0.7)
+        grid = panel_grid(figure, len(sequences), n_columns)
+        for axes, (name, sizes) in zip(grid, sequences.items(), strict=True):
             _draw(axes, sizes)
             axes.set_xlim(0, total)
             axes.set_ylim(0, 1.08 * highest)
             quiet(axes, "y")
             axes.set_title(short(name, 24), loc="left", fontsize=8.5, weight="bold")
-            counted = f"{len(sizes):,} chunk{'s' if len(sizes) > 1 else ''}"
-            axes.set_title(counted, loc="right", fontsize=7, color=canvas.GREY)
+            remark(axes, counted(len(sizes), "chunk"))
             axes.tick_params(labelsize=7, length=2)
-        for k in range(max(0, len(sequences) - n_columns), len(sequences)):
-            grid.flat[k].tick_params(labelbottom=True)
         figure.supxlabel("tasks assigned", fontsize=8.5)
         figure.supylabel("tasks of a chunk", fontsize=8.5)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+        title_figure(figure, title)
     return figure
 
 
 def _draw(axes: Axes, sizes: Sequence[int]) -> None:
     # A bar each, as wide as it is high; two shades in turn.
-    from traces.figures.drawing import canvas
-
     colours = np.array([canvas.rgb(colour) for colour in CHUNK_COLOURS])
     height = np.asarray(sizes, np.float64)
     upto = np.cumsum(height)
     x0, zero = upto - height, np.zeros(len(height))
-    corners = np.stack([x0, zero, x0, height, upto, height, upto, zero], axis=1).reshape(-1, 4, 2)
-    shades = colours[np.arange(len(height)) % 2]
-    many = len(height) > 5000
-    axes.add_collection(canvas.PolyCollection(list(corners), facecolors=shades, edgecolors="none", rasterized=many))
+    rectangles(axes, x0, upto, zero, height, facecolors=colours[np.arange(len(height)) % 2], edgecolors="none")
     axes.step(np.append(x0, upto[-1]), np.append(height, height[-1]), where="post", color="#33557f", lw=0.8)
 
 
@@ -124,9 +95,6 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
     InputError
         If a column is missing, or no task of the job ran.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     job, task, chunk, start_ns = arrays(tasks, ("job_id", "task", "chunk", "start_ns"), "tasks")
     ran = start_ns >= 0
     job, task, chunk = job[ran], task[ran], chunk[ran]
@@ -150,10 +118,8 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
         axes.set_xlabel("tasks assigned")
         axes.set_ylabel("tasks of a chunk")
         axes.set_title(said, loc="left")
-        if title:
-            figure.suptitle(short(title, 80), x=0.01, ha="left", fontsize=9.5, weight="bold")
-        counted = f"{len(sizes):,} chunk{'s' if len(sizes) > 1 else ''} of {int(sizes.sum()):,} tasks"
-        axes.set_title(f"{counted}; at most {int(sizes.max()):,}", loc="right", fontsize=7.5, color=canvas.GREY)
+        title_figure(figure, title, 80)
+        remark(axes, f"{counted(len(sizes), 'chunk')} of {int(sizes.sum()):,} tasks; at most {int(sizes.max()):,}")
     return figure
 
 

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from traces.figures.drawing import canvas
+from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import name_rows, title_figure
 from traces.figures.study.combinations import Combinations
+from traces.figures.study.panels import lines_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["imbalance_figure"]
 
@@ -43,8 +47,6 @@ def imbalance_figure(
     cells = Combinations.of(results, metric, workload=workload)
     if len(cells.variations) == 1:
         return _boxes(cells, title)
-    from traces.figures.study.panels import lines_figure
-
     mean, low, high = (one / cells.how.scale for one in cells.estimates())
     return lines_figure(
         cells.batches,
@@ -59,9 +61,6 @@ def imbalance_figure(
 
 
 def _boxes(cells: Combinations, title: str) -> Figure:
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes, name_rows
-
     boxes: list[Box | None] = []
     for values in cells.values.swapaxes(0, 1):
         known = values[np.isfinite(values)] / cells.how.scale
@@ -79,6 +78,5 @@ def _boxes(cells: Combinations, title: str) -> Figure:
         axes.set_xlim(left=0)
         axes.set_xlabel(cells.how.label)
         figure.supxlabel(remark, fontsize=6.8, color=canvas.GREY)
-        if title:
-            figure.suptitle(title, fontsize=9.5, weight="bold", x=0.01, ha="left")
+        title_figure(figure, title)
     return figure

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.drawing.coverage import painted
+from traces.figures.drawing import canvas
+from traces.figures.drawing.bars import draw_bars
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.host_marks import mark_cores
+from traces.figures.drawing.panels import legend_above, quiet, remark, short
+from traces.figures.drawing.time_axis import time_unit
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes, Figure
-
-__all__ = [
-    "CHUNK_COLOURS",
-    "IDLE_COLOUR",
-    "SCHEDULING_COLOUR",
-    "LoopChunks",
-    "draw_loop",
-    "loop_figure",
-    "loop_intervals",
-]
+__all__ = ["CHUNK_COLOURS", "IDLE_COLOUR", "SCHEDULING_COLOUR", "LoopChunks", "loop_figure", "loop_intervals"]
 
 #: A core's chunks take turns in the first two; the other two tell themselves from both, and on grey paper, too.
 CHUNK_COLOURS = ("#4477AA", "#A9C3DE")
 SCHEDULING_COLOUR = "#222222"
 IDLE_COLOUR = "#EDEDED"
 
-#: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
-SINGLE_BARS = 50_000
-
 #: Up to this many chunks are a dot each in the panel of sizes; above, each column has a line from the smallest to the
 #: largest of its chunks.
 SINGLE_DOTS = 5_000
 
 _SCHEDULING, _IDLE = 2, 3
-_UNITS = ((3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"), (10**3, "µs"))
 _WIDTH_IN = 10.0
-_COLUMNS = 2000
-_MAX_ROWS = 2000
 
 
 class LoopChunks(NamedTuple):
@@ -96,49 +83,6 @@ def loop_intervals(chunks: LoopChunks, n_cores: int, start_ns: int, end_ns: int)
     return row[order], begin[order], end[order], kind[order]
 
 
-def draw_loop(
-    chunks: LoopChunks,
-    *,
-    n_cores: int,
-    path: Path,
-    start_ns: int = 0,
-    end_ns: int | None = None,
-    title: str = "",
-    first_core: Sequence[int] = (),
-) -> Path:
-    """Draw a loop into a file: its cores as rows, its chunks as bars of two shades; below, the sizes of the chunks.
-
-    Parameters
-    ----------
-    chunks : LoopChunks
-    n_cores : int
-        P; cores that had no chunk are rows, too.
-    path : Path
-        File to write; its suffix says the format: png, svg or pdf.
-    start_ns, end_ns : int
-        The loop's start and its end, which is marked; default: 0 and the last chunk's end.
-    title : str
-        Shown above.
-    first_core : sequence of int
-        First core of each host, and ``n_cores``; lines part the hosts.
-
-    Returns
-    -------
-    Path
-        ``path``.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or there is no chunk.
-    """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    figure = loop_figure(chunks, n_cores=n_cores, start_ns=start_ns, end_ns=end_ns, title=title, first_core=first_core)
-    return save(figure, path)
-
-
 def loop_figure(
     chunks: LoopChunks,
     *,
@@ -148,27 +92,44 @@ def loop_figure(
     title: str = "",
     first_core: Sequence[int] = (),
 ) -> Figure:
-    """The figure that :func:`draw_loop` writes; the parameters are the same.
+    """A loop: its cores as rows, its chunks as bars of two shades; below, the sizes of the chunks.
 
-    The first collection of its first axes are the bars of :func:`loop_intervals`, in that order; with more than
-    :data:`SINGLE_BARS` its first image is what they cover.
+    The first collection of its first axes are the bars of :func:`loop_intervals`, in that order; of too many to be drawn each
+    by itself its first image is what they cover.
+
+    Parameters
+    ----------
+    chunks : LoopChunks
+    n_cores : int
+        P; cores that had no chunk are rows, too.
+    start_ns, end_ns : int
+        The loop's start and its end, which is marked; default: 0 and the last chunk's end.
+    title : str
+        Shown above.
+    first_core : sequence of int
+        First core of each host, and ``n_cores``; lines part the hosts.
+
+    Raises
+    ------
+    InputError
+        If there is no chunk.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     if len(chunks.core) == 0:
         raise InputError("nothing to draw: no chunk was run")
     stop_ns = int(np.max(chunks.end_ns)) if end_ns is None else end_ns
     span_ns = max(stop_ns - start_ns, 1)
-    unit_ns, unit = next(((ns, name) for ns, name in _UNITS if span_ns >= 3 * ns), (1, "ns"))
+    unit_ns, unit = time_unit(span_ns)
     right = span_ns / unit_ns
     cores_in = min(max(0.16 * n_cores, 1.2), 5.0)
     with canvas.styled():
         figure = canvas.new_figure(_WIDTH_IN, cores_in + 2.3)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[cores_in, 1.0])
-        _draw_cores(upper, loop_intervals(chunks, n_cores, start_ns, stop_ns), n_cores, (start_ns, span_ns), right)
-        if len(first_core) <= 65:
-            upper.hlines(list(first_core)[1:-1], 0, right, colors=canvas.INK, linewidths=0.8)
+        core, begin_ns, until_ns, kind = loop_intervals(chunks, n_cores, start_ns, stop_ns)
+        x0, x1 = (begin_ns - start_ns) / unit_ns, (until_ns - start_ns) / unit_ns
+        palette = np.array([canvas.rgb(colour) for colour in (*CHUNK_COLOURS, SCHEDULING_COLOUR, IDLE_COLOUR)])
+        margin = 0.08 if n_cores <= 32 else 0.0
+        draw_bars(upper, core, x0, x1, kind, palette, n_rows=n_cores, limits=(0.0, right), margin=margin)
+        mark_cores(upper, n_cores, first_core, right)
         end = upper.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)), label="makespan")
         lower.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)))
         upper.set_xlim(0, 1.008 * right)
@@ -178,46 +139,11 @@ def loop_figure(
         named = (*zip(CHUNK_COLOURS, ("a chunk", "the next"), strict=True), (SCHEDULING_COLOUR, "scheduling"))
         handles: list[Any] = [canvas.Patch(facecolor=colour, label=label) for colour, label in named]
         handles += [canvas.Patch(facecolor=IDLE_COLOUR, edgecolor="#c8c8c8", linewidth=0.5, label="idle"), end]
-        figure.legend(
-            handles=handles, loc="outside upper center", ncols=5, frameon=False, handlelength=1.4, columnspacing=1.6
-        )
+        legend_above(figure, handles, 5)
         upper.set_title(short(title, 70), loc="left", weight="bold")
         counted = f"{len(chunks.core):,} chunks, {int(np.sum(chunks.size)):,} tasks, {n_cores:,} cores"
-        said = f"makespan {right:.6g} {unit}; {counted}"
-        upper.set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
+        remark(upper, f"makespan {right:.6g} {unit}; {counted}")
     return figure
-
-
-def _draw_cores(
-    axes: Axes, intervals: tuple[Array, Array, Array, Array], n_cores: int, span: tuple[int, int], right: float
-) -> None:
-    from traces.figures.drawing import canvas
-
-    core, begin_ns, end_ns, kind = intervals
-    palette = np.array([canvas.rgb(colour) for colour in (*CHUNK_COLOURS, SCHEDULING_COLOUR, IDLE_COLOUR)])
-    begin, end = (begin_ns - span[0]) / span[1], (end_ns - span[0]) / span[1]
-    if len(core) > SINGLE_BARS:
-        picture = painted(core, begin, end, kind, palette, n_cores, _COLUMNS, _MAX_ROWS)
-        axes.imshow(picture, extent=(0, right, n_cores, 0), aspect="auto", interpolation="antialiased")
-    else:
-        margin = 0.08 if n_cores <= 32 else 0.0
-        y0, y1 = core + margin, core + 1.0 - margin
-        x0, x1 = begin * right, end * right
-        corners = np.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2)
-        bars = canvas.PolyCollection(
-            list(corners), facecolors=palette[kind], edgecolors="none", rasterized=len(core) > 5000
-        )
-        axes.add_collection(bars, autolim=False)
-    axes.set_ylim(n_cores, 0)
-    step = 1
-    while n_cores > 26 * step:
-        step *= 2
-    ticks = np.arange(0, n_cores, step)
-    axes.set_yticks(ticks + 0.5, labels=[str(number) for number in ticks.tolist()], fontsize=7)
-    axes.tick_params(axis="y", length=2)
-    axes.set_ylabel("core")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
 
 
 def _draw_sizes(axes: Axes, at: Array, size: Array, right: float) -> None:

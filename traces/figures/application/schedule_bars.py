@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from traces.compiled import Array
-from traces.figures.drawing.coverage import painted
-
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes
+from traces.figures.drawing import bars, canvas
+from traces.figures.drawing.bars import draw_bars, rectangles
+from traces.figures.drawing.canvas import Axes
+from traces.figures.drawing.host_marks import mark_cores
+from traces.figures.drawing.panels import short
 
 __all__ = ["ScheduleAxes", "ScheduleTasks", "ScheduleTransfers"]
-
-#: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
-SINGLE_BARS = 50_000
 
 #: A bar has its task's name where there are no more tasks than this, and it is wide enough.
 NAMED_TASKS = 120
@@ -24,8 +22,6 @@ NAMED_TASKS = 120
 #: Colours of the outline of critical tasks, and of the lines of transfers.
 CRITICAL_COLOUR, LINE_COLOUR = "#D4006A", "#222222"
 
-_COLUMNS = 2000
-_MAX_ROWS = 2000
 # Lines of transfers begin and end so far from the middle of a row, where names are.
 _ASIDE = 0.3
 
@@ -80,71 +76,50 @@ class ScheduleAxes:
     def _x(self, instant_ns: Array) -> Array:
         return (np.asarray(instant_ns) - self._start_ns) / self._unit_ns
 
-    def _corners(self, core: Array, begin_ns: Array, end_ns: Array) -> Any:
-        x0, x1 = self._x(begin_ns), self._x(end_ns)
+    def _rectangles(self, core: Array, begin_ns: Array, end_ns: Array, **look: Any) -> None:
         y0, y1 = core + self._margin, core + 1.0 - self._margin
-        return list(np.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2))
+        rectangles(self._axes, self._x(begin_ns), self._x(end_ns), y0, y1, **look)
 
     def _pixels(self, begin_ns: Array, end_ns: Array) -> Array:
         return (self._x(end_ns) - self._x(begin_ns)) / self._right * self._width_px
 
     def tasks(self, tasks: ScheduleTasks, ran: Array, colours: Array) -> None:
-        from traces.figures.drawing import canvas
-
         core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
-        if len(ran) > SINGLE_BARS:
-            palette, colour = np.unique(colours[ran], axis=0, return_inverse=True)
-            x0, x1 = self._x(start) / self._right, self._x(end) / self._right
-            picture = painted(
-                core.astype(np.int64), x0, x1, colour.reshape(-1), palette, self._n_cores, _COLUMNS, _MAX_ROWS
-            )
-            extent = (0, self._right, self._n_cores, 0)
-            self._axes.imshow(picture, extent=extent, aspect="auto", interpolation="antialiased")
-            return
-        bars = canvas.PolyCollection(
-            self._corners(core, start, end),
-            facecolors=colours[ran],
-            edgecolors="none",
-            rasterized=len(ran) > 5000,
+        palette, colour = np.unique(colours[ran], axis=0, return_inverse=True)
+        wide = (8 if len(ran) <= 2000 else 12) * self._right / self._width_px
+        draw_bars(
+            self._axes,
+            core.astype(np.int64),
+            self._x(start),
+            self._x(end),
+            colour.reshape(-1),
+            palette,
+            n_rows=self._n_cores,
+            limits=(0.0, self._right),
+            margin=self._margin,
+            wide=wide,
             label="tasks",
-        )
-        self._axes.add_collection(bars, autolim=False)
-        # A white line ends each bar that is wide enough to remain visible beside it.
-        wide = self._pixels(start, end) >= (8 if len(ran) <= 2000 else 12)
-        x, y = self._x(end)[wide], core[wide]
-        self._axes.vlines(
-            x, y + self._margin, y + 1.0 - self._margin, colors="white", linewidths=0.5, rasterized=len(ran) > 5000
         )
 
     def waits(self, core: Array, begin_ns: Array, end_ns: Array) -> Any:
-        from traces.figures.drawing import canvas
-
-        if len(core) > SINGLE_BARS:  # which is more than can be seen: the longest
-            longest = np.argsort(begin_ns - end_ns, kind="stable")[:SINGLE_BARS]
+        if len(core) > bars.SINGLE_BARS:  # which is more than can be seen: the longest
+            longest = np.argsort(begin_ns - end_ns, kind="stable")[: bars.SINGLE_BARS]
             core, begin_ns, end_ns = core[longest], begin_ns[longest], end_ns[longest]
         few = len(core) <= 300  # hatching takes long
         look: dict[str, Any] = {"facecolor": "#F4F4F4" if few else "#D9D9D9", "linewidth": 0.0}
         if few:
             look |= {"hatch": "/////", "edgecolor": "#8F8F8F"}
-        corners = self._corners(core, begin_ns, end_ns)
-        self._axes.add_collection(
-            canvas.PolyCollection(corners, rasterized=len(core) > 5000, label="waits", **look), autolim=False
-        )
+        self._rectangles(core, begin_ns, end_ns, label="waits", **look)
         return canvas.Patch(label="waits for data", **look)
 
     def critical(self, tasks: ScheduleTasks, critical: Array) -> Any:
-        from traces.figures.drawing import canvas
-
         core, start, end = (np.asarray(column)[critical] for column in tasks[:3])
         ran = core >= 0
         look: dict[str, Any] = {"facecolor": "none", "edgecolor": CRITICAL_COLOUR, "linewidth": 1.4}
-        corners = self._corners(core[ran], start[ran], end[ran])
-        self._axes.add_collection(canvas.PolyCollection(corners, label="critical", zorder=3.2, **look), autolim=False)
+        self._rectangles(core[ran], start[ran], end[ran], label="critical", zorder=3.2, **look)
         return canvas.Patch(label="critical path", **look)
 
     def transfers(self, tasks: ScheduleTasks, transfers: ScheduleTransfers, rows: Array) -> Any:
-        from traces.figures.drawing import canvas
-
         core = np.asarray(tasks.core)
         source, target = (np.asarray(column, np.int64)[rows] for column in transfers[:2])
         x0, x1 = self._x(np.asarray(transfers.sent_ns)[rows]), self._x(np.asarray(transfers.arrived_ns)[rows])
@@ -162,8 +137,6 @@ class ScheduleAxes:
 
     def names(self, tasks: ScheduleTasks, ran: Array, colours: Array, names: Sequence[str]) -> None:
         """Names of tasks on their bars, where they fit."""
-        from traces.figures.drawing.panels import short
-
         if len(ran) > NAMED_TASKS or self._n_cores > 32:
             return
         core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
@@ -186,17 +159,7 @@ class ScheduleAxes:
                 clip_on=True,
             )
 
-    def frame(self, unit: str) -> None:
-        axes, n_cores = self._axes, self._n_cores
-        axes.set_xlim(0, 1.008 * self._right)
-        axes.set_ylim(n_cores, 0)
-        step = 1
-        while n_cores > 26 * step:
-            step *= 2
-        ticks = np.arange(0, n_cores, step)
-        axes.set_yticks(ticks + 0.5, labels=[str(number) for number in ticks.tolist()], fontsize=7)
-        axes.tick_params(axis="y", length=2)
-        axes.set_ylabel("core")
-        axes.set_xlabel(f"time since the start of the graph [{unit}]")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+    def frame(self, unit: str, first_core: Sequence[int]) -> None:
+        self._axes.set_xlim(0, 1.008 * self._right)
+        mark_cores(self._axes, self._n_cores, first_core, self._right)
+        self._axes.set_xlabel(f"time since the start of the graph [{unit}]")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.application.graph_levels import GraphPlaces, graph_places, task_levels
+from traces.figures.application.level_colours import level_colours
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import legend_above, quiet, remark, short
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes, Figure
-
-__all__ = ["MOST_NODES", "draw_task_graph", "task_graph_figure"]
+__all__ = ["MOST_NODES", "task_graph_figure"]
 
 #: Of a graph of more tasks than this, or of more edges than four times as many, only the levels are drawn.
 MOST_NODES = 2_000
@@ -27,67 +27,7 @@ NAMED_TASKS = 60
 #: Colour of the critical path, and of other edges.
 CRITICAL_COLOUR, EDGE_COLOUR = "#D4006A", "#7A7A7A"
 
-_LEGEND_LEVELS = 6
 _CURVE_POINTS = 12
-
-
-def draw_task_graph(
-    gflop: Array,
-    source: Array,
-    target: Array,
-    bytes_: Array,
-    names: Sequence[str],
-    path: Path,
-    *,
-    core: Array | None = None,
-    first_core: Sequence[int] = (),
-    critical: Array | None = None,
-    title: str = "",
-) -> Path:
-    """Draw a task graph into a file.
-
-    Tasks are circles whose areas are their work, by levels from left to right: the level is the most edges that lead to a
-    task. Edges are as wide as they have bytes; one without any is dotted. A graph of more than :data:`MOST_NODES` tasks is
-    drawn as what its levels have: tasks, and work.
-
-    Parameters
-    ----------
-    gflop : ndarray of float64, shape (n,)
-        Work of each task.
-    source, target : ndarray of int, shape (m,)
-        Edges: numbers of the task that makes data and of the one that needs them.
-    bytes_ : ndarray of float64, shape (m,)
-        How much.
-    names : sequence of str
-        Names of the tasks; empty: their numbers.
-    path : Path
-        File to write; its suffix says the format: png, svg or pdf.
-    core : ndarray of int, shape (n,), optional
-        Core on which each task ran, -1 if none; tasks have the colour of its host. None: that of their level.
-    first_core : sequence of int
-        First core of each host, and the number of cores; with fewer than two hosts tasks have the colours of cores.
-    critical : ndarray of int, shape (k,), optional
-        Tasks of the critical path, from the first to the last.
-    title : str
-        Shown above.
-
-    Returns
-    -------
-    Path
-        ``path``.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, there is no task, or tasks wait for each other.
-    """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    figure = task_graph_figure(
-        gflop, source, target, bytes_, names, core=core, first_core=first_core, critical=critical, title=title
-    )
-    return save(figure, path)
 
 
 def task_graph_figure(
@@ -102,9 +42,36 @@ def task_graph_figure(
     critical: Array | None = None,
     title: str = "",
 ) -> Figure:
-    """The figure that :func:`draw_task_graph` writes; the parameters are the same.
+    """A task graph, or its levels.
 
-    The collections of its axes have labels: ``edges`` (those of the critical path apart as ``critical``) and ``tasks``.
+    Tasks are circles whose areas are their work, by levels from left to right: the level is the most edges that lead to a
+    task. Edges are as wide as they have bytes; one without any is dotted. A graph of more than :data:`MOST_NODES` tasks is
+    drawn as what its levels have: tasks, and work. The collections of the axes have labels: ``edges`` (those of the critical
+    path apart as ``critical``) and ``tasks``.
+
+    Parameters
+    ----------
+    gflop : ndarray of float64, shape (n,)
+        Work of each task.
+    source, target : ndarray of int, shape (m,)
+        Edges: numbers of the task that makes data and of the one that needs them.
+    bytes_ : ndarray of float64, shape (m,)
+        How much.
+    names : sequence of str
+        Names of the tasks; empty: their numbers.
+    core : ndarray of int, shape (n,), optional
+        Core on which each task ran, -1 if none; tasks have the colour of its host. None: that of their level.
+    first_core : sequence of int
+        First core of each host, and the number of cores; with fewer than two hosts tasks have the colours of cores.
+    critical : ndarray of int, shape (k,), optional
+        Tasks of the critical path, from the first to the last.
+    title : str
+        Shown above.
+
+    Raises
+    ------
+    InputError
+        If there is no task, or tasks wait for each other.
     """
     if len(gflop) == 0:
         raise InputError("nothing to draw: the graph has no task")
@@ -122,9 +89,6 @@ def _said(gflop: Array, source: Array, level: Array) -> str:
 
 
 def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Figure:
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     level = task_levels(len(gflop), source, target)
     n_levels = int(level.max()) + 1
     with canvas.styled():
@@ -146,7 +110,7 @@ def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Fi
         lower.set_xlabel("level (most edges that lead to a task)")
         lower.locator_params(axis="x", integer=True)
         upper.set_title(short(title, 60), loc="left", weight="bold")
-        upper.set_title(_said(gflop, source, level), loc="right", color=canvas.GREY, fontsize=7.5)
+        remark(upper, _said(gflop, source, level))
     return figure
 
 
@@ -159,9 +123,6 @@ def _nodes_figure(
     critical: Array | None,
     title: str,
 ) -> Figure:
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import short
-
     source, target, _ = edges
     places = graph_places(len(gflop), source, target)
     n_levels, tall = int(places.level.max()) + 1, float(np.ptp(places.edge_height)) if len(source) else 0.0
@@ -210,30 +171,18 @@ def _nodes_figure(
         axes.set_yticks([])
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("level (most edges that lead to a task)")
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        figure.legend(
-            handles=[*named_colours, *handles],
-            loc="outside upper center",
-            ncols=min(len(named_colours) + len(handles), 9 if width_in > 9 else 6),
-            frameon=False,
-            handlelength=1.4,
-            columnspacing=1.4,
-        )
+        axes.spines["left"].set_visible(False)
+        handles = [*named_colours, *handles]
+        legend_above(figure, handles, min(len(handles), 9 if width_in > 9 else 6))
         axes.set_title(short(title, 40 if width_in < 9 else 60), loc="left", weight="bold")
-        axes.set_title(_said(gflop, source, places.level), loc="right", color=canvas.GREY, fontsize=7.5)
+        remark(axes, _said(gflop, source, places.level))
     return figure
 
 
 def _colours(level: Array, core: Array | None, first_core: Sequence[int]) -> tuple[Array, list[Any]]:
     """Red, green and blue of each task, and what the legend says of them."""
-    from traces.figures.drawing import canvas
-
     if core is None:
-        n = int(level.max()) + 1
-        palette = np.array(canvas.shades(n))
-        chosen = range(n) if n <= _LEGEND_LEVELS else (0, n // 3, (2 * n) // 3, n - 1)
-        return palette[level], [canvas.Patch(facecolor=palette[k], label=f"level {k}") for k in chosen]
+        return level_colours(level, 6)
     core = np.asarray(core, np.int64)
     hosts = len(first_core) > 2
     group = np.searchsorted(np.asarray(first_core), core, side="right") - 1 if hosts else core
@@ -254,8 +203,6 @@ def _draw_edges(
     axes: Axes, places: GraphPlaces, edges: tuple[Array, Array, Array], critical: Array | None
 ) -> list[Any]:
     """Edges as curves through their places; what the legend says of them."""
-    from traces.figures.drawing import canvas
-
     source, target, bytes_ = edges
     if len(source) == 0:
         return []

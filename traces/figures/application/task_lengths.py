@@ -8,12 +8,14 @@ import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.panels import counted, quiet, remark, title_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["task_lengths_figure"]
 
@@ -56,9 +58,6 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     InputError
         If a column is missing, or no such task ran.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     found = _one(tasks, job_id) if job_id is not None else _all(tasks)
     values = found.values
     logarithmic = bool(values.max() > _LONG * found.mean and values.min() > 0)
@@ -87,10 +86,9 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
         axes.set_ylabel("tasks")
         axes.locator_params(axis="y", integer=True)
         axes.yaxis.set_major_formatter("{x:,.0f}")
-        figure.legend(loc="outside lower center", ncols=2, frameon=False)
-        if title:
-            figure.suptitle(short(title, 76), x=0.01, ha="left", fontsize=9.5, weight="bold")
-        axes.set_title(found.said, loc="right", color=canvas.GREY, fontsize=7.5)
+        figure.legend(loc="outside lower center", ncols=2)
+        title_figure(figure, title, 76)
+        remark(axes, found.said)
     return figure
 
 
@@ -105,7 +103,7 @@ def _one(tasks: pd.DataFrame, job_id: int) -> _Lengths:
     mine = length[job == job_id]
     if len(mine) == 0:
         raise InputError(f"nothing to draw: no task of job {shown(job_id)} ran")
-    said = f"{len(mine):,} task{'s' if len(mine) > 1 else ''} of job {job_id}"
+    said = f"{counted(len(mine), 'task')} of job {job_id}"
     return _Lengths(mine, float(mine.mean()), float(mine.std()), " GFLOP", said)
 
 
@@ -125,7 +123,7 @@ def _all(tasks: pd.DataFrame) -> _Lengths:
     said = f"{len(ratio):,} tasks of {int(usable.sum()):,} job{'s' if usable.sum() > 1 else ''}"
     alone = int((~usable).sum())
     if alone:
-        said += f"; {alone:,} job{'s' if alone > 1 else ''} of one task left out"
+        said += f"; {counted(alone, 'job')} of one task left out"
     return _Lengths(ratio, 1.0, sigma, "", said)
 
 

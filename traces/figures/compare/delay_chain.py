@@ -9,11 +9,13 @@ import numpy as np
 from traces.base.errors import InputError, one_of
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import quiet, small, title_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Axes, Figure
 
 __all__ = ["MOST_JOBS", "delay_chain_figure"]
 
@@ -23,8 +25,10 @@ MOST_JOBS = 12
 _HOUR_NS = 3600 * NS_PER_S
 _RUN_HEIGHT, _WAIT_HEIGHT = 0.62, 0.14
 
-# Of bars: run, the part of it that the other run did not have, wait.
-_RUN, _OVER, _WAIT = "#a9bdd3", "#EE7733", "#777777"
+# Of bars: wait, run, and the part of it that the other run did not have.
+_WAIT = "#777777"
+_RUN: dict[str, Any] = {"facecolor": "#a9bdd3", "edgecolor": canvas.INK, "linewidth": 0.5}
+_OVER: dict[str, Any] = _RUN | {"facecolor": "#EE7733", "hatch": "//////"}
 
 
 class _Bars(NamedTuple):
@@ -58,9 +62,6 @@ def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Fi
     InputError
         If there are no rows, or the run is neither.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import small
-
     if not len(frame):
         raise InputError("nothing to draw: the chain has no job")
     if late not in ("A", "B"):
@@ -105,8 +106,7 @@ def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Fi
         panels[0].tick_params(axis="x", length=0)
         panels[1].set_xlabel("time [h]" + ("; waits that began before are cut at the left" if cut else ""))
         _legend(figure)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+        title_figure(figure, title)
     return figure
 
 
@@ -120,68 +120,31 @@ def _bars(jobs: pd.DataFrame, run: str, other: str) -> _Bars:
 
 
 def _draw(axes: Axes, bars: _Bars, low: float) -> None:
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet
-
     rows = np.arange(len(bars.start))
     from_ns = np.maximum(bars.eligible, low)
     axes.barh(rows, np.maximum(bars.start - from_ns, 0), _WAIT_HEIGHT, left=from_ns, color=_WAIT, zorder=2)
-    axes.barh(
-        rows,
-        bars.end - bars.start,
-        _RUN_HEIGHT,
-        left=bars.start,
-        color=_RUN,
-        edgecolor=canvas.INK,
-        linewidth=0.5,
-        zorder=3,
-    )
+    axes.barh(rows, bars.end - bars.start, _RUN_HEIGHT, left=bars.start, zorder=3, **_RUN)
     some = bars.over > 0
-    axes.barh(
-        rows[some],
-        bars.over[some],
-        _RUN_HEIGHT,
-        left=(bars.end - bars.over)[some],
-        facecolor=_OVER,
-        edgecolor=canvas.INK,
-        linewidth=0.5,
-        hatch="//////",
-        zorder=4,
-    )
+    axes.barh(rows[some], bars.over[some], _RUN_HEIGHT, left=(bars.end - bars.over)[some], zorder=4, **_OVER)
+    arrow = {"arrowstyle": "-|>", "color": canvas.INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 6}
     for row in rows[1:].tolist():
         if bars.start[row] == bars.end[row - 1]:
-            axes.annotate(
-                "",
-                (bars.start[row], row - 0.5 * _RUN_HEIGHT),
-                (bars.end[row - 1], row - 1 + 0.5 * _RUN_HEIGHT),
-                arrowprops={
-                    "arrowstyle": "-|>",
-                    "color": canvas.INK,
-                    "lw": 0.8,
-                    "shrinkA": 0,
-                    "shrinkB": 0,
-                    "mutation_scale": 6,
-                },
-                zorder=5,
-            )
+            begin, end = (bars.end[row - 1], row - 1 + _RUN_HEIGHT / 2), (bars.start[row], row - _RUN_HEIGHT / 2)
+            axes.annotate("", end, begin, arrowprops=arrow, zorder=5)
     quiet(axes, "x")
 
 
 def _legend(figure: Figure) -> None:
-    from traces.figures.drawing import canvas
-
-    ink: dict[str, Any] = {"edgecolor": canvas.INK, "linewidth": 0.5}
     figure.legend(
         handles=[
             canvas.Patch(color=_WAIT, label="wait"),
-            canvas.Patch(facecolor=_RUN, label="run", **ink),
-            canvas.Patch(facecolor=_OVER, hatch="//////", label="by so much longer than in the other run", **ink),
+            canvas.Patch(label="run", **_RUN),
+            canvas.Patch(label="by so much longer than in the other run", **_OVER),
             canvas.Patch(facecolor="none", edgecolor="none", label="↓ starts as the one above ends"),
         ],
         loc="outside upper right",
         ncols=4,
         fontsize=7.5,
-        frameon=False,
         handlelength=1.6,
         columnspacing=1.2,
     )

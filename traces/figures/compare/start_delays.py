@@ -8,11 +8,13 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import quiet, small, title_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["start_delays_figure"]
 
@@ -44,9 +46,6 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
     InputError
         If there are no rows.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, small
-
     if not len(frame):
         raise InputError("nothing to draw: no job started in both runs")
     at, delta = (frame[name].to_numpy(np.int64) for name in ("start_a_ns", "start_delta_ns"))
@@ -87,8 +86,7 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
         axes.set_xlabel("start in A [h]")
         axes.set_ylabel("start in B − start in A [h]")
         quiet(axes, "y")
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
         axes.text(0, 1.01, "one run of each, no estimate", transform=axes.transAxes, va="bottom", **small())
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+        title_figure(figure, title)
     return figure

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes
-
-__all__ = ["LEGEND", "Box", "draw_boxes", "name_rows"]
+__all__ = ["LEGEND", "Box", "draw_boxes"]
 
 #: What a reader must be told.
 LEGEND = "box: quartiles and median; whiskers: 5 % to 95 %; diamond: mean"
@@ -53,42 +52,13 @@ class Box:
 
 def draw_boxes(axes: Axes, boxes: Sequence[Box | None], colours: Sequence[str]) -> None:
     """Draw a box in each row, the first one at the top; nothing where there is none."""
-    from traces.figures.drawing import canvas
-
     for row, (box, colour) in enumerate(zip(boxes, colours, strict=True)):
         if box is None:
             continue
         axes.hlines(row, box.low, box.high, color=canvas.INK, linewidth=0.8, zorder=2)
         axes.vlines((box.low, box.high), row - 0.17, row + 0.17, color=canvas.INK, linewidth=0.8, zorder=2)
-        axes.barh(
-            row,
-            box.third - box.first,
-            0.6,
-            left=box.first,
-            color=colour,
-            edgecolor=canvas.INK,
-            linewidth=0.8,
-            zorder=3,
-        )
+        look: dict[str, Any] = {"color": colour, "edgecolor": canvas.INK, "linewidth": 0.8, "zorder": 3}
+        axes.barh(row, box.third - box.first, 0.6, left=box.first, **look)
         axes.vlines(box.median, row - 0.3, row + 0.3, color=canvas.INK, linewidth=2.0, zorder=4)
-        axes.plot(
-            box.mean,
-            row,
-            marker="D",
-            markersize=4.2,
-            color="white",
-            markeredgecolor=canvas.INK,
-            zorder=5,
-            clip_on=False,
-        )
-
-
-def name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Write the names of the rows, the first one at the top, and quieten the frame."""
-    axes.set_yticks(range(len(names)), labels=list(names))
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.set_axisbelow(True)
-    axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+        mark: dict[str, Any] = {"marker": "D", "markersize": 4.2, "color": "white", "markeredgecolor": canvas.INK}
+        axes.plot(box.mean, row, zorder=5, clip_on=False, **mark)

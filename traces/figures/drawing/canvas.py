@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from traces.base.errors import InputError, shown
+from traces.figures.drawing.styles import PALETTE
 
 __all__ = [
     "DPI",
@@ -44,33 +45,22 @@ DPI = 200
 #: Colours of text and of quiet lines.
 INK, GREY = "#222222", "#8a8a8a"
 
-#: Fifteen colours that can be told apart on white, the first seven also by most people who see fewer.
-PALETTE = (
-    "#4477AA",
-    "#EE7733",
-    "#228833",
-    "#CC3377",
-    "#66CCEE",
-    "#CCBB44",
-    "#332288",
-    "#EE99AA",
-    "#44AA99",
-    "#882255",
-    "#999933",
-    "#8B5A2B",
-    "#AA88DD",
-    "#CC3311",
-    "#777777",
-)
-
 _STYLE: Any = {
+    "axes.axisbelow": True,
     "axes.edgecolor": GREY,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.7,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
     "axes.titlesize": 9.5,
     "font.family": "DejaVu Sans",
+    "figure.titlesize": 9.5,
+    "figure.titleweight": "bold",
     "font.size": 8.5,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
     "legend.fontsize": 8.0,
+    "legend.frameon": False,
     "pdf.fonttype": 42,
     "savefig.dpi": DPI,
     "svg.hashsalt": "twolevel",

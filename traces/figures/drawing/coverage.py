@@ -41,14 +41,7 @@ def _paint(
 
 
 def painted(
-    row: Array,
-    start: Array,
-    end: Array,
-    colour: Array,
-    colours: Array,
-    n_rows: int,
-    n_columns: int,
-    max_rows: int,
+    row: Array, start: Array, end: Array, colour: Array, colours: Array, n_rows: int, n_columns: int, max_rows: int
 ) -> Array:
     """The picture of bars on white.
 

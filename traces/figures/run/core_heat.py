@@ -10,9 +10,12 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.base.time import format_ns
 from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.coverage import painted
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.host_marks import mark_hosts
+from traces.figures.drawing.panels import remark, title_figure
 from traces.figures.drawing.time_axis import time_axis
 from traces.figures.run.gantt import Intervals, chosen_cores, select_bars
 from traces.intervals import parse_intervals
@@ -20,7 +23,6 @@ from traces.intervals import parse_intervals
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["heat_figure"]
 
@@ -66,9 +68,6 @@ def heat_figure(
     InputError
         If a column is missing, ``columns`` is not positive, or there is nothing to show.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import short
-
     if columns < 1:
         raise InputError(f"columns: {shown(columns)} is out of range; allowed: 1 or more")
     held = "core" not in frame.columns and "allocation" in frame.columns
@@ -96,8 +95,6 @@ def heat_figure(
         axes.set_ylim(len(rows), 0)
         axes.set_xlabel(axis.label)
         mark_hosts(axes, rows, first_core, host_names)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
         bar = figure.colorbar(picture, ax=axes, fraction=0.025, pad=0.015, aspect=30)
         bar.set_label("held by a job [share of the time]" if held else "computing [share of the time]")
         bar.outline.set_linewidth(0.5)
@@ -106,9 +103,8 @@ def heat_figure(
             whole += float(share[-1].sum()) * (len(rows) % per_row)
         said = f"{len(rows):,} cores" + (f", {per_row} a row" if per_row > 1 else "")
         said += f"; a cell is {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
-        if title:
-            figure.suptitle(short(title, 98), x=0.01, ha="left", fontsize=9.5, weight="bold")
-        axes.set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
+        title_figure(figure, title, 98)
+        remark(axes, said)
     return figure
 
 

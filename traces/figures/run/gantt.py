@@ -7,33 +7,26 @@ next one waiting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.drawing.coverage import painted
+from traces.figures.drawing import canvas
+from traces.figures.drawing.bars import draw_bars
+from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.host_marks import mark_hosts
+from traces.figures.drawing.panels import counted, legend_above, remark, short
 from traces.figures.drawing.time_axis import time_axis
 from traces.figures.run.gantt_blocks import edge_blocks, job_blocks, name_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
-__all__ = [
-    "Intervals",
-    "chosen_cores",
-    "core_gantt_figure",
-    "draw_gantt",
-    "gantt_figure",
-    "select_bars",
-    "within",
-]
+__all__ = ["Intervals", "chosen_cores", "core_gantt_figure", "gantt_figure", "select_bars", "within"]
 
 #: Half-open intervals of numbers, as ``traces.intervals.parse_intervals`` gives them.
 Intervals = Sequence[tuple[int, int]]
@@ -41,15 +34,10 @@ Intervals = Sequence[tuple[int, int]]
 #: A legend names the jobs up to this many; above, colours recur.
 LEGEND_JOBS = 15
 
-#: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
-SINGLE_BARS = 50_000
-
 # Rows of so many points are drawn apart; a bar of so many has a white end.
 _MARGIN_PT, _END_PT = 4.3, 2.2
 
 _WIDTH_IN = 10.0
-_COLUMNS = 2000
-_MAX_ROWS = 2000
 
 
 def within(numbers: Array, intervals: Intervals) -> Array:
@@ -107,58 +95,6 @@ def select_bars(
     return job_id[chosen], core[chosen], start_ns[chosen], end_ns[chosen]
 
 
-def draw_gantt(
-    job_id: Array,
-    core: Array,
-    start_ns: Array,
-    end_ns: Array,
-    *,
-    first_core: Array,
-    host_names: Sequence[str],
-    path: Path,
-    title: str = "",
-    cores: Intervals | None = None,
-) -> Path:
-    """Draw a Gantt chart into a file.
-
-    Parameters
-    ----------
-    job_id : ndarray of int64, shape (n,)
-        Job number of each bar: of each task, or of each job on each of its cores.
-    core : ndarray of int, shape (n,)
-        Its global core number.
-    start_ns, end_ns : ndarray of int64, shape (n,)
-        Its time, ns since the workload's time 0.
-    first_core : ndarray of int64, shape (n_hosts + 1,)
-        As in ``traces.ledger.Machine``.
-    host_names : sequence of str
-        One per host.
-    path : Path
-        File to write; its suffix says the format: png, svg or pdf.
-    title : str
-        Shown above the chart.
-    cores : sequence of (int, int), optional
-        Half-open intervals of the cores that get a row; None is every core of the machine.
-
-    Returns
-    -------
-    Path
-        ``path``.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or there is nothing to show.
-    """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    figure = gantt_figure(
-        job_id, core, start_ns, end_ns, first_core=first_core, host_names=host_names, title=title, cores=cores
-    )
-    return save(figure, path)
-
-
 def core_gantt_figure(
     tasks: pd.DataFrame,
     *,
@@ -175,7 +111,7 @@ def core_gantt_figure(
     tasks : DataFrame
         One row per task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
     first_core, host_names, title
-        As in :func:`draw_gantt`.
+        As in :func:`gantt_figure`.
     jobs, cores : sequence of (int, int), optional
         Half-open intervals of the job numbers and the global core numbers to show; None is all.
 
@@ -200,18 +136,37 @@ def gantt_figure(
     title: str = "",
     cores: Intervals | None = None,
 ) -> Figure:
-    """The figure that :func:`draw_gantt` writes; the parameters are the same.
+    """A Gantt chart of bars.
 
     The first collection of its axes are the bars: one polygon each, in the order given, from (start, row) to
-    (end, row + 1) less a margin, where rows count the cores shown. With more than :data:`SINGLE_BARS` the
-    first image is what they cover.
+    (end, row + 1) less a margin, where rows count the cores shown. Of too many to be drawn each by itself the first image is
+    what they cover.
 
     White lines part the jobs, and each job's number stands on its largest block of cores, where it fits: so jobs can be told
     apart without their colours, too.
-    """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import short
 
+    Parameters
+    ----------
+    job_id : ndarray of int64, shape (n,)
+        Job number of each bar: of each task, or of each job on each of its cores.
+    core : ndarray of int, shape (n,)
+        Its global core number.
+    start_ns, end_ns : ndarray of int64, shape (n,)
+        Its time, ns since the workload's time 0.
+    first_core : ndarray of int64, shape (n_hosts + 1,)
+        As in ``traces.ledger.Machine``.
+    host_names : sequence of str
+        One per host.
+    title : str
+        Shown above the chart.
+    cores : sequence of (int, int), optional
+        Half-open intervals of the cores that get a row; None is every core of the machine.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to show.
+    """
     rows = chosen_cores(first_core, cores)
     job_id, core, start_ns, end_ns = select_bars(
         job_id, core, start_ns, end_ns, cores=cores if cores is not None else [(0, int(first_core[-1]))]
@@ -229,22 +184,10 @@ def gantt_figure(
         axes = figure.add_subplot()
         palette = np.array([canvas.rgb(one) for one in canvas.PALETTE])
         width_pt, height_pt = 72 * (_WIDTH_IN - 1.0), 72 * (height_in - 1.2)  # about, of the axes
-        if len(job_id) > SINGLE_BARS:
-            begin, stop = (start_ns - axis.first_ns) / axis.span_ns, (end_ns - axis.first_ns) / axis.span_ns
-            picture = painted(row, begin, stop, colour, palette, len(rows), _COLUMNS, _MAX_ROWS)
-            axes.imshow(picture, extent=(left, right, len(rows), 0), aspect="auto")
-        else:
-            x0, x1 = axis.at(start_ns), axis.at(end_ns)
-            margin = 0.06 if height_pt / len(rows) >= _MARGIN_PT else 0.0
-            y0, y1 = row + margin, row + 1.0 - margin
-            corners = np.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2)
-            bars = canvas.PolyCollection(
-                list(corners), facecolors=palette[colour], edgecolors="none", rasterized=len(job_id) > 5000
-            )
-            axes.add_collection(bars, autolim=False)
-            # A white line ends each bar that is wide enough to remain visible beside it.
-            wide = (x1 - x0) / (right - left) * width_pt >= _END_PT
-            axes.vlines(x1[wide], y0[wide], y1[wide], colors="white", linewidths=0.4, rasterized=len(job_id) > 5000)
+        margin = 0.06 if height_pt / len(rows) >= _MARGIN_PT else 0.0
+        wide = _END_PT * (right - left) / width_pt
+        x0, x1 = axis.at(start_ns), axis.at(end_ns)
+        draw_bars(axes, row, x0, x1, colour, palette, n_rows=len(rows), limits=axis.limits, margin=margin, wide=wide)
         axes.set_xlim(left, right)
         axes.set_ylim(len(rows), 0)
         axes.set_xlabel(axis.label)
@@ -253,25 +196,15 @@ def gantt_figure(
         edge_blocks(axes, blocks, axis, point)
         name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, first_core[1:-1]))
         mark_hosts(axes, rows, first_core, host_names)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
         n_jobs = len(np.unique(job_id))
-        counted = f"{len(job_id):,} bars of {n_jobs:,} job{'s' if n_jobs > 1 else ''} on {len(rows):,} cores"
+        said = f"{len(job_id):,} bars of {counted(n_jobs, 'job')} on {len(rows):,} cores"
         if legend:
             handles = [canvas.Patch(facecolor=palette[k], label=f"job {number}") for number, k in legend]
-            figure.legend(
-                handles=handles,
-                loc="outside upper center",
-                ncols=min(len(handles), 8),
-                frameon=False,
-                handlelength=1.1,
-                handleheight=1.1,
-                columnspacing=1.4,
-            )
+            legend_above(figure, handles, min(len(handles), 8), handle=1.1)
         else:
-            counted += "; colours recur"
+            said += "; colours recur"
         axes.set_title(short(title, 64), loc="left", weight="bold")
-        axes.set_title(counted, loc="right", color=canvas.GREY, fontsize=7.5)
+        remark(axes, said)
     return figure
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from traces.compiled import Array
+from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.time_axis import TimeAxis
-
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes
 
 __all__ = ["Blocks", "edge_blocks", "job_blocks", "name_blocks"]
 

@@ -9,24 +9,23 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.figures.drawing import canvas
 from traces.figures.drawing.boxes import Box
+from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, runs
+from traces.figures.drawing.panels import counted, panel_grid, quiet, remark, short, title_figure
+from traces.figures.drawing.styles import FEW, style
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Axes, Figure
 
 __all__ = ["imbalance_jobs_figure", "width_classes"]
-
-#: Up to so many runs stand side by side in one panel; more have a panel each.
-FEW = 8
 
 #: So few jobs are a point each, since a box would say more than is known.
 POINTS = 4
 
 _PER_LINE = 4
-_MARKERS = "os^DvPX*"
 _LEGEND = "bar: quartiles; marker: median; line: 5 % to 95 %"
 
 
@@ -58,9 +57,6 @@ def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     InputError
         If a column is missing, or no row has an imbalance.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import short
-
     cores, imbalance = arrays(jobs, ("cores", "imbalance"), "jobs")
     known = np.isfinite(imbalance)
     found = [(label, rows[known[rows]]) for label, rows in runs(jobs)]
@@ -76,95 +72,59 @@ def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     with canvas.styled():
         wide_in = max(5.4, 0.8 + len(names) * (0.45 + 0.16 * len(found))) if len(panels) == 1 else 2.6 * columns + 0.6
         figure = canvas.new_figure(min(wide_in, 12.0), 3.6 if len(panels) == 1 else 0.7 + 2.0 * lines)
-        grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        grid = panel_grid(figure, len(panels), columns)
         highest = 0.0
-        for axes, some in zip(grid.flat, panels, strict=False):
+        for axes, some in zip(grid, panels, strict=True):
             groups = [[imbalance[rows[place[rows] == k]] for k in range(len(names))] for _, rows in some]
             highest = max(highest, _draw(axes, groups, [label for label, _ in some]))
             if len(panels) > 1:
                 axes.set_title(short(some[0][0], 30), loc="left", fontsize=8.5, weight="bold")
             _name_classes(axes, names, groups, numbered=len(panels) == 1)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_axis_off()
-        for k in range(max(0, len(panels) - columns), len(panels)):
-            grid.flat[k].tick_params(labelbottom=True)
-        grid.flat[0].set_ylim(0, 1.06 * highest or 1.0)
+        grid[0].set_ylim(0, 1.06 * highest or 1.0)
         below, beside = f"cores of a job    ({_LEGEND})", "imbalance max/mean − 1 [fraction]"
         if len(panels) == 1:
-            grid.flat[0].set_xlabel(below)
-            grid.flat[0].set_ylabel(beside)
+            grid[0].set_xlabel(below)
+            grid[0].set_ylabel(beside)
         else:
             figure.supxlabel(below, fontsize=8.5)
             figure.supylabel(beside, fontsize=8.5)
         if len(panels) == 1 and found[0][0]:
-            handles, labels = grid.flat[0].get_legend_handles_labels()
+            handles, labels = grid[0].get_legend_handles_labels()
             most = max(1, min(len(found), int(min(wide_in, 12.0) / (0.45 + 0.07 * max(map(len, labels))))))
-            figure.legend(handles, labels, loc="outside lower center", ncols=most, frameon=False)
-        if title:
-            figure.suptitle(
-                short(title, 62 if len(panels) == 1 else 100), x=0.01, ha="left", fontsize=9.5, weight="bold"
-            )
+            figure.legend(handles, labels, loc="outside lower center", ncols=most)
+        title_figure(figure, title, 62 if len(panels) == 1 else 100)
         mean = float(imbalance[every].mean())
         if len(found) == 1:
-            said = f"{len(every):,} job{'s' if len(every) > 1 else ''}, mean {mean:.3f}, largest {imbalance[every].max():.3g}"
-            grid.flat[0].set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
+            remark(grid[0], f"{counted(len(every), 'job')}, mean {mean:.3f}, largest {imbalance[every].max():.3g}")
     return figure
 
 
 def _draw(axes: Axes, groups: Sequence[Sequence[Array]], labels: Sequence[str]) -> float:
     """Draw the classes of some runs side by side; return the highest point."""
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     quiet(axes, "y")
     width = 0.8 / len(groups)
     highest = 0.0
     for j, (label, classes) in enumerate(zip(labels, groups, strict=True)):
-        colour, marker = canvas.PALETTE[j], _MARKERS[j]
+        colour, marker = style(j).colour, style(j).marker
         x = np.arange(len(classes)) + (j - (len(groups) - 1) / 2) * width
         boxes = [(at, Box.of(one)) for at, one in zip(x.tolist(), classes, strict=True) if len(one) > POINTS]
         few = [(at, one) for at, one in zip(x.tolist(), classes, strict=True) if 0 < len(one) <= POINTS]
         at = [where for where, _ in boxes]
         axes.vlines(at, [box.low for _, box in boxes], [box.high for _, box in boxes], colors=colour, linewidths=1.0)
-        axes.bar(
-            at,
-            [box.third - box.first for _, box in boxes],
-            0.62 * min(width, 0.5),
-            bottom=[box.first for _, box in boxes],
-            color=colour,
-            alpha=0.45,
-            edgecolor=canvas.INK,
-            linewidth=0.6,
-        )
-        look: dict[str, Any] = {
-            "linestyle": "none",
-            "marker": marker,
-            "color": colour,
-            "markeredgecolor": canvas.INK,
-            "clip_on": False,
-        }
+        high, first = [box.third - box.first for _, box in boxes], [box.first for _, box in boxes]
+        frame: dict[str, Any] = {"alpha": 0.45, "edgecolor": canvas.INK, "linewidth": 0.6}
+        axes.bar(at, high, 0.62 * min(width, 0.5), bottom=first, color=colour, **frame)
+        look: dict[str, Any] = {"marker": marker, "color": colour, "markeredgecolor": canvas.INK, "clip_on": False}
+        look |= {"linestyle": "none", "zorder": 4}
+        name = short(label, 40) or None
         # A line of no points would have no place, and the layout none for the rest.
         if boxes:
-            axes.plot(
-                at,
-                [box.median for _, box in boxes],
-                markersize=4.5,
-                markeredgewidth=0.7,
-                zorder=4,
-                label=short(label, 40) or None,
-                **look,
-            )
+            medians = [box.median for _, box in boxes]
+            axes.plot(at, medians, markersize=4.5, markeredgewidth=0.7, label=name, **look)
         points = [(where, value) for where, one in few for value in one.tolist()]
         if points:
-            axes.plot(
-                [where for where, _ in points],
-                [value for _, value in points],
-                markersize=2.8,
-                markeredgewidth=0.4,
-                zorder=4,
-                label=None if boxes else short(label, 40) or None,
-                **look,
-            )
+            name = None if boxes else name
+            axes.plot(*zip(*points, strict=True), markersize=2.8, markeredgewidth=0.4, label=name, **look)
         highest = max([highest, *(box.high for _, box in boxes), *(value for _, value in points)])
     return highest
 

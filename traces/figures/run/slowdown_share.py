@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes, name_rows
+from traces.figures.drawing import canvas
+from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import name_rows, title_figure
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Figure
-
-__all__ = ["Affected", "draw_slowdown_share", "slowdown_share_figure"]
+__all__ = ["Affected", "slowdown_share_figure"]
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,22 @@ class Affected:
 
 
 def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> Figure:
-    """The figure that :func:`draw_slowdown_share` writes; the parameters are the same."""
-    from traces.figures.drawing import canvas
+    """Draw how many jobs have a high slowdown, and how high it is, by estimates; a row of panels a log.
 
+    Parameters
+    ----------
+    logs : sequence of Affected
+        What was counted.
+    threshold : float
+        From where on a slowdown is high.
+    title : str
+        Above the panels.
+
+    Raises
+    ------
+    InputError
+        If there is no log.
+    """
     if not logs:
         raise InputError("no log to draw")
     with canvas.styled():
@@ -88,31 +99,5 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
             name_rows(right, [""] * len(means))
             right.set_xlabel("slowdown of these jobs")
         figure.supxlabel(f"a point: a sample; {LEGEND}", fontsize=7.5, color=canvas.GREY)
-        if title:
-            figure.suptitle(title, fontsize=9.5, weight="bold", x=0.01, ha="left")
+        title_figure(figure, title)
     return figure
-
-
-def draw_slowdown_share(logs: Sequence[Affected], *, threshold: float, path: Path, title: str = "") -> Path:
-    """Draw how many jobs have a high slowdown, and how high it is, by estimates; a row of panels a log.
-
-    Parameters
-    ----------
-    logs : sequence of Affected
-        What was counted.
-    threshold : float
-        From where on a slowdown is high.
-    path : Path
-        File to write: png, svg or pdf.
-    title : str
-        Above the panels.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or there is no log.
-    """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    return save(slowdown_share_figure(logs, threshold=threshold, title=title), path)

@@ -8,14 +8,16 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.base.time import format_ns
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.panels import quiet, remark, title_figure
 from traces.figures.drawing.steps import Steps, in_columns, mean, steps
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Axes, Figure
 
 __all__ = ["utilisation_figure"]
 
@@ -51,9 +53,6 @@ def utilisation_figure(jobs: pd.DataFrame, *, cores: int, title: str = "") -> Fi
     InputError
         If a column is missing, no job started, or more cores were held than there are.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import short
-
     names = ("submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores")
     columns = arrays(jobs, names, "jobs")
     started = columns[2] >= 0
@@ -84,7 +83,7 @@ def utilisation_figure(jobs: pd.DataFrame, *, cores: int, title: str = "") -> Fi
             if thinned:
                 wide = format_ns((last - first) // EXACT_STEPS)
                 said += f"; line: mean of each {wide}, band: least to most"
-            axes.set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
+            remark(axes, said)
             axes.set_ylabel(label)
             if whole == 1.0:
                 axes.locator_params(axis="y", integer=True)
@@ -93,15 +92,12 @@ def utilisation_figure(jobs: pd.DataFrame, *, cores: int, title: str = "") -> Fi
         panels[2].set_xlim(*axis.limits)
         panels[2].set_xlabel(axis.label)
         figure.align_ylabels(panels)
-        if title:
-            figure.suptitle(short(title, 100), x=0.01, ha="left", fontsize=9.5, weight="bold")
+        title_figure(figure, title, 100)
     return figure
 
 
 def _draw(axes: Axes, curve: Steps, span: tuple[int, int], axis: TimeAxis, whole: float, colour: str) -> bool:
     """Draw one curve; say whether it had too many steps to draw each."""
-    from traces.figures.drawing.panels import quiet
-
     quiet(axes, "y")
     thinned = len(curve.value) > EXACT_STEPS
     if thinned:

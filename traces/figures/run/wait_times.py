@@ -8,35 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.base.time import format_ns
 from traces.compiled import Array
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes, name_rows
+from traces.figures.drawing import canvas
+from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
+from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, final_rows, runs
+from traces.figures.drawing.panels import counted, name_rows, quiet, remark, short, title_figure
+from traces.figures.drawing.styles import FEW, style
 from traces.figures.drawing.time_axis import duration_marks
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Axes, Figure
 
 __all__ = ["BOUND_NS", "waits_figure"]
 
 #: τ of the bounded slowdown: a job counts as if it ran at least so long.
 BOUND_NS = 10 * 10**9
-
-#: Up to so many runs are lines; more are rows of boxes.
-FEW = 8
-
-_STYLES: tuple[object, ...] = (
-    "solid",
-    (0, (5, 2)),
-    (0, (1, 1.2)),
-    (0, (6, 1.5, 1, 1.5)),
-    (0, (9, 2)),
-    (0, (3, 1, 1, 1, 1, 1)),
-    (0, (2.5, 2.5)),
-    (0, (1, 3)),
-)
-_MARKERS = "os^DvPX*"
 
 # How far the place of 0 is from the smallest wait, as a share of the range of the logarithms, and at least as a factor.
 _APART, _LEAST_APART = 0.12, 1.5
@@ -68,9 +57,6 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     InputError
         If a column is missing, or no job ran.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import short
-
     found = _measured(jobs)
     positive = np.concatenate([one.wait_ns[one.wait_ns > 0] for one in found])
     zero = len(positive) < sum(len(one.wait_ns) for one in found)
@@ -90,7 +76,7 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
             handles, labels = left.get_legend_handles_labels()
             if found[0].label or len(found) > 1:
                 columns = min(len(found), 4 if max(map(len, labels)) < 24 else 3)
-                figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, handlelength=3)
+                figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3)
         else:
             figure = canvas.new_figure(8.6, 1.3 + 0.27 * len(found))
             left, right = figure.subplots(1, 2)
@@ -103,12 +89,11 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
         _factors(right, most)
         right.set_xlabel("bounded slowdown (logarithmic)")
         if len(found) == 1:
-            left.set_title(_said(found[0].wait_ns), loc="right", color=canvas.GREY, fontsize=7.5)
+            remark(left, _said(found[0].wait_ns))
             middle = float(np.median(found[0].slowdown))
             said = f"median {middle:,.0f}" if middle >= 100 else f"median {middle:.3g}"
-            right.set_title(said, loc="right", color=canvas.GREY, fontsize=7.5)
-        if title:
-            figure.suptitle(short(title, 97), x=0.01, ha="left", fontsize=9.5, weight="bold")
+            remark(right, said)
+        title_figure(figure, title, 97)
     return figure
 
 
@@ -128,32 +113,27 @@ def _measured(jobs: pd.DataFrame) -> list[_Run]:
 
 
 def _said(wait_ns: Array) -> str:
-    from traces.base.time import format_ns
-
     zero = np.count_nonzero(wait_ns == 0) / len(wait_ns)
-    jobs = f"{len(wait_ns):,} job{'s' if len(wait_ns) > 1 else ''}"
+    jobs = counted(len(wait_ns), "job")
     return f"{jobs}; median {format_ns(int(np.median(wait_ns)))}; {100 * zero:.3g} % did not wait"
 
 
 def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_place: float) -> None:
     """A step curve for each run; what is at most at ``zero_place`` is its beginning, and has a marker."""
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet, short
-
     quiet(axes, "both")
     right = 1.25 * max(float(one.max(initial=0)) for one in values)
     for k, (label, one) in enumerate(zip(labels, values, strict=True)):
         first = np.count_nonzero(one <= zero_place)
         line = axes.ecdf(
             np.maximum(one, zero_place),  # not compressed: matplotlib would then begin with the share of one job
-            color=canvas.PALETTE[k],
-            linestyle=_STYLES[k],
+            color=style(k).colour,
+            linestyle=style(k).dash,
             linewidth=1.5,
-            marker=_MARKERS[k] if first else "",
+            marker=style(k).marker if first else "",
             markersize=4.5,
             markevery=[first],
             clip_on=False,
-            label=f"{short(label, 40)} ({len(one):,} job{'s' if len(one) > 1 else ''})" if label else None,
+            label=f"{short(label, 40)} ({counted(len(one), 'job')})" if label else None,
             zorder=3,
         )
         # All jobs have at most any longer wait, too.
@@ -162,17 +142,12 @@ def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_plac
 
 
 def _boxes(axes: Axes, values: Sequence[Array], found: Sequence[_Run], *, named: bool) -> None:
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import short
-
     draw_boxes(axes, [Box.of(one) for one in values], [canvas.PALETTE[4]] * len(values))
     name_rows(axes, [short(one.label, 40) if named else "" for one in found])
 
 
 def _durations(axes: Axes, zero_place: float | None, low: float, high: float) -> None:
     """A logarithmic axis with marks such as ``1 h``; and with one for 0, if something is there."""
-    from traces.figures.drawing import canvas
-
     axes.set_xscale("log")
     axes.minorticks_off()
     marks = [(float(ns), name) for ns, name in duration_marks(low, 1.25 * high)]

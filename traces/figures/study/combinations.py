@@ -13,6 +13,7 @@ import numpy as np
 
 from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
+from traces.figures.drawing.styles import FEW, STYLES, Style, style
 from traces.metric_units import Shown, shown_as
 from traces.statistics.comparisons import finished, metric_values, option_columns
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
@@ -23,49 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW", "STYLES", "Combinations", "Style", "batch_label", "of_workload", "style"]
 
-#: Up to so many techniques are told apart by their look and a legend; more are rows with names.
-FEW = 8
-
 #: The options that a figure of a study has places for.
 _PLACES = ("bls", "backfill", "als", "variation")
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How a technique looks in every figure of a study, told apart by colour and again without it.
-
-    Attributes
-    ----------
-    colour, hatch : str
-        Of bars and boxes.
-    marker : str
-        Of points.
-    dash : str or (float, tuple of float)
-        Of lines: on and off in multiples of the line's width.
-    """
-
-    colour: str
-    hatch: str
-    marker: str
-    dash: str | tuple[float, tuple[float, ...]]
-
-
-#: In the order of the techniques.
-STYLES = (
-    Style("#4477AA", "", "o", "solid"),
-    Style("#EE7733", "////", "s", (0, (4, 1.5))),
-    Style("#228833", "\\\\\\\\", "D", (0, (1, 1.2))),
-    Style("#CC3377", "xxxx", "^", (0, (5, 1.5, 1, 1.5))),
-    Style("#66CCEE", "....", "v", (0, (8, 2))),
-    Style("#CCBB44", "----", "P", (0, (3, 1.5, 1, 1.5, 1, 1.5))),
-    Style("#332288", "||||", "X", (0, (2, 2))),
-    Style("#EE99AA", "++++", "*", (0, (6, 1.5, 2, 1.5))),
-)
-
-
-def style(place: int) -> Style:
-    """The style of the technique at a place; after the last one they begin anew."""
-    return STYLES[place % len(STYLES)]
 
 
 def batch_label(bls: str, backfill: str) -> str:

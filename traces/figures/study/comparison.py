@@ -9,6 +9,9 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import name_rows, panel_grid
 from traces.figures.study.combinations import batch_label, of_workload, style
 from traces.metric_units import shown_as
 from traces.statistics.intervals import MIN_SEEDS
@@ -16,7 +19,6 @@ from traces.statistics.intervals import MIN_SEEDS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Axes, Figure
 
 __all__ = ["comparison_figure"]
 
@@ -56,9 +58,6 @@ def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None,
     InputError
         If there are several workloads and none is chosen, or no comparison has an interval.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.study.panels import name_panel_rows
-
     rows = of_workload(comparisons, workload)
     known = rows[np.isfinite(rows["difference_low"].to_numpy(np.float64))]
     if len(known) == 0:
@@ -75,24 +74,19 @@ def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None,
     with canvas.styled():
         width_in = max(4.5, 0.3 + _LETTER_IN * max(map(len, names)) + _PANEL_IN * columns)
         figure = canvas.new_figure(width_in, lines * (0.7 + _ROW_IN * len(names)) + 0.45)
-        for place, axes in enumerate(figure.subplots(lines, columns, sharey=True, squeeze=False).flat):
-            if place >= len(panels):
-                axes.set_visible(False)
-                continue
-            name_panel_rows(axes, names, labelled=place % columns == 0)
+        for place, axes in enumerate(panel_grid(figure, len(panels), columns, sharex=False)):
+            name_rows(axes, names, labelled=place % columns == 0)
             for row in range(1, len(groups)):
                 if groups[row] != groups[row - 1]:
                     axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
             _draw(axes, panels[place], value_of)
         figure.supxlabel(_remark(known, len(rows) - len(known)), fontsize=6.8, color=canvas.GREY)
         if title:
-            figure.suptitle(title, fontsize=9.5, weight="bold")
+            figure.suptitle(title)
     return figure
 
 
 def _draw(axes: Axes, panel: _Panel, value_of: dict[int, int]) -> None:
-    from traces.figures.drawing import canvas
-
     axes.axvline(panel.none, color=canvas.INK, linewidth=0.8, linestyle="dashed", zorder=1)
     for row in np.flatnonzero(np.isfinite(panel.low)).tolist():
         look = style(value_of[row])

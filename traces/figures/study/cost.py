@@ -9,6 +9,9 @@ import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import legend_above, quiet
 from traces.figures.study.combinations import style
 from traces.metric_units import four_digits, interval_text
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
@@ -16,7 +19,6 @@ from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_in
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["cost_figure"]
 
@@ -63,10 +65,6 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     InputError
         If a column is missing, there is no row, or a number is not positive.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet
-    from traces.figures.study.panels import head
-
     groups = _groups(costs)
     sizes = np.concatenate([group.jobs for group in groups.values()])
     logarithmic = bool(sizes.max() >= _WIDE * sizes.min())
@@ -118,9 +116,9 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
         axes.set_xlabel("jobs")
         axes.set_ylabel("wall time of a simulation [s]")
         quiet(axes, "both")
-        handles, names = axes.get_legend_handles_labels()
-        if names:
-            head(figure, title, handles, names, columns=1, handle=3.4)
+        handles, _ = axes.get_legend_handles_labels()
+        if handles:
+            legend_above(figure, handles, 1, handle=3.4, title=title)
         elif title:
             axes.set_title(title, weight="bold")
         figure.supxlabel(_remark(groups), fontsize=6.8, color=canvas.GREY)

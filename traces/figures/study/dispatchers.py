@@ -6,41 +6,47 @@ These are the AccaSim paper's Figures 10 to 13 (doi:10.1007/s10586-019-02905-5).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes, name_rows
+from traces.figures.drawing import canvas
+from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
+from traces.figures.drawing.canvas import PALETTE, Axes, Figure
+from traces.figures.drawing.panels import name_rows, title_figure
+from traces.figures.drawing.styles import style
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes, Figure
-
-__all__ = [
-    "by_queue_size",
-    "dispatchers_figure",
-    "draw_dispatchers",
-    "draw_scaling",
-    "draw_step_times",
-    "scaling_figure",
-    "step_times_figure",
-]
+__all__ = ["by_queue_size", "dispatchers_figure", "scaling_figure", "step_times_figure"]
 
 #: A dispatcher: its scheduler and its allocator.
 Name = tuple[str, str]
 
-_MARKERS = "osD^vPX*"
 _LINES = ("solid", "dashed", "dotted", "dashdot")
 
 
 def dispatchers_figure(
     names: Sequence[Name], slowdown: Sequence[Array], queue: Sequence[Array], *, title: str = ""
 ) -> Figure:
-    """The figure that :func:`draw_dispatchers` writes; the parameters are the same."""
-    from traces.figures.drawing import canvas
+    """Draw the distributions of slowdown and of queue size by dispatcher.
 
+    Parameters
+    ----------
+    names : sequence of (str, str), length d
+        Scheduler and allocator; those of one scheduler have one colour.
+    slowdown : sequence of float arrays, length d
+        Slowdown of every job, 1 or more.
+    queue : sequence of int arrays, length d
+        Jobs that wait at every simulation step.
+    title : str
+        Above the panels.
+
+    Raises
+    ------
+    InputError
+        If a dispatcher has no values.
+    """
     boxes = [[Box.of(values) for values in columns] for columns in (slowdown, queue)]
     colours = _colours(names)
     with canvas.styled():
@@ -54,82 +60,16 @@ def dispatchers_figure(
         # Often nobody waits, which has no logarithm.
         panels[1].set_xscale("symlog", linthresh=1.0)
         panels[1].set_xlim(left=0)
-        name_rows(panels[0], ["-".join(name) for name in names])
-        name_rows(panels[1], ["-".join(name) for name in names])
-        panels[1].tick_params(axis="y", labelleft=False)
+        for axes in panels:
+            name_rows(axes, ["-".join(name) for name in names], labelled=axes is panels[0])
         figure.supxlabel(LEGEND, fontsize=7.5, color=canvas.GREY)
-        if title:
-            figure.suptitle(title, fontsize=9.5, weight="bold", x=0.01, ha="left")
+        title_figure(figure, title)
     return figure
-
-
-def draw_dispatchers(
-    names: Sequence[Name], slowdown: Sequence[Array], queue: Sequence[Array], *, path: Path, title: str = ""
-) -> Path:
-    """Draw the distributions of slowdown and of queue size by dispatcher.
-
-    Parameters
-    ----------
-    names : sequence of (str, str), length d
-        Scheduler and allocator; those of one scheduler have one colour.
-    slowdown : sequence of float arrays, length d
-        Slowdown of every job, 1 or more.
-    queue : sequence of int arrays, length d
-        Jobs that wait at every simulation step.
-    path : Path
-        File to write: png, svg or pdf.
-    title : str
-        Above the panels.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or a dispatcher has no values.
-    """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    return save(dispatchers_figure(names, slowdown, queue, title=title), path)
 
 
 def step_times_figure(
     names: Sequence[Name], deciding_ns: Sequence[float], rest_ns: Sequence[float], *, title: str = ""
 ) -> Figure:
-    """The figure that :func:`draw_step_times` writes; the parameters are the same."""
-    from traces.figures.drawing import canvas
-
-    rows = range(len(names))
-    deciding, rest = (np.asarray(column, np.float64) / 1e3 for column in (deciding_ns, rest_ns))
-    with canvas.styled():
-        figure = canvas.new_figure(5.6, 0.3 * len(names) + 1.2)
-        axes = figure.add_subplot()
-        axes.barh(rows, rest, 0.62, color="#d0d0d0", edgecolor=canvas.INK, linewidth=0.6, label="the rest")
-        axes.barh(
-            rows,
-            deciding,
-            0.62,
-            left=rest,
-            color=canvas.PALETTE[0],
-            edgecolor=canvas.INK,
-            linewidth=0.6,
-            label="deciding",
-        )
-        for row, (a, b) in enumerate(zip(rest.tolist(), deciding.tolist(), strict=True)):
-            axes.annotate(
-                f"{a:.2f} + {b:.2f}", (a + b, row), (4, 0), textcoords="offset points", va="center", fontsize=7
-            )
-        name_rows(axes, ["-".join(name) for name in names])
-        axes.set_xlim(0, 1.2 * float((deciding + rest).max()))
-        axes.set_xlabel("mean time of a simulation step [µs]")
-        figure.legend(loc="outside upper right", ncols=2, frameon=False, handlelength=1.1, handleheight=1.1)
-        if title:
-            figure.suptitle(title, fontsize=9.5, weight="bold", x=0.01, ha="left")
-    return figure
-
-
-def draw_step_times(
-    names: Sequence[Name], deciding_ns: Sequence[float], rest_ns: Sequence[float], *, path: Path, title: str = ""
-) -> Path:
     """Draw what a simulation step costs by dispatcher: deciding, and the rest.
 
     Parameters
@@ -138,13 +78,25 @@ def draw_step_times(
         Scheduler and allocator.
     deciding_ns, rest_ns : sequence of float, length d
         Mean time of a step in ns.
-    path, title
-        As of :func:`draw_dispatchers`, and so is what is raised.
+    title
+        As of :func:`dispatchers_figure`.
     """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    return save(step_times_figure(names, deciding_ns, rest_ns, title=title), path)
+    rows = range(len(names))
+    deciding, rest = (np.asarray(column, np.float64) / 1e3 for column in (deciding_ns, rest_ns))
+    with canvas.styled():
+        figure = canvas.new_figure(5.6, 0.3 * len(names) + 1.2)
+        axes = figure.add_subplot()
+        edge: dict[str, Any] = {"edgecolor": canvas.INK, "linewidth": 0.6}
+        axes.barh(rows, rest, 0.62, color="#d0d0d0", label="the rest", **edge)
+        bars = axes.barh(rows, deciding, 0.62, left=rest, color=canvas.PALETTE[0], label="deciding", **edge)
+        texts = [f"{a:.2f} + {b:.2f}" for a, b in zip(rest.tolist(), deciding.tolist(), strict=True)]
+        axes.bar_label(bars, texts, padding=4, fontsize=7)
+        name_rows(axes, ["-".join(name) for name in names])
+        axes.set_xlim(0, 1.2 * float((deciding + rest).max()))
+        axes.set_xlabel("mean time of a simulation step [µs]")
+        figure.legend(loc="outside upper right", ncols=2, handlelength=1.1, handleheight=1.1)
+        title_figure(figure, title)
+    return figure
 
 
 def by_queue_size(queue: Array, decide_ns: Array, least: int = 10) -> tuple[Array, Array]:
@@ -171,9 +123,17 @@ def by_queue_size(queue: Array, decide_ns: Array, least: int = 10) -> tuple[Arra
 def scaling_figure(
     names: Sequence[Name], queue: Sequence[Array], decide_ns: Sequence[Array], *, title: str = ""
 ) -> Figure:
-    """The figure that :func:`draw_scaling` writes; the parameters are the same."""
-    from traces.figures.drawing import canvas
+    """Draw the mean time to decide against the size of the queue, a line a dispatcher (:func:`by_queue_size`).
 
+    Parameters
+    ----------
+    names : sequence of (str, str), length d
+        Scheduler and allocator; those of one scheduler have one colour, those of one allocator one kind of line.
+    queue, decide_ns : sequence of int arrays, length d
+        Of every decision: jobs that wait, and wall time in ns.
+    title
+        As of :func:`dispatchers_figure`.
+    """
     if not names:
         raise InputError("no dispatcher to draw")
     colours = _colours(names)
@@ -190,7 +150,7 @@ def scaling_figure(
                 color=colour,
                 linewidth=1.2,
                 linestyle=_LINES[allocators.index(name[1]) % len(_LINES)],
-                marker=_MARKERS[schedulers.index(name[0]) % len(_MARKERS)],
+                marker=style(schedulers.index(name[0])).marker,
                 markersize=3.4,
                 markerfacecolor=colour if name[1] == allocators[0] else "white",
                 label="-".join(name),
@@ -200,38 +160,14 @@ def scaling_figure(
         axes.set_xlim(left=0)
         axes.set_xlabel("jobs in the queue")
         axes.set_ylabel("mean time to decide [µs]")
-        axes.grid(color="#e6e6e6", linewidth=0.6)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        axes.legend(frameon=False, ncols=len(schedulers), fontsize=7.5, loc="upper left", handlelength=3.2)
+        axes.grid()
+        axes.legend(ncols=len(schedulers), fontsize=7.5, loc="upper left", handlelength=3.2)
         axes.set_ylim(top=axes.get_ylim()[1] * 2.5)
         axes.set_title(title, loc="left", weight="bold")
     return figure
 
 
-def draw_scaling(
-    names: Sequence[Name], queue: Sequence[Array], decide_ns: Sequence[Array], *, path: Path, title: str = ""
-) -> Path:
-    """Draw the mean time to decide against the size of the queue, a line a dispatcher (:func:`by_queue_size`).
-
-    Parameters
-    ----------
-    names : sequence of (str, str), length d
-        Scheduler and allocator; those of one scheduler have one colour, those of one allocator one kind of line.
-    queue, decide_ns : sequence of int arrays, length d
-        Of every decision: jobs that wait, and wall time in ns.
-    path, title
-        As of :func:`draw_dispatchers`, and so is what is raised.
-    """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    return save(scaling_figure(names, queue, decide_ns, title=title), path)
-
-
 def _colours(names: Sequence[Name]) -> list[str]:
     # Light ones, by scheduler.
-    from traces.figures.drawing.canvas import PALETTE
-
     schedulers = list(dict.fromkeys(scheduler for scheduler, _ in names))
     return [PALETTE[schedulers.index(scheduler) % len(PALETTE)] for scheduler, _ in names]

@@ -4,18 +4,15 @@ policy."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from traces.compiled import Array
 from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import draw_intervals, name_rows, panel_grid
 from traces.figures.study.combinations import Combinations
-from traces.figures.study.panels import name_panel_rows, whiskers
 from traces.metric_units import four_digits
-
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["makespan_rows"]
 
@@ -40,14 +37,14 @@ def makespan_rows(
     cells : Combinations
         Names and unit.
     estimates : three ndarrays of float64, shape (batches, techniques)
-        Mean, low and high; NaN where there is none.
+        Mean, low and high as they are shown; NaN where there is none.
     over : sequence of sequence of str
         By batch policy and technique: what is written behind the value.
     corner, title : str
         Above the panels.
     """
-    scale, names = cells.how.scale, cells.techniques
-    mean, low, high = (one / scale for one in estimates)
+    names = cells.techniques
+    mean, low, high = estimates
     columns = min(len(cells.batches), _PER_LINE)
     lines = -(-len(cells.batches) // columns)
     names_in = 0.3 + _LETTER_IN * max(map(len, names))
@@ -55,29 +52,13 @@ def makespan_rows(
         figure = canvas.new_figure(
             max(4.5, names_in + _PANEL_IN * columns), lines * (0.75 + _ROW_IN * len(names)) + 0.35
         )
-        panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat
-        for place, axes in enumerate(panels):
-            if place >= len(cells.batches):
-                axes.set_visible(False)
-                continue
+        for place, axes in enumerate(panel_grid(figure, len(cells.batches), columns)):
             axes.set_title(cells.batches[place], weight="bold")
-            name_panel_rows(axes, names, labelled=place % columns == 0)
-            # Where the last line of panels is not full, those above its gap have the numbers.
-            axes.tick_params(axis="x", labelbottom=place + columns >= len(cells.batches))
+            name_rows(axes, names, labelled=place % columns == 0)
             lowest = [text == "lowest" for text in over[place]]
             colours = [canvas.PALETTE[0] if one else canvas.PALETTE[4] for one in lowest]
             axes.barh(range(len(names)), np.nan_to_num(mean[place]), 0.74, color=colours)
-            known = np.flatnonzero(np.isfinite(low[place]))
-            axes.errorbar(
-                mean[place, known],
-                known,
-                xerr=whiskers(low[place], mean[place], high[place])[:, known],
-                fmt="none",
-                ecolor=canvas.INK,
-                elinewidth=0.9,
-                capsize=1.6,
-                zorder=3,
-            )
+            draw_intervals(axes, np.arange(len(names)), (mean[place], low[place], high[place]), lying=True)
             for at in np.flatnonzero(np.isfinite(mean[place])).tolist():
                 axes.annotate(
                     "  ".join(part for part in (four_digits(mean[place, at]), over[place][at]) if part),
@@ -93,7 +74,7 @@ def makespan_rows(
         figure.axes[0].set_xlim(0, _room(over) * float(np.nanmax([mean, high])) or 1.0)
         figure.supxlabel(f"{cells.how.label}\n{corner}", fontsize=7.5)
         if title:
-            figure.suptitle(title, fontsize=9.5, weight="bold")
+            figure.suptitle(title)
     return figure
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import draw_intervals, legend_above, quiet
 from traces.figures.study.combinations import FEW, Combinations, style
+from traces.figures.study.makespan_rows import makespan_rows
+from traces.figures.study.panels import legend_columns
 from traces.metric_units import four_digits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["above_lowest", "makespans_figure"]
 
@@ -61,22 +65,16 @@ def makespans_figure(
     InputError
         If there is nothing to draw, or a name or the variation is unknown.
     """
-    from traces.figures.drawing import canvas
-    from traces.figures.drawing.panels import quiet
-    from traces.figures.study.panels import head, legend_columns, whiskers
-
     cells = Combinations.of(results, metric, workload=workload)
     at = cells.place_of(variation)
-    mean, low, high = (one[:, :, at] for one in cells.estimates())
-    how, scale = cells.how, cells.how.scale
+    how = cells.how
+    mean, low, high = (one[:, :, at] / how.scale for one in cells.estimates())
     over = above_lowest(cells, at)
     corner = f"variation Υ = {cells.variations[at]:g}; {cells.seeds_text([at])}"
     n_batches, n_techniques = mean.shape
-    labels = [[four_digits(value / scale) if np.isfinite(value) else "" for value in row] for row in mean.tolist()]
+    labels = [[four_digits(value) if np.isfinite(value) else "" for value in row] for row in mean.tolist()]
     slots = [_slot_in(texts) * mean.size / _GROUP + 0.8 for texts in (_joined(labels, over), labels)]
     if n_techniques > FEW or min(slots) > _WIDEST_IN:
-        from traces.figures.study.makespan_rows import makespan_rows
-
         return makespan_rows(cells, (mean, low, high), over, corner=corner, title=title)
     if slots[0] <= _WIDEST_IN:
         labels = _joined(labels, over)
@@ -90,52 +88,38 @@ def makespans_figure(
         for j, technique in enumerate(cells.techniques):
             x = np.arange(n_batches) + (j - (n_techniques - 1) / 2) * width
             look = style(j)
-            axes.bar(
-                x,
-                np.nan_to_num(mean[:, j]) / scale,
-                width * 0.92,
-                color=look.colour,
-                hatch=look.hatch,
-                edgecolor="white",
-                linewidth=0.0,
-                label=technique,
-            )
-            known = np.isfinite(low[:, j])
-            axes.errorbar(
-                x[known],
-                mean[known, j] / scale,
-                whiskers(low[:, j], mean[:, j], high[:, j])[:, known] / scale,
-                fmt="none",
-                ecolor=canvas.INK,
-                elinewidth=0.9,
-                capsize=2.2,
-                capthick=0.9,
-                zorder=3,
-            )
+            frame: dict[str, Any] = {"hatch": look.hatch, "edgecolor": "white", "linewidth": 0.0}
+            axes.bar(x, np.nan_to_num(mean[:, j]), width * 0.92, color=look.colour, label=technique, **frame)
+            draw_intervals(axes, x, (mean[:, j], low[:, j], high[:, j]))
             for i, text in enumerate(row[j] for row in labels):
                 if text:
-                    axes.annotate(
-                        text,
-                        (float(x[i]), float(np.nanmax([mean[i, j], high[i, j]])) / scale),
-                        xytext=(0, 2.5),
-                        textcoords="offset points",
-                        ha="center",
-                        va="bottom",
-                        fontsize=6.5,
-                        linespacing=1.1,
-                        weight="bold" if text.endswith("lowest") else "normal",
-                    )
+                    _write_above(axes, float(x[i]), float(np.nanmax([mean[i, j], high[i, j]])), text)
         axes.set_xticks(range(n_batches), labels=cells.batches)
         axes.set_xlim(-0.5, n_batches - 0.5)
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("batch policy")
         # Bars are compared by their length, so the axis starts at zero; above them there is room for what is written.
-        axes.set_ylim(0, (1.05 + 0.055 * lines) * float(np.nanmax([mean, high])) / scale or 1.0)
+        axes.set_ylim(0, (1.05 + 0.055 * lines) * float(np.nanmax([mean, high])) or 1.0)
         axes.set_ylabel(how.label)
         quiet(axes, "y")
         figure.supxlabel(corner, fontsize=6.8, color=canvas.GREY)
-        head(figure, title, *axes.get_legend_handles_labels(), columns=columns, handle=1.6)
+        legend_above(figure, axes.get_legend_handles_labels()[0], columns, handle=1.6, title=title)
     return figure
+
+
+def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
+    """Write above a bar and its whisker."""
+    axes.annotate(
+        text,
+        (x, height),
+        xytext=(0, 2.5),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=6.5,
+        linespacing=1.1,
+        weight="bold" if text.endswith("lowest") else "normal",
+    )
 
 
 def above_lowest(cells: Combinations, variation: int) -> list[list[str]]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.panels import quiet
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import draw_intervals, legend_above, panel_grid, quiet
 from traces.figures.study.combinations import FEW, style
+from traces.figures.study.variation_rows import variation_rows
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes, Figure
-
-__all__ = ["head", "legend_columns", "lines_figure", "name_panel_rows", "whiskers"]
+__all__ = ["legend_columns", "lines_figure"]
 
 #: So many panels stand side by side.
 _PER_LINE = 3
@@ -29,39 +27,6 @@ def legend_columns(names: Sequence[str], width_in: float, handle_in: float) -> i
     column_in = handle_in + 0.068 * max(map(len, names))
     most = max(1, min(len(names), int(width_in / column_in)))
     return -(-len(names) // -(-len(names) // most))  # lines of one length
-
-
-def name_panel_rows(axes: Axes, names: Sequence[str], *, labelled: bool) -> None:
-    """Rows with names, the first one at the top; ``labelled`` in the panel at the left, whose names the others share."""
-    axes.set_yticks(range(len(names)), labels=list(names))
-    axes.tick_params(axis="y", length=0, labelleft=labelled)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.set_axisbelow(True)
-    axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
-
-
-def head(
-    figure: Figure, title: str, handles: Sequence[Any], names: Sequence[str], *, columns: int, handle: float
-) -> None:
-    """A legend above the panels, and the title above it; ``handle`` is the length of a sample in letters."""
-    figure.legend(
-        handles,
-        names,
-        loc="outside upper center",
-        ncols=columns,
-        frameon=False,
-        handlelength=handle,
-        handleheight=1.1,
-        title=title or None,
-        title_fontproperties={"size": 9.5, "weight": "bold"},
-    )
-
-
-def whiskers(low: Array, mean: Array, high: Array) -> Array:
-    """How far an interval goes below and above its mean, float64 (2, k); NaN where there is none."""
-    return np.stack([mean - low, high - mean])
 
 
 def lines_figure(
@@ -96,8 +61,6 @@ def lines_figure(
     """
     label = label if from_zero else f"{label}\n(axis does not start at zero)"
     if len(techniques) > FEW:
-        from traces.figures.study.variation_rows import variation_rows
-
         return variation_rows(
             batches, techniques, variations, estimates, label=label, remark=remark, reference=reference, title=title
         )
@@ -109,11 +72,7 @@ def lines_figure(
     with canvas.styled():
         beside = legend_columns(techniques, width_in, 0.75)
         figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // beside) - 1))
-        panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat
-        for place, axes in enumerate(panels):
-            if place >= len(batches):
-                axes.set_visible(False)
-                continue
+        for place, axes in enumerate(panel_grid(figure, len(batches), columns)):
             if reference is not None:
                 axes.axhline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
             for j, technique in enumerate(techniques):
@@ -130,19 +89,11 @@ def lines_figure(
                     markersize=3.8,
                     label=technique if place == 0 else None,
                 )
-                known &= np.isfinite(low)
-                axes.errorbar(
-                    at[known] + (j - (len(techniques) - 1) / 2) * step,
-                    mean[known],
-                    whiskers(low, mean, high)[:, known],
-                    fmt="none",
-                    ecolor=look.colour,
-                    elinewidth=0.9,
-                    capsize=1.8,
-                )
+                places = at + (j - (len(techniques) - 1) / 2) * step
+                draw_intervals(axes, places, (mean, low, high), colour=look.colour)
             axes.set_title(batches[place], weight="bold")
             axes.set_xticks(at, labels=[f"{one:g}" for one in variations])
-            axes.tick_params(axis="x", labelsize=7.5, labelbottom=place + columns >= len(batches))
+            axes.tick_params(axis="x", labelsize=7.5)
             if place + columns >= len(batches):
                 axes.set_xlabel("variation Υ")
             if place % columns == 0:
@@ -150,7 +101,6 @@ def lines_figure(
             quiet(axes, "y")
         if from_zero:
             figure.axes[0].set_ylim(bottom=0)
-        handles, names = figure.axes[0].get_legend_handles_labels()
-        head(figure, title, handles, names, columns=beside, handle=3.4)
+        legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], beside, handle=3.4, title=title)
         figure.supxlabel(remark, fontsize=6.8, color=canvas.GREY)
     return figure

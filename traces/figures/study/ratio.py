@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.figures.drawing.canvas import Figure
 from traces.figures.study.combinations import Combinations
+from traces.figures.study.panels import lines_figure
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["ratio_figure"]
 
@@ -51,8 +52,6 @@ def ratio_figure(
         If there is nothing to draw, a name or the base is unknown, there is one variation only, or no combination has
         enough seeds for an interval.
     """
-    from traces.figures.study.panels import lines_figure
-
     cells = Combinations.of(results, metric, workload=workload)
     at = cells.place_of(base)
     others = [k for k in range(len(cells.variations)) if k != at]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from traces.figures.drawing.canvas import Figure
 from traces.figures.study.combinations import Combinations
+from traces.figures.study.panels import lines_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
 
 __all__ = ["variation_figure"]
 
@@ -39,8 +40,6 @@ def variation_figure(
     InputError
         If there is nothing to draw, or a name is unknown.
     """
-    from traces.figures.study.panels import lines_figure
-
     cells = Combinations.of(results, metric, workload=workload)
     how = cells.how
     mean, low, high = (one / how.scale for one in cells.estimates())

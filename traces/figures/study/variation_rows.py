@@ -4,16 +4,13 @@ variation."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.study.panels import name_panel_rows, whiskers
-
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import draw_intervals, name_rows
 
 __all__ = ["variation_rows"]
 
@@ -48,23 +45,15 @@ def variation_rows(
             for k, axes in enumerate(grid[i]):
                 mean, low, high = (one[i, :, k] for one in estimates)
                 known = np.isfinite(mean)
-                name_panel_rows(axes, techniques, labelled=k == 0)
+                name_rows(axes, techniques, labelled=k == 0)
                 axes.set_title(f"{batch}, Υ = {variations[k]:g}", weight="bold", fontsize=8)
                 if reference is not None:
                     axes.axvline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
-                axes.errorbar(
-                    mean[known],
-                    rows[known],
-                    xerr=whiskers(low, mean, high)[:, known],
-                    fmt="o",
-                    color=canvas.PALETTE[0],
-                    markersize=3.0,
-                    elinewidth=0.9,
-                    capsize=1.6,
-                )
+                axes.plot(mean[known], rows[known], "o", color=canvas.PALETTE[0], markersize=3.0)
+                draw_intervals(axes, rows, (mean, low, high), lying=True, colour=canvas.PALETTE[0])
                 axes.locator_params(axis="x", nbins=4)
                 axes.tick_params(axis="x", labelsize=7)
         figure.supxlabel(f"{label}\n{remark}", fontsize=7.5)
         if title:
-            figure.suptitle(title, fontsize=9.5, weight="bold")
+            figure.suptitle(title)
     return figure

@@ -5,29 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from traces.base.time import NS_PER_S
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.panels import empty, quiet, short, small
+from traces.figures.drawing.time_axis import duration_marks
 
 __all__ = ["accuracy", "classes", "lengths", "users", "widths"]
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-
-#: Where an axis of durations has its marks (s).
-_MARKS = (
-    (1e-3, "1 ms"),
-    (1, "1 s"),
-    (10, "10 s"),
-    (_MINUTE, "1 min"),
-    (10 * _MINUTE, "10 min"),
-    (_HOUR, "1 h"),
-    (10 * _HOUR, "10 h"),
-    (4 * _DAY, "4 d"),
-    (40 * _DAY, "40 d"),
-    (365 * _DAY, "1 y"),
-    (3650 * _DAY, "10 y"),
-)
 
 #: Bars and headings for which the panel of classes has room.
 _CLASS_BARS = 11
@@ -52,7 +35,7 @@ def widths(axes: Axes, found: Mapping[str, Any]) -> None:
     share = [100 * found[name] / found["jobs"] for name in ("serial", "powers_of_two")]
     axes.set_title("Widths", loc="left", weight="bold")
     axes.set_xlabel(f"cores of a job, up to (1 core: {share[0]:.0f} %; 2, 4, 8 …: {share[1]:.0f} % of the jobs)")
-    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.97), ncols=2, handlelength=1.2, fontsize=7.5)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=2, handlelength=1.2, fontsize=7.5)
     quiet(axes, "y")
 
 
@@ -61,24 +44,23 @@ def lengths(axes: Axes, found: Mapping[str, Any]) -> None:
     curves = [("run time", "run_percentiles_ns", canvas.PALETTE[0], "solid")]
     if not _no_estimates(found):
         curves.append(("estimate", "estimate_percentiles_ns", canvas.PALETTE[1], "dashed"))
-    low, high = 1e9, 0.0
+    low, high = 1e18, 0.0
     for name, key, colour, dash in curves:
-        seconds = [ns / NS_PER_S for ns in found[key]["at"]]
-        axes.step(seconds, range(101), where="post", color=colour, linestyle=dash, linewidth=1.5, label=name)
-        low, high = min(low, seconds[1]), max(high, seconds[-1])
+        times_ns = found[key]["at"]
+        axes.step(times_ns, range(101), where="post", color=colour, linestyle=dash, linewidth=1.5, label=name)
+        low, high = min(low, times_ns[1]), max(high, times_ns[-1])
     axes.set_xscale("log")
     low = min(low, high / 10)
     axes.set_xlim(low / 1.3, high * 1.3)
-    marks = [(at, text) for at, text in _MARKS if low / 1.3 <= at <= high * 1.3]
-    thin = marks[:: 1 + (len(marks) - 1) // 6]
-    axes.set_xticks([at for at, _ in thin], labels=[text for _, text in thin], fontsize=7.5)
-    axes.set_xticks([at for at, _ in marks], minor=True, labels=["" for _ in marks])
+    marks = duration_marks(low / 1.3, high * 1.3, 7)
+    axes.set_xticks([at for at, _ in marks], labels=[text for _, text in marks], fontsize=7.5)
+    axes.minorticks_off()
     axes.set_ylim(0, 100)
     axes.set_xlabel("time, at most")
     axes.set_ylabel("jobs [%]")
     axes.set_title("Run times and estimates" if len(curves) > 1 else "Run times", loc="left", weight="bold")
     if len(curves) > 1:
-        axes.legend(frameon=False, loc="upper left", handlelength=1.6, borderaxespad=0.2)
+        axes.legend(loc="upper left", handlelength=1.6, borderaxespad=0.2)
     quiet(axes, "both")
 
 
@@ -93,21 +75,15 @@ def accuracy(axes: Axes, found: Mapping[str, Any]) -> None:
     parts = len(counts) - 1
     heights = [100 * count / ran for count in counts]
     axes.bar([k + 0.5 for k in range(parts)], heights[:-1], 0.85, color=canvas.PALETTE[0])
-    axes.bar([parts + 2.0], heights[-1:], 1.4, color="#F8CBA8", edgecolor=canvas.PALETTE[1], hatch="////")
+    bar = axes.bar([parts + 2.0], heights[-1:], 1.4, color="#F8CBA8", edgecolor=canvas.PALETTE[1], hatch="////")
     places = [0, parts / 4, parts / 2, 3 * parts / 4, parts]
     axes.set_xticks(places, labels=["0", "25", "50", "75", "100"])
-    axes.annotate(f"longer:\n{heights[-1]:.1f} %", (parts + 2.0, heights[-1]), ha="center", va="bottom", **small())
+    axes.bar_label(bar, [f"longer:\n{heights[-1]:.1f} %"], **small())
     axes.set_xlabel("run time in % of the estimate")
     axes.set_ylabel("jobs [%]")
     limit = 100 * found["estimates"]["at_limit"] / ran
-    axes.annotate(
-        f"{limit:.1f} % end at the limit (99 to 101 %)",
-        (0.99, 0.97),
-        xycoords="axes fraction",
-        ha="right",
-        va="top",
-        **small(),
-    )
+    said = f"{limit:.1f} % end at the limit (99 to 101 %)"
+    axes.text(0.99, 0.97, said, transform=axes.transAxes, ha="right", va="top", **small())
     axes.set_ylim(0, 1.12 * max(heights))
     axes.set_xlim(-0.5, parts + 3.6)
     quiet(axes, "y")
@@ -133,7 +109,7 @@ def users(axes: Axes, found: Mapping[str, Any]) -> None:
     axes.set_xlabel("most active users")
     axes.set_ylabel("share [%]")
     axes.set_title(f"half of the jobs: {users['half']} of {users['users']:,}", loc="right", **small())
-    axes.legend(frameon=False, loc="lower right", handlelength=1.8)
+    axes.legend(loc="lower right", handlelength=1.8)
     quiet(axes, "both")
 
 
@@ -154,15 +130,8 @@ def classes(axes: Axes, found: Mapping[str, Any]) -> None:
         for name, jobs in [*bars, *([(f"{len(rows) - len(shown)} others", others)] if others else [])]:
             share = 100 * jobs / found["jobs"]
             place = len(labels)
-            axes.barh(place, share, 0.75, color=canvas.PALETTE[0])
-            axes.annotate(
-                f"{share:.1f}" if share >= 0.05 else "< 0.1",
-                (share, place),
-                xytext=(2, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=6.5,
-            )
+            bar = axes.barh(place, share, 0.75, color=canvas.PALETTE[0])
+            axes.bar_label(bar, [f"{share:.1f}" if share >= 0.05 else "< 0.1"], padding=2, fontsize=6.5)
             labels.append(name)
     axes.set_yticks(range(len(labels)), labels=labels, fontsize=7)
     for text in axes.get_yticklabels():

@@ -6,18 +6,17 @@ These are the AccaSim paper's Figures 14 to 17 (doi:10.1007/s10586-019-02905-5) 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import remark, title_figure
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes, Figure
-
-__all__ = ["PANELS", "draw_likeness", "likeness_figure"]
+__all__ = ["PANELS", "likeness_figure"]
 
 #: What is drawn: the panel's name in the table, and the label of its axis.
 PANELS: Mapping[str, str] = {
@@ -39,45 +38,6 @@ def likeness_figure(
     distances: Mapping[str, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """The figure that :func:`draw_likeness` writes; the parameters are the same."""
-    from traces.figures.drawing import canvas
-
-    panels = _panels(list(table))
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 4.6)
-        grid: list[Axes] = list(figure.subplots(2, 2).flat)
-        for axes, (name, label) in zip(grid, PANELS.items(), strict=True):
-            at, source, generated = panels[name]
-            _draw(axes, at, 100 * source, 100 * generated, names)
-            axes.set_xlabel(label)
-            axes.set_ylabel("jobs [%]")
-            axes.set_ylim(0, 1.08 * max(0.01, *(100 * source), *(100 * generated)))
-            for side in ("top", "right"):
-                axes.spines[side].set_visible(False)
-            if distances is not None and name in distances:
-                axes.set_title(f"KS distance {distances[name]:.3f}", loc="right", color=canvas.GREY, fontsize=7.5)
-        _ticks(grid)
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(
-            handles[::-1],
-            labels[::-1],
-            loc="outside upper right" if title else "outside upper center",
-            ncols=2,
-            frameon=False,
-        )
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
-    return figure
-
-
-def draw_likeness(
-    table: Iterable[Mapping[str, Any]],
-    path: Path,
-    *,
-    names: tuple[str, str] = ("source", "generated"),
-    distances: Mapping[str, float] | None = None,
-    title: str = "",
-) -> Path:
     """Draw the distributions of a source and of a workload made of it.
 
     Parameters
@@ -86,8 +46,6 @@ def draw_likeness(
         Rows with ``panel`` (one of :data:`PANELS`), ``at`` (hour 0 to 23, weekday 0 (Monday) to 6, month 1 to 12, log10 GFLOP
         in even steps), ``source`` and ``generated`` (shares of the jobs, 0 to 1), as ``bls.analysis.likeness.distributions``
         gives them.
-    path : Path
-        A .png, .svg or .pdf.
     names : (str, str)
         Of the source and of the generated workload, for the legend.
     distances : mapping of str to float, optional
@@ -98,13 +56,27 @@ def draw_likeness(
     Raises
     ------
     InputError
-        If a column or a panel is missing or unknown, or the file cannot be written.
+        If a column or a panel is missing or unknown.
     """
-    from traces.figures.drawing import canvas
-
-    canvas.figure_format(path)
-    figure = likeness_figure(table, names=names, distances=distances, title=title)
-    return canvas.save(figure, path)
+    panels = _panels(list(table))
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 4.6)
+        grid: list[Axes] = list(figure.subplots(2, 2).flat)
+        for axes, (name, label) in zip(grid, PANELS.items(), strict=True):
+            at, source, generated = panels[name]
+            _draw(axes, at, 100 * source, 100 * generated, names)
+            axes.set_xlabel(label)
+            axes.set_ylabel("jobs [%]")
+            axes.set_ylim(0, 1.08 * max(0.01, *(100 * source), *(100 * generated)))
+            if distances is not None and name in distances:
+                remark(axes, f"KS distance {distances[name]:.3f}")
+        _ticks(grid)
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(
+            handles[::-1], labels[::-1], loc="outside upper right" if title else "outside upper center", ncols=2
+        )
+        title_figure(figure, title)
+    return figure
 
 
 def _panels(table: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Array, Array, Array]]:
@@ -126,8 +98,6 @@ def _panels(table: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Array, Array,
 
 def _draw(axes: Axes, at: Array, source: Array, generated: Array, names: tuple[str, str]) -> None:
     """The source as grey bars, the generated as points on a line: they differ in form, not only in colour."""
-    from traces.figures.drawing import canvas
-
     width = float(np.diff(at).min()) if len(at) > 1 else 1.0
     axes.bar(at, source, 0.86 * width, color="#c4c4c4", label=names[0])
     axes.plot(

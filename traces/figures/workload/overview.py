@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from traces.base.time import format_ns
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import short
+from traces.figures.workload import job_panels, time_panels
 
-if TYPE_CHECKING:
-    from traces.figures.drawing.canvas import Axes, Figure
-
-__all__ = ["Described", "draw_overview", "overview_figure"]
+__all__ = ["Described", "overview_figure"]
 
 _HOUR_S = 3600
 
@@ -23,7 +24,7 @@ class Described(Protocol):
         """The figures in plain values; the keys are those of ``twolevel workload info --json``."""
 
 
-def draw_overview(described: Described, path: Path) -> Path:
+def overview_figure(described: Described) -> Figure:
     """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday and month,
     widths, run times and estimates, users, and classes of jobs.
 
@@ -31,25 +32,7 @@ def draw_overview(described: Described, path: Path) -> Path:
     ----------
     described : Described
         The figures.
-    path : Path
-        File to write: png, svg or pdf.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or the file cannot be written.
     """
-    from traces.figures.drawing.canvas import figure_format, save
-
-    figure_format(path)
-    return save(overview_figure(described), path)
-
-
-def overview_figure(described: Described) -> Figure:
-    """The figure that :func:`draw_overview` writes."""
-    from traces.figures.drawing import canvas
-    from traces.figures.workload import job_panels, time_panels
-
     found = described.as_dict()
     with canvas.styled():
         figure = canvas.new_figure(11.7, 8.3)  # A4, landscape
@@ -82,8 +65,6 @@ def _settle(figure: Figure) -> None:
 
 
 def _head(axes: Axes, found: Mapping[str, Any]) -> None:
-    from traces.figures.drawing.panels import short
-
     axes.set_axis_off()
     name = Path(found["source"]).name
     computer = found["header"].get("Computer") or found["header"].get("Installation", "")

@@ -10,7 +10,7 @@ from typing import Any
 from traces.base.time import NS_PER_S
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes
-from traces.figures.drawing.panels import quiet, small
+from traces.figures.drawing.panels import quiet, remark, small
 
 __all__ = ["by_month", "time_line", "week"]
 
@@ -35,7 +35,7 @@ def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
     above.set_ylabel(f"jobs per {step}")
     above.set_title(f"Arrivals and offered load, by {step}", loc="left", weight="bold")
     if not all(row["whole"] for row in rows):
-        above.set_title(f"pale: part of the {step} is outside of the log", loc="right", color=canvas.GREY, fontsize=7)
+        remark(above, f"pale: part of the {step} is outside of the log")
     loads = [row["load"] or 0.0 for row in rows]
     below.bar(left, loads, width, **bars)
     if found["load"] is not None:
@@ -92,7 +92,7 @@ def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
     hours.set_ylabel("jobs")
     zone = arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h"
     hours.set_title("By hour and day of the week", loc="left", weight="bold")
-    hours.set_title(zone, loc="right", color=canvas.GREY, fontsize=7)
+    remark(hours, zone)
     quiet(hours, "y")
     both.imshow(table, aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
     both.set_xticks(range(0, 24, 3))

@@ -1,0 +1,77 @@
+"""Bars of cores × time: each by itself, or a picture of what they cover."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.figures.drawing.canvas import Axes, PolyCollection
+from traces.figures.drawing.coverage import painted
+
+__all__ = ["draw_bars", "rectangles"]
+
+#: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
+SINGLE_BARS = 50_000
+
+#: More bars than this are one picture within an SVG.
+_MOST_MARKS = 5_000
+
+_COLUMNS = 2000
+_MAX_ROWS = 2000
+
+
+def rectangles(axes: Axes, x0: Array, x1: Array, y0: Array, y1: Array, **look: Any) -> None:
+    """Add rectangles as one collection, in the order given."""
+    corners = np.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2)
+    bars = PolyCollection(list(corners), rasterized=len(corners) > _MOST_MARKS, **look)
+    axes.add_collection(bars, autolim=False)
+
+
+def draw_bars(
+    axes: Axes,
+    row: Array,
+    x0: Array,
+    x1: Array,
+    colour: Array,
+    palette: Array,
+    *,
+    n_rows: int,
+    limits: tuple[float, float],
+    margin: float = 0.0,
+    wide: float | None = None,
+    **look: Any,
+) -> None:
+    """Draw bars from (x0, row) to (x1, row + 1), each row less a margin.
+
+    Parameters
+    ----------
+    axes : Axes
+    row : ndarray of int64, shape (n,)
+        From 0 to ``n_rows`` - 1.
+    x0, x1 : ndarray of float64, shape (n,)
+        Where they begin and end.
+    colour : ndarray of int64, shape (n,)
+        Index into ``palette``, float64 (c, 3).
+    n_rows : int
+    limits : (float, float)
+        Of the axis.
+    margin : float
+        In rows, above and below.
+    wide : float, optional
+        Bars of at least this length get a white line at their end, which is to remain visible beside it.
+    **look
+        Of the collection.
+    """
+    left, right = limits
+    if len(row) > SINGLE_BARS:
+        begin, end = (x0 - left) / (right - left), (x1 - left) / (right - left)
+        picture = painted(row, begin, end, colour, palette, n_rows, _COLUMNS, _MAX_ROWS)
+        axes.imshow(picture, extent=(left, right, n_rows, 0), aspect="auto")
+        return
+    y0, y1 = row + margin, row + 1.0 - margin
+    rectangles(axes, x0, x1, y0, y1, facecolors=palette[colour], edgecolors="none", **look)
+    if wide is not None:
+        some = x1 - x0 >= wide
+        axes.vlines(x1[some], y0[some], y1[some], colors="white", linewidths=0.45, rasterized=len(row) > _MOST_MARKS)
