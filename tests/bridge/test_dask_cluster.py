@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from studies import killing_policy, run_command, write_study
 
+from bridge.studies.executors import dask_tasks
 from bridge.studies.executors.dask_cluster import cluster_executor
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.fitness import Terms, unfit
@@ -28,6 +29,12 @@ TOTAL = 24
 
 # Dask's own business: event loops and sockets that it leaves to the collector when workers are killed.
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed worker comes again when it comes, which on a busy machine takes longer than a command should wait for one."""
+    monkeypatch.setattr(dask_tasks, "_TIMEOUT_S", 300.0)
 
 
 def here(needs: Needs) -> Executor:
