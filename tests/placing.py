@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine
 
-from bls.allocators import Allocator
+from bls.allocators import Allocator, PlacementRequest
 from bls.availability.free_cores import free_give, new_free
 from traces.intervals import parse_intervals
 
@@ -50,11 +50,12 @@ def suggestion(allocator: Allocator, question: Question) -> set[int] | None:
     switches = np.array(machine.switches, np.int64).reshape(-1, 3).T.copy()
     wanted = np.array(parse_intervals(" ".join(map(str, job.wanted or ())), "wanted"), np.int64).reshape(-1, 2).T.copy()
     parameters = np.array(allocator.with_parameters(seed=question.seed).parameters, np.int64)
+    asked = (job.number, job.cores, job.unit_cores, job.limit)
     looked_at = (words, starts, host_first, host_free, switches[1], switches[2], wanted[0], wanted[1], parameters)
     before = [array.copy() for array in looked_at]
     room = max(2 * job.cores, wanted.shape[1])
     out = np.full((2, room + 1), -9, np.int64)
-    n = allocator.place(job.number, job.cores, job.unit_cores, job.limit, *looked_at, out[0, :room], out[1, :room])
+    n = allocator.place(PlacementRequest(*asked, *looked_at, out[0, :room], out[1, :room]))
     assert all(np.array_equal(a, b) for a, b in zip(before, looked_at, strict=True)), "only looked at"
     assert out[:, room].tolist() == [-9, -9]
     assert 0 <= n <= room

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bls.allocators.by_load import BEST_FIT, WORST_FIT
 from bls.allocators.contiguous import CONTIGUOUS
-from bls.allocators.contract import PLACE, Allocator, allocator_kernel
+from bls.allocators.contract import PLACE, Allocator, PlacementRequest, allocator_kernel
 from bls.allocators.first_fit import FIRST_FIT, LOWEST
 from bls.allocators.given import GIVEN
 from bls.allocators.random import RANDOM
@@ -16,7 +16,7 @@ from bls.allocators.topology import TOPOLOGY
 from bls.allocators.whole_host import WHOLE_HOST
 from traces.base.plugins import resolve
 
-__all__ = ["ALLOCATORS", "PLACE", "Allocator", "allocator", "allocator_kernel"]
+__all__ = ["ALLOCATORS", "PLACE", "Allocator", "PlacementRequest", "allocator", "allocator_kernel"]
 
 ALLOCATORS: dict[str, Allocator] = {
     "first-fit": FIRST_FIT,

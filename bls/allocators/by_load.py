@@ -10,9 +10,7 @@ AccaSim calls the former order of hosts "best fit" (hosts sorted by what they ha
 
 from __future__ import annotations
 
-from typing import Any
-
-from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
 from bls.allocators.hosts import usable
 from bls.availability.free_cores import free_lowest
 from traces.compiled import Array, compiled
@@ -35,12 +33,10 @@ def _below(host_free: Array, bound: int, unit_cores: int) -> int:
 
 
 @allocator_kernel
-def _place(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:  # fmt: skip
+def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
-    most_first = parameters[0] == 1
+    host_first, host_free = request.host_first, request.host_free
+    n_cores, unit_cores, most_first = request.n_cores, request.unit_cores, request.parameters[0] == 1
     # The hosts are not sorted: the last amount of which hosts are taken is found by halving.
     most = 0
     for host in range(host_free.size):
@@ -77,7 +73,10 @@ def _place(
         elif (offered >= hi) if most_first else (unit_cores <= offered < lo):
             here = usable(offered, unit_cores)
         if here > 0:
-            n_out, _ = free_lowest(words, starts, host_first[host], host_first[host + 1], here, n_out, out_lo, out_hi)
+            n_out, _ = free_lowest(
+                request.words, request.starts, host_first[host], host_first[host + 1], here, n_out,
+                request.out_lo, request.out_hi,
+            )  # fmt: skip
             missing -= here
         host += 1
     return n_out

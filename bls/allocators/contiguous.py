@@ -7,18 +7,17 @@ if it gives a multiple of ``unit_cores`` on each host. A job for which enough co
 
 from __future__ import annotations
 
-from typing import Any
-
-from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
 from bls.availability.free_cores import free_run, free_stop
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 
 __all__ = ["CONTIGUOUS"]
 
 
 @compiled(inner=True)
-def _whole_units(host_first: Array, core: int, stop: int, n_cores: int, unit_cores: int) -> int:
+def _whole_units(request: PlacementRequest, core: int, stop: int) -> int:
     """The lowest begin >= core of a run of n_cores cores up to `stop` that gives each host whole units; -1 if none does."""
+    host_first, n_cores, unit_cores = request.host_first, request.n_cores, request.unit_cores
     host = 0
     while core + n_cores <= stop:
         while host_first[host + 1] <= core:
@@ -42,23 +41,21 @@ def _whole_units(host_first: Array, core: int, stop: int, n_cores: int, unit_cor
 
 
 @allocator_kernel
-def _place(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:  # fmt: skip
+def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
+    words, starts, n_cores = request.words, request.starts, request.n_cores
     core = free_run(words, starts, 0, n_cores)
-    while core >= 0 and unit_cores > 1:
-        stop = free_stop(words, core, host_first[host_first.size - 1])
-        begin = _whole_units(host_first, core, stop, n_cores, unit_cores)
+    while core >= 0 and request.unit_cores > 1:
+        stop = free_stop(words, core, request.host_first[request.host_first.size - 1])
+        begin = _whole_units(request, core, stop)
         if begin >= 0:
             core = begin
             break
         core = free_run(words, starts, stop, n_cores)
     if core < 0:
         return 0
-    out_lo[0] = core
-    out_hi[0] = core + n_cores
+    request.out_lo[0] = core
+    request.out_hi[0] = core + n_cores
     return 1
 
 

@@ -1,45 +1,8 @@
 """What an allocator is: one function that says which of the offered cores a job gets.
 
-An allocator is a compiled function of this signature (see :data:`PLACE`)::
-
-    place(number, n_cores, unit_cores, limit, words, starts, host_first, host_free, switch_lo, switch_hi,
-          wanted_lo, wanted_hi, parameters, out_lo, out_hi) -> int
-
-``number``
-    The job's number in the workload; every attempt of a job has the same.
-``n_cores``
-    How many cores the job needs, from 1.
-``unit_cores``
-    The job is of units of so many cores, each on one host: ``n_cores`` is a multiple of it, and so must be what each
-    host gives.
-``limit``
-    The most leaf switches that the job's hosts may hang on; 0: any number.
-``words, starts``
-    The offered cores, to be read with ``bls.availability.free_cores``: those that are free, already without what the job may
-    not have (another partition's, a failed host's …). There may be fewer than the job needs. What a host offers is trimmed
-    to what its other resources allow, but need not be a multiple of ``unit_cores``.
-``host_first``
-    Shape (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``; the last is the number of cores.
-``host_free``
-    Shape (H,): how many cores each host offers. Only for allocators that say ``by_hosts``; empty for others. For an
-    allocator that says ``whole_hosts`` the trimming to other resources is here only, and not in ``words``: a host may be
-    offered whole and yet count for a part of its cores.
-``switch_lo, switch_hi``
-    The switches of a tree network, each by the half-open range of hosts below it: first the leaf switches, which have
-    every host below them, each below one; then those of the next level, and so on, each level by host number. Empty
-    where the platform names none.
-``wanted_lo, wanted_hi``
-    The cores that the job asks for by number, ascending intervals; empty for nearly every workload.
-``parameters``
-    The allocator's own numbers, :attr:`Allocator.parameters`.
-``out_lo, out_hi``
-    Where the answer goes: ascending, disjoint, half-open intervals of offered cores, ``n_cores`` cores together (with
-    ``whole_hosts``: all the cores of as many hosts as it takes to have them). There is room for 2 × ``n_cores`` intervals,
-    and for as many as are wanted.
-
-All are int64. It returns the number of intervals, or 0 if the job cannot be placed on what is offered. It looks at
-everything else only, and its answer must depend on its arguments alone. The engine checks the answer, applies it, and
-names the allocator if it is impossible.
+An allocator is a compiled function ``place(request) -> int`` of a :class:`PlacementRequest`. It returns the number of
+intervals that it has written, or 0 if the job cannot be placed on what is offered. It changes nothing else, and its answer
+must depend on the request alone. The engine checks the answer, applies it, and names the allocator if it is impossible.
 """
 
 from __future__ import annotations
@@ -49,30 +12,71 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from traces.base.errors import PluginError
-from traces.compiled import compiled, types
+from traces.compiled import State, compiled, types
+from traces.kernels.signatures import Ints, StateKind
 
-__all__ = ["PLACE", "Allocator", "allocator_kernel"]
+__all__ = ["PLACE", "Allocator", "PlacementRequest", "allocator_kernel"]
 
-_ROW = types.Column(types.int64, 1)
+
+class PlacementRequest(State):
+    """What an allocator is shown: who asks for what, which cores are offered, and where the answer goes.
+
+    There is one in each run. What changes, it is told before each call; nothing of it may be kept.
+
+    Attributes
+    ----------
+    number : int
+        The job's number in the workload; every attempt of a job has the same.
+    n_cores : int
+        How many cores the job needs, from 1.
+    unit_cores : int
+        The job is of units of so many cores, each on one host: ``n_cores`` is a multiple of it, and so must be what each
+        host gives.
+    limit : int
+        The most leaf switches that the job's hosts may hang on; 0: any number.
+    words, starts : int64
+        The offered cores, to be read with ``bls.availability.free_cores``: those that are free, already without what the
+        job may not have (another partition's, a failed host's …). There may be fewer than the job needs. What a host offers
+        is trimmed to what its other resources allow, but need not be a multiple of ``unit_cores``.
+    host_first : int64 (H + 1,)
+        Host h has the cores ``host_first[h]:host_first[h + 1]``; the last is the number of cores.
+    host_free : int64 (H,)
+        How many cores each host offers. Only for allocators that say ``by_hosts``; empty for others. For an allocator that
+        says ``whole_hosts`` the trimming to other resources is here only, and not in ``words``: a host may be offered whole
+        and yet count for a part of its cores.
+    switch_lo, switch_hi : int64
+        The switches of a tree network, each by the half-open range of hosts below it: first the leaf switches, which have
+        every host below them, each below one; then those of the next level, and so on, each level by host number. Empty
+        where the platform names none.
+    wanted_lo, wanted_hi : int64
+        The cores that the job asks for by number, ascending intervals; empty for nearly every workload.
+    parameters : int64
+        The allocator's own numbers, :attr:`Allocator.parameters`.
+    out_lo, out_hi : int64
+        Where the answer goes: ascending, disjoint, half-open intervals of offered cores, ``n_cores`` cores together (with
+        ``whole_hosts``: all the cores of as many hosts as it takes to have them). There is room for 2 × ``n_cores``
+        intervals, and for as many as are wanted.
+    """
+
+    number: int
+    n_cores: int
+    unit_cores: int
+    limit: int
+    words: Ints
+    starts: Ints
+    host_first: Ints
+    host_free: Ints
+    switch_lo: Ints
+    switch_hi: Ints
+    wanted_lo: Ints
+    wanted_hi: Ints
+    parameters: Ints
+    out_lo: Ints
+    out_hi: Ints
+
 
 #: The signature of an allocator.
-PLACE = types.int64(
-    types.int64,  # number
-    types.int64,  # n_cores
-    types.int64,  # unit_cores
-    types.int64,  # limit
-    _ROW,  # words
-    _ROW,  # starts
-    _ROW,  # host_first
-    _ROW,  # host_free
-    _ROW,  # switch_lo
-    _ROW,  # switch_hi
-    _ROW,  # wanted_lo
-    _ROW,  # wanted_hi
-    _ROW,  # parameters
-    _ROW,  # out_lo
-    _ROW,  # out_hi
-)
+PLACE = types.int64(StateKind(PlacementRequest))
 
 
 @dataclass(frozen=True)

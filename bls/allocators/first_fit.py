@@ -7,9 +7,7 @@ be placed if that comes to ``n_cores`` over all hosts.
 
 from __future__ import annotations
 
-from typing import Any
-
-from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
 from bls.allocators.hosts import take_in_order
 from bls.availability.free_cores import free_lowest
 
@@ -17,16 +15,14 @@ __all__ = ["FIRST_FIT", "LOWEST"]
 
 
 @allocator_kernel
-def _place(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:  # fmt: skip
+def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
-    n_hosts = host_first.size - 1
-    if unit_cores == 1:  # hosts do not matter; the way through take_in_order is longer
-        n_out, missing = free_lowest(words, starts, 0, host_first[n_hosts], n_cores, 0, out_lo, out_hi)
+    n_hosts, n_cores = request.host_first.size - 1, request.n_cores
+    if request.unit_cores == 1:  # hosts do not matter; the way through take_in_order is longer
+        words, starts, stop = request.words, request.starts, request.host_first[n_hosts]
+        n_out, missing = free_lowest(words, starts, 0, stop, n_cores, 0, request.out_lo, request.out_hi)
         return n_out if missing == 0 else 0
-    n_out, missing = take_in_order(words, starts, host_first, 0, n_hosts, unit_cores, n_cores, 0, out_lo, out_hi)
+    n_out, missing = take_in_order(request, 0, n_hosts, n_cores, 0)
     return n_out if missing == 0 else 0
 
 

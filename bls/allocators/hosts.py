@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import free_count, free_lowest, free_next
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 
 __all__ = ["take_in_order", "usable"]
 
@@ -15,18 +16,7 @@ def usable(offered: int, unit_cores: int) -> int:
 
 
 @compiled(inner=True)
-def take_in_order(
-    words: Array,
-    starts: Array,
-    host_first: Array,
-    first: int,
-    stop: int,
-    unit_cores: int,
-    n_cores: int,
-    n_out: int,
-    out_lo: Array,
-    out_hi: Array,
-) -> tuple[int, int]:
+def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int, n_out: int) -> tuple[int, int]:
     """Append the lowest usable cores of the hosts first … stop-1, host by host, until there are ``n_cores`` more.
 
     Returns
@@ -34,8 +24,10 @@ def take_in_order(
     tuple of int
         How many intervals there are now, and how many cores are still missing.
     """
-    if unit_cores == 1:
-        return free_lowest(words, starts, host_first[first], host_first[stop], n_cores, n_out, out_lo, out_hi)
+    words, starts, host_first, unit_cores = request.words, request.starts, request.host_first, request.unit_cores
+    if unit_cores == 1:  # hosts do not matter
+        lo, hi = host_first[first], host_first[stop]
+        return free_lowest(words, starts, lo, hi, n_cores, n_out, request.out_lo, request.out_hi)
     missing = n_cores
     host = first
     while missing > 0 and host < stop:
@@ -47,7 +39,8 @@ def take_in_order(
         if host == stop:
             break
         here = min(missing, usable(free_count(words, core, host_first[host + 1]), unit_cores))
-        n_out, _ = free_lowest(words, starts, core, host_first[host + 1], here, n_out, out_lo, out_hi)
+        hi = host_first[host + 1]
+        n_out, _ = free_lowest(words, starts, core, hi, here, n_out, request.out_lo, request.out_hi)
         missing -= here
         host += 1
     return n_out, missing

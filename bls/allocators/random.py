@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.allocators.contract import PLACE, Allocator
+from bls.allocators.contract import PLACE, Allocator, PlacementRequest
 from bls.availability.bitset import bits_of, lowest_bit
 from bls.availability.free_cores import free_count
 from traces.compiled import Array, compiled
@@ -41,12 +41,14 @@ _POSITIVE = 2**63 - 1
 
 @compiled(inner=True)
 def _sum(a: Any, b: Any) -> Any:
+    """a + b modulo 2**64."""
     low = (a & _LOW) + (b & _LOW)
     return np.uint64(((((a >> _U32) + (b >> _U32) + (low >> _U32)) & _LOW) << _U32) | (low & _LOW))
 
 
 @compiled(inner=True)
 def _product(a: Any, b: Any) -> Any:
+    """a · b modulo 2**64."""
     low = (a & _LOW) * (b & _LOW)
     high = (((a >> _U32) * (b & _LOW)) & _LOW) + (((a & _LOW) * (b >> _U32)) & _LOW) + (low >> _U32)
     return np.uint64(((high & _LOW) << _U32) | (low & _LOW))
@@ -54,6 +56,7 @@ def _product(a: Any, b: Any) -> Any:
 
 @compiled(inner=True)
 def _mix(z: Any) -> Any:
+    """splitmix64's function of the same name."""
     z = _product(z ^ (z >> _U30), _FIRST)
     z = _product(z ^ (z >> _U27), _SECOND)
     return z ^ (z >> _U31)
@@ -74,10 +77,10 @@ def _draw(seed: int, number: int, n: int, of: int) -> Array:
 
 
 @compiled(inner=True)
-def _cores_of_units(
-    words: Array, begins: Array, units: Array, unit_cores: int, drawn: Array, out_lo: Array, out_hi: Array
-) -> int:
-    """The cores of the drawn units, as intervals. Host h begins at begins[h] and its units are units[h] … units[h+1]-1."""
+def _cores_of_units(request: PlacementRequest, units: Array, drawn: Array) -> int:
+    """Write the cores of the drawn units, as intervals; how many. The units of host h are units[h] … units[h+1]-1."""
+    words, begins, unit_cores = request.words, request.host_first, request.unit_cores
+    out_lo, out_hi = request.out_lo, request.out_hi
     n_out = 0
     end = -1
     host = -1
@@ -118,21 +121,19 @@ def _cores_of_units(
 
 
 @compiled(PLACE, makes_arrays=True)
-def _place(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:  # fmt: skip
+def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
+    words, host_first, unit_cores = request.words, request.host_first, request.unit_cores
     # Where units are single cores, hosts do not matter: the machine is taken as one.
     n_hosts = 1 if unit_cores == 1 else host_first.size - 1
     units = np.zeros(n_hosts + 1, np.int64)
     for host in range(n_hosts):
         stop = host_first[host_first.size - 1] if unit_cores == 1 else host_first[host + 1]
         units[host + 1] = units[host] + free_count(words, host_first[host], stop) // unit_cores
-    if units[n_hosts] * unit_cores < n_cores:
+    if units[n_hosts] * unit_cores < request.n_cores:
         return 0
-    drawn = _draw(parameters[0], number, n_cores // unit_cores, units[n_hosts])
-    return _cores_of_units(words, host_first, units, unit_cores, drawn, out_lo, out_hi)
+    drawn = _draw(request.parameters[0], request.number, request.n_cores // unit_cores, units[n_hosts])
+    return _cores_of_units(request, units, drawn)
 
 
 RANDOM = Allocator("random", _place, countable=True, asks=("seed",))

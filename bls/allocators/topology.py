@@ -20,11 +20,9 @@ satisfy the request; within it the leaf switches by best fit). ``limit`` is ``--
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from bls.allocators.contract import PLACE, Allocator
+from bls.allocators.contract import PLACE, Allocator, PlacementRequest
 from bls.allocators.hosts import take_in_order, usable
 from traces.algorithms.sorting import sort_first
 from traces.compiled import Array, compiled
@@ -71,16 +69,9 @@ def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 
 
 @compiled(inner=True, makes_arrays=True)
-def _switch(
-    switch_lo: Array,
-    switch_hi: Array,
-    leaf_lo: Array,
-    leaf_hi: Array,
-    sums: Array,
-    n_cores: int,
-    limit: int,
-) -> tuple[int, int]:
+def _switch(request: PlacementRequest, leaf_lo: Array, leaf_hi: Array, sums: Array) -> tuple[int, int]:
     """Step 1: the hosts of the switch; (0, 0) if none holds the job."""
+    switch_lo, switch_hi, n_cores, limit = request.switch_lo, request.switch_hi, request.n_cores, request.limit
     stop = 0
     while stop < switch_lo.size:
         first = stop
@@ -125,15 +116,13 @@ def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 
 
 @compiled(PLACE, makes_arrays=True)
-def _place(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:  # fmt: skip
+def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
+    host_free, switch_lo, switch_hi = request.host_free, request.switch_lo, request.switch_hi
     n_hosts = host_free.size
     sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts before each
     for host in range(n_hosts):
-        sums[host + 1] = sums[host] + usable(host_free[host], unit_cores)
+        sums[host + 1] = sums[host] + usable(host_free[host], request.unit_cores)
     if switch_lo.size > 0:
         n_leaves = _level_stop(switch_lo, switch_hi, 0)
         leaf_lo = switch_lo[:n_leaves]
@@ -141,16 +130,14 @@ def _place(
     else:
         leaf_lo = np.zeros(1, np.int64)
         leaf_hi = np.full(1, n_hosts, np.int64)
-    lo, hi = _switch(switch_lo, switch_hi, leaf_lo, leaf_hi, sums, n_cores, limit)
+    lo, hi = _switch(request, leaf_lo, leaf_hi, sums)
     if lo == hi:
         return 0
-    share = _shares(leaf_lo, leaf_hi, sums, lo, hi, n_cores)
+    share = _shares(leaf_lo, leaf_hi, sums, lo, hi, request.n_cores)
     n_out = 0
     for leaf in range(leaf_lo.size):
         if share[leaf] > 0:
-            n_out, _ = take_in_order(
-                words, starts, host_first, leaf_lo[leaf], leaf_hi[leaf], unit_cores, share[leaf], n_out, out_lo, out_hi
-            )
+            n_out, _ = take_in_order(request, leaf_lo[leaf], leaf_hi[leaf], share[leaf], n_out)
     return n_out
 
 

@@ -7,9 +7,7 @@ rounded down to a multiple of ``unit_cores``; one that counts for none is passed
 
 from __future__ import annotations
 
-from typing import Any
-
-from bls.allocators.contract import Allocator, allocator_kernel
+from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
 from bls.allocators.hosts import usable
 from bls.availability.free_cores import free_all
 
@@ -17,18 +15,16 @@ __all__ = ["WHOLE_HOST"]
 
 
 @allocator_kernel
-def _place(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:  # fmt: skip
+def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
+    host_first, out_lo, out_hi = request.host_first, request.out_lo, request.out_hi
     n_out = 0
-    missing = n_cores
+    missing = request.n_cores
     for host in range(host_first.size - 1):
         lo = host_first[host]
         hi = host_first[host + 1]
-        counts = usable(min(host_free[host], hi - lo), unit_cores)
-        if counts == 0 or not free_all(words, lo, hi):
+        counts = usable(min(request.host_free[host], hi - lo), request.unit_cores)
+        if counts == 0 or not free_all(request.words, lo, hi):
             continue
         if n_out > 0 and out_hi[n_out - 1] == lo:
             out_hi[n_out - 1] = hi

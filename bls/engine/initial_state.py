@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
 from bls.engine.hooks import HOOKS, wanted
@@ -148,6 +149,28 @@ def _core_profile(given: Given, boundaries: Array, words: Array, by_cores: bool,
     return profile
 
 
+def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> PlacementRequest:
+    # What is nothing here is told before each call.
+    nothing = _none()
+    return PlacementRequest(
+        number=0,
+        n_cores=0,
+        unit_cores=1,
+        limit=0,
+        words=words,
+        starts=starts,
+        host_first=host_first,
+        host_free=nothing,
+        switch_lo=own(given.switch_lo, np.int64),
+        switch_hi=own(given.switch_hi, np.int64),
+        wanted_lo=nothing,
+        wanted_hi=nothing,
+        parameters=np.array(given.parameters, np.int64),
+        out_lo=nothing,
+        out_hi=nothing,
+    )
+
+
 def new_state(given: Given) -> BatchState:
     """The state before the first event."""
     n = len(given.submit_ns)
@@ -270,9 +293,7 @@ def new_state(given: Given) -> BatchState:
         chosen=np.zeros(n if counters[b.ORDER] == b.DECIDED else 0, np.int64),
         decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
         clock_ns=np.zeros(2, np.int64),
-        switch_lo=own(given.switch_lo, np.int64),
-        switch_hi=own(given.switch_hi, np.int64),
-        parameters=np.array(given.parameters, np.int64),
+        placement=_placement(given, free_words, free_starts, host_first),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
     )

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from bls.engine import state as b
 from bls.engine.job_lifecycle import hold_pool, leave_queue, take_cores, tally
 from bls.engine.state import BatchState
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
 
 __all__ = [
     "ALLOCATOR_REFUSED",
     "CHOICE_FAILED",
     "PASSED",
     "SCORE_FAILED",
+    "place_job",
     "start",
     "suggest",
 ]
@@ -26,28 +27,33 @@ CHOICE_FAILED = 3  # a Python policy chose a job that does not fit
 
 
 @compiled(merged=True)
+def place_job(
+    state: BatchState,
+    place: Callable[..., int],
+    job: int,
+    limit: int,
+    words: Array,
+    hosts: Array,
+    out_lo: Array,
+    out_hi: Array,
+) -> int:
+    """The allocator's choice among the cores in ``words``, of which ``hosts`` says how many; the number of intervals."""
+    jobs, request = state.jobs, state.placement
+    origin = jobs[b.ORIGIN, job]
+    wanted, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
+    request.number, request.n_cores, request.unit_cores = jobs[b.NUMBER, job], jobs[b.CORES, job], jobs[b.UNIT, job]
+    request.limit, request.words, request.host_free = limit, words, hosts
+    request.wanted_lo, request.wanted_hi = state.wanted_lo[wanted:stop], state.wanted_hi[wanted:stop]
+    request.out_lo, request.out_hi = out_lo, out_hi
+    return place(request)
+
+
+@compiled(merged=True)
 def suggest(state: BatchState, place: Callable[..., int], job: int) -> int:
     """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
-    counters, jobs = state.counters, state.jobs
-    used = counters[b.POOL_USED]
-    wanted, stop = state.wanted_first[jobs[b.ORIGIN, job]], state.wanted_first[jobs[b.ORIGIN, job] + 1]
-    return place(
-        jobs[b.NUMBER, job],
-        jobs[b.CORES, job],
-        jobs[b.UNIT, job],
-        0,
-        state.free_words,
-        state.free_starts,
-        state.host_first,
-        state.host_free,
-        state.switch_lo,
-        state.switch_hi,
-        state.wanted_lo[wanted:stop],
-        state.wanted_hi[wanted:stop],
-        state.parameters,
-        state.pool_lo[used:],
-        state.pool_hi[used:],
-    )
+    used = state.counters[b.POOL_USED]
+    words, hosts = state.free_words, state.host_free
+    return place_job(state, place, job, 0, words, hosts, state.pool_lo[used:], state.pool_hi[used:])
 
 
 @compiled(merged=True)

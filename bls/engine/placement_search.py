@@ -13,6 +13,7 @@ from collections.abc import Callable
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
+from bls.engine.job_starts import place_job
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, compiled
 
@@ -184,40 +185,6 @@ def _trim(state: BatchState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def _ask(
-    state: BatchState,
-    place: Callable[..., int],
-    job: int,
-    limit: int,
-    words: Array,
-    hosts: Array,
-    out_lo: Array,
-    out_hi: Array,
-) -> int:
-    jobs, wanted_first = state.jobs, state.wanted_first
-    wanted, stop = wanted_first[jobs[b.ORIGIN, job]], wanted_first[jobs[b.ORIGIN, job] + 1]
-    return int(
-        place(
-            jobs[b.NUMBER, job],
-            jobs[b.CORES, job],
-            jobs[b.UNIT, job],
-            limit,
-            words,
-            state.free_starts,
-            state.host_first,
-            hosts,
-            state.switch_lo,
-            state.switch_hi,
-            state.wanted_lo[wanted:stop],
-            state.wanted_hi[wanted:stop],
-            state.parameters,
-            out_lo,
-            out_hi,
-        )
-    )
-
-
-@compiled(inner=True)
 def _needs_others(state: BatchState, job: int) -> bool:
     # Whether a job needs anything beside cores.
     needs = 0
@@ -285,7 +252,7 @@ def earliest_place(
             less = less or _meets(state, job, begin, stop, w)
         count = 0
         if not less:
-            count = _ask(state, place, job, limit, words, hosts, out_lo, out_hi)
+            count = place_job(state, place, job, limit, words, hosts, out_lo, out_hi)
         else:
             _offer_cores(state, profile, words, hosts, job, at, ahead, stop)
             enough = True
@@ -293,7 +260,7 @@ def earliest_place(
                 _offer_amounts(state, profile, amounts, at, ahead)
                 enough = _trim(state, job)
             if enough:
-                count = _ask(state, place, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+                count = place_job(state, place, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
         if count != 0:
             return begin, count
         at, tried = at + 1, True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State
@@ -277,8 +278,8 @@ class BatchState(State):
         Instant, jobs waiting, jobs started, wall ns of each pass; of no columns where that is not kept.
     clock_ns : int64 (2,)
         What the clock last said: seconds, nanoseconds.
-    switch_lo, switch_hi, parameters : int64
-        For the allocator.
+    placement : PlacementRequest
+        What the allocator is shown.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -350,8 +351,6 @@ class BatchState(State):
     chosen: Ints
     decisions: Ints2
     clock_ns: Ints
-    switch_lo: Ints
-    switch_hi: Ints
-    parameters: Ints
+    placement: PlacementRequest
     functions: Ints
     hooks: Ints

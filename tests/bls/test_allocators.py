@@ -14,7 +14,7 @@ from placing import Question, questions, suggestion
 from reference import allocation
 from reference.machine import Host, Job, Machine
 
-from bls.allocators import ALLOCATORS, Allocator, allocator, allocator_kernel
+from bls.allocators import ALLOCATORS, Allocator, PlacementRequest, allocator, allocator_kernel
 from bls.availability.free_cores import free_all, free_next
 from bls.engine import loop as engine
 from bls.engine.state import START
@@ -77,75 +77,54 @@ def test_requests_may_be_in_any_order_and_in_pieces() -> None:
     assert placed(ALLOCATORS["given"], {1: "2,0", 2: "5 3 4", 3: "3 2"}) == placed(ALLOCATORS["given"], REQUESTED)
 
 
-# fmt: off
 @allocator_kernel
-def _highest(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:
-    stop = host_first[host_first.size - 1]
+def _highest(request: PlacementRequest) -> int:
+    words, n_cores = request.words, request.n_cores
+    stop = request.host_first[request.host_first.size - 1]
     while stop > 0 and not free_all(words, stop - 1, stop):
         stop -= 1
     if stop < n_cores or not free_all(words, stop - n_cores, stop):
         return 0
-    out_lo[0] = stop - n_cores
-    out_hi[0] = stop
+    request.out_lo[0] = stop - n_cores
+    request.out_hi[0] = stop
     return 1
 
 
 @allocator_kernel
-def _never(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:
+def _never(request: PlacementRequest) -> int:
     return 0
 
 
 @allocator_kernel
-def _first_cores(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:
-    out_lo[0] = 0  # free or not
-    out_hi[0] = n_cores
+def _first_cores(request: PlacementRequest) -> int:
+    request.out_lo[0] = 0  # free or not
+    request.out_hi[0] = request.n_cores
     return 1
 
 
 @allocator_kernel
-def _one_more(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:
-    out_lo[0] = free_next(words, starts, 0)
-    out_hi[0] = out_lo[0] + n_cores + 1
+def _one_more(request: PlacementRequest) -> int:
+    request.out_lo[0] = free_next(request.words, request.starts, 0)
+    request.out_hi[0] = request.out_lo[0] + request.n_cores + 1
     return 1
 
 
 @allocator_kernel
-def _descending(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:
+def _descending(request: PlacementRequest) -> int:
+    n_cores, out_lo, out_hi = request.n_cores, request.out_lo, request.out_hi
     out_lo[0], out_hi[0] = 1, 1 + n_cores // 2
     out_lo[1], out_hi[1] = 0, n_cores - n_cores // 2
     return 2
 
 
 @allocator_kernel
-def _more_than_fit(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:
-    return int(out_lo.size) + 1
+def _more_than_fit(request: PlacementRequest) -> int:
+    return int(request.out_lo.size) + 1
 
 
 @allocator_kernel
-def _below_zero(
-    number: int, n_cores: int, unit_cores: int, limit: int, words: Any, starts: Any, host_first: Any, host_free: Any,
-    switch_lo: Any, switch_hi: Any, wanted_lo: Any, wanted_hi: Any, parameters: Any, out_lo: Any, out_hi: Any,
-) -> int:
+def _below_zero(request: PlacementRequest) -> int:
     return -1
-# fmt: on
 
 
 def test_an_allocator_of_ones_own() -> None:
@@ -190,11 +169,10 @@ def test_an_allocator_from_a_file(tmp_path: Path) -> None:
     file.write_text(
         "from bls.allocators import Allocator, allocator_kernel\nfrom bls.availability.free_cores import free_all\n\n\n"
         "@allocator_kernel\n"
-        "def place(number, n_cores, unit_cores, limit, words, starts, host_first, host_free, switch_lo, switch_hi,\n"
-        "          wanted_lo, wanted_hi, parameters, out_lo, out_hi):\n"
-        "    out_lo[0] = host_first[host_first.size - 1] - n_cores\n"
-        "    out_hi[0] = host_first[host_first.size - 1]\n"
-        "    return 1 if free_all(words, out_lo[0], out_hi[0]) else 0\n\n\n"
+        "def place(request):\n"
+        "    stop = request.host_first[request.host_first.size - 1]\n"
+        "    request.out_lo[0], request.out_hi[0] = stop - request.n_cores, stop\n"
+        "    return 1 if free_all(request.words, stop - request.n_cores, stop) else 0\n\n\n"
         "MINE = Allocator('mine', place)\n",
         encoding="utf-8",
     )

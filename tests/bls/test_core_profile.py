@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine, Rules
 
-from bls.allocators import PLACE
-from bls.allocators.contract import allocator_kernel
+from bls.allocators import PLACE, PlacementRequest, allocator_kernel
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores, move_profile
@@ -196,27 +195,11 @@ def test_a_unit_may_lie_in_several_intervals_of_its_host() -> None:
 
 
 @allocator_kernel
-def few_or_none(
-    number: int,
-    n_cores: int,
-    unit_cores: int,
-    limit: int,
-    words: Any,
-    starts: Any,
-    host_first: Any,
-    host_free: Any,
-    switch_lo: Any,
-    switch_hi: Any,
-    wanted_lo: Any,
-    wanted_hi: Any,
-    parameters: Any,
-    out_lo: Any,
-    out_hi: Any,
-) -> int:
+def few_or_none(request: PlacementRequest) -> int:
     """Core 33, for a job that accepts any number of switches and is not offered core 0."""
-    if limit > 0 or words[0] & 1 != 0:
+    if request.limit > 0 or request.words[0] & 1 != 0:
         return 0
-    out_lo[0], out_hi[0] = 33, 34
+    request.out_lo[0], request.out_hi[0] = 33, 34
     return 1
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, policy
-from bls.allocators import Allocator, allocator_kernel
+from bls.allocators import Allocator, PlacementRequest, allocator_kernel
 from bls.constraints.options import surround
 from bls.engine import loop as engine
 from bls.engine import state as b
@@ -134,20 +134,14 @@ def test_a_model_of_failures_goes_on_as_long_as_it_must() -> None:
 
 
 @allocator_kernel
-def _first_always(  # type: ignore[no-untyped-def]
-    number, n_cores, unit_cores, limit, words, starts, host_first, host_free, switch_lo, switch_hi,
-    wanted_lo, wanted_hi, parameters, out_lo, out_hi,
-):  # fmt: skip
-    out_lo[0] = 0
-    out_hi[0] = n_cores
+def _first_always(request: PlacementRequest) -> int:
+    request.out_lo[0] = 0
+    request.out_hi[0] = request.n_cores
     return 1
 
 
 @allocator_kernel
-def _never(  # type: ignore[no-untyped-def]
-    number, n_cores, unit_cores, limit, words, starts, host_first, host_free, switch_lo, switch_hi,
-    wanted_lo, wanted_hi, parameters, out_lo, out_hi,
-):  # fmt: skip
+def _never(request: PlacementRequest) -> int:
     return 0
 
 
@@ -164,7 +158,7 @@ def test_an_allocator_that_errs_is_named() -> None:
 
 
 def test_an_allocator_that_is_not_compiled_is_named() -> None:
-    def place(number: int) -> int:
+    def place(request: PlacementRequest) -> int:
         return 0
 
     plain = Allocator("plain", place)
