@@ -49,186 +49,100 @@ HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 
 BLS = Option(
-    name="--bls",
-    default="fcfs",
-    metavar="NAME",
+    name="--bls", default="fcfs", metavar="NAME",
     help="Batch policy by name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME",
-)
+)  # fmt: skip
 SELECT = Option(
-    name="--select",
-    default="all",
-    metavar="WHICH",
+    name="--select", default="all", metavar="WHICH",
     help="all, first:N, busiest:LENGTH or window:START+LENGTH, as busiest:24h",
-)
+)  # fmt: skip
 OVERSIZE = Choice(
-    name="--oversize",
-    default="reject",
-    choices=("reject", "clamp"),
-    what="treatment of too wide jobs",
-    metavar="HOW",
+    name="--oversize", default="reject", choices=("reject", "clamp"), what="treatment of too wide jobs", metavar="HOW",
     help="Jobs wider than the platform: reject, or clamp to its width",
-)
+)  # fmt: skip
 PLATFORM = Option[str | None](
-    name="--platform",
-    default=None,
-    metavar="FILE",
+    name="--platform", default=None, metavar="FILE",
     help="Platform in TOML, or AccaSim's JSON",
     rule=f"{HOSTS} hosts × {HOST_CORES} cores (twolevel platform)",
-)
+)  # fmt: skip
 SLACK = Real(
-    name="--slack",
-    default=2.0,
-    lowest=0.0,
-    highest=1e6,
-    metavar="X",
-    help="EDF's deadline is submit + X × estimate",
+    name="--slack", default=2.0, lowest=0.0, highest=1e6, metavar="X", help="EDF's deadline is submit + X × estimate"
 )
 ALLOCATOR = Option(
-    name="--allocator",
-    default="first-fit",
-    metavar="NAME",
+    name="--allocator", default="first-fit", metavar="NAME",
     help="Choice of cores by name (first-fit …), or FILE.py:NAME",
-)
+)  # fmt: skip
 BACKFILL = Option(
-    name="--backfill",
-    default="none",
-    metavar="HOW",
+    name="--backfill", default="none", metavar="HOW",
     help="Reservations: none, easy (one), conservative (all), or their number",
-)
+)  # fmt: skip
 CONSERVATIVE = Choice(
-    name="--conservative",
-    default="keep",
-    choices=("keep", "rebuild"),
-    what="kind of conservative backfilling",
-    metavar="HOW",
-    help="Conservative plans: keep what was promised, or rebuild each time",
-)
-KILL_AT_WALLTIME = Option(
-    name="--kill-at-walltime",
-    default=False,
-    help="Kill jobs that have run for their request",
-)
+    name="--conservative", default="keep", choices=("keep", "rebuild"), what="kind of conservative backfilling",
+    metavar="HOW", help="Conservative plans: keep what was promised, or rebuild each time",
+)  # fmt: skip
+KILL_AT_WALLTIME = Option(name="--kill-at-walltime", default=False, help="Kill jobs that have run for their request")
 ESTIMATES = Option(
-    name="--estimates",
-    default="requested",
-    metavar="NAME",
+    name="--estimates", default="requested", metavar="NAME",
     help="How long the scheduler thinks that jobs run: requested, exact, within:X%, last-two, profile or FILE.py:NAME",
-)
+)  # fmt: skip
 ON_FAILURE = Choice(
-    name="--on-failure",
-    default="requeue",
-    choices=("requeue", "lose"),
-    what="treatment of jobs that lose a host",
-    metavar="HOW",
-    help="Jobs that lose a host: requeue or lose",
-)
+    name="--on-failure", default="requeue", choices=("requeue", "lose"), what="treatment of jobs that lose a host",
+    metavar="HOW", help="Jobs that lose a host: requeue or lose",
+)  # fmt: skip
 MAX_ATTEMPTS = Whole(
-    name="--max-attempts",
-    default=1000,
-    lowest=1,
-    highest=10**9,
-    metavar="N",
+    name="--max-attempts", default=1000, lowest=1, highest=10**9, metavar="N",
     help="Give up when a job was cut so often",
-)
+)  # fmt: skip
 CHARGE_DECISIONS = Option(
-    name="--charge-decisions",
-    default=False,
-    help="Jobs start only after the time it took to decide so",
+    name="--charge-decisions", default=False, help="Jobs start only after the time it took to decide so"
 )
 DECISION_COST = Option[str | None](
-    name="--decision-cost",
-    default=None,
-    metavar="TIME",
+    name="--decision-cost", default=None, metavar="TIME",
     help="What a decision takes, as 50ms, instead of what is measured",
-)
+)  # fmt: skip
 MEMORY = Choice(
-    name="--memory",
-    default="none",
-    choices=("none", "swf"),
-    what="source of memory requests",
-    metavar="WHENCE",
+    name="--memory", default="none", choices=("none", "swf"), what="source of memory requests", metavar="WHENCE",
     help="Memory that a core asks for: none, or swf: the log's",
-)
+)  # fmt: skip
 REQUESTS = Option[str | None](
-    name="--requests",
-    default=None,
-    metavar="FILE",
+    name="--requests", default=None, metavar="FILE",
     help="CSV of what jobs ask for: units, resources, licences, switches",
-)
+)  # fmt: skip
 WINDOWS = Option[str | None](
-    name="--windows",
-    default=None,
-    metavar="FILE",
-    help="TOML of reservations and maintenance windows",
+    name="--windows", default=None, metavar="FILE", help="TOML of reservations and maintenance windows"
 )
 FAILURES = Option[str | None](
-    name="--failures",
-    default=None,
-    metavar="WHAT",
-    help="Host failures: a CSV file, or mtbf:30d,mttr:4h",
+    name="--failures", default=None, metavar="WHAT", help="Host failures: a CSV file, or mtbf:30d,mttr:4h"
 )
 DEPENDENCIES = Option(
-    name="--dependencies",
-    default=False,
-    help="Jobs wait for their preceding job and think time (SWF 17, 18)",
+    name="--dependencies", default=False, help="Jobs wait for their preceding job and think time (SWF 17, 18)"
 )
 SWITCHES = Option[str | None](
-    name="--switches",
-    default=None,
-    metavar="N[@TIME]",
+    name="--switches", default=None, metavar="N[@TIME]",
     help="Jobs accept so many leaf switches, and wait so long for it",
-)
-PRESET = Option(
-    name="--preset",
-    default=False,
-    help="With the jobs that by the log run at the window's start",
-)
-CANCELLED = Option(
-    name="--cancelled",
-    default=False,
-    help="With the jobs that were cancelled before they started",
-)
+)  # fmt: skip
+PRESET = Option(name="--preset", default=False, help="With the jobs that by the log run at the window's start")
+CANCELLED = Option(name="--cancelled", default=False, help="With the jobs that were cancelled before they started")
 
 TOPOLOGY = Option(
-    name="--topology",
-    default="full",
-    metavar="SPEC",
+    name="--topology", default="full", metavar="SPEC",
     help="With a network, how hosts are linked: full, shared, star, fat-tree:…, dragonfly:…",
-)
+)  # fmt: skip
 
 # Of workloads that are made of others.
 
 ALIGN = Choice(
-    name="--align",
-    default="calendar",
-    choices=("calendar", "start"),
-    what="alignment",
-    metavar="HOW",
+    name="--align", default="calendar", choices=("calendar", "start"), what="alignment", metavar="HOW",
     help="calendar: by UnixStartTime; or start: each begins at time 0",
-)
+)  # fmt: skip
 JOBS = Whole[int | None](
-    name="--jobs",
-    short="-n",
-    default=None,
-    lowest=1,
-    highest=20_000_000,
-    metavar="N",
-    help="How many jobs",
+    name="--jobs", short="-n", default=None, lowest=1, highest=20_000_000, metavar="N", help="How many jobs"
 )
 METHOD = Choice(
-    name="--method",
-    default="calendar",
-    choices=("calendar", "accasim"),
-    what="method",
-    metavar="NAME",
+    name="--method", default="calendar", choices=("calendar", "accasim"), what="method", metavar="NAME",
     help="calendar: by weekday and month, too; or accasim: as its paper does",
-)
+)  # fmt: skip
 SPEED_FACTOR = Real(
-    name="--speed-factor",
-    default=1.0,
-    lowest=1e-6,
-    highest=1e6,
-    metavar="FACTOR",
-    help="Cores so many times as fast",
+    name="--speed-factor", default=1.0, lowest=1e-6, highest=1e6, metavar="FACTOR", help="Cores so many times as fast"
 )
 NODES_FACTOR = replace(SPEED_FACTOR, name="--nodes-factor", help="So many times as many nodes")
