@@ -91,12 +91,12 @@ _EXTRA = (
     "status",
     "user",
     "group",
+    "application",
     "queue",
     "partition",
     "preceding",
     "think_ns",
     "cancel_ns",
-    "application",
 )
 _FURTHER = 6 + len(_EXTRA)
 _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
@@ -198,8 +198,7 @@ def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
 def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, column: int, counts: Array) -> int:
     """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is."""
     job_id, submit, run, allocated, requested, estimate = 0, 0, 0, 0, 0, 0
-    wait, used_kb, asked_kb, status, think = -1, -1, -1, -1, 0
-    user, group, queue, partition, preceding, application = -1, -1, -1, -1, -1, -1
+    wait, used_kb, asked_kb = -1, -1, -1
     jobs[17, column], jobs[18, column], jobs[19, column] = -1, -1, -1
     field = 0
     while True:
@@ -234,27 +233,15 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
             used_kb = kilobytes(sign, whole, nano, rest)
         elif field == 10:
             asked_kb = kilobytes(sign, whole, nano, rest)
-        elif field == 11:
-            status = max(-1, count(sign, whole, nano, rest))
-        elif field == 12:
-            user = max(-1, count(sign, whole, nano, rest))
-        elif field == 13:
-            group = max(-1, count(sign, whole, nano, rest))
-        elif field == 14:
-            application = max(-1, count(sign, whole, nano, rest))
-        elif field == 15:
-            queue = max(-1, count(sign, whole, nano, rest))
-        elif field == 16:
-            partition = max(-1, count(sign, whole, nano, rest))
-        elif field == 17:
-            preceding = max(-1, count(sign, whole, nano, rest))
         elif field == 18:
-            think = max(0, nanoseconds(sign, whole, nano, rest))
+            jobs[15, column] = max(0, nanoseconds(sign, whole, nano, rest))
+        elif field > 10:  # status, user, group, application, queue, partition, preceding
+            jobs[field - 3, column] = max(-1, count(sign, whole, nano, rest))
     if field < _FIELDS or job_id < 0 or submit < 0:  # NONE is negative
         return _MALFORMED
     if run == NONE or allocated == NONE or requested == NONE or estimate == NONE:
         return _MALFORMED
-    cancel = -1
+    cancel, status = -1, jobs[8, column]
     if run <= 0:
         # A wait below 0 is not known; submit + wait is compared so that it cannot overflow.
         if not cancelled or (status != 5 and status != 0) or wait < 0 or wait > _MAX - submit or estimate <= 0:
@@ -271,15 +258,7 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
     jobs[4, column] = estimate if estimate > 0 else run
     jobs[6, column] = wait
     jobs[7, column] = asked_kb if asked_kb > 0 else used_kb
-    jobs[8, column] = status
-    jobs[9, column] = user
-    jobs[10, column] = group
-    jobs[11, column] = queue
-    jobs[12, column] = partition
-    jobs[13, column] = preceding
-    jobs[14, column] = think
-    jobs[15, column] = cancel
-    jobs[16, column] = application
+    jobs[16, column] = cancel
     counts[_WIDEST] = max(counts[_WIDEST], field)
     return _JOB
 
