@@ -41,7 +41,7 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, compiled, own
-from traces.kernels.signatures import Floats, Ints
+from traces.kernels.signatures import Floats, Ints, Ints2
 
 __all__ = ["accasim_arrivals", "calendar_arrivals", "fitted_weights"]
 
@@ -156,21 +156,8 @@ def accasim_arrivals(
     while True:
         ahead = slots(calendar, int(source.submit_ns[0]), count)
         into = float(ahead.within(source.submit_ns[:1])[0])
-        done = _walk(
-            uniform,
-            gaps,
-            weights,
-            hour,
-            weekday,
-            month,
-            own(ahead.half_hour, np.int64),
-            own(ahead.weekday, np.int64),
-            own(ahead.month, np.int64),
-            ahead.start_ns,
-            into,
-            dynamic,
-            submit_ns,
-        )
+        clock = own(np.stack([ahead.half_hour, ahead.weekday, ahead.month]), np.int64)
+        done = _walk(uniform, gaps, weights, hour, weekday, month, clock, ahead.start_ns, into, dynamic, submit_ns)
         if done == n_jobs:
             return _whole_seconds(submit_ns)
         count = grown(count, source.source, n_jobs)
@@ -184,9 +171,7 @@ def _walk(
     hour_share: Floats,
     weekday_share: Floats,
     month_share: Floats,
-    half_hour: Ints,
-    weekday: Ints,
-    month: Ints,
+    clock: Ints2,
     start_ns: int,
     into: float,
     dynamic: bool,
@@ -204,11 +189,12 @@ def _walk(
         Of mean 1.
     hour_share, weekday_share, month_share : ndarray of float64, shapes (24,), (7,) and (12,)
         Of the source's jobs.
-    half_hour, weekday, month : ndarray of int64, shape (m,)
-        Of each slot; the first starts at ``start_ns``.
+    clock : ndarray of int64, shape (3, m)
+        Half-hour, weekday and month of each slot; the first starts at ``start_ns``.
     into : float
         How far into its slot the first job comes.
     """
+    half_hour, weekday, month = clock[0], clock[1], clock[2]
     n, n_slots = len(uniform), len(half_hour)
     in_hour, in_weekday, in_month = np.zeros(24), np.zeros(7), np.zeros(12)
     longest = gaps[gaps.size - 1]
@@ -239,5 +225,5 @@ def _walk(
 
 @compiled()
 def _progress(generated: float, wanted: float) -> float:
-    # An hour, weekday or month in which the source has no job has no ratio.
+    """The progress ratio; 1 of an hour, weekday or month in which the source has no job: it has none."""
     return min(1.0, generated / wanted) if wanted > 0.0 else 1.0
