@@ -13,15 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_text"]
 
-_FACTS_SHOWN = (
-    "Computer",
-    "Installation",
-    "MaxJobs",
-    "MaxNodes",
-    "MaxProcs",
-    "UnixStartTime",
-    "TimeZoneString",
-)
+_FACTS_SHOWN = ("Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString")
 _BAR = 30
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -59,10 +51,7 @@ def _of_time(described: Description) -> Iterator[tuple[str, str]]:
     if found.interarrival_ns is not None:
         yield "between submits", _spread_text(found.interarrival_ns)
     clocks = f"by the clocks of {found.zone}"
-    yield (
-        "arrivals",
-        clocks if found.start else "the log does not say when it began: time 0 counts as a Monday, 0 h",
-    )
+    yield ("arrivals", clocks if found.start else "the log does not say when it began: time 0 counts as a Monday, 0 h")
     yield from (("  remark", remark) for remark in found.remarks)
     wide = len(f"{max(*found.by_hour, *found.by_weekday, *found.by_month)}") + 2
     for hour in range(0, 24, 6):

@@ -37,7 +37,7 @@ def profile_pack(ns: Array, free: Array, first: int, end: int) -> int:
 
 @compiled(inner=True)
 def _at(ns: Array, first: int, end: int, instant: int) -> int:
-    # The last slice that begins at or before the instant, which is not before the first slice.
+    """The last slice that begins at or before the instant, which is not before the first slice."""
     lo, hi = first, end
     while hi - lo > 1:
         middle = (lo + hi) >> 1
@@ -50,7 +50,7 @@ def _at(ns: Array, first: int, end: int, instant: int) -> int:
 
 @compiled(inner=True)
 def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
-    # Let a slice begin at the instant, which is in slice ``at``; returns how many slices that makes more.
+    """Let a slice begin at the instant, which is in slice ``at``; returns how many slices that makes more."""
     if ns[at] == instant:
         return 0
     for k in range(end - 1, at, -1):
@@ -63,7 +63,7 @@ def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
 
 @compiled(inner=True)
 def _join(ns: Array, free: Array, at: int, end: int) -> int:
-    # Make one slice of slice ``at`` and an equal one before it; returns how many slices that makes less.
+    """Make one slice of slice ``at`` and an equal one before it; returns how many slices that makes less."""
     if free[at] != free[at - 1]:
         return 0
     for k in range(at, end - 1):

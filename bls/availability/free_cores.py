@@ -39,7 +39,7 @@ def new_free(n_cores: int) -> tuple[Array, Array]:
 
 @compiled()
 def _mask(word: int, lo: int, hi: int) -> int:
-    # The bits of leaf word number `word` that stand for cores in [lo, hi); it holds at least one of them.
+    """The bits of leaf word number `word` that stand for cores in [lo, hi); it holds at least one of them."""
     first = max(lo - (word << 5), 0)
     stop = min(hi - (word << 5), 32)
     return ((1 << stop) - 1) & ~((1 << first) - 1)

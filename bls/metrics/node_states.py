@@ -182,6 +182,7 @@ class _Events(State):
 
 @compiled()
 def _state(cores: int, held: int, down: int, maintenance: int, reserved: int) -> int:
+    """The state of a host of so many cores, by how many of them each kind of use has."""
     if down > 0:
         return _DOWN
     if maintenance > 0:
@@ -205,20 +206,10 @@ def _put(out: Array, place: Array, h: int, since_ns: int, until_ns: int, state: 
 
 
 @compiled(makes_arrays=True)
-def _walk(
-    begin_ns: int,
-    until_ns: int,
-    events: _Events,
-    place: Ints,
-    out: Ints2,
-) -> None:
+def _walk(begin_ns: int, until_ns: int, events: _Events, place: Ints, out: Ints2) -> None:
     """Walk through all events; without columns to fill, ``place[h]`` counts the rows of host h, with them it is where its next
     one goes."""
-    time = events.time
-    item = events.item
-    lo = events.lo
-    hi = events.hi
-    host_first = events.host_first
+    time, item, lo, hi, host_first = events.time, events.item, events.lo, events.hi, events.host_first
     n_hosts = host_first.size - 1
     on_host = np.zeros((n_hosts, _N_KINDS), np.int64)
     state = np.full(n_hosts, _IDLE, np.int64)

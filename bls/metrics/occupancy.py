@@ -115,8 +115,10 @@ def _sweep(
     starts: Ints,
     out: Ints2,
 ) -> int:
-    # Events in ``order`` of time; one that is undone at the same instant leaves no trace, in whichever order. The columns of
-    # ``Occupancy`` are filled from the left; returned is how far.
+    """Fill the columns of ``Occupancy`` from the left, and return how far; the events are taken in ``order`` of time.
+
+    One that is undone at the same instant leaves no trace, in whichever order.
+    """
     n_waits, n_runs = asked.size, held.size
     length = queued = busy = down = 0
     row = -1
@@ -246,6 +248,7 @@ class _Events(State):
 
 @compiled(inner=True)
 def _note_row(out: Array, row: int, now: int, cores: int, blocks: int, squares: int) -> None:
+    """Write a row of ``FreeBlocks``."""
     out[0, row], out[1, row], out[2, row], out[3, row] = now, cores, blocks, squares
 
 
@@ -260,24 +263,16 @@ def _blocks(
     free_begin: Ints,
     out: Ints2,
 ) -> int:
-    # Fills ``out`` from the left, and returns how far; 0 where a core is held twice.
+    """Fill ``out`` from the left, and return how far; 0 where a core is held twice."""
     # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
     # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back
     # before any are taken.
-    taken = events.taken
-    given = events.given
-    by_taken = events.by_taken
-    by_given = events.by_given
-    lo = events.lo
-    hi = events.hi
-    last = n_cores - 1
+    taken, given, by_taken, by_given = events.taken, events.given, events.by_taken, events.by_given
+    lo, hi, last = events.lo, events.hi, n_cores - 1
     free_end[0] = n_cores
     free_begin[n_cores] = 0
     queue_add(words, starts, last)
-    cores = n_cores
-    blocks = 1
-    squares = n_cores * n_cores
-    row = 0
+    cores, blocks, squares, row = n_cores, 1, n_cores * n_cores, 0
     _note_row(out, 0, begin_ns, cores, blocks, squares)
     t = g = 0
     n = taken.size
@@ -286,8 +281,7 @@ def _blocks(
         i = by_given[g] if giving else by_taken[t]
         now = given[i] if giving else taken[i]
         for k in range(events.first[i], events.stop[i]):
-            a = lo[k]
-            b = hi[k]
+            a, b = lo[k], hi[k]
             if giving:
                 left = free_begin[a]
                 if left >= 0:

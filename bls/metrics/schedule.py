@@ -187,7 +187,7 @@ NO_DOWNTIME = Downtime()
 
 @compiled()
 def _join(host: Ints, cores: Ints, down: Ints, up: Ints) -> int:
-    # Joins neighbours of one host that touch or overlap, in place; returns how many are left.
+    """Join neighbours of one host that touch or overlap, in place; returns how many are left."""
     n = 0
     for i in range(host.size):
         if n > 0 and host[n - 1] == host[i] and down[i] <= up[n - 1]:

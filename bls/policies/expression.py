@@ -260,14 +260,7 @@ def _combine(opcode: int, x: Array, y: Array, count: int) -> None:
 
 @compiled(makes_arrays=True)
 def evaluate(
-    memory: Floats,
-    now_ns: int,
-    rows: Ints,
-    n_rows: int,
-    submit_ns: Ints,
-    estimate_ns: Ints,
-    cores: Ints,
-    out: Floats,
+    memory: Floats, now_ns: int, rows: Ints, n_rows: int, submit_ns: Ints, estimate_ns: Ints, cores: Ints, out: Floats
 ) -> int:
     """The values of an expression for jobs that wait.
 

@@ -126,6 +126,7 @@ def usage_core_s(memory: Array) -> Array:
 
 @compiled(inner=True, makes_arrays=True)
 def _column(memory: Any, name: int) -> Any:
+    """A column of the memory, over the nodes."""
     n = int(memory[_NODES])
     return memory[HEAD + name * n : HEAD + (name + 1) * n]
 
@@ -192,6 +193,7 @@ def factor(memory: Any, now_ns: int) -> Any:
 
 @compiled(inner=True)
 def _sum_up(memory: Any) -> None:
+    """Make the usage of every account that of all below it, core-seconds."""
     first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
     usage, parent = _column(memory, _USAGE), _column(memory, _PARENT)
     usage[:first] = 0.0
@@ -201,6 +203,7 @@ def _sum_up(memory: Any) -> None:
 
 @compiled(inner=True)
 def _classic(memory: Any) -> None:
+    """The factors by the classic rule."""
     n = int(memory[_NODES])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
     effective, norm, found = _column(memory, _VALUE), _column(memory, _NORM), _column(memory, _FACTOR)
@@ -218,6 +221,7 @@ def _classic(memory: Any) -> None:
 
 @compiled(inner=True)
 def _fair_tree(memory: Any) -> None:
+    """The factors by Fair Tree."""
     first, n, levels = int(memory[_ACCOUNTS]), int(memory[_NODES]), int(memory[_LEVELS])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
     level_fs, found, order = _column(memory, _VALUE), _column(memory, _FACTOR), _column(memory, _ORDER)

@@ -162,6 +162,7 @@ def _score(
 
 @account_kernel
 def _account(now_ns: int, row: int, cores: int, change: int, numbers: Any, memory: Any) -> int:
+    """Charge the user for the cores of a job that starts, and no longer for those of one that ends."""
     if memory[_WEIGHT_FAIRSHARE] > 0.0:
         charge(memory, int(numbers[_NODE, row]), now_ns, cores * change)
     return 0

@@ -27,7 +27,7 @@ _NOTHING, _BELOW_HALF, _HALF, _ABOVE_HALF = 0, 1, 2, 3
 
 @compiled()
 def blank(byte: int) -> bool:
-    # Tab, vertical tab, form feed, carriage return, space.
+    """Whether it is a tab, vertical tab, form feed, carriage return or space."""
     return byte == 32 or byte == 9 or (11 <= byte <= 13)
 
 
