@@ -137,9 +137,7 @@ def _fewest_leaves(workload: Workload, partition: Array, platform: Platform) -> 
     topology, table = platform.topology, partition_table(platform)
     needed = np.ones(len(workload), np.int64)
     for p in range(len(table)):
-        inside = np.zeros(platform.n_hosts, bool)
-        for k in range(int(table.first[p]), int(table.first[p + 1])):
-            inside[table.host_lo[k] : table.host_hi[k]] = True
+        inside = table.hosts(p, platform.n_hosts)
         cores = np.concatenate([[0], np.cumsum(np.diff(platform.first_core) * inside)])
         leaves = [cores[topology.hi[s]] - cores[topology.lo[s]] for s in range(topology.n_leaves)]
         reach = np.cumsum(np.sort(np.array(leaves))[::-1])

@@ -79,14 +79,10 @@ class OutageModel:
         drawn = stream.standard_exponential(2 * count, method="inv")
         means = np.tile([float(self.mtbf_ns), float(self.mttr_ns)], count)
         lasting = np.maximum(np.rint(np.minimum(drawn * means, 2.0**62)), 1.0).astype(np.int64)
-        down, up = np.empty(count, np.int64), np.empty(count, np.int64)
-        now = 0
-        for k in range(count):
-            now = min(now + int(lasting[2 * k]), NEVER)
-            down[k] = now
-            now = min(now + int(lasting[2 * k + 1]), NEVER)
-            up[k] = now
-        return down, up
+        instants = np.array(
+            [*itertools.accumulate(lasting.tolist(), lambda now, more: min(now + more, NEVER))], np.int64
+        )
+        return instants[::2], instants[1::2]
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,11 +71,7 @@ def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
     if not rejected.any():
         return workload, column
     reasons = {TOO_WIDE: wide, NO_PARTITION: homeless, BEYOND_LIMITS: beyond}
-    found = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
     if rejected.all():
+        found = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
         raise InputError(f"{workload.source}: none of {len(workload)} jobs fits its partition: {rejects_text(found)}")
-    counted = dict(workload.rejects)
-    for reason, count in found.items():
-        if count:
-            counted[reason] = counted.get(reason, 0) + count
-    return workload.take(~rejected, rejects=counted), column[~rejected]
+    return workload.rejecting(reasons), column[~rejected]

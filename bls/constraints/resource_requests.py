@@ -18,6 +18,7 @@ from bls.machine.partitions import partition_table
 from bls.machine.resource_amounts import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB
 from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.workload import Workload
+from traces.base.columns import read_only
 from traces.base.errors import InputError
 from traces.compiled import Array
 
@@ -59,9 +60,8 @@ class Requests:
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):
-            column = np.array(getattr(self, name), dtype=np.int64)  # a copy: nobody else can write to it
-            column.flags.writeable = False
-            object.__setattr__(self, name, column)
+            # A copy: nobody else can write to it.
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=np.int64)))
 
     def __len__(self) -> int:
         return len(self.unit_cores)
@@ -193,8 +193,7 @@ def fit_requests(
         return workload, partition, asked
     if count == len(workload):
         raise InputError(f"{workload.source}: none of {count} jobs fits the empty machine: each {ASKS_TOO_MUCH}")
-    counted = {**workload.rejects, ASKS_TOO_MUCH: workload.rejects.get(ASKS_TOO_MUCH, 0) + count}
-    return workload.take(~never, rejects=counted), partition[~never], asked.take(~never)
+    return workload.rejecting({ASKS_TOO_MUCH: never}), partition[~never], asked.take(~never)
 
 
 def _parts(amount: int | Array, each: Array) -> Array:
@@ -205,13 +204,9 @@ def _parts(amount: int | Array, each: Array) -> Array:
 def _group_hosts(platform: Platform) -> Array:
     """Hosts of each group in each partition, shape (P, groups)."""
     table = partition_table(platform)
-    bounds = np.cumsum([0] + [group.count for group in platform.hosts])
-    found = np.zeros((len(table), len(platform.hosts)), np.int64)
-    for row in range(len(table)):
-        for k in range(int(table.first[row]), int(table.first[row + 1])):
-            lo = np.maximum(bounds[:-1], table.host_lo[k])
-            found[row] += np.maximum(np.minimum(bounds[1:], table.host_hi[k]) - lo, 0)
-    return found
+    begins = np.cumsum([0] + [group.count for group in platform.hosts[:-1]])
+    inside = np.array([table.hosts(row, platform.n_hosts) for row in range(len(table))])
+    return np.asarray(np.add.reduceat(inside.astype(np.int64), begins, axis=1))
 
 
 def _leaf_room(platform: Platform, partition: Array, asked: Requests) -> Array:
@@ -228,9 +223,7 @@ def _leaf_room(platform: Platform, partition: Array, asked: Requests) -> Array:
         for column, amount in enumerate(each):
             if amount:
                 fitting = np.minimum(fitting, platform.host_resources[:, column] // amount)
-        inside = np.zeros(platform.n_hosts, bool)
-        for k in range(int(table.first[home]), int(table.first[home + 1])):
-            inside[table.host_lo[k] : table.host_hi[k]] = True
+        inside = table.hosts(home, platform.n_hosts)
         per_leaf = np.add.reduceat(np.where(inside, fitting, 0), leaves.lo[: leaves.n_leaves])
         room[row] = np.sort(per_leaf)[-limit:].sum()
     return np.asarray(room[kind.reshape(-1)])

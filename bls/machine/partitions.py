@@ -141,6 +141,13 @@ class PartitionTable(Columns):
     def __len__(self) -> int:
         return len(self.names)
 
+    def hosts(self, row: int, n_hosts: int) -> Array:
+        """Which of the platform's hosts a partition has: bool, shape (n_hosts,)."""
+        found = np.zeros(n_hosts, bool)
+        for k in range(int(self.first[row]), int(self.first[row + 1])):
+            found[self.host_lo[k] : self.host_hi[k]] = True
+        return found
+
 
 def partition_table(platform: Platform) -> PartitionTable:
     """The partitions of a platform; one of all hosts where it has none."""

@@ -18,6 +18,7 @@ from bls.machine.platform_toml import platform_text
 from bls.machine.resource_amounts import Amounts, amounts, given_names
 from bls.machine.switches import Switch, Topology, printable_name, topology
 from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
+from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
 from traces.base.instants import given_duration_ns
@@ -29,7 +30,16 @@ from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import Machine
 
-__all__ = ["MAX_CORES", "TOPOLOGIES", "HostGroup", "Network", "Platform", "load_platform", "parse_platform"]
+__all__ = [
+    "MAX_CORES",
+    "TOPOLOGIES",
+    "HostGroup",
+    "Network",
+    "Platform",
+    "from_keys",
+    "load_platform",
+    "parse_platform",
+]
 
 T = TypeVar("T")
 
@@ -194,9 +204,7 @@ class Platform:
     def core_speed_gflops(self) -> Array:
         """Speed of every core in GFLOP/s: float64, shape (n_cores,), read-only."""
         speeds = [group.speed_gflops / group.cores for group in self.hosts]
-        found = np.repeat(np.array(speeds), [group.count * group.cores for group in self.hosts])
-        found.flags.writeable = False
-        return found
+        return read_only(np.repeat(np.array(speeds), [group.count * group.cores for group in self.hosts]))
 
     @property
     def slowest_gflops(self) -> float:
@@ -207,16 +215,12 @@ class Platform:
     def first_core(self) -> Array:
         """Host ``h`` has the cores ``first_core[h]:first_core[h + 1]``: int64, shape (n_hosts + 1,), read-only."""
         cores = np.repeat([group.cores for group in self.hosts], [group.count for group in self.hosts])
-        found = np.concatenate(([0], np.cumsum(cores))).astype(np.int64)
-        found.flags.writeable = False
-        return found
+        return read_only(np.concatenate(([0], np.cumsum(cores))).astype(np.int64))
 
     @cached_property
     def core_host(self) -> Array:
         """The host of each core: int64, shape (n_cores,), read-only."""
-        hosts = np.repeat(np.arange(self.n_hosts), np.diff(self.first_core))
-        hosts.flags.writeable = False
-        return hosts
+        return read_only(np.repeat(np.arange(self.n_hosts), np.diff(self.first_core)))
 
     @cached_property
     def resource_names(self) -> tuple[str, ...]:
@@ -229,9 +233,7 @@ class Platform:
         groups = [dict(group.resources) for group in self.hosts]
         table = np.array([[one.get(name, 0) for name in self.resource_names] for one in groups], dtype=np.int64)
         shape = (len(groups), len(self.resource_names))
-        found = np.repeat(table.reshape(shape), [group.count for group in self.hosts], axis=0)
-        found.flags.writeable = False
-        return found
+        return read_only(np.repeat(table.reshape(shape), [group.count for group in self.hosts], axis=0))
 
     @property
     def licence_names(self) -> tuple[str, ...]:
@@ -241,9 +243,7 @@ class Platform:
     @cached_property
     def licence_amounts(self) -> Array:
         """How many licences there are of each: int64, shape (L,), read-only."""
-        found = np.array([amount for _, amount in self.licences], dtype=np.int64)
-        found.flags.writeable = False
-        return found
+        return read_only(np.array([amount for _, amount in self.licences], dtype=np.int64))
 
     @cached_property
     def topology(self) -> Topology:
@@ -301,8 +301,8 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
     text = read_text(path, "platform file", "JSON" if named_json else "TOML")
     if named_json or text.lstrip().startswith("{"):  # as no TOML does
         name, groups = parse_accasim(text, source, processor_gflops)
-        made = [_make(HostGroup, group, f"{source}: {where}.") for where, group in groups]
-        return _make(Platform, {"name": name, "hosts": made}, f"{source}: ")
+        made = [from_keys(HostGroup, group, f"{source}: {where}.") for where, group in groups]
+        return from_keys(Platform, {"name": name, "hosts": made}, f"{source}: ")
     return parse_platform(text, source)
 
 
@@ -322,12 +322,12 @@ def parse_platform(text: str, source: str = "platform") -> Platform:
     if not isinstance(network, dict):
         raise InputError(f"{source}: network: {shown(network)} is not a table; allowed: a [network] table")
     made: dict[str, Any] = {
-        "hosts": [_make(HostGroup, group, path) for path, group in list_of_tables(table, "hosts", source)],
-        "network": _make(Network, network, f"{source}: network."),
+        "hosts": [from_keys(HostGroup, group, path) for path, group in list_of_tables(table, "hosts", source)],
+        "network": from_keys(Network, network, f"{source}: network."),
         "partitions": [_partition(values, path) for path, values in list_of_tables(table, "partitions", source)],
-        "switches": [_make(Switch, values, path) for path, values in list_of_tables(table, "switches", source)],
+        "switches": [from_keys(Switch, values, path) for path, values in list_of_tables(table, "switches", source)],
     }
-    return _make(Platform, table | made, f"{source}: ")
+    return from_keys(Platform, table | made, f"{source}: ")
 
 
 def _partition(values: Mapping[str, Any], where: str) -> Partition:
@@ -336,7 +336,7 @@ def _partition(values: Mapping[str, Any], where: str) -> Partition:
     changed = {key: value for key, value in values.items() if key != "max_time"}
     if "max_time" in values:
         changed["max_time_ns"] = given_duration_ns(values["max_time"], f"{where}max_time")
-    return _make(Partition, changed, where)
+    return from_keys(Partition, changed, where)
 
 
 def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
@@ -356,8 +356,14 @@ def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
         default = partition.name if partition.default else default
 
 
-def _make(kind: type[T], values: Mapping[str, Any], where: str) -> T:
-    """``kind(**values)`` with the key's path in every error; ``where`` is what stands before a key's name."""
+def from_keys(kind: type[T], values: Mapping[str, Any], where: str) -> T:
+    """``kind(**values)``, of a dataclass; ``where`` is what stands before a key's name in an error.
+
+    Raises
+    ------
+    InputError
+        If a key is unknown or missing, or a value cannot be used; the message begins with the key's path.
+    """
     check_keys(values, _known_keys(kind), where)
     for entry in fields(cast(Any, kind)):
         needed = entry.default is MISSING and entry.default_factory is MISSING

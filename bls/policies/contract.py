@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from traces.base.columns import read_only
 from traces.base.errors import PluginError, TwolevelError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, as_value, compiled, types
@@ -102,9 +103,7 @@ class KnownJobs:
     def __post_init__(self) -> None:
         for name in ("user", "group", "queue", "partition", "qos"):
             if len(getattr(self, name)) != len(self.job_id):
-                unknown = np.full(len(self.job_id), -1, np.int64)
-                unknown.flags.writeable = False
-                object.__setattr__(self, name, unknown)
+                object.__setattr__(self, name, read_only(np.full(len(self.job_id), -1, np.int64)))
 
 
 @runtime_checkable

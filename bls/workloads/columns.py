@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from traces.base.columns import read_only
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
@@ -70,9 +71,7 @@ def kept_column(values: Any, n: int, optional: bool, where: str) -> Array:
             return _constant(lowest, n)
     if given.base is None and not given.flags.writeable and given.flags.c_contiguous:
         return given
-    column = np.array(given)
-    column.flags.writeable = False
-    return column
+    return read_only(np.array(given))
 
 
 def _constant(value: int, n: int) -> Array:

@@ -54,8 +54,7 @@ def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, w
             f"{workload.source}: none of {n_wide} jobs fits a platform of {n_cores} cores; "
             f"the narrowest asks for {workload.cores.min()}"
         )
-    counted = {**workload.rejects, TOO_WIDE: workload.rejects[TOO_WIDE] + n_wide}
-    return workload.take(~wide, rejects=counted)
+    return workload.rejecting({TOO_WIDE: wide})
 
 
 def select(workload: Workload, spec: object, *, preset: bool = False, where: str = "--select") -> Workload:

@@ -30,16 +30,7 @@ from traces.base.errors import InputError, one_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = [
-    "DUPLICATE",
-    "MALFORMED",
-    "NO_PROCESSORS",
-    "NO_RUN_TIME",
-    "REASONS",
-    "TOO_WIDE",
-    "Workload",
-    "rejects_text",
-]
+__all__ = ["DUPLICATE", "MALFORMED", "NO_PROCESSORS", "NO_RUN_TIME", "REASONS", "TOO_WIDE", "Workload", "rejects_text"]
 
 MALFORMED = "malformed"
 NO_RUN_TIME = "no run time"
@@ -208,6 +199,13 @@ class Workload:
         taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
         taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}
         return replace(self, **(taken | changes))
+
+    def rejecting(self, reasons: Mapping[str, Array]) -> Workload:
+        """The jobs that none of some masks has; the others are counted as rejects, by the reason of their mask."""
+        rejected = np.any([*reasons.values()], axis=0)
+        counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
+        counted = {reason: self.rejects.get(reason, 0) + count for reason, count in counts.items() if count}
+        return self.take(~rejected, rejects={**self.rejects, **counted})
 
     @classmethod
     def from_lines(

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "read_only"]
+
+
+def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The very array, which nobody can write to from now on."""
+    column.flags.writeable = False
+    return column
 
 
 class Columns:
@@ -16,4 +24,4 @@ class Columns:
         for entry in fields(self):  # type: ignore[arg-type]  # of the dataclass that is made of it
             value = getattr(self, entry.name)
             if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+                read_only(value)

@@ -7,10 +7,10 @@ the tables that a name has no place for, from a file; what stands in the name co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from bls.machine.platform import MAX_CORES
+from bls.machine.platform import MAX_CORES, from_keys
 from bls.policies.multifactor.file import PriorityFile, load_priority_file
 from bls.policies.multifactor.tree import Account, AccountTree, User
 from traces.base.errors import InputError, one_of, shown
@@ -18,8 +18,6 @@ from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
 
 __all__ = ["ALGORITHMS", "SETTINGS", "TABLES", "WEIGHTS", "Multifactor", "Partition", "Qos"]
-
-T = TypeVar("T")
 
 #: The factors that have a weight. ``cpu`` and ``node`` are Slurm's TRES.
 WEIGHTS = ("age", "assoc", "fairshare", "size", "partition", "qos", "cpu", "node")
@@ -210,7 +208,13 @@ class Multifactor:
         for key, text in words.items():
             settings.update(_setting(key, _value(key, text), f"{where}: {key}"))
         others = settings.pop("others", None)
-        made = {name: tuple(_rows(file, name, kind)) for name, (_, kind) in _TABLES.items()}
+        made = {
+            name: tuple(
+                from_keys(kind, row, f"{file.source}: {name}[{place}].")
+                for place, row in enumerate(file.tables.get(name, ()))
+            )
+            for name, kind in _TABLES.items()
+        }
         try:
             tree = AccountTree(made["accounts"], made["users"], others)
             return cls(
@@ -221,17 +225,10 @@ class Multifactor:
             raise InputError(f"{where if key in words else file.source}: {error}") from None
 
 
-_TABLES: dict[str, tuple[str, type[Any]]] = {
-    "accounts": ("account", Account),
-    "users": ("user", User),
-    "partitions": ("partition", Partition),
-    "qos_levels": ("QOS", Qos),
-}
+_TABLES: dict[str, type[Any]] = {"accounts": Account, "users": User, "partitions": Partition, "qos_levels": Qos}
 
 #: The lists of tables of a file, each with the keys of its tables.
-TABLES: dict[str, tuple[str, ...]] = {
-    name: tuple(entry.name for entry in fields(kind)) for name, (_, kind) in _TABLES.items()
-}
+TABLES = {name: tuple(entry.name for entry in fields(kind)) for name, kind in _TABLES.items()}
 
 
 def _once(name: str, rows: tuple[Any, ...]) -> None:
@@ -242,20 +239,6 @@ def _once(name: str, rows: tuple[Any, ...]) -> None:
                 f"{name}[{place}].number: {row.number} is {name}[{seen[row.number]}], too; allowed: every number once"
             )
         seen[row.number] = place
-
-
-def _rows(file: PriorityFile, name: str, kind: type[T]) -> list[T]:
-    made = []
-    for place, row in enumerate(file.tables.get(name, ())):
-        path = f"{file.source}: {name}[{place}]."
-        for entry in fields(kind):  # type: ignore[arg-type]
-            if entry.default is MISSING and entry.name not in row:
-                raise InputError(f"{path}{entry.name}: missing")
-        try:
-            made.append(kind(**row))
-        except InputError as error:
-            raise InputError(f"{path}{error}") from None
-    return made
 
 
 def _value(key: str, text: str) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bls.machine.switches import printable_name
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 from traces.compiled import Array
@@ -23,11 +24,6 @@ _MAX_NUMBER = 2**62
 _MAX_SHARES = 2**31 - 1
 _MAX_PRIORITY = 2**32 - 1
 _MAX_NICE = 2147483645  # Slurm's
-
-
-def _name(where: str, value: object) -> None:
-    if not isinstance(value, str) or not 1 <= len(value) <= 100 or not value.isprintable():
-        raise InputError(f"{where}: {shown(value)} is no name; allowed: 1 to 100 printable characters")
 
 
 @dataclass(frozen=True)
@@ -57,10 +53,10 @@ class Account:
     priority: int | None = None
 
     def __post_init__(self) -> None:
-        _name("name", self.name)
+        printable_name("name", self.name)
         if self.name == ROOT:
             raise InputError(f"name: {shown(ROOT)} is the account that every tree has; allowed: other names")
-        _name("parent", self.parent)
+        printable_name("parent", self.parent)
         whole("shares", self.shares, 0, _MAX_SHARES)
         if self.priority is not None:
             whole("priority", self.priority, 0, _MAX_PRIORITY)
@@ -98,7 +94,7 @@ class User:
 
     def __post_init__(self) -> None:
         whole("number", self.number, -1, _MAX_NUMBER)
-        _name("account", self.account)
+        printable_name("account", self.account)
         whole("shares", self.shares, 0, _MAX_SHARES)
         if self.priority is not None:
             whole("priority", self.priority, 0, _MAX_PRIORITY)
@@ -186,7 +182,7 @@ class AccountTree:
                 )
             numbers[user.number] = row
         if self.others is not None:
-            _name("others", self.others)
+            printable_name("others", self.others)
             if self.others != ROOT and self.others not in rows:
                 raise one_of("account", self.others, known, "others")
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from traces.base.columns import read_only
 from traces.base.errors import InputError
 from traces.compiled import Array
 
@@ -128,5 +129,4 @@ class Column:
         else:
             column = np.array(self._one)
         self._n, self._values = 0, None
-        column.flags.writeable = False
-        return column
+        return read_only(column)
