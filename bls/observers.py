@@ -11,12 +11,12 @@ from traces.base.errors import InputError, PluginError, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 
-__all__ = ["Looks"]
+__all__ = ["Observers"]
 
 Note = dict[str, "float | int | str"]
 
 
-class Looks:
+class Observers:
     """The observers of one run.
 
     Attributes

@@ -22,7 +22,7 @@ from bls.estimates import ESTIMATORS, estimator
 from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
-from bls.observers import Looks
+from bls.observers import Observers
 from bls.options import SLACK
 from bls.policies import (
     ACCOUNT,
@@ -35,8 +35,7 @@ from bls.policies import (
     scoring,
     unscored,
 )
-from bls.policies.by_prediction import by_prediction
-from bls.policies.contract import DECIDE, no_account, no_decision, no_score
+from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision, no_score
 from bls.scheduler_options import Rules
 from bls.view import Observer, View
 from bls.workloads.workload import Workload
@@ -143,7 +142,7 @@ class BatchSimulator:
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.circumstances.outages
-        self._looks = Looks(observers)
+        self._looks = Observers(observers)
         self._decides = isinstance(policy, DecidingPolicy)
         self._idle_wakes = 0
         self._entered = 0

@@ -33,8 +33,7 @@ from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.switches import Switch
 from bls.policies import ACCOUNT, POLICIES, SCORE, KnownJobs, ScoringPolicy, ranks, scoring
-from bls.policies.by_prediction import by_prediction
-from bls.policies.contract import DECIDE, no_account, no_decision, no_score
+from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision, no_score
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload

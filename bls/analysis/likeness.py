@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -51,11 +51,6 @@ QUANTITIES: Mapping[str, str] = {
 
 _BINS = 36
 _MEASURES = ("ks", "kuiper", "wasserstein")
-
-
-class _Samples(NamedTuple):
-    # Of each cycle the shares of its bins, of each other quantity a sorted sample.
-    of: dict[str, Array]
 
 
 def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
@@ -93,25 +88,26 @@ def _source_speed(source: Workload, generated: Workload) -> float | None:
     return _speed(header_facts(generated.header).get("SourceCoreGflops"))
 
 
-def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None = None) -> _Samples:
-    """``chosen``: rows of jobs, and of the times since the job before where that is of the same week."""
+def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None = None) -> dict[str, Array]:
+    """Of each cycle the shares of its bins, of each other quantity a sorted sample.
+
+    ``chosen``: rows of jobs, and of the times since the job before where that is of the same week.
+    """
     calendar = Calendar.of(workload)
     rows = np.arange(len(workload)) if chosen is None else np.flatnonzero(chosen)
     submit = workload.submit_ns[rows]
     gaps = np.diff(workload.submit_ns) / NS_PER_S
     if chosen is not None:
         gaps = gaps[chosen[1:] & chosen[:-1]]
-    return _Samples(
-        {
-            "hour": np.bincount(calendar.hour(submit), minlength=24) / len(rows),
-            "weekday": np.bincount(calendar.weekday(submit), minlength=7) / len(rows),
-            "month": np.bincount(calendar.month(submit) - 1, minlength=12) / len(rows),
-            "interarrival": np.sort(gaps),
-            "cores": np.sort(workload.cores[rows]).astype(np.float64),
-            "run time": np.sort(workload.run_ns[rows]) / NS_PER_S,
-            "work": np.sort(gflop(workload, core_gflops)[rows]),
-        }
-    )
+    return {
+        "hour": np.bincount(calendar.hour(submit), minlength=24) / len(rows),
+        "weekday": np.bincount(calendar.weekday(submit), minlength=7) / len(rows),
+        "month": np.bincount(calendar.month(submit) - 1, minlength=12) / len(rows),
+        "interarrival": np.sort(gaps),
+        "cores": np.sort(workload.cores[rows]).astype(np.float64),
+        "run time": np.sort(workload.run_ns[rows]) / NS_PER_S,
+        "work": np.sort(gflop(workload, core_gflops)[rows]),
+    }
 
 
 def likeness(source: Workload, generated: Workload) -> list[dict[str, Any]]:
@@ -191,7 +187,7 @@ def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]
         12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel).
     """
     speed = _source_speed(source, generated)
-    first, second = _samples(source, speed).of, _samples(generated, speed).of
+    first, second = _samples(source, speed), _samples(generated, speed)
     rows = [
         {"panel": name, "at": float(k + (name == "month")), "source": float(a), "generated": float(b)}
         for name in CYCLES
@@ -209,10 +205,10 @@ def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]
     return rows
 
 
-def _distances(first: _Samples, second: _Samples) -> list[dict[str, Any]]:
+def _distances(first: Mapping[str, Array], second: Mapping[str, Array]) -> list[dict[str, Any]]:
     rows = []
     for name, unit in QUANTITIES.items():
-        measured = _round(first.of[name], second.of[name]) if name in CYCLES else _line(first.of[name], second.of[name])
+        measured = (_round if name in CYCLES else _line)(first[name], second[name])
         rows.append({"quantity": name, "unit": unit} | dict(zip(_MEASURES, measured, strict=True)))
     return rows
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bls.workloads.calendar import Calendar
+from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -234,7 +234,7 @@ def estimates(run_ns: Array, estimate_ns: Array) -> Estimates:
     ratio = run_ns / estimate_ns
     # Exact at the ends of the bars: for 20 = 16 + 4, (k / 20) × 20 is k again in binary floating point.
     counts = np.bincount(np.clip(np.ceil(ratio * _PARTS), 1, _PARTS + 1).astype(np.int64) - 1, minlength=_PARTS + 1)
-    values, jobs = _counted(estimate_ns)
+    values, jobs = np.unique(estimate_ns, return_counts=True)
     most = np.lexsort((values, -jobs))[:_POPULAR]
     return Estimates(
         accuracy=percentiles(ratio),
@@ -260,7 +260,8 @@ def members(numbers: Array, work: Array, names: dict[int, str] | None = None) ->
     names : dict of int to str, optional
         What numbers are called.
     """
-    values, jobs, done = _shares(numbers, work)
+    values, place = distinct(numbers)
+    jobs, done = np.bincount(place), np.bincount(place, weights=work)
     if len(values) == 1 and values[0] == -1:
         return ()
     order = np.lexsort((values, -jobs))
@@ -291,25 +292,9 @@ def users(workload: Workload, work: Array) -> Users | None:
     share, of_work = n_jobs / n_jobs[-1], done / done[-1] if done[-1] > 0 else np.zeros(last)
     return Users(
         users=last,
-        groups=len(_counted(workload.group[workload.group >= 0])[0]),
+        groups=len(np.unique(workload.group[workload.group >= 0])),
         unknown=int(np.count_nonzero(~known)),
         half=int(np.searchsorted(2 * n_jobs, n_jobs[-1])) + 1,
         top=all_users[:_TOP_USERS],
         curve=tuple((k, float(share[k - 1]), float(of_work[k - 1])) for k in ranks.tolist()),
     )
-
-
-def _counted(column: Array) -> tuple[Any, Any]:
-    values, jobs = np.unique(column, return_counts=True)
-    return values, jobs
-
-
-def _shares(numbers: Array, work: Array) -> tuple[Any, Any, Any]:
-    """Different numbers, how many rows have each, and the sum of their work."""
-    lowest = int(numbers.min())
-    if int(numbers.max()) - lowest < 4 * len(numbers) + 1024:  # small numbers need no sorting
-        jobs = np.bincount(numbers - lowest)
-        values = np.flatnonzero(jobs)
-        return values + lowest, jobs[values], np.bincount(numbers - lowest, weights=work)[values]
-    values, place, jobs = np.unique(numbers, return_inverse=True, return_counts=True)
-    return values, jobs, np.bincount(place, weights=work)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bls.machine.partitions import interval_columns
 from bls.machine.switches import printable_name
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
@@ -204,8 +205,8 @@ def windows(given: Sequence[Window], platform: Platform) -> Windows:
     cores = [_cores(window, platform) for window in order]
     _check_shared(order, cores)
     hosts = [parse_intervals(w.hosts, "hosts") if w.kind == "maintenance" else [] for w in order]
-    core_first, core_lo, core_hi = _intervals(cores)
-    host_first, host_lo, host_hi = _intervals(hosts)
+    core_first, core_lo, core_hi = interval_columns(cores)
+    host_first, host_lo, host_hi = interval_columns(hosts)
     return Windows(
         windows=tuple(order),
         begin_ns=np.array([w.begin_ns for w in order], dtype=np.int64),
@@ -241,12 +242,6 @@ def _check_shared(order: Sequence[Window], cores: Sequence[list[tuple[int, int]]
                 at = format_ns(window.begin_ns)
                 raise InputError(f"{order[k]} and {window} both have core {min(shared)} at {at}")
         open_ones.append(w)
-
-
-def _intervals(lists: Sequence[list[tuple[int, int]]]) -> tuple[Array, Array, Array]:
-    first = np.cumsum([0] + [len(some) for some in lists]).astype(np.int64)
-    pairs = np.array([pair for some in lists for pair in some], dtype=np.int64).reshape(-1, 2)
-    return first, pairs[:, 0].copy(), pairs[:, 1].copy()
 
 
 def load_windows(path: str | os.PathLike[str], platform: Platform) -> Windows:

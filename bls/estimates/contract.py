@@ -17,6 +17,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError, TwolevelError, one_of
 from traces.base.ranges import whole
@@ -119,7 +120,7 @@ def groups(estimator: HistoryEstimator, workload: Workload) -> tuple[Array, int]
     n = len(workload)
     found = np.full((len(estimator.levels), n), -1, np.int64)
     count = 0
-    values = {column: _numbered(getattr(workload, column)) for level in estimator.levels for column in level}
+    values = {column: distinct(getattr(workload, column))[1] for level in estimator.levels for column in level}
     for place, level in enumerate(estimator.levels):
         known = np.ones(n, bool)
         for column in level:
@@ -129,13 +130,7 @@ def groups(estimator: HistoryEstimator, workload: Workload) -> tuple[Array, int]
         alike = np.zeros(int(known.sum()), np.int64)
         for column in level:
             # Both numbers are below n: no two pairs are made one, and n² fits.
-            alike = _numbered(alike * n + values[column][known])
+            alike = distinct(alike * n + values[column][known])[1]
         found[place, known] = count + alike
         count += int(alike.max()) + 1
     return found, count
-
-
-def _numbered(values: Array) -> Array:
-    # Equal values by the same number, from 0 on without gaps.
-    numbers: Array = np.unique(values, return_inverse=True)[1].ravel()
-    return numbers

@@ -5,7 +5,7 @@ Other names for them are queues and classes. A job belongs to one partition, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from traces.intervals import intervals_text, parse_intervals
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["NO_LIMIT", "Partition", "PartitionTable", "partition_table"]
+__all__ = ["NO_LIMIT", "Partition", "PartitionTable", "interval_columns", "partition_table"]
 
 #: What stands in a table where there is no limit.
 NO_LIMIT = MAX_NS
@@ -149,18 +149,20 @@ class PartitionTable(Columns):
         return found
 
 
+def interval_columns(lists: Sequence[list[tuple[int, int]]]) -> tuple[Array, Array, Array]:
+    """Lists of intervals as columns: list k has ``first[k]:first[k + 1]`` of ``lo`` and ``hi``."""
+    first = np.cumsum([0] + [len(some) for some in lists]).astype(np.int64)
+    pairs = np.array([pair for some in lists for pair in some], dtype=np.int64).reshape(-1, 2)
+    return first, pairs[:, 0].copy(), pairs[:, 1].copy()
+
+
 def partition_table(platform: Platform) -> PartitionTable:
     """The partitions of a platform; one of all hosts where it has none."""
     partitions = platform.partitions or (Partition("all"),)
     intervals = [parse_intervals(p.hosts, "hosts") or [(0, platform.n_hosts)] for p in partitions]
-    host_lo, host_hi = np.array([pair for some in intervals for pair in some], dtype=np.int64).T.copy()
+    first, host_lo, host_hi = interval_columns(intervals)
     core_lo, core_hi = platform.first_core[host_lo], platform.first_core[host_hi]
-    first = np.cumsum([0] + [len(some) for some in intervals]).astype(np.int64)
-    limits = {
-        key: np.array([getattr(p, key) or NO_LIMIT for p in partitions], dtype=np.int64)
-        for key in _LIMITS
-        if key != "max_cores"
-    }
+    limits = {key: np.array([getattr(p, key) or NO_LIMIT for p in partitions], np.int64) for key in _LIMITS[1:]}
     return PartitionTable(
         names=tuple(p.name for p in partitions),
         priority=np.array([p.priority for p in partitions], dtype=np.int64),

@@ -40,6 +40,7 @@ __all__ = [
     "Scoring",
     "ScoringPolicy",
     "account_kernel",
+    "by_prediction",
     "no_account",
     "no_decision",
     "no_numbers",
@@ -160,6 +161,17 @@ class DecidingPolicy(BatchPolicy, Protocol):
 
 #: A policy of one of the three kinds. What has ``decide`` decides, whatever else it has; then ``scored`` comes before ``keys``.
 AnyPolicy: TypeAlias = Policy | ScoringPolicy | DecidingPolicy
+
+
+def by_prediction(policy: AnyPolicy) -> AnyPolicy:
+    """The policy for runs in which a job's estimate is known only when it arrives: the same order, found in every pass.
+
+    A static policy is asked for all its keys before the simulation begins. Where run times are predicted from jobs that
+    have ended, those of a policy that goes by them are not known then: such a policy of ours says what scores instead,
+    ``predicted()``. A policy that does not has keys that are made of the requests; so has ``multifactor``, as Slurm's are
+    of time limits, and so have deadlines.
+    """
+    return policy.predicted() if isinstance(policy, PredictedPolicy) else policy
 
 
 def score_kernel(function: Callable[..., Any]) -> Callable[..., Any]:

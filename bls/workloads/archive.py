@@ -9,7 +9,6 @@ Distrib. Comput. 74(10), 2014, doi:10.1016/j.jpdc.2014.06.013.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from typing import Any
 
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
+from traces.base.toml import parse_toml
 
 __all__ = [
     "Archive",
@@ -176,10 +176,7 @@ def parse_catalogue(text: str) -> Archive:
     InputError
         If it is no TOML, has an unknown or a missing key, or a value that is not allowed.
     """
-    try:
-        plain = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"catalogue: not valid TOML: {error}") from None
+    plain = parse_toml(text, "catalogue")
     _only("catalogue", plain, ("archive", "log"), ("archive", "log"))
     head, logs = plain["archive"], plain["log"]
     if not isinstance(head, dict) or not isinstance(logs, list):

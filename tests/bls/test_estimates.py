@@ -25,7 +25,7 @@ from bls.engine import state as b
 from bls.estimates import CORRECTIONS_NS, ESTIMATORS, HistoryEstimator, Within, estimator, groups
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, policy
-from bls.policies.by_prediction import by_prediction
+from bls.policies.contract import by_prediction
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError

@@ -80,7 +80,6 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     numbers, users = Names(), Names()
     run_times = _RunTimes(profiles, source)
     rows = JobRows(source)
-    rows.n_lines = len(jobs)
     if isinstance(data.get("nb_res"), int):
         rows.header.append(f"; MaxProcs: {data['nb_res']}")
     if isinstance(data.get("description"), str):
@@ -88,16 +87,15 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     for place, (job, name) in enumerate(zip(jobs, ids, strict=True), start=1):
         submit, cores, limit = _asked(job)
         if name is None or submit is None or cores is None or limit is None:
-            rows.reject(MALFORMED)
+            rows.count(MALFORMED)
             continue
         run = run_times.of(job.get("profile"))
         if isinstance(run, str):
-            rows.reject(run)
-        elif run <= 0:
-            rows.reject(NO_RUN_TIME)
-        elif cores == 0:
-            rows.reject(NO_PROCESSORS)
+            rows.count(run)
+        elif run <= 0 or cores == 0:
+            rows.count(NO_RUN_TIME if run <= 0 else NO_PROCESSORS)
         else:
+            rows.count("")
             job_id = int(name) if plain else numbers.known.setdefault(name, len(numbers.known) + 1)
             user = job.get("user")
             known = isinstance(user, str | int) and not isinstance(user, bool)

@@ -97,10 +97,7 @@ class _Reader:
         if fields[0].startswith("#"):
             self._rows.header.append(f"; {text.strip().lstrip('# ')}")
         elif fields[0].lower() != "jobid":
-            self._rows.n_lines += 1
-            reason = self._read(line, fields)
-            if reason:
-                self._rows.reject(reason)
+            self._rows.count(self._read(line, fields))
 
     def _read(self, line: int, fields: list[str]) -> str:
         """Add the line's job, or say why there is none."""

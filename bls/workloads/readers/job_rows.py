@@ -117,9 +117,11 @@ class JobRows:
     def __len__(self) -> int:
         return len(self._base[0])
 
-    def reject(self, reason: str) -> None:
-        """Count a line that is no job."""
-        self.rejects[reason] = self.rejects.get(reason, 0) + 1
+    def count(self, reason: str) -> None:
+        """Count a line, and why it is no job; an empty reason is that of a job."""
+        self.n_lines += 1
+        if reason:
+            self.rejects[reason] = self.rejects.get(reason, 0) + 1
 
     def add(
         self, job_id: int, submit_ns: int, run_ns: int, cores: int, estimate_ns: int, line: int, **others: int

@@ -128,10 +128,7 @@ class _Reader:
         self._names = {name: Names() for name in ("user", "group", "partition", "qos", "application", "account")}
 
     def read(self, line: int, text: str) -> None:
-        self._rows.n_lines += 1
-        reason = self._read(line, text)
-        if reason:
-            self._rows.reject(reason)
+        self._rows.count(self._read(line, text))
 
     def _read(self, line: int, text: str) -> str:
         """Add the line's job, or say why there is none."""
@@ -158,8 +155,8 @@ class _Reader:
         status = _STATUS.get(state, -1)
         cancel = -1
         if run <= 0 or job_id < 0:
-            never = self._cancelled and status in (0, 5) and end is not None and end >= submit and limit > 0
-            if not never or end is None or job_id < 0:
+            known = end is not None and end >= submit and limit > 0
+            if not self._cancelled or status not in (0, 5) or not known or end is None or job_id < 0:
                 return NO_RUN_TIME
             run, cancel = 1, end
         if cores <= 0:
