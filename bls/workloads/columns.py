@@ -35,24 +35,13 @@ NAME_LENGTH = 100
 #: The columns that every workload has.
 COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
 
+_OPTIONAL = (
+    "user", "group", "queue", "partition", "qos", "memory_kb", "preceding", "think_ns", "cancel_ns", "wait_ns", "status",
+    "preset", "application",
+)  # fmt: skip
+
 #: The columns that a workload may do without, and what then stands in every row.
-OPTIONAL: Mapping[str, int] = MappingProxyType(
-    {
-        "user": -1,
-        "group": -1,
-        "queue": -1,
-        "partition": -1,
-        "qos": -1,
-        "memory_kb": -1,
-        "preceding": -1,
-        "think_ns": 0,
-        "cancel_ns": -1,
-        "wait_ns": -1,
-        "status": -1,
-        "preset": 0,
-        "application": -1,
-    }
-)
+OPTIONAL: Mapping[str, int] = MappingProxyType(dict.fromkeys(_OPTIONAL, -1) | {"think_ns": 0, "preset": 0})
 
 #: SWF's status of a job that failed and of one that was cancelled: those that may be cancelled before their start.
 FAILED, CANCELLED = 0, 5

@@ -32,7 +32,7 @@ from bls.workloads.columns import OPTIONAL
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals
 from bls.workloads.generators.machines import Limits, Machine, changed, checked_limits, machine_of
 from bls.workloads.generators.made import made_workload
-from bls.workloads.generators.requests import asked, run_times_ns
+from bls.workloads.generators.requests import drawn_requests, run_times_ns
 from bls.workloads.generators.streams import stream
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
@@ -111,7 +111,7 @@ def generate_like(
     arrivals = accasim_arrivals if method == "accasim" else calendar_arrivals
     submit_ns = arrivals(source, n_jobs, calendar, stream(seed, "arrivals"))
     rows = stream(seed, "jobs").integers(0, len(usable), n_jobs)
-    requests = asked(usable, rows, before, machine, checked, method, seed)
+    requests = drawn_requests(usable, rows, before, machine, checked, method, seed)
     run_ns = run_times_ns(usable, rows, before, machine, requests)
     extra = {name: getattr(usable, name)[rows] for name in OPTIONAL if name not in _LEFT}
     if requests.memory_kb is not None:

@@ -35,10 +35,10 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["Asked", "asked", "node_sizes", "run_times_ns"]
+__all__ = ["DrawnRequests", "drawn_requests", "node_sizes", "run_times_ns"]
 
 
-class Asked(NamedTuple):
+class DrawnRequests(NamedTuple):
     """What jobs ask for: int64 arrays of shape (n,).
 
     ``cores`` in all; ``unit_cores`` and ``gpus`` on each of cores / unit_cores nodes; ``memory_kb`` for each core, or
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
     memory_kb: Array | None
 
 
-def asked(
+def drawn_requests(
     source: Workload,
     rows: Array,
     before: Machine,
@@ -59,7 +59,7 @@ def asked(
     limits: dict[str, tuple[int, int]],
     method: str,
     seed: int,
-) -> Asked:
+) -> DrawnRequests:
     """The requests of generated jobs.
 
     Parameters
@@ -116,10 +116,10 @@ def asked(
         width = np.where(gpus > 0, nodes * unit, width)  # equal on all nodes
     unit = np.where(nodes * unit == width, unit, 1)
     if "memory_kb" not in limits:
-        return Asked(width, unit, gpus, None)
+        return DrawnRequests(width, unit, gpus, None)
     low, high = limits["memory_kb"]
     each = stream(seed, "memory").integers(low, high + 1, n)
-    return Asked(width, unit, gpus, np.maximum(each // unit, 1))
+    return DrawnRequests(width, unit, gpus, np.maximum(each // unit, 1))
 
 
 def node_sizes(source: Workload, before: Machine, machine: Machine) -> Sizes:
@@ -153,7 +153,7 @@ def _scaled(cores: Array, before: Machine, machine: Machine) -> Array:
     return np.minimum(np.where(several, np.maximum(grown, 1), cores), machine.cores)
 
 
-def run_times_ns(source: Workload, rows: Array, before: Machine, machine: Machine, requests: Asked) -> Array:
+def run_times_ns(source: Workload, rows: Array, before: Machine, machine: Machine, requests: DrawnRequests) -> Array:
     """Run times: whole seconds in ns, at least one.
 
     Raises

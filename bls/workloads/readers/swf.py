@@ -86,18 +86,9 @@ _MAX = MAX_NS  # a kernel's constants are its module's
 
 # The columns of the kernel's rows 6, 7, …; after them, those of the fields 19 to 21.
 _EXTRA = (
-    "wait_ns",
-    "memory_kb",
-    "status",
-    "user",
-    "group",
-    "application",
-    "queue",
-    "partition",
-    "preceding",
-    "think_ns",
+    "wait_ns", "memory_kb", "status", "user", "group", "application", "queue", "partition", "preceding", "think_ns",
     "cancel_ns",
-)
+)  # fmt: skip
 _FURTHER = 6 + len(_EXTRA)
 _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
