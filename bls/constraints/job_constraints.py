@@ -46,16 +46,13 @@ class Circumstances:
 
     def interchangeable(self, platform: Platform) -> bool:
         """Whether every free core is as good as any other to every job, now and later."""
+        table = partition_table(platform)
         return (
-            not self.has_partitions(platform)
+            len(table) == 1
+            and int(table.n_cores[0]) == platform.n_cores
             and (self.requests is None or self.requests.plain)
             and (self.windows is None or len(self.windows) == 0)
         )
-
-    def has_partitions(self, platform: Platform) -> bool:
-        """Whether some job may not use some core, or stands in an order of its own."""
-        table = partition_table(platform)
-        return len(table) > 1 or int(table.n_cores[0]) < platform.n_cores
 
 
 def core_mask(lo: Array, hi: Array, n_cores: int) -> Array:

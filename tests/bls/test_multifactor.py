@@ -15,9 +15,8 @@ from test_fair_share import SlowShares
 
 from bls.policies.contract import KnownJobs, Scoring, scoring
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
-from bls.policies.multifactor.file import parse_priority_file
 from bls.policies.multifactor.priority import multifactor, prepare, score_policy
-from bls.policies.multifactor.settings import SETTINGS, TABLES, Multifactor, Partition, Qos
+from bls.policies.multifactor.settings import Multifactor, Partition, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
@@ -295,7 +294,7 @@ READ = Multifactor(
 
 
 def read(text: str) -> Multifactor:
-    return Multifactor.from_file(parse_priority_file(text, "p.toml", SETTINGS, TABLES))
+    return Multifactor.from_toml(text, "p.toml")
 
 
 def test_a_file_has_everything() -> None:

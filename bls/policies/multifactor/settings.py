@@ -1,21 +1,34 @@
 """The settings of Slurm's multifactor priority, and how they are given: in the policy's name, in a TOML file, or both.
 
 ``multifactor:age=1000,fairshare=2000,max_age=14d`` gives settings one by one; ``multifactor:config=FILE.toml`` takes them, and
-the tables that a name has no place for, from a file; what stands in the name counts more than what stands in the file.
+the tables that a name has no place for, from a file; what stands in the name counts more than what stands in the file::
+
+    fairshare = 2000            # settings, as in multifactor:KEY=VALUE
+    max_age = "7d"
+
+    [[accounts]]                # lists of tables
+    name = "physics"
+    shares = 40
+
+    [[users]]
+    number = 17
+    account = "physics"
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 from bls.machine.platform import MAX_CORES, from_keys
-from bls.policies.multifactor.file import PriorityFile, load_priority_file
 from bls.policies.multifactor.tree import Account, AccountTree, User
 from traces.base.errors import InputError, one_of, shown
+from traces.base.given_file import read_text
 from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
+from traces.base.toml import check_keys, list_of_tables, parse_toml
 
 __all__ = ["ALGORITHMS", "SETTINGS", "TABLES", "WEIGHTS", "Multifactor", "Partition", "Qos"]
 
@@ -186,43 +199,43 @@ class Multifactor:
                 raise InputError(f"{where}: {key}: given twice")
             words[key] = value
         config = words.pop("config", None)
-        file = PriorityFile(where, {}, {}) if config is None else load_priority_file(config, SETTINGS, TABLES)
-        return cls._made(file, words, where)
+        if config is None:
+            return cls.from_toml("", where, words, where)
+        return cls.from_toml(read_text(config, "priority file", "TOML"), config, words, where)
 
     @classmethod
-    def from_file(cls, file: PriorityFile) -> Multifactor:
-        """From a file that was read with ``SETTINGS`` and ``TABLES``.
+    def from_toml(
+        cls, text: str, source: str, words: Mapping[str, str] = MappingProxyType({}), where: str = "multifactor"
+    ) -> Multifactor:
+        """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``.
 
         Raises
         ------
         InputError
-            If a key is missing or a value cannot be used; the message begins with the file and the key's path.
+            If the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
+            source and the key's path.
         """
-        return cls._made(file, {}, file.source)
-
-    @classmethod
-    def _made(cls, file: PriorityFile, words: Mapping[str, str], where: str) -> Multifactor:
-        settings: dict[str, Any] = {}
-        for key, value in file.settings.items():
-            settings.update(_setting(key, value, f"{file.source}: {key}"))
-        for key, text in words.items():
-            settings.update(_setting(key, _value(key, text), f"{where}: {key}"))
-        others = settings.pop("others", None)
+        content = parse_toml(text, source)
+        check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")
         made = {
-            name: tuple(
-                from_keys(kind, row, f"{file.source}: {name}[{place}].")
-                for place, row in enumerate(file.tables.get(name, ()))
-            )
+            name: tuple(from_keys(kind, row, path) for path, row in list_of_tables(content, name, source))
             for name, kind in _TABLES.items()
         }
+        settings: dict[str, Any] = {}
+        for key, value in content.items():
+            if key not in _TABLES:
+                settings.update(_setting(key, value, f"{source}: {key}"))
+        for key, word in words.items():
+            settings.update(_setting(key, _value(key, word), f"{where}: {key}"))
+        others = settings.pop("others", None)
         try:
             tree = AccountTree(made["accounts"], made["users"], others)
             return cls(
-                tree=tree, partitions=made["partitions"], qos_levels=made["qos_levels"], source=file.source, **settings
+                tree=tree, partitions=made["partitions"], qos_levels=made["qos_levels"], source=source, **settings
             )
         except InputError as error:
             key = str(error).partition(":")[0]
-            raise InputError(f"{where if key in words else file.source}: {error}") from None
+            raise InputError(f"{where if key in words else source}: {error}") from None
 
 
 _TABLES: dict[str, type[Any]] = {"accounts": Account, "users": User, "partitions": Partition, "qos_levels": Qos}
