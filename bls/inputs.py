@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bls.allocators import Allocator
-from bls.constraints.job_constraints import Circumstances, masks, outage_columns
+from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.engine import state as b
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
@@ -77,7 +77,7 @@ def estimates_come_later(rules: Rules) -> bool:
     return isinstance(estimator(rules.estimates), HistoryEstimator)
 
 
-def planned_with(workload: Workload, rules: Rules, around: Circumstances, seed: int) -> Array:
+def planned_with(workload: Workload, rules: Rules, around: JobConstraints, seed: int) -> Array:
     """The run times that are planned with, int64 (n,): requests where the estimates come later."""
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
@@ -97,7 +97,7 @@ def given_for(
     policy: AnyPolicy,
     allocator: Allocator,
     rules: Rules,
-    around: Circumstances,
+    around: JobConstraints,
     known: KnownJobs,
     *,
     scored: Scoring | None,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bls.allocators import PLACE, Allocator
-from bls.constraints.job_constraints import Circumstances, outage_columns
+from bls.constraints.job_constraints import JobConstraints, outage_columns
 from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
@@ -70,7 +70,7 @@ class BatchSimulator:
         Choice of cores.
     rules : Rules
         Backfilling and the rest.
-    circumstances : Circumstances
+    circumstances : JobConstraints
         Partitions, requests, dependencies, windows, outages.
     slack : float
         Deadlines are submit + slack × estimate.
@@ -103,7 +103,7 @@ class BatchSimulator:
         allocator: Allocator,
         *,
         rules: Rules | None = None,
-        circumstances: Circumstances | None = None,
+        circumstances: JobConstraints | None = None,
         slack: float = SLACK.default,
         recorded: bool = False,
         requested: Mapping[int, str] | None = None,
@@ -113,7 +113,7 @@ class BatchSimulator:
         self.workload, self.platform = workload, platform
         self.policy = policy
         self.allocator = allocator.with_parameters(seed=seed % 2**63)
-        self.rules, self.circumstances = rules or Rules(), circumstances or Circumstances()
+        self.rules, self.circumstances = rules or Rules(), circumstances or JobConstraints()
         self.rules.check(policy)
         self.deadline_ns = deadlines_ns(workload, slack)
         n_cores = platform.n_cores

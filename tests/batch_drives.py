@@ -18,7 +18,7 @@ from reference.machine import Rules as CaseRules
 from bls.allocators import ALLOCATORS, PLACE
 from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.dependencies import dependencies
-from bls.constraints.job_constraints import Circumstances
+from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import NEVER, Outages
 from bls.constraints.resource_requests import Requests
 from bls.engine import initial_state as first_state
@@ -401,7 +401,7 @@ def rules_of(rules: CaseRules) -> Rules:
     )
 
 
-def circumstances_of(case: BatchCase, platform: Platform, workload: Workload) -> Circumstances:
+def circumstances_of(case: BatchCase, platform: Platform, workload: Workload) -> JobConstraints:
     """What surrounds the jobs of a case."""
     jobs, machine = case.jobs, case.machine
     names, licences = platform.resource_names, platform.licence_names
@@ -414,7 +414,7 @@ def circumstances_of(case: BatchCase, platform: Platform, workload: Workload) ->
         int64(job.limit for job in jobs),
     )
     outages = [host.outages for host in machine.hosts]
-    return Circumstances(
+    return JobConstraints(
         partition=int64(job.partition for job in jobs) if platform.partitions else None,
         requests=None if asked.plain else asked,
         dependencies=dependencies(workload) if any(job.after is not None for job in jobs) else None,

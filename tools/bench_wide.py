@@ -10,7 +10,7 @@ import statistics
 import time
 
 from bls.allocators import allocator
-from bls.constraints.job_constraints import Circumstances
+from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.partition_assignment import assign
 from bls.engine import loop as engine
 from bls.machine.partitions import Partition
@@ -55,7 +55,7 @@ def _jobs(hosts: int, partitions: int) -> Workload:
 def _us_a_job(placed: str, backfill: str, partitions: int, hosts: int) -> list[float]:
     machine = _machine(hosts, partitions)
     jobs, partition = assign(_jobs(hosts, partitions), machine)
-    around = Circumstances(partition=partition if partitions > 1 else None)
+    around = JobConstraints(partition=partition if partitions > 1 else None)
 
     def work() -> float:
         simulator = BatchSimulator(

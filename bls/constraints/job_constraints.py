@@ -1,4 +1,4 @@
-"""What surrounds the jobs of one run: partitions, what the jobs ask for, who waits for whom, windows and outages."""
+"""What constrains the jobs of one run: partitions, what the jobs ask for, who waits for whom, windows and outages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bls.machine.platform import Platform
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["Circumstances", "core_mask", "planned_outages"]
+__all__ = ["JobConstraints", "core_mask", "planned_outages"]
 
 _WORD = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Circumstances:
+class JobConstraints:
     """Everything about n jobs that is not in the workload itself. None: there is no such thing.
 
     Attributes

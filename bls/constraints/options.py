@@ -1,4 +1,4 @@
-"""What a user says about the jobs of a run beside the workload, and how it becomes circumstances."""
+"""What a user says about the jobs of a run beside the workload, and how it becomes constraints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from bls.constraints.advance_reservations import load_windows
 from bls.constraints.dependencies import dependencies
-from bls.constraints.job_constraints import Circumstances
+from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import outages
 from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import fit_requests, requests
@@ -87,7 +87,7 @@ def surround(
     *,
     seed: int = SEED.default,
     known_jobs: Array | None = None,
-) -> tuple[Workload, Circumstances]:
+) -> tuple[Workload, JobConstraints]:
     """The jobs that can run, and what surrounds them.
 
     Parameters
@@ -123,7 +123,7 @@ def surround(
         fewest = _fewest_leaves(workload, partition, platform)
         asked = replace(asked, switches=np.where(asked.switches > 0, asked.switches, np.maximum(limit, fewest)))
     workload, partition, asked = fit_requests(workload, partition, asked, platform)
-    return workload, Circumstances(
+    return workload, JobConstraints(
         partition=partition if platform.partitions else None,
         requests=None if asked.plain else asked,
         dependencies=dependencies(workload) if said.dependencies else None,

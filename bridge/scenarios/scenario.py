@@ -33,7 +33,7 @@ from als.programs.tasks import TaskModel
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
 from bls.allocators import ALLOCATORS, Allocator, allocator
-from bls.constraints.job_constraints import Circumstances
+from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings, surround, switch_limit
 from bls.machine.platform import Platform, load_platform
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
@@ -161,7 +161,7 @@ class Scenario:
     model : TaskModel
     requested : mapping of int to str, or None
         Cores by job number, for the allocator ``given``.
-    circumstances : Circumstances
+    circumstances : JobConstraints
         Partitions, requests, dependencies, windows, outages.
     observers : tuple of Observer
         Who looks at the run.
@@ -185,7 +185,7 @@ class Scenario:
     technique: AnyScheduler | None
     model: TaskModel
     requested: Mapping[int, str] | None = None
-    circumstances: Circumstances = field(default_factory=Circumstances)
+    circumstances: JobConstraints = field(default_factory=JobConstraints)
     observers: tuple[Observer, ...] = ()
     applications: tuple[Program, ...] = ()
     programs: Programs | None = None

@@ -22,7 +22,7 @@ from test_reference_vectors import VECTORS, jobs_of
 
 import bridge
 from bls.allocators import ALLOCATORS
-from bls.constraints.job_constraints import Circumstances
+from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
 from bls.engine import loop as engine
 from bls.engine import state as b
@@ -632,10 +632,10 @@ def test_estimates_up_to_the_end_of_time_are_planned_with(backfill: str, allocat
         assert found[0].start == MAX_NS // 2
 
 
-def outages_of(*hosts: list[tuple[int, int]]) -> Circumstances:
+def outages_of(*hosts: list[tuple[int, int]]) -> JobConstraints:
     first = np.cumsum([0] + [len(host) for host in hosts])
     pairs = np.array([pair for host in hosts for pair in host], np.int64).reshape(-1, 2).T.copy()
-    return Circumstances(outages=Outages(first, pairs[0], pairs[1]))
+    return JobConstraints(outages=Outages(first, pairs[0], pairs[1]))
 
 
 KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
@@ -668,7 +668,7 @@ def answer_at_once(simulator: BatchSimulator) -> None:
 def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, kind: str) -> None:
     """Both hosts are up at once for a nanosecond now and then, or never; outages of a model have no end."""
     model = modelled_outages(OutageModel(2, 10**6, 3), 8)
-    around = Circumstances(outages=model)
+    around = JobConstraints(outages=model)
     simulator = ready(
         jobs((1, 0, 1, 1, 1e-9), (7, 3, 1, 8, 1)), machine(8, 8), rules=BatchRules(backfill, kind), circumstances=around
     )
@@ -697,7 +697,7 @@ class Sleepless(Idle):
 @pytest.mark.parametrize("failures", [False, True])
 def test_a_policy_that_never_starts_anything_is_noticed(policy: Idle, failures: bool) -> None:
     model = modelled_outages(OutageModel(10**9, 10**9, 3), 4)
-    around = Circumstances(outages=model) if failures else Circumstances()
+    around = JobConstraints(outages=model) if failures else JobConstraints()
     with pytest.raises((InputError, PluginError), match=policy.name):
         finish(ready(jobs((7, 0, 1, 1, 1)), machine(4, 4), policy, recorded=True, circumstances=around))
 
@@ -736,7 +736,7 @@ def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(seed: int, bac
     workload, model = jobs(*rows), OutageModel(40 * NS_PER_S, 5 * NS_PER_S, seed)
     answers = []
     for count in (1, 2000):
-        around = Circumstances(outages=modelled_outages(model, 3, count))
+        around = JobConstraints(outages=modelled_outages(model, 3, count))
         simulator = ready(
             workload, machine(6, 3), recorded=True, rules=BatchRules(backfill, kind), circumstances=around
         )

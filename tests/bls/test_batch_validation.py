@@ -11,7 +11,7 @@ import pytest
 
 from bls import Platform, read_workload, sample_path
 from bls.allocators import ALLOCATORS
-from bls.constraints.job_constraints import Circumstances
+from bls.constraints.job_constraints import JobConstraints
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.state import BatchState
@@ -35,7 +35,7 @@ def _paused(backfill: str, allocator: str) -> BatchState:
         POLICIES["fcfs"],
         ALLOCATORS[allocator],
         rules=Rules(backfill=backfill),
-        circumstances=Circumstances(partition=np.zeros(len(workload), np.int64)),
+        circumstances=JobConstraints(partition=np.zeros(len(workload), np.int64)),
         recorded=True,
     )
     while simulator.ended < 100 or simulator.state.counters[b.N_WAITING] < 5:

@@ -11,7 +11,7 @@ import pytest
 
 from bls import Partition, Platform, Surroundings
 from bls.constraints.advance_reservations import load_windows
-from bls.constraints.job_constraints import Circumstances, core_mask, masks, outage_columns, planned_outages
+from bls.constraints.job_constraints import JobConstraints, core_mask, masks, outage_columns, planned_outages
 from bls.constraints.options import surround, switch_limit
 from bls.engine.state import NEVER
 from bls.machine.partitions import partition_table
@@ -110,8 +110,8 @@ def test_masks(tmp_path: Path) -> None:
 
 def test_partitions_of_the_whole_machine_are_none() -> None:
     everything = replace(MACHINE, partitions=(Partition("all", default=True),))
-    assert Circumstances().interchangeable(everything)
-    assert not Circumstances().interchangeable(
+    assert JobConstraints().interchangeable(everything)
+    assert not JobConstraints().interchangeable(
         replace(MACHINE, partitions=(Partition("half", hosts="0-1", default=True),))
     )
 
