@@ -85,19 +85,10 @@ def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy
     size, rank = distinct(asked)
     words, starts = new_queue(len(size))
     columns = np.zeros((6, len(time)), np.int64)  # what is not written to is no memory
-    rows = _sweep(
-        own(time, np.int64),
-        own(np.argsort(time, kind="stable"), np.int64),
-        own(asked, np.int64),
-        own(held, np.int64),
-        own(down.cores, np.int64),
-        own(rank, np.int64),
-        own(size, np.int64),
-        np.zeros(len(size), np.int64),
-        words,
-        starts,
-        columns,
-    )
+    given = (time, np.argsort(time, kind="stable"), asked, held, down.cores, rank, size)
+    time, order, asked, held, down_cores, rank, size = (own(column, np.int64) for column in given)
+    waiting = np.zeros(len(size), np.int64)
+    rows = _sweep(time, order, asked, held, down_cores, rank, size, waiting, words, starts, columns)
     return Occupancy(*columns[:, :rows])
 
 
