@@ -82,9 +82,8 @@ class View:
         # Read one element at a time, and lists are quicker at that than arrays are.
         self._given: list[list[int]] = []
         if simulator.is_seen:
-            columns = ("user", "group", "queue", "partition", "qos")
-            self._given = [getattr(workload, name).tolist() for name in ("job_id", "submit_ns", "cores")]
-            self._given += [getattr(workload, name).tolist() for name in columns]
+            columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
+            self._given = [getattr(workload, name).tolist() for name in columns]
 
     @property
     def now_ns(self) -> int:

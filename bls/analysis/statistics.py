@@ -74,7 +74,7 @@ class Arrivals:
     Attributes
     ----------
     zone : str
-        Time zone of all hours and dates here.
+        Time zone of all hours and dates here, as ``Europe/Paris``, ``UTC+01:00`` or ``UTC``.
     start : str or None
         Time 0 of the log as an ISO date. None where the log does not say; then time 0 counts as Monday, 1 January
         2001, 00:00 UTC.
@@ -216,7 +216,7 @@ def arrivals(workload: Workload, calendar: Calendar) -> Arrivals:
     submit = workload.submit_ns
     by_both = np.bincount(calendar.weekday(submit) * 24 + calendar.hour(submit), minlength=7 * 24).reshape(7, 24)
     return Arrivals(
-        zone=calendar.zone_name,
+        zone=str(calendar.zone),
         start=calendar.start.isoformat() if calendar.start else None,
         first=calendar.date(int(submit[0])).isoformat(),
         last=calendar.date(int(submit[-1])).isoformat(),

@@ -122,16 +122,14 @@ def requests(
         given = read_request_file(path, workload, columns, workload.job_id if known is None else known)
     nothing = np.zeros(n, np.int64)
     unit_cores = _first(given.get("unit_cores"), nothing + 1)
-    per_unit = np.zeros((n, len(names)), np.int64)
-    for column, name in enumerate(names):
-        per_unit[:, column] = _first(given.get(name), nothing)
+    per_unit, licences = (
+        np.array([_first(given.get(name), nothing) for name in kind], np.int64).reshape(-1, n).T.copy()
+        for kind in (names, platform.licence_names)
+    )
     if MEMORY in names:
         per_core = np.clip(workload.memory_kb, 0, _TOO_MUCH) if memory == "swf" else nothing
         logged = np.minimum(per_core * np.minimum(unit_cores, 2**24), _TOO_MUCH)
         per_unit[:, names.index(MEMORY)] = _first(_memory_kb(given), logged)
-    licences = np.zeros((n, len(platform.licence_names)), np.int64)
-    for column, name in enumerate(platform.licence_names):
-        licences[:, column] = _first(given.get(name), nothing)
     switches = _first(given.get("switches"), nothing)
     return Requests(names, platform.licence_names, unit_cores, per_unit, licences, switches)
 

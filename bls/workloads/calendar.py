@@ -57,16 +57,6 @@ class Calendar:
     start: datetime | None = None
     remarks: tuple[str, ...] = ()
 
-    @property
-    def known(self) -> bool:
-        """Whether the log says when it began."""
-        return self.start is not None
-
-    @property
-    def zone_name(self) -> str:
-        """The zone's name, as ``Europe/Paris``, ``UTC+01:00`` or ``UTC``."""
-        return str(self.zone)
-
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
         """The calendar that a workload's header describes.

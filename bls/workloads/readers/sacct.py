@@ -102,16 +102,14 @@ def read_sacct(path: str | os.PathLike[str], *, cancelled: bool = False) -> Work
     source = os.fspath(path)
     with GivenFile(path, "workload file") as file:
         lines = text_lines(file, source)
-        columns: Columns | None = None
         reader: _Reader | None = None
         header = []
         for line, text in lines:
             if text.startswith("#"):
                 header.append(text.rstrip())
-            elif columns is None:
-                columns = Columns(text, f"{source}: line {line}")
-                reader = _Reader(source, columns, cancelled)
-            elif text != columns.text and reader is not None:
+            elif reader is None:
+                reader = _Reader(source, Columns(text, f"{source}: line {line}"), cancelled)
+            elif text != reader.columns.text:
                 reader.read(line, text)
     if reader is None:
         reader = _Reader(source, Columns("", f"{source}: line 1"), cancelled)
@@ -122,7 +120,7 @@ class _Reader:
     """Reads lines one by one; ``sacct``'s words are found by the names of their columns."""
 
     def __init__(self, source: str, columns: Columns, cancelled: bool) -> None:
-        self._columns, self._cancelled = columns, cancelled
+        self.columns, self._cancelled = columns, cancelled
         self._rows = JobRows(source, columns.further)
         self._earliest = MAX_NS
         self._names = {name: Names() for name in ("user", "group", "partition", "qos", "application", "account")}
@@ -132,7 +130,7 @@ class _Reader:
 
     def _read(self, line: int, text: str) -> str:
         """Add the line's job, or say why there is none."""
-        word = self._columns.words(text)
+        word = self.columns.words(text)
         if word is None:
             return MALFORMED
         identity = word["job_id"]
