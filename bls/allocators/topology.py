@@ -119,10 +119,10 @@ def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
     host_free, switch_lo, switch_hi = request.host_free, request.switch_lo, request.switch_hi
-    n_hosts = host_free.size
+    n_hosts, unit_cores = host_free.size, request.unit_cores
     sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts before each
     for host in range(n_hosts):
-        sums[host + 1] = sums[host] + usable(host_free[host], request.unit_cores)
+        sums[host + 1] = sums[host] + usable(host_free[host], unit_cores)
     if switch_lo.size > 0:
         n_leaves = _level_stop(switch_lo, switch_hi, 0)
         leaf_lo = switch_lo[:n_leaves]
