@@ -15,6 +15,7 @@ from als.engine.dag.hooks import HOOKS as GRAPH_HOOKS
 from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
 from als.engine.hooks import HOOKS, table
 from als.engine.rule_table import Rules
+from als.engine.status import ApplicationStatus
 from als.network.state import NO_NETWORK, NetworkState
 from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
@@ -177,7 +178,7 @@ class Application:
     @property
     def finished(self) -> bool:
         """Whether the last core has finished or the application was stopped."""
-        return int(self.state.counters[s.STATUS]) in (engine.FINISHED, engine.STOPPED)
+        return int(self.state.counters[s.STATUS]) in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED)
 
     @property
     def end_ns(self) -> int:
@@ -187,7 +188,7 @@ class Application:
     @property
     def stopped(self) -> bool:
         """Whether a stop has cut the application short."""
-        return int(self.state.counters[s.STATUS]) == engine.STOPPED
+        return int(self.state.counters[s.STATUS]) == ApplicationStatus.STOPPED
 
     @property
     def ran(self) -> int:
@@ -320,11 +321,11 @@ class Application:
     def _settle(self, status: int) -> bool:
         HOOKS.check()
         GRAPH_HOOKS.check()
-        if status in (engine.SUSPENDED, engine.FINISHED, engine.STOPPED):
+        if status in (ApplicationStatus.SUSPENDED, ApplicationStatus.FINISHED, ApplicationStatus.STOPPED):
             self._entered += 1
-            if self.checks and (status != engine.SUSPENDED or self._entered % self.checks == 0):
+            if self.checks and (status != ApplicationStatus.SUSPENDED or self._entered % self.checks == 0):
                 self.validate()
-            return status != engine.SUSPENDED
+            return status != ApplicationStatus.SUSPENDED
         raise application_fault(status, self.state, self._rules)
 
 
@@ -382,7 +383,7 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
     """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""
     row = int(state.counters[s.RULE])
     name, answer, left = rules.names[row], int(state.counters[s.ANSWER]), int(state.counters[s.LEFT])
-    if status == engine.ANSWER_OUT_OF_RANGE:
+    if status == ApplicationStatus.ANSWER_OUT_OF_RANGE:
         raised = rules.error(row)
         if isinstance(raised, PluginError):
             return PluginError(f"{job}{raised}")
@@ -391,27 +392,27 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
         return PluginError(
             f"{job}application technique {name} gave a chunk of {answer}; allowed: 0 to the remaining tasks, {left}"
         )
-    if status == engine.PLACE_TAKEN:
+    if status == ApplicationStatus.PLACE_TAKEN:
         return PluginError(
             f"{job}application technique {name} chose task {answer}; allowed: tasks of the loop that nobody has"
         )
-    if status == engine.BAD_PLAN:
+    if status == ApplicationStatus.BAD_PLAN:
         return PluginError(
             f"{job}planner {name} gave task {answer} no core, or no start; allowed: a core that is there, and a start from 0 on"
         )
-    if status == engine.STUCK:
+    if status == ApplicationStatus.STUCK:
         if name == MAPPED.name:
             return InputError(
                 f"{job}mapped: the order of the cores' tasks contradicts the edges, with {left} tasks left"
             )
         return PluginError(f"{job}planner {name} made sequences that wait for each other, with {left} tasks left")
-    if status == engine.TASKS_LEFT:
+    if status == ApplicationStatus.TASKS_LEFT:
         return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
-    if status == engine.HOPELESS:
+    if status == ApplicationStatus.HOPELESS:
         return InputError(
             f"{job}{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
         )
-    if status == engine.ALL_LOST:
+    if status == ApplicationStatus.ALL_LOST:
         return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
     longest = int(state.lengths.argmax())
     return InputError(

@@ -5,6 +5,16 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.rule_table import FLAGS, FULL, LEARNS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
 from als.engine.state import ApplicationState
+from als.engine.status import (
+    ALL_LOST,
+    ANSWER_OUT_OF_RANGE,
+    CHOOSE,
+    OVERFLOW,
+    PART_DONE,
+    PLACE_TAKEN,
+    SUSPENDED,
+    TASKS_LEFT,
+)
 from als.streams import CHUNKS as CHUNK_STREAM
 from als.streams import fill_words, uniform_from_word
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
@@ -13,34 +23,7 @@ from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import Array, caller, compiled
 
-__all__ = [
-    "ALL_LOST",
-    "ANSWER_OUT_OF_RANGE",
-    "CHOOSE",
-    "HOPELESS",
-    "OVERFLOW",
-    "PART_DONE",
-    "PLACE_TAKEN",
-    "SUSPENDED",
-    "TASKS_LEFT",
-    "arrival_ns",
-    "is_serial",
-    "note_end",
-    "open_part",
-    "reopen",
-    "serve",
-]
-
-# Why serve() returned; als.engine.loop has further words.
-SUSPENDED = 0
-ANSWER_OUT_OF_RANGE = 3  # the technique's answer was not in 0..remaining
-TASKS_LEFT = 4  # every core was sent away while tasks were left
-OVERFLOW = 5  # an end at traces.base.time.MAX_NS, where durations saturate, or beyond
-PLACE_TAKEN = 6  # a rule that chooses its tasks chose some that were assigned, or are not of the loop
-ALL_LOST = 7  # no core is there, and none will come
-PART_DONE = 8
-HOPELESS = 10  # cores come and go too quickly for any task
-CHOOSE = 9  # the rule is to be prepared, or to be chosen
+__all__ = ["arrival_ns", "is_serial", "note_end", "open_part", "reopen", "serve"]
 
 _call_plain = caller(NEXT_CHUNK)
 _call_full = caller(NEXT_CHUNK_FULL)

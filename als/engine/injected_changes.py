@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import HOPELESS, OVERFLOW, SUSPENDED, arrival_ns, note_end, reopen
+from als.engine.chunk_dispatch import arrival_ns, note_end, reopen
 from als.engine.hooks import CHANGE_GRAPH, STOP_GRAPH, call_hook
 from als.engine.state import ApplicationState
+from als.engine.status import FINISHED, HOPELESS, OVERFLOW, STOPPED, SUSPENDED
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["FINISHED", "STOPPED", "set_speed", "stop"]
+__all__ = ["set_speed", "stop"]
 
 #: So many losses in a row that put tasks back, and not one task has ended: it will never be otherwise.
 MOST_FRUITLESS = 100_000
-
-FINISHED = 1
-STOPPED = 2
 
 
 @compiled(inner=True)

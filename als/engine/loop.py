@@ -17,40 +17,17 @@ Order at one instant: changes that are injected at t take effect before any requ
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import (
-    ALL_LOST,
-    ANSWER_OUT_OF_RANGE,
-    CHOOSE,
-    HOPELESS,
-    OVERFLOW,
-    PART_DONE,
-    PLACE_TAKEN,
-    SUSPENDED,
-    TASKS_LEFT,
-    open_part,
-    serve,
-)
+from als.engine.chunk_dispatch import open_part, serve
 from als.engine.dag import state as g
-from als.engine.dag.state import BAD_PLAN, STUCK
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, call_hook
-from als.engine.injected_changes import FINISHED, STOPPED, set_speed, stop
+from als.engine.injected_changes import set_speed, stop
 from als.engine.rule_selection import prepare
 from als.engine.state import ApplicationState, new_state
+from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
 from traces.compiled import compiled
 
 __all__ = [
-    "ALL_LOST",
-    "ANSWER_OUT_OF_RANGE",
-    "BAD_PLAN",
-    "FINISHED",
-    "HOPELESS",
     "NEVER",
-    "OVERFLOW",
-    "PLACE_TAKEN",
-    "STOPPED",
-    "STUCK",
-    "SUSPENDED",
-    "TASKS_LEFT",
     "ApplicationState",
     "advance",
     "begin",
@@ -112,8 +89,7 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     Returns
     -------
     int
-        ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, or a fault: ``ANSWER_OUT_OF_RANGE``,
-        ``PLACE_TAKEN``, ``TASKS_LEFT``, ``ALL_LOST``, ``OVERFLOW``, or of a planner ``BAD_PLAN`` or ``STUCK``.
+        An ``ApplicationStatus``: ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, or a fault.
     """
     counters = state.counters
     if counters[s.STATUS] != SUSPENDED:

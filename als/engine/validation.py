@@ -10,10 +10,9 @@ from typing import NoReturn
 import numpy as np
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import SUSPENDED
 from als.engine.dag.validation import validate_graph
-from als.engine.injected_changes import FINISHED, STOPPED
 from als.engine.state import ApplicationState
+from als.engine.status import ApplicationStatus
 from traces.checks.heaps import first_out_of_order
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
@@ -50,7 +49,7 @@ class _Application:
 
     def check(self) -> None:
         state = self.state
-        if self.status == SUSPENDED:
+        if self.status == ApplicationStatus.SUSPENDED:
             self._check_presence()
             self._check_asking()
             if self.kind == s.GRAPH:
@@ -58,7 +57,7 @@ class _Application:
             else:
                 self._check_counts()
                 self._check_held()
-        elif self.status in (FINISHED, STOPPED):
+        elif self.status in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED):
             self._check_end()
         else:
             self.fault(f"status {self.status}; allowed: suspended, finished, stopped")
@@ -144,7 +143,7 @@ class _Application:
     def _check_end(self) -> None:
         counters, n = self.state.counters, len(self.state.lengths)
         ran = int(counters[s.RAN])
-        if self.status == FINISHED:
+        if self.status == ApplicationStatus.FINISHED:
             self._count("tasks that ran", ran, n)
             self._count("tasks that are left", int(counters[s.LEFT]), 0)
             if len(bad := np.flatnonzero(self.state.taken[:n] != _TAKEN)):
@@ -163,7 +162,7 @@ class _Application:
         began = start >= 0
         if len(bad := np.flatnonzero((end >= 0) & (end < start))):
             self.fault(f"task {bad[0]} runs from {start[bad[0]]} to {end[bad[0]]} ns")
-        wrong = began & ((state.taken[: len(start)] != _TAKEN) & (self.status == SUSPENDED))
+        wrong = began & ((state.taken[: len(start)] != _TAKEN) & (self.status == ApplicationStatus.SUSPENDED))
         if len(bad := np.flatnonzero(wrong)):
             self.fault(f"task {bad[0]} began at {start[bad[0]]} ns, and is not assigned")
         if len(bad := np.flatnonzero((began & ~np.isin(core, state.core_number)) | (~began & (core >= 0)))):
@@ -171,7 +170,7 @@ class _Application:
         chunks = state.counters[s.CHUNKS]
         if len(bad := np.flatnonzero(began & ((state.chunk < 0) | (state.chunk >= chunks)))):
             self.fault(f"task {bad[0]} is of chunk {state.chunk[bad[0]]}; there were {chunks}")
-        if self.status != SUSPENDED:
+        if self.status != ApplicationStatus.SUSPENDED:
             self._count("tasks that ran", int(state.counters[s.RAN]), int(began.sum()))
             if len(bad := np.flatnonzero(began & (end < 0))):
                 self.fault(f"task {bad[0]} began at {start[bad[0]]} ns and has no end")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from als.core_speeds.state import SpeedState, factor, next_change_ns
 from als.engine import loop as engine
-from als.engine.state import NOW, PRESENT, ApplicationState
+from als.engine.state import NEVER, NOW, PRESENT, ApplicationState
+from als.engine.status import ALL_LOST, SUSPENDED
 from traces.compiled import Array, compiled
 
 __all__ = ["MOST_ALONE", "run_varying"]
@@ -13,7 +14,6 @@ __all__ = ["MOST_ALONE", "run_varying"]
 MOST_ALONE = 1_000_000
 
 _advance, _run_until_stop, _set_speed = engine.advance, engine.run_until_stop, engine.set_speed
-_SUSPENDED, _NEVER, _ALL_LOST = engine.SUSPENDED, engine.NEVER, engine.ALL_LOST
 
 
 @compiled(inner=True)
@@ -39,22 +39,22 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
     alone = 0
     while True:
-        now = _NEVER
+        now = NEVER
         for c in range(n):
             now = min(now, next_ns[c])
-        if now >= stop_ns or now == _NEVER:
+        if now >= stop_ns or now == NEVER:
             return int(_run_until_stop(state, stop_ns))
         status = _advance(state, now)
-        if status != _SUSPENDED:
+        if status != SUSPENDED:
             return int(status)
         alone = alone + 1 if state.counters[PRESENT] == 0 else 0
         if alone == MOST_ALONE:
-            return _ALL_LOST
+            return ALL_LOST
         for c in range(n):
             if next_ns[c] == now:
                 gflops = base[c] * factor(speeds, state.core_number[c], now)
                 if gflops != state.speed[c]:
                     status = _set_speed(state, c, gflops)
-                    if status != _SUSPENDED:
+                    if status != SUSPENDED:
                         return int(status)
                 next_ns[c] = next_change_ns(speeds, state.core_number[c], now)

@@ -18,6 +18,7 @@ from als.engine.dag import state as graphs
 from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.metrics import LOOP_METRICS, measure
 from als.engine.state import ApplicationState
+from als.engine.status import FINISHED, STOPPED
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
@@ -73,7 +74,6 @@ _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, col
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
-_FINISHED, _STOPPED = application.FINISHED, application.STOPPED
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
 _whole_memo = app.whole_memo
 _NAMES = [name for name, _ in LOOP_METRICS]
@@ -314,7 +314,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
     else:
         status = call_hook(inline.hooks[VARYING], (inline, n_cores, jobs[_STOP, job]))
-    if status != _FINISHED and status != _STOPPED:
+    if status != FINISHED and status != STOPPED:
         inline.cursor[FAULT_JOB] = job
         inline.cursor[FAULT_STATUS] = status
         return APPLICATION_FAULT
@@ -333,17 +333,17 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         app.finish_ns,
         app.busy_ns,
         app.speed,
-        math.nan if status == _STOPPED else total,
+        math.nan if status == STOPPED else total,
         length_cov(work.lengths, 0, n),
         work.counters[_SCHEDULING],
         work.counters[_CHUNKS],
     )
     inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
     if has_graph:
-        call_hook(inline.hooks[GRAPHS], (inline, job, status == _STOPPED))
+        call_hook(inline.hooks[GRAPHS], (inline, job, status == STOPPED))
     if sends:
         call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
-    _batch_outcome(engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == _STOPPED))
+    _batch_outcome(engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED))
     return 0
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from als.engine import loop as application
 from als.engine import state as app
+from als.engine.status import ApplicationStatus
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_kernel as kernel
@@ -55,7 +55,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     if sent != inline.cursor[kernel.TRANSFERS_USED]:
         _fault(state, f"{inline.cursor[kernel.TRANSFERS_USED]} records of transfers; the jobs have {sent}")
     status = inline.application.counters[app.STATUS]
-    if done.any() and status not in (application.FINISHED, application.STOPPED) and _whole(inline):
+    if done.any() and status not in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED) and _whole(inline):
         _fault(state, f"the application that ran last has status {status}")
 
 

@@ -10,6 +10,7 @@ from reference.application import Ran, Run
 
 from als.application import Application
 from als.engine import loop as engine
+from als.engine.status import ApplicationStatus
 from als.techniques import TECHNIQUES
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -144,6 +145,6 @@ def test_a_stop_in_the_past_is_an_error_until_the_end() -> None:
 
 def test_without_a_stop_the_kernel_runs_to_the_end() -> None:
     application = Application([1.0] * 5, [1.0] * 2, TECHNIQUES["gss"])
-    assert engine.run_until_stop(application.state, engine.NEVER) == engine.FINISHED
+    assert engine.run_until_stop(application.state, engine.NEVER) == ApplicationStatus.FINISHED
     assert application.ran == 5
     assert application.end_ns == 3 * 10**9

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import OVERFLOW, SUSPENDED
 from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals
 from als.engine.dag.hooks import ARRIVED_BY, CANCEL, call_hook
 from als.engine.dag.ready_pool import count_wait, put_in_pool, request_now, wake
 from als.engine.state import ApplicationState
+from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_drop_top, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled

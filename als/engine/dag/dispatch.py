@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.engine.dag import state as g
 from als.engine.dag.ready_pool import begin_task, fetch, idle, wake
 from als.engine.rule_table import FLAGS, FULL, LEARNS, MOMENTS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
 from als.engine.state import ApplicationState
+from als.engine.status import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.streams import CHUNKS as CHUNK_STREAM
 from als.streams import fill_words, uniform_from_word
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL

@@ -8,7 +8,6 @@ nothing but data begins as they arrive.
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import ALL_LOST, OVERFLOW, PART_DONE, SUSPENDED, TASKS_LEFT
 from als.engine.dag import state as g
 from als.engine.dag.dispatch import serve_request, take_told
 from als.engine.dag.hooks import ARRIVED_AT, ARRIVED_BY, NEXT, call_hook
@@ -24,6 +23,7 @@ from als.engine.dag.ready_pool import (
     wake,
 )
 from als.engine.state import ApplicationState
+from als.engine.status import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.algorithms.key_heap import key_pop
 from traces.base.time import MAX_NS
@@ -190,7 +190,7 @@ def serve_graph(state: ApplicationState, until_ns: int) -> int:
                 ask_again(state, counters[s.AWAY_NS], g.LEFT_OVER)  # for what was to be the absent cores'
                 continue
             return ALL_LOST if until_ns == s.NEVER else SUSPENDED
-        return TASKS_LEFT if numbers[g.MODE] == g.BY_TECHNIQUE else g.STUCK
+        return TASKS_LEFT if numbers[g.MODE] == g.BY_TECHNIQUE else STUCK
 
 
 @compiled(inner=True)

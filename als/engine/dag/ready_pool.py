@@ -4,11 +4,11 @@ about to be."""
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import OVERFLOW
 from als.engine.dag import state as g
 from als.engine.dag.hooks import SEND, call_hook
 from als.engine.dag.state import GraphState
 from als.engine.state import ApplicationState
+from als.engine.status import OVERFLOW
 from als.network.flows import ARRIVED, BEYOND
 from traces.algorithms.event_heap import heap_push
 from traces.algorithms.key_heap import key_pop, key_push

@@ -8,6 +8,7 @@ from als.engine.dag.hooks import BEGIN, call_hook
 from als.engine.dag.ready_pool import make_ready
 from als.engine.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
 from als.engine.state import ApplicationState
+from als.engine.status import BAD_PLAN
 from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
 from als.network import state as n
 from als.planners.contract import PLAN
@@ -55,7 +56,7 @@ def _plan(state: ApplicationState, first: int, stop: int, edge_0: int, edge_1: i
         if not good or state.speed[plan[k]] == 0.0:
             if answer == 0:
                 state.counters[s.ANSWER] = k
-                graph.numbers[g.FAULT] = g.BAD_PLAN
+                graph.numbers[g.FAULT] = BAD_PLAN
             plan[k] = -1
         ranks[k] = -ranks[k] if answer == 0 else 0.0  # with nobody there, nothing is planned: as they come
     by_rank(ranks, order, position, at, 0)

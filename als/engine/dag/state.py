@@ -46,10 +46,6 @@ CLOSED = 0  # everybody was asking, or waiting, as it began: what a rule keeps b
 OPEN = 1  # who is told 0 gets a share, unless the rule chooses its tasks: then they are promised
 LEFT_OVER = 2  # nobody comes for what is left: it is shared out among those who are there
 
-#: Of FAULT, beside what als.engine.chunk_dispatch says: a planner's answer is impossible, or its sequences wait for each other.
-BAD_PLAN = 20
-STUCK = 21
-
 # Entries of GraphState.amounts.
 LATENCY_S = 0  # what planners and ranks take a transfer between hosts to cost
 S_PER_BYTE = 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import OVERFLOW, PART_DONE, serve
+from als.engine.chunk_dispatch import serve
 from als.engine.hooks import HOOK
 from als.engine.rule_selection import begin_rule, memo_begin, tell
 from als.engine.rule_table import CANDIDATES, EVERY_NS, FLAGS, PLACES, memo_size
 from als.engine.state import ApplicationState
+from als.engine.status import OVERFLOW, PART_DONE
 from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
