@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from als.graphs.order import index_edges, topological_order
-from als.planners import Planner
+from als.planners import Planner, PlanningProblem
 
 #: What stands in work space, and behind it, where nothing may be written.
 LEFT_OVER, BEHIND = -7, 16
@@ -17,7 +17,7 @@ Edges = Mapping[tuple[int, int], float]
 
 
 def graph_arrays(gflop: Sequence[float], edges: Edges) -> dict[str, Any]:
-    """A graph as a planner takes it, in the order of its arguments."""
+    """A graph as a planner takes it."""
     n, pairs = len(gflop), sorted(edges)
     source, target = (np.array([pair[end] for pair in pairs], np.int64) for end in (0, 1))
     out_first, in_first, in_edge, order, missing = (
@@ -50,16 +50,15 @@ def planned(
     room_f, room_i = planner.floats(n, e, p), planner.ints(n, e, p)
     floats, ints = np.full(room_f + BEHIND, float(LEFT_OVER)), np.full(room_i + BEHIND, LEFT_OVER)
     core, begin = np.full(n, LEFT_OVER), np.full(n, float(LEFT_OVER))
-    given = [
-        *graph_arrays(gflop, edges).values(),
-        np.array(speed, np.float64),
-        np.array(host, np.int64),
-        np.array(costs, np.float64),
-        np.array(planner.params, np.float64),
-    ]
-    before = [values.copy() for values in given]
-    answer = planner.plan(*given, core, begin, floats, ints)
+    given = graph_arrays(gflop, edges) | {
+        "speed": np.array(speed, np.float64),
+        "core_host": np.array(host, np.int64),
+        "costs": np.array(costs, np.float64),
+        "params": np.array(planner.params, np.float64),
+    }
+    before = [values.copy() for values in given.values()]
+    answer = planner.plan(PlanningProblem(**given, core=core, begin=begin, floats=floats, ints=ints))
     assert (floats[room_f:] == LEFT_OVER).all()
     assert (ints[room_i:] == LEFT_OVER).all(), "writes outside its work space"
-    assert all(np.array_equal(one, other) for one, other in zip(before, given, strict=True))
+    assert all(np.array_equal(one, other) for one, other in zip(before, given.values(), strict=True))
     return core.tolist(), begin.tolist(), answer

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from als.planners.contract import PLAN, Planner, first_fault, planner_kernel
+from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
 from als.planners.critical_path import CRITICAL_PATH
 from als.planners.heft import HEFT
 from als.planners.max_min import MAX_MIN
@@ -16,7 +16,7 @@ from als.planners.min_min import MIN_MIN
 from als.planners.peft import PEFT
 from traces.base.plugins import resolve
 
-__all__ = ["PLAN", "PLANNERS", "Planner", "first_fault", "planner", "planner_kernel"]
+__all__ = ["PLAN", "PLANNERS", "Planner", "PlanningProblem", "first_fault", "planner", "planner_kernel"]
 
 PLANNERS: dict[str, Planner] = {
     "heft": HEFT,

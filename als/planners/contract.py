@@ -2,37 +2,11 @@
 
 The function is compiled (:func:`planner_kernel`)::
 
-    plan(gflop, source, target, bytes_, out_first, in_first, in_edge, order, speed, core_host, costs, params,
-         core, begin, floats, ints) -> int
+    plan(problem: PlanningProblem) -> int
 
-``gflop``
-    float64 (N,): work of each task, >= 0.
-``source, target, bytes_``
-    int64, int64, float64 (E,): producer, consumer and bytes of each edge, sorted by (source, target).
-``out_first, in_first, in_edge``
-    int64 (N + 1,), (N + 1,), (E,): task k's out-edges are ``out_first[k]:out_first[k+1]``, its in-edges
-    ``in_edge[in_first[k]:in_first[k+1]]``.
-``order``
-    int64 (N,): the tasks, each behind all its producers.
-``speed``
-    float64 (P,): GFLOP/s of each core; 0: it is absent and gets no task.
-``core_host``
-    int64 (P,): host of each core, 0 to P - 1.
-``costs``
-    float64, at the places below: what an edge between two cores is estimated to cost. On one core: nothing; on one host:
-    ``bytes·WITHIN_S_PER_BYTE``; between hosts: ``LATENCY_S + bytes·ACROSS_S_PER_BYTE``. An edge of 0 bytes only says the
-    order, and costs nothing anywhere.
-``params``
-    float64 array: :attr:`Planner.params`.
-``core, begin``
-    int64 and float64 (N,), to be filled: core of each task, and its planned start in s, >= 0 and finite.
-``floats, ints``
-    float64 and int64 work space, of at least as many numbers as :attr:`Planner.floats` and :attr:`Planner.ints` say; what is
-    in it is whatever was there before.
-
-The answer is 0, or ``NO_CORE`` if no core is present. All but the last four arrays are to be read only; ``costs`` and
-``params`` may be longer than needed. The function must not raise, since compiled code has nobody to catch it, and it makes
-no arrays.
+It fills ``problem.core`` and ``problem.begin``, and answers 0, or ``NO_CORE`` if no core is present. All columns but these and
+the work space are to be read only, and none is to be put elsewhere. The function must not raise, since compiled code has
+nobody to catch it, and it makes no arrays.
 
 A core computes its tasks by (``begin``, place in ``order``). So that none waits for a task behind it, no task may begin
 before one of its producers begins; :func:`first_fault` finds one that does.
@@ -48,7 +22,8 @@ from typing import Any, ClassVar
 from traces.base.errors import InputError, shown
 from traces.base.rules import compiled_rule
 from traces.compiled import compiled, types
-from traces.kernels.signatures import Floats, Ints
+from traces.kernels.signatures import Floats, Ints, StateKind
+from traces.kernels.state import State
 
 __all__ = [
     "ACROSS_S_PER_BYTE",
@@ -59,11 +34,12 @@ __all__ = [
     "SOUND",
     "WITHIN_S_PER_BYTE",
     "Planner",
+    "PlanningProblem",
     "first_fault",
     "planner_kernel",
 ]
 
-# Places in ``costs``.
+# Places in PlanningProblem.costs.
 LATENCY_S = 0  # of an edge between hosts, s
 ACROSS_S_PER_BYTE = 1  # of each byte of an edge between hosts, s
 WITHIN_S_PER_BYTE = 2  # of each byte of an edge between cores of one host, s
@@ -75,16 +51,57 @@ NO_CORE = -1
 #: Answer of :func:`first_fault` where there is none.
 SOUND = -1
 
-_ARGUMENTS = (
-    "gflop", "source", "target", "bytes_", "out_first", "in_first", "in_edge", "order", "speed", "core_host", "costs",
-    "params", "core", "begin", "floats", "ints",
-)  # fmt: skip
 
-_f = types.Column(types.float64, 1)
-_i = types.Column(types.int64, 1)
+class PlanningProblem(State):
+    """A graph that is to be planned, and its plan: N tasks, E edges, P cores.
+
+    Attributes
+    ----------
+    gflop : float64 (N,)
+        Work of each task, >= 0.
+    source, target, bytes : int64, int64, float64 (E,)
+        Producer, consumer and bytes of each edge, sorted by (source, target).
+    out_first, in_first, in_edge : int64 (N + 1,), (N + 1,), (E,)
+        Task k's out-edges are ``out_first[k]:out_first[k+1]``, its in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
+    order : int64 (N,)
+        The tasks, each behind all its producers.
+    speed : float64 (P,)
+        GFLOP/s of each core; 0: it is absent and gets no task.
+    core_host : int64 (P,)
+        Host of each core, 0 to P - 1.
+    costs : float64 (at least COSTS,)
+        What an edge between two cores is estimated to cost, at the places above. On one core: nothing; on one host:
+        ``bytes·WITHIN_S_PER_BYTE``; between hosts: ``LATENCY_S + bytes·ACROSS_S_PER_BYTE``. An edge of 0 bytes only says the
+        order, and costs nothing anywhere.
+    params : float64
+        :attr:`Planner.params`; perhaps more.
+    core, begin : int64, float64 (N,)
+        To be filled: core of each task, and its planned start in s, >= 0 and finite.
+    floats, ints : float64, int64
+        Work space, of at least as many numbers as :attr:`Planner.floats` and :attr:`Planner.ints` say; what is in it is
+        whatever was there before.
+    """
+
+    gflop: Floats
+    source: Ints
+    target: Ints
+    bytes: Floats
+    out_first: Ints
+    in_first: Ints
+    in_edge: Ints
+    order: Ints
+    speed: Floats
+    core_host: Ints
+    costs: Floats
+    params: Floats
+    core: Ints
+    begin: Floats
+    floats: Floats
+    ints: Ints
+
 
 #: The signature of the rule.
-PLAN = types.int64(_f, _i, _i, _f, _i, _i, _i, _i, _f, _i, _f, _f, _i, _f, _f, _i)
+PLAN = types.int64(StateKind(PlanningProblem))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +150,7 @@ def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     InputError
         If it has another number of arguments.
     """
-    return compiled_rule(function, "planner_kernel", (PLAN, _ARGUMENTS))
+    return compiled_rule(function, "planner_kernel", (PLAN, ("problem",)))
 
 
 @compiled()

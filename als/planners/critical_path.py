@@ -13,31 +13,26 @@ from __future__ import annotations
 import math
 
 from als.graphs.order import by_rank, upward_ranks
-from als.planners.contract import NO_CORE, Planner, planner_kernel
+from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, find_arrivals, mean_s_per_gflop, new_arrivals
-from traces.compiled import Array
 
 __all__ = ["CRITICAL_PATH"]
 
 
 @planner_kernel
-def _plan(
-    gflop: Array, source: Array, target: Array, bytes_: Array, out_first: Array, in_first: Array, in_edge: Array,
-    order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
-    ints: Array,
-) -> int:  # fmt: skip
+def _plan(problem: PlanningProblem) -> int:
     """The rule; see the module."""
+    gflop, order, speed, core, begin = problem.gflop, problem.order, problem.speed, problem.core, problem.begin
     n, p = len(order), len(speed)
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE
+    floats, ints = problem.floats, problem.ints
     end, levels, free = floats[:n], floats[n : 2 * n], floats[2 * n : 2 * n + p]
     sequence, position = ints[:n], ints[n : 2 * n]
-    arrivals = new_arrivals(
-        source, bytes_, in_first, in_edge, core_host, costs, core, end, floats[2 * n + p :], ints[2 * n :]
-    )
+    arrivals = new_arrivals(problem, end, floats[2 * n + p :], ints[2 * n :])
     for c in range(p):
         free[c] = 0.0
-    upward_ranks(gflop, out_first, target, bytes_, order, levels, 1.0, 0.0, 0.0)
+    upward_ranks(gflop, problem.out_first, problem.target, problem.bytes, order, levels, 1.0, 0.0, 0.0)
     by_rank(levels, order, position, sequence, 0)
     for place in range(n):
         task = sequence[place]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from als.planners.contract import ACROSS_S_PER_BYTE, LATENCY_S, WITHIN_S_PER_BYTE
+from als.graphs.order import upward_ranks
+from als.planners.contract import ACROSS_S_PER_BYTE, LATENCY_S, WITHIN_S_PER_BYTE, PlanningProblem
 from traces.compiled import Array, compiled
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "latest_arrival",
     "mean_edge_costs",
     "mean_s_per_gflop",
+    "mean_upward_ranks",
     "new_arrivals",
 ]
 
@@ -33,10 +35,10 @@ class Arrivals(NamedTuple):
 
     Attributes
     ----------
-    source, bytes_, in_first, in_edge, core_host, costs
-        As in the contract.
-    core, end : int64 and float64 arrays (N,)
-        Core and planned end of the tasks that have been planned.
+    problem : PlanningProblem
+        ``core`` of the tasks that have been planned.
+    end : float64 array (N,)
+        Their planned ends, s.
     at : float64 array (P,)
         Filled: the instant on each core, s; 0 where there is nothing to wait for.
     own : float64 array (P,)
@@ -47,13 +49,7 @@ class Arrivals(NamedTuple):
         For each host, the core that ``near`` is from; -1 between two calls.
     """
 
-    source: Array
-    bytes_: Array
-    in_first: Array
-    in_edge: Array
-    core_host: Array
-    costs: Array
-    core: Array
+    problem: PlanningProblem
     end: Array
     at: Array
     own: Array
@@ -101,39 +97,24 @@ def mean_edge_costs(speed: Array, core_host: Array, costs: Array) -> tuple[float
 
 
 @compiled(inner=True)
-def new_arrivals(
-    source: Array,
-    bytes_: Array,
-    in_first: Array,
-    in_edge: Array,
-    core_host: Array,
-    costs: Array,
-    core: Array,
-    end: Array,
-    floats: Array,
-    ints: Array,
-) -> Arrivals:
+def mean_upward_ranks(problem: PlanningProblem, ranks: Array) -> None:
+    """The upward ranks of HEFT, s: by means over the present cores of what tasks take, and of what edges cost."""
+    latency_s, s_per_byte = mean_edge_costs(problem.speed, problem.core_host, problem.costs)
+    s_per_gflop = mean_s_per_gflop(problem.speed)
+    gflop, out_first, target, bytes_ = problem.gflop, problem.out_first, problem.target, problem.bytes
+    upward_ranks(gflop, out_first, target, bytes_, problem.order, ranks, s_per_gflop, latency_s, s_per_byte)
+
+
+@compiled(inner=True)
+def new_arrivals(problem: PlanningProblem, end: Array, floats: Array, ints: Array) -> Arrivals:
     """Arrivals before the first task, in the first ``ARRIVAL_FLOATS``·P and ``ARRIVAL_INTS``·P numbers of work space."""
-    p = len(core_host)
+    p = len(problem.core_host)
     for place in range(ARRIVAL_FLOATS * p):
         floats[place] = 0.0
     for place in range(ARRIVAL_INTS * p):
         ints[place] = -1
-    return Arrivals(
-        source,
-        bytes_,
-        in_first,
-        in_edge,
-        core_host,
-        costs,
-        core,
-        end,
-        floats[:p],
-        floats[p : 2 * p],
-        floats[2 * p : 3 * p],
-        floats[3 * p : 4 * p],
-        ints[:p],
-    )
+    at, own, near, near_but = floats[:p], floats[p : 2 * p], floats[2 * p : 3 * p], floats[3 * p : 4 * p]
+    return Arrivals(problem, end, at, own, near, near_but, ints[:p])
 
 
 @compiled(inner=True)
@@ -143,9 +124,11 @@ def find_arrivals(arrivals: Arrivals, task: int) -> None:
     Data from another host wait for the latest of all hosts but the core's own, data from another core for the latest of all
     of the host's cores but itself: the two latest of different hosts, and of different cores of each host, tell both.
     """
-    first, last = arrivals.in_first[task], arrivals.in_first[task + 1]
+    problem, end = arrivals.problem, arrivals.end
+    first, last = problem.in_first[task], problem.in_first[task + 1]
     at, own, near, near_but = arrivals.at, arrivals.own, arrivals.near, arrivals.near_but
-    core_host, near_core, costs = arrivals.core_host, arrivals.near_core, arrivals.costs
+    core_host, near_core, costs = problem.core_host, arrivals.near_core, problem.costs
+    source, bytes_, in_edge, planned = problem.source, problem.bytes, problem.in_edge, problem.core
     if first == last:
         for core in range(len(at)):
             at[core] = 0.0
@@ -153,10 +136,10 @@ def find_arrivals(arrivals: Arrivals, task: int) -> None:
     latency, across, within = costs[LATENCY_S], costs[ACROSS_S_PER_BYTE], costs[WITHIN_S_PER_BYTE]
     far, far_but, far_host = 0.0, 0.0, -1
     for place in range(first, last):
-        edge = arrivals.in_edge[place]
-        producer = arrivals.source[edge]
-        ended, maker = arrivals.end[producer], arrivals.core[producer]
-        size, host = arrivals.bytes_[edge], core_host[maker]
+        edge = in_edge[place]
+        producer = source[edge]
+        ended, maker = end[producer], planned[producer]
+        size, host = bytes_[edge], core_host[maker]
         own[maker] = max(own[maker], ended)
         arrival = ended + edge_cost(size, latency, across)
         if host == far_host:
@@ -180,7 +163,7 @@ def find_arrivals(arrivals: Arrivals, task: int) -> None:
         from_cores = near_but[host] if core == near_core[host] else near[host]
         at[core] = max(from_hosts, from_cores, own[core])
     for place in range(first, last):
-        maker = arrivals.core[arrivals.source[arrivals.in_edge[place]]]
+        maker = planned[source[in_edge[place]]]
         host = core_host[maker]
         own[maker] = 0.0
         near[host] = 0.0

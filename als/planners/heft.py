@@ -8,36 +8,31 @@ ends: the lowest core.
 
 from __future__ import annotations
 
-from als.graphs.order import by_rank, upward_ranks
-from als.planners.contract import NO_CORE, Planner, planner_kernel
-from als.planners.estimates import ARRIVAL_FLOATS, mean_edge_costs, mean_s_per_gflop, new_arrivals
+from als.graphs.order import by_rank
+from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
+from als.planners.estimates import ARRIVAL_FLOATS, mean_s_per_gflop, mean_upward_ranks, new_arrivals
 from als.planners.insertion import INSERTION_FLOATS_PER_CORE, INSERTION_INTS_PER_CORE, insert_task
 from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, new_slots
-from traces.compiled import Array
 
 __all__ = ["HEFT"]
 
 
 @planner_kernel
-def _plan(
-    gflop: Array, source: Array, target: Array, bytes_: Array, out_first: Array, in_first: Array, in_edge: Array,
-    order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
-    ints: Array,
-) -> int:  # fmt: skip
+def _plan(problem: PlanningProblem) -> int:
     """The rule; see the module."""
+    gflop, order, speed, begin = problem.gflop, problem.order, problem.speed, problem.begin
     n, p = len(order), len(speed)
-    s_per_gflop = mean_s_per_gflop(speed)
-    if s_per_gflop == 0.0:
+    if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE
+    floats, ints = problem.floats, problem.ints
     end, ranks, floats = floats[:n], floats[n : 2 * n], floats[2 * n :]
     sequence, position, ints = ints[:n], ints[n : 2 * n], ints[2 * n :]
     slots = new_slots(n, p, floats, ints)
     floats, ints = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :], ints[1 + SLOT_INTS_PER_CORE * p :]
-    arrivals = new_arrivals(source, bytes_, in_first, in_edge, core_host, costs, core, end, floats, ints)
+    arrivals = new_arrivals(problem, end, floats, ints)
     nothing = floats[ARRIVAL_FLOATS * p : (ARRIVAL_FLOATS + 1) * p]
     nothing[:] = 0.0
-    latency_s, s_per_byte = mean_edge_costs(speed, core_host, costs)
-    upward_ranks(gflop, out_first, target, bytes_, order, ranks, s_per_gflop, latency_s, s_per_byte)
+    mean_upward_ranks(problem, ranks)
     by_rank(ranks, order, position, sequence, 0)
     for place in range(n):
         task = sequence[place]

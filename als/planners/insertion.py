@@ -44,7 +44,7 @@ def insert_task(arrivals: Arrivals, slots: Slots, task: int, gflop: float, speed
         if best_core < 0 or begin + length + after < best:
             best, best_begin, best_core, best_slot = begin + length + after, begin, core, slot
     end = best_begin + gflop / speed[best_core]
-    arrivals.core[task] = best_core
+    arrivals.problem.core[task] = best_core
     arrivals.end[task] = end
     take_slot(slots, best_core, best_slot, best_begin, end)
     return best_begin

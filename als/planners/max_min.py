@@ -11,7 +11,7 @@ found in this step. Of tasks whose data would be everywhere before any core is f
 from __future__ import annotations
 
 from als.graphs.order import by_rank
-from als.planners.contract import NO_CORE, Planner, planner_kernel
+from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import (
     ARRIVAL_FLOATS,
     ARRIVAL_INTS,
@@ -23,29 +23,25 @@ from als.planners.estimates import (
     new_arrivals,
 )
 from traces.algorithms.event_heap import heap_drop_top, heap_push
-from traces.compiled import Array
 
 __all__ = ["MAX_MIN"]
 
 
 @planner_kernel
-def _plan(
-    gflop: Array, source: Array, target: Array, bytes_: Array, out_first: Array, in_first: Array, in_edge: Array,
-    order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
-    ints: Array,
-) -> int:  # fmt: skip
+def _plan(problem: PlanningProblem) -> int:
     """The rule; see the module."""
-    n, p = len(order), len(speed)
+    gflop, speed, core, begin = problem.gflop, problem.speed, problem.core, problem.begin
+    out_first, in_first, target = problem.out_first, problem.in_first, problem.target
+    n, p = len(gflop), len(speed)
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE
+    floats, ints = problem.floats, problem.ints
     # Of each ready task: how long it takes on its core, when its data would be there, or later, and when everywhere.
     end, length, at, anywhere = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n], floats[3 * n : 4 * n]
     most, free = floats[4 * n : 5 * n], floats[5 * n : 5 * n + p]
     missing, place_of, task_at = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
     ready, settled = ints[3 * n : 4 * n], ints[4 * n : 5 * n]
-    arrivals = new_arrivals(
-        source, bytes_, in_first, in_edge, core_host, costs, core, end, floats[5 * n + p :], ints[5 * n :]
-    )
+    arrivals = new_arrivals(problem, end, floats[5 * n + p :], ints[5 * n :])
     for c in range(p):
         free[c] = 0.0
     for task in range(n):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from als.planners.contract import NO_CORE, Planner, planner_kernel
+from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import ARRIVAL_FLOATS, edge_cost, mean_edge_costs, mean_s_per_gflop, new_arrivals
 from als.planners.insertion import INSERTION_FLOATS_PER_CORE, INSERTION_INTS_PER_CORE, insert_task
 from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, new_slots
@@ -42,20 +42,11 @@ def _number_speeds(speed: Array, speeds: Array, column: Array) -> int:
 
 
 @compiled(inner=True)
-def _fill_table(
-    gflop: Array,
-    out_first: Array,
-    target: Array,
-    bytes_: Array,
-    order: Array,
-    latency_s: float,
-    s_per_byte: float,
-    speeds: Array,
-    table: Array,
-    least: Array,
-) -> None:
+def _fill_table(problem: PlanningProblem, speeds: Array, table: Array, least: Array) -> None:
     """table[K·task + k] is OCT(task, a core of speed k); least[task] is the minimum over all cores of OCT + w."""
-    n_speeds = len(speeds)
+    gflop, order, n_speeds = problem.gflop, problem.order, len(speeds)
+    out_first, target, bytes_ = problem.out_first, problem.target, problem.bytes
+    latency_s, s_per_byte = mean_edge_costs(problem.speed, problem.core_host, problem.costs)
     for place in range(len(order) - 1, -1, -1):
         task = order[place]
         row = n_speeds * task
@@ -75,31 +66,24 @@ def _fill_table(
 
 
 @planner_kernel
-def _plan(
-    gflop: Array, source: Array, target: Array, bytes_: Array, out_first: Array, in_first: Array, in_edge: Array,
-    order: Array, speed: Array, core_host: Array, costs: Array, params: Array, core: Array, begin: Array, floats: Array,
-    ints: Array,
-) -> int:  # fmt: skip
+def _plan(problem: PlanningProblem) -> int:
     """The rule; see the module."""
+    gflop, order, speed, begin = problem.gflop, problem.order, problem.speed, problem.begin
+    out_first, in_first, target = problem.out_first, problem.in_first, problem.target
     n, p = len(order), len(speed)
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE
+    floats, ints = problem.floats, problem.ints
     end, ranks, keys, floats = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n], floats[3 * n :]
-    missing, place_of, ready, column, ints = (
-        ints[:n],
-        ints[n : 2 * n],
-        ints[2 * n : 3 * n],
-        ints[3 * n : 3 * n + p],
-        ints[3 * n + p :],
-    )
+    missing, place_of, ready = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
+    column, ints = ints[3 * n : 3 * n + p], ints[3 * n + p :]
     slots = new_slots(n, p, floats, ints)
     floats, ints = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :], ints[1 + SLOT_INTS_PER_CORE * p :]
-    arrivals = new_arrivals(source, bytes_, in_first, in_edge, core_host, costs, core, end, floats, ints)
+    arrivals = new_arrivals(problem, end, floats, ints)
     floats = floats[ARRIVAL_FLOATS * p :]
     later, speeds, table = floats[:p], floats[p : 2 * p], floats[2 * p :]
     n_speeds = _number_speeds(speed, speeds, column)
-    latency_s, s_per_byte = mean_edge_costs(speed, core_host, costs)
-    _fill_table(gflop, out_first, target, bytes_, order, latency_s, s_per_byte, speeds[:n_speeds], table, ranks)
+    _fill_table(problem, speeds[:n_speeds], table, ranks)
     waiting = 0
     for place in range(n):
         task = order[place]

@@ -8,7 +8,7 @@ import numpy as np
 
 from als.graphs.order import index_edges, topological_order
 from als.guarded_arrays import Fences
-from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, first_fault
+from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
 from traces.base.errors import PluginError, shown
 from traces.base.ranges import whole
 from traces.compiled import Array, as_value
@@ -52,7 +52,7 @@ def try_out(planner: Planner) -> None:
         fences = Fences(who, **{name: values.view(np.float64) for name, values in given.items()})
         arrays = {name: fences.arrays[name].view(values.dtype) for name, values in given.items()}
         try:
-            answer = planner.plan(*arrays.values())
+            answer = planner.plan(PlanningProblem(**arrays))
         except Exception as error:
             raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
         fences.check()
@@ -74,7 +74,6 @@ def try_out(planner: Planner) -> None:
 
 
 def _inputs(speed: tuple[float, ...]) -> dict[str, Array]:
-    # In the order of the rule's arguments.
     n, e = len(_GFLOP), len(_EDGES)
     source, target = (np.array([edge[end] for edge in _EDGES], np.int64) for end in (0, 1))
     out_first, in_first, in_edge, order = (np.zeros(size, np.int64) for size in (n + 1, n + 1, e, n))

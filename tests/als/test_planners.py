@@ -13,7 +13,7 @@ from plans import Edges, planned
 from reference.planning import RULES, oct_ranks, optimistic_costs, related, unrelated, upward_ranks
 
 from als.graphs.order import index_edges, topological_order
-from als.planners import PLANNERS, Planner, first_fault, planner, planner_kernel
+from als.planners import PLANNERS, Planner, PlanningProblem, first_fault, planner, planner_kernel
 from als.planners.contract import NO_CORE, SOUND
 from als.planners.trial import try_out
 from traces.base.errors import InputError, PluginError
@@ -317,8 +317,9 @@ from als.planners import Planner, planner_kernel
 
 
 @planner_kernel
-def _plan(gflop, source, target, bytes_, out_first, in_first, in_edge, order, speed, core_host, costs, params, core, begin,
-          floats, ints):
+def _plan(problem):
+    order, speed, core, begin, floats, ints = (
+        problem.order, problem.speed, problem.core, problem.begin, problem.floats, problem.ints)
     fastest = 0
     for c in range(len(speed)):
         if speed[c] > speed[fastest]:
@@ -329,7 +330,7 @@ def _plan(gflop, source, target, bytes_, out_first, in_first, in_edge, order, sp
     for task in order:
         core[task] = fastest
         begin[task] = at
-        at += gflop[task] / speed[fastest]
+        at += problem.gflop[task] / speed[fastest]
     return 0
 
 
@@ -350,8 +351,9 @@ from als.planners import Planner, planner_kernel
 
 
 @planner_kernel
-def _plan(gflop, source, target, bytes_, out_first, in_first, in_edge, order, speed, core_host, costs, params, core, begin,
-          floats, ints):
+def _plan(problem):
+    order, speed, core, begin, floats, ints = (
+        problem.order, problem.speed, problem.core, problem.begin, problem.floats, problem.ints)
     if speed.sum() == 0.0:
         return {none}
     for task in order:
@@ -398,7 +400,7 @@ def test_a_faulty_planner_is_found_out_by_a_small_graph(
         planner(f"{file}:A")
 
 
-def _takes_too_little(gflop: Array) -> int:
+def _takes_too_much(problem: PlanningProblem, params: Array) -> int:
     return 0
 
 
@@ -407,8 +409,8 @@ def _no_kernel(*arguments: object) -> int:
 
 
 def test_a_rule_must_be_a_kernel_of_its_arguments() -> None:
-    with pytest.raises(InputError, match="_takes_too_little takes 1 arguments; allowed: gflop, source"):
-        planner_kernel(_takes_too_little)
+    with pytest.raises(InputError, match="_takes_too_much takes 2 arguments; allowed: problem"):
+        planner_kernel(_takes_too_much)
     with pytest.raises(InputError, match="planner a: floats must be a function, not 3"):
         Planner("a", _no_kernel, "", 3, lambda n, e, p: 0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="planner a: params 'x'; allowed: numbers"):

@@ -13,6 +13,7 @@ from als import Planner, Technique, length_kernel, planner_kernel, technique_ker
 from als.graphs import NO_ROOM, GraphModel, graph_kernel
 from als.lengths import LengthModel
 from als.network import SharingModel
+from als.planners import PlanningProblem
 from als.streams import next_word, uniform_from_word
 from bls import KnownJobs, ScorePolicy, SeenJob, View, Workload, score_kernel
 from bls.estimates import HistoryEstimator
@@ -231,35 +232,18 @@ LADDER = Ladder()
 
 
 @planner_kernel
-def _fastest(
-    gflop: Any,
-    source: Any,
-    target: Any,
-    bytes_: Any,
-    out_first: Any,
-    in_first: Any,
-    in_edge: Any,
-    order: Any,
-    speed: Any,
-    core_host: Any,
-    costs: Any,
-    params: Any,
-    core: Any,
-    begin: Any,
-    floats: Any,
-    ints: Any,
-) -> int:
-    fastest = 0
+def _fastest(problem: PlanningProblem) -> int:
+    speed, fastest = problem.speed, 0
     for c in range(speed.size):
         if speed[c] > speed[fastest]:
             fastest = c
     if speed[fastest] == 0.0:
         return -1
     at = 0.0
-    for task in order:
-        core[task] = fastest
-        begin[task] = at
-        at += gflop[task] / speed[fastest]
+    for task in problem.order:
+        problem.core[task] = fastest
+        problem.begin[task] = at
+        at += problem.gflop[task] / speed[fastest]
     return 0
 
 

@@ -9,10 +9,10 @@ from als.engine.dag.ready_pool import make_ready
 from als.engine.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
 from als.engine.state import ApplicationState
 from als.engine.status import BAD_PLAN
-from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
+from als.graphs.order import by_rank, index_edges, topological_order
 from als.network import state as n
 from als.planners.contract import PLAN
-from als.planners.estimates import mean_edge_costs, mean_s_per_gflop
+from als.planners.estimates import mean_upward_ranks
 from traces.algorithms.copying import copy_first
 from traces.algorithms.event_heap import heap_push
 from traces.compiled import caller, compiled
@@ -23,34 +23,27 @@ _call_planner = caller(PLAN)
 
 
 @compiled(inner=True)
-def _plan(state: ApplicationState, first: int, stop: int, edge_0: int, edge_1: int, rule: int) -> None:
-    # Each task gets its core, and each core the sequence of its tasks; where nobody is there, none has a core.
+def _pose_problem(state: ApplicationState, first: int, stop: int, edge_0: int, edge_1: int) -> None:
+    """Let the columns of the planning problem be those of the part, also where nobody plans: they are its graph."""
     graph, m = state.graph, stop - first
-    tasks, n_edges = graph.tasks, edge_1 - edge_0
-    order, ranks = graph.listed[:m], graph.ranks[:m]
-    plan, position, at = tasks[g.PLAN, first:stop], tasks[g.POSITION, first:stop], tasks[g.IN_POSITION, first:stop]
-    params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
-    answer = _call_planner(
-        state.table.calls[rule],
-        (
-            state.lengths[first:stop],
-            graph.source[edge_0:edge_1],
-            graph.target[edge_0:edge_1],
-            graph.bytes[edge_0:edge_1],
-            graph.out_first[: m + 1],
-            graph.in_first[: m + 1],
-            graph.in_edge[:n_edges],
-            order,
-            state.speed,
-            graph.cores[g.HOST, : state.speed.size],
-            graph.amounts[: g.TRANSFER_BYTES],
-            params,
-            plan,
-            ranks,
-            graph.plan_numbers,
-            graph.plan_places,
-        ),
-    )
+    problem = graph.problem
+    problem.gflop = state.lengths[first:stop]
+    problem.source, problem.target = graph.source[edge_0:edge_1], graph.target[edge_0:edge_1]
+    problem.bytes, problem.in_edge = graph.bytes[edge_0:edge_1], graph.in_edge[: edge_1 - edge_0]
+    problem.out_first, problem.in_first = graph.out_first[: m + 1], graph.in_first[: m + 1]
+    problem.order, problem.begin = graph.listed[:m], graph.ranks[:m]
+    problem.speed, problem.core_host = state.speed, graph.cores[g.HOST, : state.speed.size]
+    problem.costs, problem.core = graph.amounts[: g.TRANSFER_BYTES], graph.tasks[g.PLAN, first:stop]
+
+
+@compiled(inner=True)
+def _plan(state: ApplicationState, first: int, stop: int, rule: int) -> None:
+    """Give each task its core, and each core the sequence of its tasks; where nobody is there, none has a core."""
+    graph, m, problem = state.graph, stop - first, state.graph.problem
+    tasks, plan, ranks = graph.tasks, problem.core, problem.begin
+    position, at = tasks[g.POSITION, first:stop], tasks[g.IN_POSITION, first:stop]
+    problem.params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
+    answer = _call_planner(state.table.calls[rule], (problem,))
     for k in range(m):
         good = answer == 0 and 0 <= plan[k] < state.speed.size and ranks[k] >= 0.0
         if not good or state.speed[plan[k]] == 0.0:
@@ -59,13 +52,13 @@ def _plan(state: ApplicationState, first: int, stop: int, edge_0: int, edge_1: i
                 graph.numbers[g.FAULT] = BAD_PLAN
             plan[k] = -1
         ranks[k] = -ranks[k] if answer == 0 else 0.0  # with nobody there, nothing is planned: as they come
-    by_rank(ranks, order, position, at, 0)
+    by_rank(ranks, problem.order, position, at, 0)
     _make_sequences(state, first, stop)
 
 
 @compiled(inner=True)
 def _make_sequences(state: ApplicationState, first: int, stop: int) -> None:
-    # A core's tasks follow one another in the tasks' order.
+    """Let a core's tasks follow one another in the tasks' order."""
     graph = state.graph
     for place in range(stop - first - 1, -1, -1):
         k = graph.tasks[g.IN_POSITION, first + place]
@@ -76,32 +69,21 @@ def _make_sequences(state: ApplicationState, first: int, stop: int) -> None:
 
 
 @compiled(inner=True)
-def _put_in_order(state: ApplicationState, first: int, stop: int, edge_0: int, edge_1: int, by_ranks: bool) -> None:
+def _put_in_order(state: ApplicationState, first: int, stop: int, by_ranks: bool) -> None:
+    """Say in which order the part's tasks wait: by upward rank, or by number."""
     graph, m = state.graph, stop - first
     position, at = graph.tasks[g.POSITION, first:stop], graph.tasks[g.IN_POSITION, first:stop]
     if not by_ranks:
         for k in range(m):
             position[k] = at[k] = k
         return
-    ranks = graph.ranks[:m]
-    latency_s, s_per_byte = mean_edge_costs(state.speed, graph.cores[g.HOST], graph.amounts[: g.TRANSFER_BYTES])
-    upward_ranks(
-        state.lengths[first:stop],
-        graph.out_first[: m + 1],
-        graph.target[edge_0:edge_1],
-        graph.bytes[edge_0:edge_1],
-        graph.listed[:m],
-        ranks,
-        mean_s_per_gflop(state.speed),
-        latency_s,
-        s_per_byte,
-    )
-    by_rank(ranks, graph.listed[:m], position, at, 0)
+    mean_upward_ranks(graph.problem, graph.ranks)
+    by_rank(graph.ranks, graph.problem.order, position, at, 0)
 
 
 @compiled(inner=True)
 def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
-    # One for all, or one a host.
+    """Make room for the waiting tasks and idle cores: one pool for all, or one a host."""
     graph = state.graph
     numbers, pools, cores = graph.numbers, graph.pools, graph.cores
     for pool in range(pools.shape[1]):
@@ -152,14 +134,9 @@ def open_graph(state: ApplicationState, t: int) -> None:
         if state.phases[earlier, s.KIND] != s.SERIAL:
             counters[s.MEMO_LO] += memo_size(state.table.rules, state.phases[earlier, s.PHASE_RULE], n_cores)
     counters[s.MEMO_HI] = counters[s.MEMO_LO] + memo_size(state.table.rules, rule, n_cores)
-    index_edges(
-        graph.source[edge_0:edge_1],
-        graph.target[edge_0:edge_1],
-        m,
-        graph.out_first[: m + 1],
-        graph.in_first[: m + 1],
-        graph.in_edge[:n_edges],
-    )
+    _pose_problem(state, first, stop, edge_0, edge_1)
+    problem = graph.problem
+    index_edges(problem.source, problem.target, m, problem.out_first, problem.in_first, problem.in_edge)
     if graph.net.numbers[n.KIND] != n.NONE:
         call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
     for c in range(n_cores):
@@ -170,14 +147,8 @@ def open_graph(state: ApplicationState, t: int) -> None:
         state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0  # a loop that comes later must not find others'
     by_ranks = state.phases[phase, s.PHASE_ORDER] == g.BY_RANK
     if by_ranks or mode == g.PLANNED:
-        topological_order(
-            graph.out_first[: m + 1],
-            graph.target[edge_0:edge_1],
-            graph.in_first[: m + 1],
-            m,
-            graph.listed[:m],
-            tasks[g.SCRATCH, first:stop],
-        )
+        scratch = tasks[g.SCRATCH, first:stop]
+        topological_order(problem.out_first, problem.target, problem.in_first, m, problem.order, scratch)
     for k in range(m):
         degree = graph.in_first[k + 1] - graph.in_first[k]
         tasks[g.PENDING, first + k] = degree
@@ -190,9 +161,9 @@ def open_graph(state: ApplicationState, t: int) -> None:
         state.start_ns[first:stop] = state.end_ns[first:stop] = -1
         state.core[first:stop] = state.chunk[first:stop] = -1
     if mode == g.PLANNED:
-        _plan(state, first, stop, edge_0, edge_1, rule)
+        _plan(state, first, stop, rule)
     else:
-        _put_in_order(state, first, stop, edge_0, edge_1, by_ranks)
+        _put_in_order(state, first, stop, by_ranks)
         if mode == g.ON_HOSTS:
             copy_first(tasks[g.PLAN, first:], graph.given[first:], stop - first)
         elif mode == g.ON_CORES:

@@ -6,9 +6,10 @@ import numpy as np
 
 from als.network.flows import FlowState, new_flow_state
 from als.network.state import KIND, NO_NETWORK, NONE, NetworkState
+from als.planners.contract import PlanningProblem
 from traces.compiled import Array, own
 from traces.kernels.signatures import Floats, Ints, Ints2
-from traces.kernels.state import State
+from traces.kernels.state import State, fields_of
 
 __all__ = ["BY_RANK", "BY_TECHNIQUE", "NO_GRAPH", "ON_CORES", "ON_HOSTS", "PLANNED", "GraphState", "new_graph_state"]
 
@@ -134,8 +135,8 @@ class GraphState(State):
     ranks : float64 (N,)
         Work space, and what a planner says of the begin of each task, s.
     amounts : float64 (AMOUNTS,)
-    plan_numbers : float64, plan_places : int64
-        Planners' work space.
+    problem : PlanningProblem
+        The part that has begun last, as planners see it, with their work space.
     flows : FlowState
     net : NetworkState
     hooks : int64
@@ -162,8 +163,7 @@ class GraphState(State):
     arrived_ns: Ints
     ranks: Floats
     amounts: Floats
-    plan_numbers: Floats
-    plan_places: Ints
+    problem: PlanningProblem
     flows: FlowState
     net: NetworkState
     hooks: Ints
@@ -223,12 +223,20 @@ def new_graph_state(
         arrived_ns=np.full(n_edges, -1, np.int64),
         ranks=np.empty(n_tasks),
         amounts=np.zeros(AMOUNTS),
-        plan_numbers=np.empty(plan_room[0]),
-        plan_places=np.empty(plan_room[1], np.int64),
+        problem=_new_problem(*plan_room),
         flows=new_flow_state(n_edges if net.numbers[KIND] != NONE else 0, max(1, longest_route)),
         net=net,
         hooks=hooks,
     )
+
+
+def _new_problem(n_floats: int, n_ints: int) -> PlanningProblem:
+    # Where a part's columns are is said as it begins.
+    none, no_numbers = np.zeros(0, np.int64), np.zeros(0)
+    columns = {
+        name: no_numbers if field.dtype == np.float64 else none for name, field in fields_of(PlanningProblem).items()
+    }
+    return PlanningProblem(**columns | {"floats": np.empty(n_floats), "ints": np.empty(n_ints, np.int64)})
 
 
 def _no_graph() -> GraphState:
