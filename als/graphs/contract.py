@@ -2,28 +2,10 @@
 
 The function is compiled (:func:`graph_kernel`)::
 
-    make(n_tasks, n_cores, params, keys, cursor, words, gflop, source, target, bytes_, size) -> int
+    make(draft: GraphDraft) -> int
 
-``n_tasks``
-    About how many tasks are wanted; 0: the generator's own parameters say it. What cannot be had is rounded, up as a rule.
-``n_cores``
-    The cores of the job, at least 1.
-``params``
-    float64 array: :attr:`GraphModel.params`; to be read only.
-``keys, cursor, words``
-    The job's stream of random words: :func:`als.streams.next_word` takes the next, as many as one likes.
-``gflop``
-    float64 array. To be written: ``gflop[k]`` is the weight of task k, above 0 and finite. The scale does not matter, since all
-    weights are multiplied by the number that makes the job's work of their sum.
-``source, target, bytes_``
-    int64, int64 and float64 arrays of one length. To be written: edge e leads from task ``source[e]`` to ``target[e]``, which
-    waits for it, and carries data of the weight ``bytes_[e]``, above 0 and finite, of any scale too. Tasks are numbered such
-    that ``source[e] < target[e]``; edges are sorted by (source, target), and no pair is there twice.
-``size``
-    int64 array of two: the numbers of tasks and of edges, to be written.
-
-The arrays are longer than needed, and hold anything: the rule may use them as work space. It must not raise, since compiled
-code has nobody to catch it, and it makes no arrays. It answers
+It fills ``gflop``, ``source``, ``target``, ``bytes`` and ``size`` of the draft. It must not raise, since compiled code has
+nobody to catch it, and it makes no arrays. It answers
 
 ``0``
     if the graph is there;
@@ -32,7 +14,7 @@ code has nobody to catch it, and it makes no arrays. It answers
 ``IMPOSSIBLE``
     if there is no such graph.
 
-The same arguments and the same stream make the same graph, however long the arrays are.
+The same draft and the same stream make the same graph, however long the arrays are.
 """
 
 from __future__ import annotations
@@ -48,6 +30,8 @@ from traces.base.errors import InputError, shown
 from traces.base.ranges import real
 from traces.base.rules import compiled_rule
 from traces.compiled import Array, own, types
+from traces.kernels.signatures import Floats, Ints, StateKind, Words
+from traces.kernels.state import State
 
 if TYPE_CHECKING:
     from als.graphs.task_graph import TaskGraph
@@ -60,6 +44,7 @@ __all__ = [
     "MAX_EDGES_PER_JOB",
     "MAX_TASKS_PER_JOB",
     "NO_ROOM",
+    "GraphDraft",
     "GraphGenerator",
     "GraphModel",
     "check_size",
@@ -76,15 +61,48 @@ MAX_CCR = 1e6
 #: A graph of more edges than this is refused: each takes 24 bytes of memory before anything is done with it.
 MAX_EDGES_PER_JOB = 400_000_000
 
-_ARGUMENTS = ("n_tasks", "n_cores", "params", "keys", "cursor", "words", "gflop", "source", "target", "bytes_", "size")
 
-_i64 = types.int64
-_numbers = types.Column(types.float64, 1)
-_places = types.Column(types.int64, 1)
-_words = types.Column(types.uint64, 1)
+class GraphDraft(State):
+    """A graph that is to be made: what is wanted, and the columns that it is written to.
+
+    The columns to be filled are longer than needed, and hold anything: the rule may use them as work space.
+
+    Attributes
+    ----------
+    n_tasks : int
+        About how many tasks are wanted; 0: the generator's own parameters say it. What cannot be had is rounded, up as a rule.
+    n_cores : int
+        The cores of the job, at least 1.
+    params : float64
+        :attr:`GraphModel.params`; to be read only.
+    keys, cursor, words : uint64 (20,), int64 (3,), uint64 (4,)
+        The job's stream of random words: :func:`als.streams.next_word` takes the next, as many as one likes.
+    gflop : float64
+        To be filled: ``gflop[k]`` is the weight of task k, above 0 and finite. The scale does not matter, since all weights
+        are multiplied by the number that makes the job's work of their sum.
+    source, target, bytes : int64, int64, float64, of one length
+        To be filled: edge e leads from task ``source[e]`` to ``target[e]``, which waits for it, and carries data of the weight
+        ``bytes[e]``, above 0 and finite, of any scale too. Tasks are numbered such that ``source[e] < target[e]``; edges are
+        sorted by (source, target), and no pair is there twice.
+    size : int64 (2,)
+        To be filled: the numbers of tasks and of edges.
+    """
+
+    n_tasks: int
+    n_cores: int
+    params: Floats
+    keys: Words
+    cursor: Ints
+    words: Words
+    gflop: Floats
+    source: Ints
+    target: Ints
+    bytes: Floats
+    size: Ints
+
 
 #: The signature of the rule.
-MAKE_GRAPH = _i64(_i64, _i64, _numbers, _words, _places, _words, _numbers, _places, _places, _numbers, _places)
+MAKE_GRAPH = types.int64(StateKind(GraphDraft))
 
 
 @runtime_checkable
@@ -194,4 +212,4 @@ def graph_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     InputError
         If it has another number of arguments.
     """
-    return compiled_rule(function, "graph_kernel", (MAKE_GRAPH, _ARGUMENTS))
+    return compiled_rule(function, "graph_kernel", (MAKE_GRAPH, ("draft",)))

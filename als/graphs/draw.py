@@ -14,6 +14,7 @@ from als.graphs.contract import (
     MAX_EDGES_PER_JOB,
     MAX_TASKS_PER_JOB,
     NO_ROOM,
+    GraphDraft,
     GraphModel,
     check_size,
 )
@@ -28,10 +29,10 @@ from als.graphs.table import (
     SCALE,
     TASKS_FIRST,
     TASKS_STOP,
-    EdgeRoom,
+    DrawingRoom,
     GraphTable,
     graph_table,
-    new_edge_room,
+    new_drawing_room,
 )
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
@@ -72,8 +73,10 @@ class DrawnGraph(NamedTuple):
 
 
 @compiled(inner=True)
-def _is_graph(gflop: Array, source: Array, target: Array, bytes_: Array, n: int, n_edges: int) -> bool:
+def _is_graph(draft: GraphDraft) -> bool:
     """Whether a rule has kept its contract."""
+    n, n_edges = draft.size[0], draft.size[1]
+    gflop, source, target, bytes_ = draft.gflop, draft.source, draft.target, draft.bytes
     if n < 1 or n > gflop.size or n_edges < 0 or n_edges > source.size:
         return False
     for k in range(n):
@@ -115,11 +118,11 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
 
 
 @compiled(inner=True)
-def _copied(graphs: GraphTable, row: Array, edges: EdgeRoom, gflop: Array, first_edge: int) -> bool:
+def _copied(graphs: GraphTable, row: Array, edges: DrawingRoom, gflop: Array, first_edge: int) -> bool:
     """The graph of a file; False if there is too little room."""
     first, first_given = row[TASKS_FIRST], row[EDGES_FIRST]
     n, n_edges = row[TASKS_STOP] - first, row[EDGES_STOP] - first_given
-    edges.size[0], edges.size[1] = n, n_edges
+    edges.draft.size[0], edges.draft.size[1] = n, n_edges
     if n > gflop.size or n_edges > edges.source.size - first_edge:
         return False
     for k in range(n):
@@ -133,18 +136,20 @@ def _copied(graphs: GraphTable, row: Array, edges: EdgeRoom, gflop: Array, first
 
 @compiled(inner=True)
 def _made(
-    entry: int, params: Array, edges: EdgeRoom, gflop: Array, first_edge: int, n_tasks: int, n_cores: int, keys: Array
+    entry: int, params: Array, edges: DrawingRoom, gflop: Array, first_edge: int, n_tasks: int, n_cores: int
 ) -> int:
     """The graph of a rule: 0, NO_ROOM or IMPOSSIBLE."""
-    source, target, bytes_ = edges.source[first_edge:], edges.target[first_edge:], edges.bytes[first_edge:]
-    cursor, words, size = edges.cursor, edges.words, edges.size
-    block, place = cursor[0], cursor[1]
-    size[0], size[1] = 0, 0
-    status = _call(entry, (n_tasks, n_cores, params, keys, cursor, words, gflop, source, target, bytes_, size))
+    draft = edges.draft
+    draft.n_tasks, draft.n_cores, draft.params, draft.keys, draft.gflop = n_tasks, n_cores, params, edges.keys, gflop
+    draft.source, draft.target = edges.source[first_edge:], edges.target[first_edge:]
+    draft.bytes = edges.bytes[first_edge:]
+    draft.size[0] = draft.size[1] = 0
+    block, place = draft.cursor[0], draft.cursor[1]
+    status = _call(entry, (draft,))
     if status == NO_ROOM:
-        _set_back(keys, cursor, words, block, place)
+        _set_back(edges.keys, draft.cursor, draft.words, block, place)
         return NO_ROOM
-    if status != 0 or not _is_graph(gflop, source, target, bytes_, size[0], size[1]):
+    if status != 0 or not _is_graph(draft):
         return IMPOSSIBLE
     return 0
 
@@ -164,7 +169,7 @@ def _factor(gflop: Array, n: int, total_gflop: float) -> float:
 @compiled(DRAW_GRAPH)
 def draw_graph(
     graphs: GraphTable,
-    edges: EdgeRoom,
+    edges: DrawingRoom,
     place: int,
     gflop: Array,
     first_edge: int,
@@ -172,22 +177,29 @@ def draw_graph(
     n_cores: int,
     total_gflop: float,
     bytes_per_gflop: float,
-    keys: Array,
 ) -> int:
     """Draw one graph of a job.
 
     The graphs of a job follow each other in its streams: the caller writes the round keys of (seed, job number) and sets both
     cursors to the beginning (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and ``GRAPH_WORK``) once for a job.
 
+
+    Parameters
     Parameters
     ----------
+    ----------
     graphs : GraphTable
-    edges : EdgeRoom
-        Edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``size`` has the numbers of tasks and
-        of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are moved on, but not
-        with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
+    graphs : GraphTable
+    edges : DrawingRoom
+    edges : DrawingRoom
+        Edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has the numbers of
+        tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are moved on,
+        but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
+    place : int
     place : int
         The graph's, in the table.
+        The graph's, in the table.
+    gflop : float64 (room for tasks,)
     gflop : float64 (room for tasks,)
         Written from the beginning on; of a job's second graph the caller passes the rest of its array.
     n_tasks : int
@@ -199,8 +211,6 @@ def draw_graph(
     bytes_per_gflop : float
         How many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core in GFLOP/s. Of no effect
         on a file's graph.
-    keys : uint64 (20,)
-        Of the job's streams.
 
     Returns
     -------
@@ -217,16 +227,16 @@ def draw_graph(
             return NO_ROOM
     else:
         params = graphs.params[row[PARAMS_FIRST] : row[PARAMS_STOP]]
-        status = _made(graphs.calls[place], params, edges, gflop, first_edge, n_tasks, n_cores, keys)
+        status = _made(graphs.calls[place], params, edges, gflop, first_edge, n_tasks, n_cores)
         if status != 0:
             return int(status)
-    n, n_edges = edges.size[0], edges.size[1]
+    n, n_edges = edges.draft.size[0], edges.draft.size[1]
     if not is_given:
         weight = 0.0
         for e in range(n_edges):
             weight += bytes_[e]
         bytes_factor = ccr * bytes_per_gflop * (total_gflop / n) * (n_edges / weight) if n_edges > 0 else 0.0
-    if cov > 0.0 and not _vary(gflop, n, cov, keys, edges.work_cursor, edges.work_words):
+    if cov > 0.0 and not _vary(gflop, n, cov, edges.keys, edges.work_cursor, edges.work_words):
         return IMPOSSIBLE
     if row[SCALE] != 0:
         factor = _factor(gflop, n, total_gflop)
@@ -302,19 +312,19 @@ def drawn_graph(
     tasks, edges = room(model, n_tasks, n_cores)
     while True:
         try:
-            gflop, made = np.empty(tasks), new_edge_room(edges, 1)
+            gflop, made = np.empty(tasks), new_drawing_room(edges, 1, keys=keys)
         except MemoryError:
             raise InputError(
                 f"graph {model.name}: {tasks} tasks and {edges} edges are more than the memory holds"
             ) from None
-        made.cursor, made.work_cursor = cursor, work_cursor
-        status = draw_graph(table, made, 0, gflop, 0, n_tasks, n_cores, total_gflop, bytes_per_gflop, keys)
+        made.draft.cursor, made.work_cursor = cursor, work_cursor
+        status = draw_graph(table, made, 0, gflop, 0, n_tasks, n_cores, total_gflop, bytes_per_gflop)
         if status == 0:
-            n, n_edges = made.size.tolist()
+            n, n_edges = made.draft.size.tolist()
             return DrawnGraph(gflop[:n], made.source[:n_edges], made.target[:n_edges], made.bytes[:n_edges])
         if status != NO_ROOM:
             raise fault(model, status)
-        tasks, edges = more_room(model, tasks, edges, made.size)
+        tasks, edges = more_room(model, tasks, edges, made.draft.size)
 
 
 def more_room(model: GraphModel, tasks: int, edges: int, size: Array) -> tuple[int, int]:

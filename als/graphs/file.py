@@ -12,19 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from als.graphs.contract import IMPOSSIBLE, MAX_COV, GraphModel, check_size, graph_kernel
+from als.graphs.contract import IMPOSSIBLE, MAX_COV, GraphDraft, GraphModel, check_size, graph_kernel
 from traces.base.errors import InputError
 from traces.base.ranges import real
-from traces.compiled import Array
 
 __all__ = ["FromFile"]
 
 
 @graph_kernel
-def _make(
-    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
-    target: Array, bytes_: Array, size: Array,
-) -> int:  # fmt: skip
+def _make(draft: GraphDraft) -> int:
     """The rule; see the module."""
     return IMPOSSIBLE  # nobody asks: the graph is copied
 

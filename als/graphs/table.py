@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from als.graphs.contract import MAKE_GRAPH, GraphModel
+from als.graphs.contract import MAKE_GRAPH, GraphDraft, GraphModel
 from traces.base.errors import PluginError
 from traces.compiled import Array, as_value, function_table, own, types
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
@@ -25,13 +25,13 @@ __all__ = [
     "SCALE",
     "TASKS_FIRST",
     "TASKS_STOP",
-    "EdgeRoom",
+    "DrawingRoom",
     "GraphTable",
     "graph_table",
-    "new_edge_room",
+    "new_drawing_room",
 ]
 
-_NO_NUMBERS, _NO_PLACES = np.empty(0), np.empty(0, np.int64)
+_NO_NUMBERS, _NO_PLACES, _NO_WORDS = np.empty(0), np.empty(0, np.int64), np.empty(0, np.uint64)
 
 # Columns of GraphTable.rows.
 PARAMS_FIRST = 0
@@ -72,51 +72,83 @@ class GraphTable(State):
     bytes: Floats
 
 
-class EdgeRoom(State):
-    """Where the edges of a job's graphs are drawn to; of size 0 where there is none.
+class DrawingRoom(State):
+    """Work space for drawing the tasks of a job, and where the edges of its graphs are drawn to; of size 0 if it has none.
 
     Attributes
     ----------
+    keys : uint64 (20,)
+        Round keys of the job's streams.
+    cursor, words : int64 (3,), uint64 (4,)
+        Of the stream of task lengths.
+    memo : float64
+        What the rule of the lengths keeps.
+    work_cursor, work_words : int64 (3,), uint64 (4,)
+        Of the stream of the factors of graphs' work.
     source, target : int64 (room,)
     bytes : float64 (room,)
     first : int64 (parts + 1 or more,)
         Where the edges of each part begin.
-    size : int64 (2,)
-        Work space, as the others.
-    cursor, work_cursor : int64 (3,)
-    words, work_words : uint64 (4,)
+    draft : GraphDraft
+        The graph that is drawn, or was drawn last: its size, and the stream of the job's graphs.
     """
 
+    keys: Words
+    cursor: Ints
+    words: Words
+    memo: Floats
+    work_cursor: Ints
+    work_words: Words
     source: Ints
     target: Ints
     bytes: Floats
     first: Ints
-    size: Ints
-    cursor: Ints
-    work_cursor: Ints
-    words: Words
-    work_words: Words
+    draft: GraphDraft
 
 
-def new_edge_room(n_edges: int, n_parts: int) -> EdgeRoom:
-    """Room for so many edges of so many parts."""
-    return EdgeRoom(
+def new_drawing_room(
+    n_edges: int, n_parts: int, *, memo: int = 0, has_graph: bool = True, keys: Array | None = None
+) -> DrawingRoom:
+    """Room for so many edges of so many parts, and so much memo; ``keys`` that others use, too."""
+    return DrawingRoom(
+        keys=np.empty(20, np.uint64) if keys is None else keys,
+        cursor=np.zeros(3, np.int64),
+        words=np.zeros(4, np.uint64),
+        memo=np.zeros(memo),
+        work_cursor=np.zeros(3, np.int64),
+        work_words=np.zeros(4, np.uint64),
         source=np.empty(n_edges, np.int64),
         target=np.empty(n_edges, np.int64),
         bytes=np.empty(n_edges),
         first=np.zeros(n_parts + 1, np.int64),
-        size=np.zeros(2, np.int64),
-        cursor=np.zeros(3, np.int64),
-        work_cursor=np.zeros(3, np.int64),
-        words=np.zeros(4, np.uint64),
-        work_words=np.zeros(4, np.uint64),
+        draft=_new_draft() if has_graph else _NO_DRAFT,
     )
 
 
-#: ``draw(graphs, edges, place, gflop, first edge, tasks, cores, total GFLOP, bytes a GFLOP, keys)``
+def _new_draft() -> GraphDraft:
+    return GraphDraft(
+        n_tasks=0,
+        n_cores=0,
+        params=_NO_NUMBERS,
+        keys=_NO_WORDS,
+        cursor=np.zeros(3, np.int64),
+        words=np.zeros(4, np.uint64),
+        gflop=_NO_NUMBERS,
+        source=_NO_PLACES,
+        target=_NO_PLACES,
+        bytes=_NO_NUMBERS,
+        size=np.zeros(2, np.int64),
+    )
+
+
+#: Of all jobs without a graph: nobody reads what is written there.
+_NO_DRAFT = _new_draft()
+
+
+#: ``draw(graphs, edges, place, gflop, first edge, tasks, cores, total GFLOP, bytes a GFLOP)``
 DRAW_GRAPH = types.int64(
     StateKind(GraphTable),
-    StateKind(EdgeRoom),
+    StateKind(DrawingRoom),
     types.int64,
     types.Column(types.float64),
     types.int64,
@@ -124,7 +156,6 @@ DRAW_GRAPH = types.int64(
     types.int64,
     types.float64,
     types.float64,
-    types.Column(types.uint64),
 )
 
 

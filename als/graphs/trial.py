@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphModel
+from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphDraft, GraphModel
 from als.guarded_arrays import Fences
 from als.streams import GRAPHS, fill_round_keys, start_stream
 from traces.base.errors import InputError, PluginError, shown
@@ -54,7 +54,7 @@ def try_out(model: GraphModel) -> None:
     n, n_edges = arrays["size"].tolist()
     again = _made(model, who, n, n_edges)[1]
     same = all(np.array_equal(arrays[name][:n], again[name][:n]) for name in ("gflop", "size")) and all(
-        np.array_equal(arrays[name][:n_edges], again[name][:n_edges]) for name in ("source", "target", "bytes_")
+        np.array_equal(arrays[name][:n_edges], again[name][:n_edges]) for name in ("source", "target", "bytes")
     )
     if not same:
         raise PluginError(f"{who}: its rule makes another graph of the same arguments and room for just that one")
@@ -94,7 +94,7 @@ def _made(model: GraphModel, who: str, tasks: int, edges: int) -> tuple[int, dic
         gflop=np.zeros(tasks),
         source=np.zeros(edges),
         target=np.zeros(edges),
-        bytes_=np.zeros(edges),
+        bytes=np.zeros(edges),
         size=np.zeros(2),
     )
     # Numbers of either kind take eight bytes, and what is written to a fence is seen in any case.
@@ -106,7 +106,8 @@ def _made(model: GraphModel, who: str, tasks: int, edges: int) -> tuple[int, dic
     fill_round_keys(keys, np.uint64(0), np.uint64(0))
     start_stream(cursor, GRAPHS)
     try:
-        status = model.make(_TASKS, _CORES, keys=keys, cursor=cursor, words=words, **arrays)
+        draft = GraphDraft(n_tasks=_TASKS, n_cores=_CORES, keys=keys, cursor=cursor, words=words, **arrays)
+        status = model.make(draft)
     except Exception as error:
         raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
     fences.check()
@@ -131,7 +132,7 @@ def _wrong(arrays: dict[str, Array]) -> str:
         if edge <= before:
             last = f"{before[0]} to {before[1]}"
             return f"edge {e} from task {edge[0]} to {edge[1]} behind that from {last}; allowed: sorted, none twice"
-        if not 0.0 < arrays["bytes_"][e] < np.inf:
-            return f"edge {e} of the weight {arrays['bytes_'][e]}; allowed: above 0, finite"
+        if not 0.0 < arrays["bytes"][e] < np.inf:
+            return f"edge {e} of the weight {arrays['bytes'][e]}; allowed: above 0, finite"
         before = edge
     return ""

@@ -74,6 +74,7 @@ _ARGUMENTS = ("k", "n", "mean", "params", "pattern", "memo", "keys", "cursor", "
 _i64, _f64 = types.int64, types.float64
 _column = types.Column(types.float64, 1)
 
+
 #: The signature of the rule.
 NEXT_LENGTH = _f64(
     _i64,

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from als.lengths.contract import FILL, MAX_TASKS_PER_JOB, NEXT_LENGTH, NORMAL, SCALED, LengthModel
+from als.lengths.contract import (
+    FILL,
+    MAX_TASKS_PER_JOB,
+    NEXT_LENGTH,
+    NORMAL,
+    SCALED,
+    LengthModel,
+)
 from als.streams import TASK_LENGTHS, fill_round_keys, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, as_value, caller, compiled, function_table
@@ -16,7 +23,7 @@ from traces.kernels.signatures import Entry, Floats, Ints, Words
 
 __all__ = ["IMPOSSIBLE", "NO_ROOM", "draw_loop", "drawn", "fault", "length_cov", "room"]
 
-# What draw_loop returns instead of an index.
+# What draw_loop returns instead of a number of tasks.
 NO_ROOM = -1
 IMPOSSIBLE = -2
 
@@ -29,7 +36,6 @@ _call = caller(NEXT_LENGTH)
 @compiled()
 def draw_loop(
     lengths: Floats,
-    first: int,
     keys: Words,
     cursor: Ints,
     words: Words,
@@ -50,8 +56,7 @@ def draw_loop(
     Parameters
     ----------
     lengths : float64 (room,)
-        Written from ``first`` on.
-    first : int
+        Written.
     keys, cursor, words : uint64 (20,), int64 (3,), uint64 (4,)
         The job's stream of purpose ``TASK_LENGTHS``; moved on.
     memo : float64 (at least ``memo_size``,)
@@ -71,18 +76,18 @@ def draw_loop(
     Returns
     -------
     int
-        The index after the last that was written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and
+        How many were written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and
         finite are not.
     """
     memo[:] = 0.0
     if mode in (FILL, NORMAL):
         deviation = params[0] * mean_gflop if mode == NORMAL else 0.0
-        reached, at, drawn_in_vain = 0.0, first, 0
+        reached, at, drawn_in_vain = 0.0, 0, 0
         while True:
             if mode == NORMAL:
                 length = mean_gflop + deviation * normal_from_word(next_word(keys, cursor, words))
             else:
-                length = _call(entry, (at - first, n, mean_gflop, params, pattern, memo, keys, cursor, words))
+                length = _call(entry, (at, n, mean_gflop, params, pattern, memo, keys, cursor, words))
             if length > 0.0 and length < math.inf:
                 if at == lengths.size:
                     return NO_ROOM
@@ -96,22 +101,22 @@ def draw_loop(
                 drawn_in_vain += 1
                 if drawn_in_vain == _MOST_REDRAWN:
                     return IMPOSSIBLE
-    if first + n > lengths.size:
+    if n > lengths.size:
         return NO_ROOM
     reached = 0.0
     for k in range(n):
         length = _call(entry, (k, n, mean_gflop, params, pattern, memo, keys, cursor, words))
         if not (length > 0.0 and length < math.inf):
             return IMPOSSIBLE
-        lengths[first + k] = length
+        lengths[k] = length
         reached += length
     if mode == SCALED:
         factor = total_gflop / reached
-        for k in range(first, first + n):
+        for k in range(n):
             lengths[k] *= factor
             if not lengths[k] > 0.0:  # numbers too far apart, or their sum beyond every float
                 return IMPOSSIBLE
-    return first + n
+    return n
 
 
 def room(model: LengthModel, n: int) -> int:
@@ -126,7 +131,7 @@ def room(model: LengthModel, n: int) -> int:
 
 
 def fault(model: LengthModel, status: int) -> PluginError | InputError:
-    """The error for an answer of :func:`draw_loop` that is no index; ``NO_ROOM`` where no more room is to be given."""
+    """The error for an answer of :func:`draw_loop` below 0; ``NO_ROOM`` where no more room is to be given."""
     if status == IMPOSSIBLE:
         return PluginError(f"lengths {model.name}: a task length that is not above 0 and finite")
     return InputError(f"lengths {model.name}: more than {MAX_TASKS_PER_JOB} tasks in one job")
@@ -166,25 +171,11 @@ def drawn(model: LengthModel, seed: int, job: int, n: int, mean_gflop: float, to
     memo = np.empty(model.memo_size)
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    size = room(model, n)
+    size, n, pattern, mode = room(model, n), model.tasks(n), model.pattern, model.mode
     while True:
         lengths = np.empty(size, np.float64)
         start_stream(cursor, TASK_LENGTHS)
-        stop = draw_loop(
-            lengths,
-            0,
-            keys,
-            cursor,
-            words,
-            memo,
-            entry,
-            params,
-            model.pattern,
-            model.mode,
-            model.tasks(n),
-            mean_gflop,
-            total_gflop,
-        )
+        stop = draw_loop(lengths, keys, cursor, words, memo, entry, params, pattern, mode, n, mean_gflop, total_gflop)
         if stop >= 0:
             return lengths[:stop]
         if stop == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB or not model.fills:

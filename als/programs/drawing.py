@@ -6,12 +6,13 @@ import numpy as np
 
 from als.engine.rule_table import RuleTable
 from als.engine.state import KIND, PHASE_COLUMNS, SERIAL
-from als.graphs.table import DRAW_GRAPH, EdgeRoom, GraphTable
+from als.graphs.table import DRAW_GRAPH, DrawingRoom, GraphTable
 from als.lengths.draw import NO_ROOM, draw_loop
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
+from traces.algorithms.copying import copy_first
 from traces.compiled import caller, compiled
 from traces.hooks import Hooks
-from traces.kernels.signatures import Floats, Ints, Ints2, Words
+from traces.kernels.signatures import Floats, Ints, Ints2
 from traces.kernels.state import State
 
 __all__ = [
@@ -88,7 +89,60 @@ class ProgramTable(State):
 
 
 HOOKS = Hooks("drawing of tasks", DRAW_GRAPH, {0: ("task graphs", "als.graphs.draw:draw_graph")})
-_draw_graph = caller(DRAW_GRAPH)
+_call_graph = caller(DRAW_GRAPH)
+
+
+@compiled(inner=True)
+def _repeat_part(lengths: Floats, at: int, part_first: Ints, edges: DrawingRoom, part: int, earlier: int) -> int:
+    """Copy the tasks and edges of an earlier part; returns the index after the last task, or ``NO_ROOM``."""
+    first, n = part_first[earlier], part_first[earlier + 1] - part_first[earlier]
+    edge, first_edge = edges.first[part], edges.first[earlier]
+    n_edges = edges.first[earlier + 1] - first_edge
+    if at + n > lengths.size or edge + n_edges > edges.source.size:
+        return NO_ROOM
+    copy_first(lengths[at:], lengths[first:], n)
+    copy_first(edges.source[edge:], edges.source[first_edge:], n_edges)
+    copy_first(edges.target[edge:], edges.target[first_edge:], n_edges)
+    copy_first(edges.bytes[edge:], edges.bytes[first_edge:], n_edges)
+    edges.first[part + 1] = edge + n_edges
+    return int(at + n)
+
+
+@compiled(inner=True)
+def _draw_graph(
+    lengths: Floats, at: int, table: ProgramTable, phase: int, edges: DrawingRoom, part: int, n_cores: int,
+    total_gflop: float, bytes_per_gflop: float,
+) -> int:  # fmt: skip
+    """Draw a part that is a graph; returns the index after its last task, or what went wrong."""
+    wanted, edge = table.phases[phase, PHASE_TASKS], edges.first[part]
+    if wanted == 0:
+        wanted = n_cores * table.phases[phase, PHASE_TASKS_PER_CORE]
+    where = table.graphs, edges, table.phases[phase, PHASE_GRAPH], lengths[at:], edge
+    status = _call_graph(table.hooks[0], (*where, wanted, n_cores, total_gflop, bytes_per_gflop))
+    if status != 0:
+        return int(status)
+    edges.first[part + 1] = edge + edges.draft.size[1]
+    return int(at + edges.draft.size[0])
+
+
+@compiled(inner=True)
+def _draw_lengths(
+    lengths: Floats, at: int, table: ProgramTable, phase: int, room: DrawingRoom, n_cores: int, core_gflop: float
+) -> int:
+    """Draw a part that is a loop; returns the index after its last task, or what went wrong."""
+    place, a_core = table.phases[phase, PHASE_LENGTHS], table.phases[phase, PHASE_TASKS_PER_CORE]
+    row = table.lengths[place]
+    params = table.params[row[_PARAMS_FIRST] : row[_PARAMS_STOP]]
+    pattern = table.pattern[row[_PATTERN_FIRST] : row[_PATTERN_STOP]]
+    n = row[_COUNT] if row[_COUNT] > 0 else table.phases[phase, PHASE_TASKS]
+    mean, total = core_gflop / a_core, core_gflop * n_cores
+    if n > 0:
+        mean = total / n
+    else:
+        n = n_cores * a_core
+    stream = room.keys, room.cursor, room.words, room.memo
+    drawn = draw_loop(lengths[at:], *stream, table.calls[place], params, pattern, row[_MODE], n, mean, total)
+    return int(at + drawn if drawn >= 0 else drawn)
 
 
 @compiled()
@@ -99,13 +153,9 @@ def draw_program(
     place: int,
     seed: np.uint64,
     job: int,
-    keys: Words,
-    cursor: Ints,
-    words: Words,
-    memo: Floats,
+    room: DrawingRoom,
     n_cores: int,
     core_gflop: float,
-    edges: EdgeRoom,
     bytes_per_gflop: float,
 ) -> int:
     """Draw the tasks of a job, part by part.
@@ -120,15 +170,13 @@ def draw_program(
     place : int
         The job's program.
     seed, job : int
-        Key of the job's stream; the round keys stay in ``keys``.
-    keys, cursor, words, memo
-        Work space: uint64 (20,), int64 (3,), uint64 (4,), float64.
+        Key of the job's streams; the round keys stay in ``room.keys``.
+    room : DrawingRoom
+        Work space; the edges, if a phase is a graph.
     n_cores : int
         P.
     core_gflop : float
         Its length over P, L/P, GFLOP.
-    edges : EdgeRoom
-        Written, if a phase is a graph.
     bytes_per_gflop : float
         How many bytes take as long as a GFLOP of work, for graphs that say how much they communicate.
 
@@ -137,99 +185,34 @@ def draw_program(
     int
         The number of tasks; or as ``als.lengths.draw.draw_loop``; ``NO_ROOM`` also if there is too little for the edges.
     """
-    fill_round_keys(keys, seed, np.uint64(job))
-    start_stream(cursor, TASK_LENGTHS)
-    start_stream(edges.cursor, GRAPHS)
-    start_stream(edges.work_cursor, GRAPH_WORK)
-    edge = 0
-    edges.first[0] = 0
+    fill_round_keys(room.keys, seed, np.uint64(job))
+    start_stream(room.cursor, TASK_LENGTHS)
+    start_stream(room.draft.cursor, GRAPHS)
+    start_stream(room.work_cursor, GRAPH_WORK)
     phase_first, phase_stop = table.programs[place, PHASE_FIRST], table.programs[place, PHASE_STOP]
     steps, redraw = table.programs[place, _STEPS], table.programs[place, _REDRAW] != 0
     part = at = 0
-    part_first[0] = 0
+    part_first[0] = room.first[0] = 0
     for step in range(steps):
         for phase in range(phase_first, phase_stop):
             a_core = core_gflop * table.shares[phase] / steps
+            room.first[part + 1] = room.first[part]
             if step > 0 and not redraw:
-                first = part_first[phase - phase_first]
-                n = part_first[phase - phase_first + 1] - first
-                if at + n > lengths.size:
-                    part_first[0] = phase - phase_first
-                    return NO_ROOM
-                for k in range(n):
-                    lengths[at + k] = lengths[first + k]
-                at += n
-                first = edges.first[phase - phase_first]
-                n = edges.first[phase - phase_first + 1] - first
-                if edge + n > edges.source.size:
-                    part_first[0] = phase - phase_first
-                    return NO_ROOM
-                for k in range(n):
-                    edges.source[edge + k] = edges.source[first + k]
-                    edges.target[edge + k] = edges.target[first + k]
-                    edges.bytes[edge + k] = edges.bytes[first + k]
-                edge += n
+                stop = _repeat_part(lengths, at, part_first, room, part, phase - phase_first)
             elif table.phases[phase, KIND] == SERIAL:
-                if at == lengths.size:
-                    part_first[0] = phase - phase_first
-                    return NO_ROOM
-                lengths[at] = a_core
-                at += 1
+                stop = NO_ROOM
+                if at < lengths.size:
+                    lengths[at] = a_core
+                    stop = at + 1
             elif table.phases[phase, PHASE_GRAPH] >= 0:
-                wanted = table.phases[phase, PHASE_TASKS]
-                if wanted == 0:
-                    wanted = n_cores * table.phases[phase, PHASE_TASKS_PER_CORE]
-                row_of_graph, room = table.phases[phase, PHASE_GRAPH], lengths[at:]
-                status = _draw_graph(
-                    table.hooks[0],
-                    (
-                        table.graphs,
-                        edges,
-                        row_of_graph,
-                        room,
-                        edge,
-                        wanted,
-                        n_cores,
-                        a_core * n_cores,
-                        bytes_per_gflop,
-                        keys,
-                    ),
-                )
-                if status != 0:
-                    part_first[0] = phase - phase_first
-                    return int(status)
-                at += edges.size[0]
-                edge += edges.size[1]
+                total = a_core * n_cores
+                stop = _draw_graph(lengths, at, table, phase, room, part, n_cores, total, bytes_per_gflop)
             else:
-                row = table.lengths[table.phases[phase, PHASE_LENGTHS]]
-                n = table.phases[phase, PHASE_TASKS]
-                mean = a_core / table.phases[phase, PHASE_TASKS_PER_CORE]
-                if row[_COUNT] > 0:
-                    n = row[_COUNT]
-                if n > 0:
-                    mean = a_core * n_cores / n
-                else:
-                    n = n_cores * table.phases[phase, PHASE_TASKS_PER_CORE]
-                stop = draw_loop(
-                    lengths,
-                    at,
-                    keys,
-                    cursor,
-                    words,
-                    memo,
-                    table.calls[table.phases[phase, PHASE_LENGTHS]],
-                    table.params[row[_PARAMS_FIRST] : row[_PARAMS_STOP]],
-                    table.pattern[row[_PATTERN_FIRST] : row[_PATTERN_STOP]],
-                    row[_MODE],
-                    n,
-                    mean,
-                    a_core * n_cores,
-                )
-                if stop < 0:
-                    part_first[0] = phase - phase_first
-                    return int(stop)
-                at = stop
+                stop = _draw_lengths(lengths, at, table, phase, room, n_cores, a_core)
+            if stop < 0:
+                part_first[0] = phase - phase_first
+                return int(stop)
+            at = stop
             part += 1
             part_first[part] = at
-            edges.first[part] = edge
     return int(at)

@@ -13,7 +13,7 @@ from als.engine.state import GRAPH, KIND, LOOP, PHASE_MODE, PHASE_ORDER, PHASE_R
 from als.graphs.contract import MAX_EDGES_PER_JOB, GraphModel
 from als.graphs.draw import fault as graph_fault
 from als.graphs.draw import room as graph_room
-from als.graphs.table import EdgeRoom, graph_table, new_edge_room
+from als.graphs.table import DrawingRoom, graph_table, new_drawing_room
 from als.lengths import LengthModel
 from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
@@ -37,7 +37,15 @@ from als.schedulers import AnyScheduler
 from traces.base.errors import InputError
 from traces.compiled import Array, as_value, function_table
 
-__all__ = ["DrawnProgram", "EdgeRoom", "ProgramTable", "Programs", "draw_program", "drawn_program", "new_edge_room"]
+__all__ = [
+    "DrawnProgram",
+    "DrawingRoom",
+    "ProgramTable",
+    "Programs",
+    "draw_program",
+    "drawn_program",
+    "new_drawing_room",
+]
 
 
 class Programs:
@@ -284,27 +292,12 @@ def drawn_program(
     InputError, PluginError
         If the tasks cannot be drawn.
     """
-    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
-    part_first = np.zeros(programs.most_parts + 1, np.int64)
+    part_first, memo, has_graph = np.zeros(programs.most_parts + 1, np.int64), programs.draw_memo, programs.has_graph
     size, n_edges = programs.room(np.array([place]), np.array([n_cores]))
     while True:
-        lengths, edges = np.empty(size), new_edge_room(n_edges, programs.most_parts)
-        n = draw_program(
-            lengths,
-            part_first,
-            programs.table,
-            place,
-            np.uint64(seed),
-            job,
-            keys,
-            cursor,
-            words,
-            np.zeros(programs.draw_memo),
-            n_cores,
-            core_gflop,
-            edges,
-            bytes_per_gflop,
-        )
+        edges = new_drawing_room(n_edges, programs.most_parts, memo=memo, has_graph=has_graph)
+        lengths, key = np.empty(size), (place, np.uint64(seed), job)
+        n = draw_program(lengths, part_first, programs.table, *key, edges, n_cores, core_gflop, bytes_per_gflop)
         if n >= 0:
             first, stop, steps, _ = (int(number) for number in programs.table.programs[place])
             parts = steps * (stop - first)

@@ -25,7 +25,7 @@ from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.routes import longest_route
 from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
-from als.programs.table import EdgeRoom, Programs, ProgramTable, draw_program, new_edge_room
+from als.programs.table import DrawingRoom, Programs, ProgramTable, draw_program, new_drawing_room
 from bls.engine import loop as batch
 from bls.engine import state as columns
 from bls.engine.state import BatchState
@@ -141,11 +141,9 @@ class InlineState(State):
         The place of each job's program.
     table : ProgramTable
     speeds : SpeedState
-    stream : int64 (3,)
-        Work space for drawing, as the next two.
-    draw_memo : float64
     part_first : int64
-    edges : EdgeRoom
+        Where the parts of a job begin.
+    edges : DrawingRoom
     base_gflops : float64, next_ns : int64
         Work space of a job's cores.
     application
@@ -185,10 +183,8 @@ class InlineState(State):
     program: Ints
     table: ProgramTable
     speeds: SpeedState
-    stream: Ints
-    draw_memo: Floats
     part_first: Ints
-    edges: EdgeRoom
+    edges: DrawingRoom
     base_gflops: Floats
     next_ns: Ints
     application: ApplicationState
@@ -241,13 +237,9 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         place,
         inline.seed[0],
         inline.job_id[origin],
-        work.keys,
-        inline.stream,
-        work.words,
-        inline.draw_memo,
+        inline.edges,
         n_cores,
         inline.core_gflop[origin],
-        inline.edges,
         costs.bytes_per_gflop,
     )
     if n == NO_ROOM:
@@ -420,7 +412,7 @@ def new_inline_state(
     rules = len(programs.rules.names) if programs.rules.selects else 0
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
-    room_for_edges = new_edge_room(edges, programs.most_parts)
+    room_for_edges = _drawing_room(programs, edges, work.keys)
     state = InlineState(
         cursor=np.zeros(5, np.int64),
         core_speed=own(core_speed, np.float64),
@@ -430,8 +422,6 @@ def new_inline_state(
         program=own(program, np.int64),
         table=programs.table,
         speeds=speeds,
-        stream=np.empty(3, np.int64),
-        draw_memo=np.zeros(programs.draw_memo),
         part_first=np.zeros(programs.most_parts + 1, np.int64),
         edges=room_for_edges,
         base_gflops=np.zeros(widest),
@@ -457,6 +447,10 @@ def new_inline_state(
         hooks=HOOKS.filled(wanted),
     )
     return with_application(state, work)
+
+
+def _drawing_room(programs: Programs, n_edges: int, keys: Array) -> DrawingRoom:
+    return new_drawing_room(n_edges, programs.most_parts, memo=programs.draw_memo, keys=keys)
 
 
 def _graph_room(
@@ -509,7 +503,7 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
         return with_application(inline, grown)
     edges = min(2 * len(inline.edges.source) + 16, MAX_EDGES_PER_JOB)
     graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net)
-    room = new_edge_room(edges, programs.most_parts)
+    room = _drawing_room(programs, edges, work.keys)
     return with_application(inline._replace(edges=room), grown._replace(graph=graph))
 
 

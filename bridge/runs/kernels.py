@@ -31,10 +31,10 @@ APPLICATION: Final = {
 }
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 26}
+INLINE: Final = {"bridge.couplings.inline_kernel": 30}
 
 #: An application simulator in a process of its own.
-WORKER: Final = {"als.programs.drawing": 20, "als.engine.injected_changes": 10, "als.engine.metrics": 2}
+WORKER: Final = {"als.programs.drawing": 15, "als.engine.injected_changes": 17, "als.engine.metrics": 3}
 
 
 def prepare_run(*, applications: bool) -> None:

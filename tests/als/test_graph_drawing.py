@@ -12,28 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import drawing
 
-from als.graphs import GraphModel, graph_kernel, graph_model
+from als.graphs import GraphDraft, GraphModel, graph_kernel, graph_model
 from als.graphs.draw import IMPOSSIBLE, NO_ROOM, draw_graph, drawn_graph
-from als.graphs.table import graph_table, new_edge_room
+from als.graphs.table import graph_table, new_drawing_room
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, next_word, start_stream, uniform_from_word
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
 
 @graph_kernel
-def never(
-    n_tasks: int,
-    n_cores: int,
-    params: Any,
-    keys: Any,
-    cursor: Any,
-    words: Any,
-    gflop: Any,
-    source: Any,
-    target: Any,
-    bytes_: Any,
-    size: Any,
-) -> int:
+def never(draft: GraphDraft) -> int:
     return -2
 
 
@@ -66,11 +54,11 @@ class Streams:
 
     def __init__(self, tasks: int, edges: int, seed: int = 1, job: int = 2) -> None:
         self.gflop = np.full(tasks, -1.0)
-        self.edges = new_edge_room(edges, 1)
-        self.size = self.edges.size
-        self.keys = np.empty(20, np.uint64)
+        self.edges = new_drawing_room(edges, 1)
+        self.size = self.edges.draft.size
+        self.keys = self.edges.keys
         fill_round_keys(self.keys, np.uint64(seed), np.uint64(job))
-        start_stream(self.edges.cursor, GRAPHS)
+        start_stream(self.edges.draft.cursor, GRAPHS)
         start_stream(self.edges.work_cursor, GRAPH_WORK)
 
     def draw(
@@ -87,7 +75,7 @@ class Streams:
         if last is not None:
             shorter = {name: getattr(edges, name)[:last] for name in ("source", "target", "bytes")}
             edges = edges._replace(**shorter)
-        return draw_graph(of, edges, 0, self.gflop[first:last], first, n, 4, total, rate, self.keys)
+        return draw_graph(of, edges, 0, self.gflop[first:last], first, n, 4, total, rate)
 
     def graph(self, first: int = 0) -> tuple[list[float], list[int], list[int], list[float]]:
         """What was drawn last."""
@@ -208,25 +196,13 @@ def test_where_there_is_no_room_the_streams_stay_where_they_were() -> None:
 
 
 @graph_kernel
-def grows(
-    n_tasks: int,
-    n_cores: int,
-    params: Any,
-    keys: Any,
-    cursor: Any,
-    words: Any,
-    gflop: Any,
-    source: Any,
-    target: Any,
-    bytes_: Any,
-    size: Any,
-) -> int:
+def grows(draft: GraphDraft) -> int:
     """As many tasks as a random word says, or so many more; it does not say how many it needs."""
-    n = int(uniform_from_word(next_word(keys, cursor, words)) * 100) + int(params[0])
-    if n > gflop.size:
+    n = int(uniform_from_word(next_word(draft.keys, draft.cursor, draft.words)) * 100) + int(draft.params[0])
+    if n > draft.gflop.size:
         return -1
-    size[0], size[1] = n, 0
-    gflop[:n] = 1.0
+    draft.size[0], draft.size[1] = n, 0
+    draft.gflop[:n] = 1.0
     return 0
 
 
@@ -256,20 +232,10 @@ def test_a_graph_that_is_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch)
 
 
 @graph_kernel
-def wrong_one(
-    n_tasks: int,
-    n_cores: int,
-    params: Any,
-    keys: Any,
-    cursor: Any,
-    words: Any,
-    gflop: Any,
-    source: Any,
-    target: Any,
-    bytes_: Any,
-    size: Any,
-) -> int:
+def wrong_one(draft: GraphDraft) -> int:
     """A graph of two edges that the parameters say: gflop of a task, the edges, bytes of one, and the sizes."""
+    gflop, source, target, bytes_, size = draft.gflop, draft.source, draft.target, draft.bytes, draft.size
+    params = draft.params
     gflop[0], gflop[1], gflop[2] = 1.0, 1.0, params[0]
     source[0], target[0], source[1], target[1] = int(params[1]), int(params[2]), int(params[3]), int(params[4])
     bytes_[0], bytes_[1] = 1.0, params[5]

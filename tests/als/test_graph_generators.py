@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
 from reference import drawing
 
-from als.graphs import GENERATORS, GraphModel, graph_kernel, graph_model, takes_variation
+from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
 from als.graphs.draw import DrawnGraph, drawn_graph, room
 from als.graphs.trial import try_out
 from als.streams import GRAPHS
@@ -331,12 +331,12 @@ import numpy as np
 from als.graphs import GraphModel, graph_kernel
 
 @graph_kernel
-def pair(n_tasks, n_cores, params, keys, cursor, words, gflop, source, target, bytes_, size):
-    size[0], size[1] = 2, 1
-    if gflop.size < 2 or source.size < 1:
+def pair(draft):
+    draft.size[0], draft.size[1] = 2, 1
+    if draft.gflop.size < 2 or draft.source.size < 1:
         return -1
-    gflop[0], gflop[1] = 1.0, params[0]
-    source[0], target[0], bytes_[0] = 0, 1, 1.0
+    draft.gflop[0], draft.gflop[1] = 1.0, draft.params[0]
+    draft.source[0], draft.target[0], draft.bytes[0] = 0, 1, 1.0
     return 0
 
 MINE = GraphModel("mine", pair, [3.0], lambda tasks, cores: (2, 1))
@@ -365,21 +365,10 @@ def test_a_generator_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> 
 
 
 @graph_kernel
-def badly(
-    n_tasks: int,
-    n_cores: int,
-    params: Any,
-    keys: Any,
-    cursor: Any,
-    words: Any,
-    gflop: Any,
-    source: Any,
-    target: Any,
-    bytes_: Any,
-    size: Any,
-) -> int:
+def badly(draft: GraphDraft) -> int:
     """Three tasks in a chain, but for what ``params[0]`` says."""
-    wrong = int(params[0])
+    gflop, source, target, bytes_, size = draft.gflop, draft.source, draft.target, draft.bytes, draft.size
+    wrong = int(draft.params[0])
     size[0], size[1] = 3, 2
     if (gflop.size < 3 and wrong != 1) or (source.size < 2 and wrong != 2):
         return -1
@@ -410,7 +399,7 @@ def badly(
     elif wrong == 13:
         gflop[0] = float(gflop.size)
     elif wrong == 14:
-        params[0] = 3.0
+        draft.params[0] = 3.0
     elif wrong == 15:
         size[1] = -1
     elif wrong == 16:
@@ -492,8 +481,8 @@ def test_models_that_cannot_be() -> None:
     ):
         with pytest.raises(InputError, match=words):
             GraphModel(**(known | wrong))
-    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 1 arguments; allowed: n_tasks, n_cores, params"):
-        graph_kernel(lambda one: one)
+    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 2 arguments; allowed: draft"):
+        graph_kernel(lambda one, other: one)
 
 
 PAGE = ROOT / "docs" / "graph-generators.md"

@@ -57,8 +57,7 @@ def loops(specs: list[str], seed: int, job: int, wanted: list[tuple[int, float]]
     for model, entry, (n, mean) in zip(models, table, wanted, strict=True):
         params = np.array(model.params)
         stop = draw_loop(
-            found,
-            first,
+            found[first:],
             keys,
             cursor,
             words,
@@ -71,8 +70,8 @@ def loops(specs: list[str], seed: int, job: int, wanted: list[tuple[int, float]]
             mean,
             n * mean,
         )
-        result.append(found[first:stop].tolist())
-        first = stop
+        result.append(found[first : first + stop].tolist())
+        first += stop
     assert found[:2].tolist() == [-1.0, -1.0]
     assert (found[first:] == -1).all()
     return result
@@ -265,11 +264,11 @@ def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
         found = np.empty(1 + size)
         start_stream(cursor, TASK_LENGTHS)
         stop = draw_loop(
-            *(found, 1, keys, cursor, words, np.empty(0), entry, np.array(model.params), model.pattern, model.mode),
+            *(found[1:], keys, cursor, words, np.empty(0), entry, np.array(model.params), model.pattern, model.mode),
             *(10, 1.0, 10.0),
         )
-        assert stop == (NO_ROOM if size < len(whole) else 1 + len(whole))
-        assert size < len(whole) or found[1:stop].tolist() == whole
+        assert stop == (NO_ROOM if size < len(whole) else len(whole))
+        assert size < len(whole) or found[1 : 1 + stop].tolist() == whole
     assert kernel is not None
 
 

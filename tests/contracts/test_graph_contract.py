@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from als.graphs import GENERATORS, IMPOSSIBLE, NO_ROOM, GraphModel, graph_model
+from als.graphs import GENERATORS, IMPOSSIBLE, NO_ROOM, GraphDraft, GraphModel, graph_model
 from als.graphs.draw import drawn_graph, room
 from als.graphs.trial import try_out
 from als.streams import GRAPHS, fill_round_keys, start_stream
@@ -62,7 +62,9 @@ def made(model: GraphModel, tasks: int, cores: int, room_tasks: int, room_edges:
     # What was in the arrays does not matter.
     gflop, bytes_ = np.full(room_tasks, np.nan), np.full(room_edges, -7.0)
     source, target, size = np.full(room_edges, 99), np.full(room_edges, -99), np.full(2, -5)
-    status = model.make(tasks, cores, model.params, keys, cursor, words, gflop, source, target, bytes_, size)
+    columns = {"gflop": gflop, "source": source, "target": target, "bytes": bytes_, "size": size}
+    stream = {"keys": keys, "cursor": cursor, "words": words}
+    status = model.make(GraphDraft(n_tasks=tasks, n_cores=cores, params=model.params, **stream, **columns))
     return [gflop, source, target, bytes_, size, np.array([status])]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from als import Planner, Technique, length_kernel, planner_kernel, technique_kernel
-from als.graphs import NO_ROOM, GraphModel, graph_kernel
+from als.graphs import NO_ROOM, GraphDraft, GraphModel, graph_kernel
 from als.lengths import LengthModel
 from als.network import SharingModel
 from als.planners import PlanningProblem
@@ -182,27 +182,16 @@ WEIBULL = LengthModel("weibull", _weibull, params=(0.5, 1 / math.gamma(1.5)), co
 
 
 @graph_kernel
-def _ladder(
-    n_tasks: int,
-    n_cores: int,
-    params: Any,
-    keys: Any,
-    cursor: Any,
-    words: Any,
-    gflop: Any,
-    source: Any,
-    target: Any,
-    bytes_: Any,
-    size: Any,
-) -> int:
-    rungs = max(1, n_tasks // 2)
+def _ladder(draft: GraphDraft) -> int:
+    gflop, source, target, bytes_, size = draft.gflop, draft.source, draft.target, draft.bytes, draft.size
+    rungs = max(1, draft.n_tasks // 2)
     size[0], size[1] = 2 * rungs, 3 * rungs - 2
     if size[0] > gflop.size or size[1] > source.size:
         return NO_ROOM
     e = 0
     for k in range(rungs):
         left, right = 2 * k, 2 * k + 1
-        gflop[left], gflop[right] = params[0], 1.0
+        gflop[left], gflop[right] = draft.params[0], 1.0
         source[e], target[e], bytes_[e] = left, right, 1.0
         e += 1
         if k < rungs - 1:

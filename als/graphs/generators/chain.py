@@ -11,28 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, graph_kernel
-from als.graphs.generators.wanted import wanted, wanted_tasks
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, graph_kernel
+from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
 from traces.base.ranges import whole
-from traces.compiled import Array
 
 __all__ = ["Chain"]
 
 
 @graph_kernel
-def _make(
-    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
-    target: Array, bytes_: Array, size: Array,
-) -> int:  # fmt: skip
+def _make(draft: GraphDraft) -> int:
     """The rule; see the module."""
-    n = wanted(int(params[0]), n_tasks, n_cores)
-    size[0], size[1] = n, n - 1
-    if n > gflop.size or n - 1 > source.size:
+    n = wanted(int(draft.params[0]), draft)
+    if not fits(draft, n, n - 1):
         return NO_ROOM
-    gflop[:n] = 1.0
+    equal_weights(draft, n, n - 1)
+    source, target = draft.source, draft.target
     for k in range(n - 1):
-        source[k], target[k], bytes_[k] = k, k + 1, 1.0
+        source[k], target[k] = k, k + 1
     return 0
 
 

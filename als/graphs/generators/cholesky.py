@@ -25,10 +25,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import NO_ROOM, GraphModel, graph_kernel
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, graph_kernel
 from als.graphs.generators.tiles import Tiled, tiles_with_room
-from als.graphs.generators.wanted import wanted
-from traces.compiled import Array
 
 __all__ = ["Cholesky"]
 
@@ -37,14 +35,12 @@ _POTRF, _TRSM, _SYRK, _GEMM = 1.0 / 3.0, 1.0, 1.0, 2.0
 
 
 @graph_kernel
-def _make(
-    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
-    target: Array, bytes_: Array, size: Array,
-) -> int:  # fmt: skip
+def _make(draft: GraphDraft) -> int:
     """The rule; see the module."""
-    tiles = tiles_with_room(int(params[0]), wanted(0, n_tasks, n_cores), _TRIANGLES, gflop, bytes_, size)
+    tiles = tiles_with_room(draft, _TRIANGLES)
     if tiles == NO_ROOM:
         return NO_ROOM
+    gflop, source, target = draft.gflop, draft.source, draft.target
     potrf, e = 0, 0
     # Rows and columns of a step are counted from tile (k + 1, k + 1), of which there are `left` either way.
     for left in range(tiles - 1, -1, -1):

@@ -12,29 +12,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import wanted, wanted_tasks
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
 from traces.base.ranges import whole
-from traces.compiled import Array
 
 __all__ = ["ForkJoin"]
 
 
 @graph_kernel
-def _make(
-    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
-    target: Array, bytes_: Array, size: Array,
-) -> int:  # fmt: skip
+def _make(draft: GraphDraft) -> int:
     """The rule; see the module."""
-    width, stages = wanted(int(params[0]), n_tasks, n_cores), int(params[1])
+    width, stages = wanted(int(draft.params[0]), draft), int(draft.params[1])
     n, n_edges = stages * (width + 1) + 1, 2 * stages * width
-    size[0], size[1] = n, n_edges
-    if n > gflop.size or n_edges > source.size:
+    if not fits(draft, n, n_edges):
         return NO_ROOM
-    gflop[:n] = 1.0
-    bytes_[:n_edges] = 1.0
-    e = 0
+    equal_weights(draft, n, n_edges)
+    source, target, e = draft.source, draft.target, 0
     for stage in range(stages):
         fork = stage * (width + 1)
         join = fork + width + 1

@@ -27,8 +27,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import wanted, wanted_tasks
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
 from als.streams import next_word, uniform_from_word
 from traces.base.errors import InputError
@@ -42,13 +42,13 @@ _DEGREE = 3.0
 
 
 @compiled(inner=True)
-def _layers(n: int, depth: int, spread: float, keys: Array, cursor: Array, words: Array, ends: Array) -> None:
-    """Where each layer ends."""
-    total = 0.0
+def _layers(draft: GraphDraft, n: int, depth: int, spread: float) -> None:
+    """Where each layer ends, in ``gflop``."""
+    ends, total = draft.gflop, 0.0
     for layer in range(depth):
         share = 1.0
         if spread > 0.0:
-            share += spread * (2.0 * uniform_from_word(next_word(keys, cursor, words)) - 1.0)
+            share += spread * (2.0 * uniform_from_word(next_word(draft.keys, draft.cursor, draft.words)) - 1.0)
         total += share
         ends[layer] = total
     for layer in range(depth):
@@ -81,20 +81,18 @@ def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: A
 
 
 @graph_kernel
-def _make(
-    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
-    target: Array, bytes_: Array, size: Array,
-) -> int:  # fmt: skip
+def _make(draft: GraphDraft) -> int:
     """The rule; see the module."""
-    n, depth, width, density = wanted(int(params[0]), n_tasks, n_cores), int(params[1]), params[2], params[3]
+    params, keys, cursor, words = draft.params, draft.keys, draft.cursor, draft.words
+    gflop, source, target = draft.gflop, draft.source, draft.target
+    n, depth, width, density = wanted(int(params[0]), draft), int(params[1]), params[2], params[3]
     degree, jump, spread = params[4], int(params[5]), 1.0 - params[6]
     if depth == 0:
         depth = int(n / (width if width > 0.0 else math.sqrt(float(n))) + 0.5)
     depth = max(1, min(n, depth))
-    size[0], size[1] = n, 0
-    if n > gflop.size:
+    if not fits(draft, n, 0):
         return NO_ROOM
-    _layers(n, depth, spread, keys, cursor, words, gflop)
+    _layers(draft, n, depth, spread)
     room, e = source.size, 0
     # Tasks from `oldest` on may be producers; the layer before begins with task `before`, this one with `begin`.
     oldest, before, begin = 0, 0, 0
@@ -128,12 +126,10 @@ def _make(
                 if e < room:
                     source[e], target[e] = at + (at >= chosen), task
                 e += 1
-    size[1] = e
-    if e > room:
+    if not fits(draft, n, e):
         return NO_ROOM
-    _sort_by_source(n, e, gflop, source, target, bytes_)
-    gflop[:n] = 1.0
-    bytes_[:e] = 1.0
+    _sort_by_source(n, e, gflop, source, target, draft.bytes)
+    equal_weights(draft, n, e)
     return 0
 
 

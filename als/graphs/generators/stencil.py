@@ -12,40 +12,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import wanted, wanted_tasks
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
-from traces.compiled import Array
 
 __all__ = ["Stencil"]
 
 
 @graph_kernel
-def _make(
-    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
-    target: Array, bytes_: Array, size: Array,
-) -> int:  # fmt: skip
+def _make(draft: GraphDraft) -> int:
     """The rule; see the module."""
+    params = draft.params
     width, steps, reach = int(params[0]), int(params[1]), int(params[2])
     if width == 0:
-        width = n_cores
+        width = draft.n_cores
     if steps == 0:
-        steps = (wanted(0, n_tasks, n_cores) + width - 1) // width
+        steps = (wanted(0, draft) + width - 1) // width
     neighbours = width
     for away in range(1, min(reach, width - 1) + 1):
         neighbours += 2 * (width - away)
     n, n_edges = width * steps, neighbours * (steps - 1)
-    size[0], size[1] = n, n_edges
-    if n > gflop.size or n_edges > source.size:
+    if not fits(draft, n, n_edges):
         return NO_ROOM
-    gflop[:n] = 1.0
-    e = 0
+    equal_weights(draft, n, n_edges)
+    source, target, e = draft.source, draft.target, 0
     for step in range(steps - 1):
         for cell in range(width):
             for other in range(max(0, cell - reach), min(width, cell + reach + 1)):
-                source[e], target[e], bytes_[e] = step * width + cell, (step + 1) * width + other, 1.0
+                source[e], target[e] = step * width + cell, (step + 1) * width + other
                 e += 1
     return 0
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, check_size
-from als.graphs.generators.wanted import wanted_tasks
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, check_size
+from als.graphs.generators.wanted import fits, wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
 from traces.base.ranges import whole
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 
 __all__ = ["Tiled", "tiles_with_room"]
 
@@ -32,13 +32,12 @@ _tiled_kernel = compiled(inner=True)(_tiled)
 
 
 @compiled(inner=True)
-def tiles_with_room(tiles: int, least: int, triangles: int, gflop: Array, bytes_: Array, size: Array) -> int:
+def tiles_with_room(draft: GraphDraft, triangles: int) -> int:
     """T, or ``NO_ROOM``; says the size of the graph, and that each edge carries one tile."""
-    side, n, n_edges = _tiled_kernel(tiles, least, triangles)
-    size[0], size[1] = n, n_edges
-    if n > gflop.size or n_edges > bytes_.size:
+    side, n, n_edges = _tiled_kernel(int(draft.params[0]), wanted(0, draft), triangles)
+    if not fits(draft, n, n_edges):
         return NO_ROOM
-    bytes_[:n_edges] = 1.0
+    draft.bytes[:n_edges] = 1.0
     return int(side)
 
 

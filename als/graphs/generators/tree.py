@@ -13,12 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import wanted, wanted_tasks
+from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
 from als.graphs.generators.weights import Weights
 from traces.base.errors import one_of
 from traces.base.ranges import whole
-from traces.compiled import Array
 
 __all__ = ["DIRECTIONS", "Tree"]
 
@@ -27,29 +26,25 @@ DIRECTIONS = ("in", "out")
 
 
 @graph_kernel
-def _make(
-    n_tasks: int, n_cores: int, params: Array, keys: Array, cursor: Array, words: Array, gflop: Array, source: Array,
-    target: Array, bytes_: Array, size: Array,
-) -> int:  # fmt: skip
+def _make(draft: GraphDraft) -> int:
     """The rule; see the module."""
+    params, source, target = draft.params, draft.source, draft.target
     depth, arity, outward = int(params[0]), int(params[1]), params[2] != 0.0
-    least = 0 if depth > 0 else wanted(0, n_tasks, n_cores)
+    least = 0 if depth > 0 else wanted(0, draft)
     n, level, levels = 1, 1, 1
     while levels < depth or n < least:
         level *= arity
         n += level
         levels += 1
-    size[0], size[1] = n, n - 1
-    if n > gflop.size or n - 1 > source.size:
+    if not fits(draft, n, n - 1):
         return NO_ROOM
-    gflop[:n] = 1.0
+    equal_weights(draft, n, n - 1)
     for k in range(1, n):
         parent = (k - 1) // arity
         if outward:
             source[k - 1], target[k - 1] = parent, k
         else:
             source[n - 1 - k], target[n - 1 - k] = n - 1 - k, n - 1 - parent
-        bytes_[k - 1] = 1.0
     return 0
 
 

@@ -1,10 +1,11 @@
-"""How large a graph is whose parameters leave it to the job."""
+"""How large a graph is, and what generators write alike."""
 
 from __future__ import annotations
 
+from als.graphs.contract import GraphDraft
 from traces.compiled import compiled
 
-__all__ = ["wanted", "wanted_tasks"]
+__all__ = ["equal_weights", "fits", "wanted", "wanted_tasks"]
 
 
 def wanted_tasks(own: int, n_tasks: int, n_cores: int) -> int:
@@ -14,5 +15,24 @@ def wanted_tasks(own: int, n_tasks: int, n_cores: int) -> int:
     return n_tasks if n_tasks > 0 else n_cores
 
 
-#: The same, for kernels.
-wanted = compiled(inner=True)(wanted_tasks)
+_wanted = compiled(inner=True)(wanted_tasks)
+
+
+@compiled(inner=True)
+def wanted(own: int, draft: GraphDraft) -> int:
+    """As :func:`wanted_tasks`, for a rule."""
+    return int(_wanted(own, draft.n_tasks, draft.n_cores))
+
+
+@compiled(inner=True)
+def fits(draft: GraphDraft, n: int, n_edges: int) -> bool:
+    """Say the size of the graph; returns whether there is room for it."""
+    draft.size[0], draft.size[1] = n, n_edges
+    return n <= draft.gflop.size and n_edges <= draft.source.size
+
+
+@compiled(inner=True)
+def equal_weights(draft: GraphDraft, n: int, n_edges: int) -> None:
+    """Let all tasks weigh the same, and all edges."""
+    draft.gflop[:n] = 1.0
+    draft.bytes[:n_edges] = 1.0
