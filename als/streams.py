@@ -66,7 +66,7 @@ _BUMP1_HI, _BUMP1_LO = np.uint64(_BUMPS[1] >> 32), np.uint64(_BUMPS[1] & 0xFFFFF
 
 @compiled()
 def _add(a: np.uint64, b_hi: np.uint64, b_lo: np.uint64) -> np.uint64:
-    # a + b modulo 2**64 in halves, so that plain numpy, which warns of an overflow, computes it too.
+    """a + b modulo 2**64 in halves, so that plain numpy, which warns of an overflow, computes it too."""
     low = (a & _LOW) + b_lo
     high = (a >> _U32) + b_hi + (low >> _U32)
     return np.uint64(((high & _LOW) << _U32) | (low & _LOW))
@@ -85,7 +85,7 @@ def fill_round_keys(keys: Words, seed: np.uint64, job: np.uint64) -> None:
 
 @compiled()
 def _high(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
-    # Upper 64 bits of m * x.
+    """Upper 64 bits of m * x."""
     x_hi, x_lo = x >> _U32, x & _LOW
     middle = m_hi * x_lo + ((m_lo * x_lo) >> _U32)
     carried = m_lo * x_hi + (middle & _LOW)
@@ -94,7 +94,7 @@ def _high(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
 
 @compiled()
 def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
-    # Lower 64 bits of m * x.
+    """Lower 64 bits of m * x."""
     x_hi, x_lo = x >> _U32, x & _LOW
     low = m_lo * x_lo
     middle = ((m_hi * x_lo) & _LOW) + ((m_lo * x_hi) & _LOW) + (low >> _U32)

@@ -48,6 +48,7 @@ def _settle_held(state: ApplicationState, c: int) -> None:
 
 @compiled(inner=True)
 def _place_in_heap(state: ApplicationState, c: int) -> int:
+    """Where the request of core ``c`` is in the heap; -1 if none is under way."""
     for at in range(state.counters[s.ASKING]):
         if state.ask_core[at] == c:
             return at
@@ -56,6 +57,7 @@ def _place_in_heap(state: ApplicationState, c: int) -> int:
 
 @compiled(inner=True)
 def _come(state: ApplicationState, c: int, speed_gflops: float) -> None:
+    """Core ``c``, absent before, runs at this speed from now on, and asks."""
     state.speed[c] = speed_gflops
     state.counters[s.PRESENT] += 1
     state.cores[s.AWAY, c] = 0
@@ -67,6 +69,7 @@ def _come(state: ApplicationState, c: int, speed_gflops: float) -> None:
 
 @compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
+    """Core ``c`` is absent from now on; the tasks that it has not finished are put back."""
     counters, cores = state.counters, state.cores
     now = counters[s.NOW]
     _settle_held(state, c)

@@ -70,7 +70,7 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
 
 @compiled(inner=True)
 def _open(state: ApplicationState, t: int) -> None:
-    # The part that is due begins at t.
+    """Let the part that is due begin at ``t``."""
     if _is_graph(state):
         call_hook(state.hooks[OPEN_GRAPH], (state, t, 0.0))
     else:
@@ -79,6 +79,7 @@ def _open(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def _is_graph(state: ApplicationState) -> bool:
+    """Whether the present part is a graph."""
     return bool(state.phases[state.counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH)
 
 

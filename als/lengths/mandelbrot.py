@@ -31,6 +31,7 @@ MAX_STEPS = 4_000_000_000
 
 @compiled()
 def _fill_counts(counts: Floats, width: int, height: int, iterations: int) -> None:
+    """Iterations until each point leaves the circle of radius 2, row by row."""
     for row in range(height):
         c_y = -1.25 + 2.5 * ((row + 0.5) / height)
         for column in range(width):

@@ -205,6 +205,7 @@ def begin_flows(flows: FlowState, n_edges: int, longest_route: int, t: int) -> N
 
 @compiled(inner=True)
 def _link_number(flows: FlowState, net: NetworkState, key: int) -> int:
+    """The number of the link of this key, a new one if it is not in the table."""
     numbers = flows.numbers
     mask = numbers[MASK]
     place = (key ^ (key >> 17)) * 40503 & mask
@@ -247,7 +248,7 @@ def soil(flows: FlowState, link: int) -> None:
 
 @compiled(inner=True)
 def _join(flows: FlowState, slot: int) -> None:
-    # The latency is paid: from now on it shares its links.
+    """Let a transfer whose latency is paid share its links from now on."""
     first = slot * flows.numbers[STRIDE]
     flows.flow[PHASE, slot] = SHARING
     flows.amount[LAST, slot] = flows.clock[NOW]
@@ -267,6 +268,7 @@ def _join(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _leave(flows: FlowState, slot: int) -> None:
+    """Take a transfer from the lists of its links, whose rates must be found anew."""
     first = slot * flows.numbers[STRIDE]
     for entry in range(first, first + flows.flow[ENTRIES, slot]):
         link, before, after = flows.entry_link[entry], flows.entry_before[entry], flows.entry_next[entry]
@@ -281,6 +283,7 @@ def _leave(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _release(flows: FlowState, slot: int) -> None:
+    """Free the place of a transfer that has ended."""
     if flows.flow[PHASE, slot] == SHARING:
         _leave(flows, slot)
     flows.edge_slot[flows.flow[EDGE, slot]] = -1
@@ -291,7 +294,7 @@ def _release(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _add_entries(flows: FlowState, net: NetworkState, slot: int, count: int, weight: float) -> None:
-    # Of the route in flows.keys; a link that the transfer loads already is loaded more.
+    """Enter the links of the route in ``flows.keys``; a link that the transfer loads already is loaded more."""
     first = slot * flows.numbers[STRIDE]
     for k in range(count):
         link = _link_number(flows, net, flows.keys[k])

@@ -107,7 +107,7 @@ def route_latency_ns(net: NetworkState, src: int, dst: int, keys: Array) -> floa
 
 @compiled(inner=True)
 def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -> None:
-    # Adds what one transfer that nobody disturbs takes: latency in s, s per byte.
+    """Add what one transfer that nobody disturbs takes: latency in s, s per byte."""
     n = route(net, src, dst, keys)
     latency = 0.0
     share = link_bandwidth(net, keys[0])

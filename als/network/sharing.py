@@ -41,7 +41,7 @@ def share(flows: FlowState, net: NetworkState) -> None:
 
 @compiled(inner=True)
 def _connected(flows: FlowState, link: int) -> tuple[int, int]:
-    # All transfers and links that shared links connect with this one, into the work lists.
+    """List all transfers and links that shared links connect with this one, in the work lists."""
     numbers = flows.numbers
     numbers[f.STAMP] += 1
     stamp, stride = numbers[f.STAMP], numbers[f.STRIDE]
@@ -71,7 +71,7 @@ def _connected(flows: FlowState, link: int) -> tuple[int, int]:
 
 @compiled(inner=True)
 def _fix(flows: FlowState, slot: int, x: float) -> None:
-    # The rate of this transfer is found: what it takes is no longer to be had.
+    """Fix the rate of a transfer: what it takes is no longer to be had."""
     penalty = flows.amount[f.PENALTY, slot]
     flows.amount[f.SHARE, slot] = x
     first = slot * flows.numbers[f.STRIDE]
@@ -84,7 +84,7 @@ def _fix(flows: FlowState, slot: int, x: float) -> None:
 
 @compiled(inner=True)
 def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
-    # Progressive filling over the work lists.
+    """Fill progressively, over the work lists."""
     stride = flows.numbers[f.STRIDE]
     for k in range(n_links):
         link = flows.links[k]
@@ -138,7 +138,7 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
 
 @compiled(inner=True)
 def _go_on(flows: FlowState, n_flows: int, factor: float) -> None:
-    # At their new rates from now on; the first to end is expected, and then they are looked at again.
+    """Go on at the new rates; the first transfer to end is expected, and then they are looked at again."""
     now, first, first_at = flows.clock[f.NOW], -1, math.inf
     for k in range(n_flows):
         slot = flows.flows[k]

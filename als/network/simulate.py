@@ -98,7 +98,7 @@ def _drive(
     start_ns: Ints,
     arrives: Floats,
 ) -> None:
-    # Starts and ends of phases in their order; at one instant, starts come first.
+    """Handle starts and ends of phases in their order; at one instant, starts come first."""
     n = len(order)
     begin_flows(flows, n, longest, start_ns[order[0]])
     base = flows.numbers[BASE_NS]

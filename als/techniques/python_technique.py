@@ -175,12 +175,14 @@ if jit_enabled():
 
     @compiled(inner=True)
     def _chunk_entry(address: float) -> Any:
+        """The entry of a function at this address."""
         return np.int64(address)
 
     _begin_entry = _chunk_entry
 else:
 
     def _chunk_entry(address: float) -> Any:
+        """The entry of a function at this address."""
         function = _CHUNK_C(int(address))
         return lambda *arguments: function(*map(int, arguments))
 

@@ -18,7 +18,7 @@ __all__ = ["change_speed_in_graph", "stop_in_graph"]
 
 @compiled(inner=True)
 def _end_what_ends(state: ApplicationState, now: int) -> None:
-    # Tasks that end at this very instant have ended.
+    """End the tasks that end at this very instant."""
     counters, n_cores = state.counters, state.speed.size
     while counters[s.ASKING] > 0 and state.ask_ns[0] == now and state.ask_core[0] < n_cores:
         c = state.ask_core[0]
@@ -28,6 +28,7 @@ def _end_what_ends(state: ApplicationState, now: int) -> None:
 
 @compiled(inner=True)
 def _place_in_heap(state: ApplicationState, c: int) -> int:
+    """Where the event of core ``c`` is in the heap; -1 if it has none."""
     for at in range(state.counters[s.ASKING]):
         if state.ask_core[at] % state.speed.size == c:
             return at
@@ -36,7 +37,7 @@ def _place_in_heap(state: ApplicationState, c: int) -> int:
 
 @compiled(inner=True)
 def _forget_transfers(state: ApplicationState, k: int) -> None:
-    # What was fetched for a task, and is still on its way to it, is of no use any more.
+    """Forget the transfers of a task's data, and end those that are under way."""
     graph = state.graph
     edge_0 = graph.numbers[g.EDGE_0]
     for at in range(graph.in_first[k], graph.in_first[k + 1]):
@@ -48,7 +49,7 @@ def _forget_transfers(state: ApplicationState, k: int) -> None:
 
 @compiled(inner=True)
 def _put_back(state: ApplicationState, k: int) -> None:
-    # A task that a core had, from its beginning.
+    """Take a task from its core: it will begin anew somewhere."""
     graph = state.graph
     task = graph.numbers[g.TASK_0] + k
     graph.tasks[g.AT, task] = -1
@@ -66,6 +67,7 @@ def _put_back(state: ApplicationState, k: int) -> None:
 
 @compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
+    """Core ``c`` is absent from now on; what it had, and what was planned for it, is anybody's."""
     counters, graph = state.counters, state.graph
     numbers, cores, tasks = graph.numbers, graph.cores, graph.tasks
     first, now, n_back = numbers[g.TASK_0], counters[s.NOW], 0
@@ -168,7 +170,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
 
 @compiled(inner=True)
 def _never_runs(state: ApplicationState, k: int) -> None:
-    # These tasks, one behind the other in a core's chunk, are nowhere.
+    """Take the tasks of a chunk from ``k`` on, one behind the other, from the core that was to compute them."""
     graph = state.graph
     while k >= 0:
         task = graph.numbers[g.TASK_0] + k
@@ -178,7 +180,7 @@ def _never_runs(state: ApplicationState, k: int) -> None:
 
 @compiled(inner=True)
 def _cut(state: ApplicationState) -> int:
-    # What runs now ends now; returns how many tasks that are.
+    """End the tasks that run now; returns how many those are."""
     graph, now = state.graph, state.counters[s.NOW]
     cut = 0
     for c in range(state.speed.size):
@@ -199,7 +201,7 @@ def _cut(state: ApplicationState) -> int:
 
 @compiled(inner=True)
 def _forget_late_transfers(state: ApplicationState, now: int) -> None:
-    # What is sent at the stop is too late.
+    """Forget the transfers that would begin at the stop: they are too late."""
     graph = state.graph
     for edge in range(graph.numbers[g.EDGE_0], graph.numbers[g.EDGE_0] + graph.numbers[g.EDGES]):
         if graph.sent_ns[edge] == now:

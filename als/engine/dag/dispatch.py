@@ -27,7 +27,7 @@ _call_full = caller(NEXT_CHUNK_FULL)
 
 @compiled(merged=True)
 def _report(state: ApplicationState, c: int, idle_ns: int) -> None:
-    # The facts of the core's last chunk, for a rule that has not heard of it.
+    """Write down the facts of the core's last chunk, for a rule that has not heard of it."""
     own, facts = state.cores, state.facts
     facts[f.LAST_SIZE] = 0.0
     size = own[s.HELD_SIZE, c]
@@ -62,7 +62,7 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
 
 @compiled(merged=True)
 def _waiting_task(state: ApplicationState, k: int) -> int:
-    # The number in the job of the task at place k of the heap.
+    """The number in the job of the task at place k of the heap."""
     graph = state.graph
     first = graph.numbers[g.TASK_0]
     return int(first + graph.tasks[g.IN_POSITION, first + graph.waiting[k]])
@@ -70,7 +70,7 @@ def _waiting_task(state: ApplicationState, k: int) -> int:
 
 @compiled(inner=True)
 def _tell(state: ApplicationState, n_tasks: int, moments: bool) -> None:
-    # What is known of the round's tasks, as of now.
+    """Write down the facts of a round of the first ``n_tasks`` that wait; with ``moments`` their mean and deviation, too."""
     counters, speed, facts = state.counters, state.speed, state.facts
     present, total, messages = 0, 0.0, 0.0
     for c in range(speed.size):
@@ -100,7 +100,7 @@ def _tell(state: ApplicationState, n_tasks: int, moments: bool) -> None:
 
 @compiled(inner=True)
 def _begin_round(state: ApplicationState) -> None:
-    # What waits now is a loop.
+    """Begin a round: what waits now is a loop."""
     counters, graph = state.counters, state.graph
     numbers, cores, pools = graph.numbers, graph.cores, graph.pools
     flags = state.table.rules[counters[s.RULE], FLAGS]
@@ -128,7 +128,7 @@ def _begin_round(state: ApplicationState) -> None:
 
 @compiled(inner=True)
 def _end_round(state: ApplicationState, t: int) -> None:
-    # All of its tasks have been handed out: those who were told to wait for the next one wait for tasks.
+    """End a round whose tasks have all been handed out: those who were to wait for the next round wait for tasks."""
     graph = state.graph
     numbers, cores = graph.numbers, graph.cores
     if numbers[g.TURNED_AWAY] == 0:
@@ -157,13 +157,14 @@ def dismiss(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def _send_home(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c`` hears that nothing is left; the answer to its request of ``t`` takes a message."""
     state.graph.cores[g.DOES, c] = g.DONE
     state.counters[s.BARRIER] = max(state.counters[s.BARRIER], t + state.latency_ns[c])
 
 
 @compiled(merged=True)
 def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
-    # A chunk of so many tasks, which follow one another: those first in order, or those at places from FIRST on.
+    """Give core ``c`` a chunk of so many tasks: those first in order, or, ``placed``, those at places from ``FIRST`` on."""
     graph, counters = state.graph, state.counters
     numbers, tasks, pools = graph.numbers, graph.tasks, graph.pools
     flags = state.table.rules[counters[s.RULE], FLAGS]
@@ -199,7 +200,7 @@ def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
 
 @compiled(inner=True)
 def _run_of_places(state: ApplicationState, most: int) -> int:
-    # How many tasks that nobody has follow one another, from the first such place on.
+    """How many tasks that nobody has follow one another, from the first such place on."""
     graph = state.graph
     place = graph.numbers[g.PLACE_0]
     while graph.listed[place] < 0:
@@ -213,7 +214,7 @@ def _run_of_places(state: ApplicationState, most: int) -> int:
 
 @compiled(inner=True)
 def _needs_data(state: ApplicationState, c: int) -> bool:
-    # Whether anything that the chunk needs was computed by another core.
+    """Whether anything that the chunk needs was computed by another core."""
     graph = state.graph
     first, edge_0 = graph.numbers[g.TASK_0], graph.numbers[g.EDGE_0]
     k = graph.cores[g.TASK, c]

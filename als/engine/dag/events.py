@@ -81,7 +81,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(merged=True)
 def _first_waiting(state: ApplicationState, pool: int) -> int:
-    # Takes the first task of a pool.
+    """Take the first task of a pool."""
     graph = state.graph
     pools, first = graph.pools, graph.numbers[g.TASK_0]
     k = graph.tasks[g.IN_POSITION, first + graph.waiting[pools[g.WAITING_FIRST, pool]]]
@@ -92,7 +92,7 @@ def _first_waiting(state: ApplicationState, pool: int) -> int:
 
 @compiled(inner=True)
 def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
-    # Core c is free: the next task of its sequence if that can begin, or else one that nobody has.
+    """Give core ``c``, which is free, the next task of its sequence if that can begin, or else one that nobody has."""
     graph = state.graph
     cores, tasks, first = graph.cores, graph.tasks, graph.numbers[g.TASK_0]
     head = cores[g.SEQUENCE, c]
@@ -114,7 +114,7 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(merged=True)
 def _serve(state: ApplicationState, c: int, t: int) -> None:
-    # A core is free at t, and whatever else happens then has happened.
+    """Serve core ``c``, free at ``t``; whatever else happens then has happened."""
     graph = state.graph
     mode = graph.numbers[g.MODE]
     if mode == g.BY_TECHNIQUE:
@@ -144,7 +144,7 @@ def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
 
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
-    # Everything that happens at one instant.
+    """Handle everything that happens at one instant."""
     counters, graph, n_cores = state.counters, state.graph, state.speed.size
     data = graph.numbers[g.DATA] != 0
     if data:
@@ -207,7 +207,7 @@ def ask_again(state: ApplicationState, t: int, how: int) -> None:
 
 @compiled(inner=True)
 def _any_flying(state: ApplicationState) -> bool:
-    # Whether a transfer is under way, though it will not arrive before time ends.
+    """Whether a transfer is under way, though it will not arrive before time ends."""
     graph = state.graph
     flying = False
     for edge in range(graph.numbers[g.EDGES]):

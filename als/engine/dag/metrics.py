@@ -31,7 +31,7 @@ GRAPH_METRICS = (
 
 @compiled(inner=True)
 def _critical_gflop(state: ApplicationState) -> float:
-    # The work on the critical path; the engine's work space is free once the application has ended.
+    """The work on the critical path, GFLOP; in the engine's work space, which is free once the application has ended."""
     graph, total = state.graph, 0.0
     for part in range(state.part_first.size - 1):
         first, stop = state.part_first[part], state.part_first[part + 1]
@@ -125,7 +125,7 @@ def graph_distribution(graphs: Array) -> dict[str, dict[str, float | None]]:
 
 @compiled(inner=True)
 def _between_cores(state: ApplicationState, part: int, edge: int) -> bool:
-    # What arrived for a task that never ran, as the job was cut, was of no use to anybody.
+    """What arrived for a task that never ran, as the job was cut, was of no use to anybody."""
     graph = state.graph
     first = state.part_first[part]
     there = first + graph.target[edge]

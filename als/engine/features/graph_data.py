@@ -50,8 +50,8 @@ def send_edge(graph: GraphState, edge: int, t: int) -> int:
 
 @compiled(inner=True)
 def _take(flows: FlowState, net: NetworkState, until: float, t: int) -> int:
-    # The next edge whose bytes arrive, of those that arrive by this point of the transfers' clock, or else at what is
-    # rounded to ``t``; -1. All that happens at one point happens before rates are worked out anew.
+    """Take the next edge whose bytes arrive by ``until`` on the transfers' clock, or else at what is rounded to ``t``; -1."""
+    # All that happens at one point happens before rates are worked out anew.
     while True:
         at = next_event(flows)
         if at != flows.clock[INSTANT]:

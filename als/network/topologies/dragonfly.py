@@ -46,7 +46,7 @@ _ROUTINGS = ("minimal", "simgrid")
 
 @compiled(inner=True)
 def _to_router(numbers: Array, router: int, target: int, keys: Array, n: int, lost: int) -> int:
-    # Green, then black, from router to target within a group; n links are written already. lost: SimGrid's way.
+    """Add green, then black links from router to target within a group behind ``n`` links; ``lost``: SimGrid's way."""
     routers = numbers[ROUTERS]
     chassis = numbers[CHASSIS]
     blade = target % routers

@@ -132,6 +132,7 @@ def _spread(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> f
 
 @compiled(inner=True)
 def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
+    """Note the mean speed of the present cores, GFLOP/s."""
     total, count = 0.0, 0
     for c in range(n_cores):
         if speed[c] > 0.0:

@@ -28,6 +28,7 @@ _ROUNDS = ("ceil", "floor")
 
 @compiled(inner=True)
 def _size(n_tasks: int, n_cores: int, h: float, sigma: float, how: float) -> int:
+    """The chunk size, for an overhead and a deviation in s; ``how`` 0: rounded up."""
     if n_cores == 1 or sigma == 0.0:
         return (n_tasks + n_cores - 1) // n_cores
     exact = (math.sqrt(2.0) * n_tasks * h / (sigma * n_cores * math.sqrt(math.log(n_cores)))) ** (2.0 / 3.0)

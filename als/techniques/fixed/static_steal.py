@@ -38,6 +38,7 @@ _PER_CORE = 3
 
 @compiled(inner=True)
 def _split(n_chunks: int, n_cores: int, memo: Array) -> None:
+    """Split the chunks into a piece a core, each with its neighbour as the first victim."""
     share, more = n_chunks // n_cores, n_chunks % n_cores
     for c in range(n_cores):
         memo[c * _PER_CORE + _NEXT] = c * share + min(c, more)
