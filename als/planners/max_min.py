@@ -23,8 +23,15 @@ from als.planners.estimates import (
     new_arrivals,
 )
 from traces.algorithms.event_heap import heap_drop_top, heap_push
+from traces.compiled import compiled
 
 __all__ = ["MAX_MIN"]
+
+
+@compiled(merged=True)
+def _is_later(completion: float, place: int, found: float, found_by: int) -> bool:
+    """Whether a completion is later than the one that was found; of equals, that of the lower place by work."""
+    return completion > found or (completion == found and place < found_by)
 
 
 @planner_kernel
@@ -81,21 +88,20 @@ def _plan(problem: PlanningProblem) -> int:
             place = hint if look < 0 else look
             task = ready[place]
             bound = max(at[task], free[core[task]]) + length[task]
-            if bound > found or (bound == found and place_of[task] < found_by):
-                if found_core >= 0:
-                    time = gflop[task] / speed[found_core]
-                    tighter = max(anywhere[task], free[found_core]) + time
-                    if tighter < bound:
-                        core[task], at[task], length[task], bound = found_core, anywhere[task], time, tighter
-                if bound > found or (bound == found and place_of[task] < found_by):
-                    bound, _, core[task] = earliest_completion(arrivals, task, gflop[task], speed, free)
-                    at[task] = arrivals.at[core[task]]
-                    length[task] = gflop[task] / speed[core[task]]
-                    if bound > found or (bound == found and place_of[task] < found_by):
-                        if found_at >= 0 and found > second:
-                            second, second_at = found, found_at
-                        found, found_by, found_core, found_at = bound, place_of[task], core[task], place
-                        continue
+            if found_core >= 0 and _is_later(bound, place_of[task], found, found_by):
+                time = gflop[task] / speed[found_core]
+                tighter = max(anywhere[task], free[found_core]) + time
+                if tighter < bound:
+                    core[task], at[task], length[task], bound = found_core, anywhere[task], time, tighter
+            if _is_later(bound, place_of[task], found, found_by):
+                bound, _, core[task] = earliest_completion(arrivals, task, gflop[task], speed, free)
+                at[task] = arrivals.at[core[task]]
+                length[task] = gflop[task] / speed[core[task]]
+                if _is_later(bound, place_of[task], found, found_by):
+                    if found_at >= 0 and found > second:
+                        second, second_at = found, found_at
+                    found, found_by, found_core, found_at = bound, place_of[task], core[task], place
+                    continue
             if bound > second:
                 second, second_at = bound, place
         task = task_at[found_by]
