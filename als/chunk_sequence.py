@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from als.options import CHUNK_TASKS, CORES
-from als.techniques.contract import (
-    FACTS,
-    LAST_SIZE,
-    LAST_TOTAL_NS,
-    LAST_WORK_NS,
-    MEAN_S,
-    UNIFORM,
-    Technique,
-)
+from als.techniques import contract as f
+from als.techniques.contract import Technique
 from traces.base.errors import InputError, PluginError
 from traces.base.shared_options import SEED
 from traces.base.time import NS_PER_S
@@ -53,9 +46,9 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
     CORES.check(n_cores)
     if technique.only_cores not in (None, n_cores):
         raise InputError(f"technique {technique.name}: its weights are for {technique.only_cores} cores, not {n_cores}")
-    facts, speed, params = np.zeros(FACTS), np.ones(n_cores), np.array(technique.params, np.float64)
+    facts, speed, params = np.zeros(f.FACTS), np.ones(n_cores), np.array(technique.params, np.float64)
     memo = np.zeros(technique.memo_size + n_cores * technique.memo_per_core)
-    facts[MEAN_S] = 1.0
+    facts[f.MEAN_S] = 1.0
     last = [0] * n_cores
     sizes: list[int] = []
     left, turn, refused = n_tasks, 0, 0
@@ -63,9 +56,9 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
     while left:
         core = turn % n_cores
         turn += 1
-        facts[LAST_SIZE] = last[core]
-        facts[LAST_WORK_NS] = facts[LAST_TOTAL_NS] = last[core] * float(NS_PER_S)
-        facts[UNIFORM] = random.random()
+        facts[f.LAST_SIZE] = last[core]
+        facts[f.LAST_WORK_NS] = facts[f.LAST_TOTAL_NS] = last[core] * float(NS_PER_S)
+        facts[f.UNIFORM] = random.random()
         size = technique.asked(n_tasks, n_cores, core, len(sizes), left, facts, speed, params, memo)
         if size < 0 and (raised := technique.error()):
             raise raised

@@ -16,26 +16,7 @@ from traces.compiled import Array, as_value, compiled, function_table
 from traces.kernels.signatures import Floats, Ints, Ints2
 from traces.kernels.state import State
 
-__all__ = [
-    "CANDIDATES",
-    "EVERY_NS",
-    "FLAGS",
-    "FULL",
-    "LEARNS",
-    "MEMO_PER_CORE",
-    "MEMO_SIZE",
-    "MOMENTS",
-    "PARAMS_FIRST",
-    "PARAMS_STOP",
-    "PLACES",
-    "PLANS",
-    "RANDOM",
-    "RULE_COLUMNS",
-    "SELECTS",
-    "Rules",
-    "RuleTable",
-    "memo_size",
-]
+__all__ = ["RuleTable", "Rules", "memo_size"]
 
 # Columns of RuleTable.rules.
 FLAGS = 0

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from als.graphs import table as columns
 from als.graphs.contract import (
     IMPOSSIBLE,
     MAKE_GRAPH,
@@ -18,22 +19,7 @@ from als.graphs.contract import (
     GraphModel,
     check_size,
 )
-from als.graphs.table import (
-    CCR,
-    COV,
-    DRAW_GRAPH,
-    EDGES_FIRST,
-    EDGES_STOP,
-    PARAMS_FIRST,
-    PARAMS_STOP,
-    SCALE,
-    TASKS_FIRST,
-    TASKS_STOP,
-    DrawingRoom,
-    GraphTable,
-    graph_table,
-    new_drawing_room,
-)
+from als.graphs.table import DRAW_GRAPH, DrawingRoom, GraphTable, graph_table, new_drawing_room
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, caller, compiled
@@ -120,8 +106,8 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
 @compiled(inner=True)
 def _copied(graphs: GraphTable, row: Array, edges: DrawingRoom, gflop: Array, first_edge: int) -> bool:
     """The graph of a file; False if there is too little room."""
-    first, first_given = row[TASKS_FIRST], row[EDGES_FIRST]
-    n, n_edges = row[TASKS_STOP] - first, row[EDGES_STOP] - first_given
+    first, first_given = row[columns.TASKS_FIRST], row[columns.EDGES_FIRST]
+    n, n_edges = row[columns.TASKS_STOP] - first, row[columns.EDGES_STOP] - first_given
     edges.draft.size[0], edges.draft.size[1] = n, n_edges
     if n > gflop.size or n_edges > edges.source.size - first_edge:
         return False
@@ -219,14 +205,14 @@ def draw_graph(
         is to be scaled, or work or bytes would be beyond every float.
     """
     row, bytes_ = graphs.rows[place], edges.bytes[first_edge:]
-    ccr, cov = graphs.ratios[place, CCR], graphs.ratios[place, COV]
-    is_given = row[TASKS_STOP] > row[TASKS_FIRST]
+    ccr, cov = graphs.ratios[place, columns.CCR], graphs.ratios[place, columns.COV]
+    is_given = row[columns.TASKS_STOP] > row[columns.TASKS_FIRST]
     bytes_factor = 1.0
     if is_given:
         if not _copied(graphs, row, edges, gflop, first_edge):
             return NO_ROOM
     else:
-        params = graphs.params[row[PARAMS_FIRST] : row[PARAMS_STOP]]
+        params = graphs.params[row[columns.PARAMS_FIRST] : row[columns.PARAMS_STOP]]
         status = _made(graphs.calls[place], params, edges, gflop, first_edge, n_tasks, n_cores)
         if status != 0:
             return int(status)
@@ -238,7 +224,7 @@ def draw_graph(
         bytes_factor = ccr * bytes_per_gflop * (total_gflop / n) * (n_edges / weight) if n_edges > 0 else 0.0
     if cov > 0.0 and not _vary(gflop, n, cov, edges.keys, edges.work_cursor, edges.work_words):
         return IMPOSSIBLE
-    if row[SCALE] != 0:
+    if row[columns.SCALE] != 0:
         factor = _factor(gflop, n, total_gflop)
         if factor == 0.0:
             return IMPOSSIBLE

@@ -14,22 +14,7 @@ from traces.compiled import Array, as_value, function_table, own, types
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
 from traces.kernels.state import State
 
-__all__ = [
-    "CCR",
-    "COV",
-    "DRAW_GRAPH",
-    "EDGES_FIRST",
-    "EDGES_STOP",
-    "PARAMS_FIRST",
-    "PARAMS_STOP",
-    "SCALE",
-    "TASKS_FIRST",
-    "TASKS_STOP",
-    "DrawingRoom",
-    "GraphTable",
-    "graph_table",
-    "new_drawing_room",
-]
+__all__ = ["DRAW_GRAPH", "DrawingRoom", "GraphTable", "graph_table", "new_drawing_room"]
 
 _NO_NUMBERS, _NO_PLACES, _NO_WORDS = np.empty(0), np.empty(0, np.int64), np.empty(0, np.uint64)
 

@@ -8,24 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from als.network import state as net_state
 from als.network.models import MODELS, NetworkKind, NetworkModel, SharingModel, network_model
-from als.network.state import (
-    AMOUNTS,
-    BANDWIDTH,
-    BANDWIDTH_FACTOR,
-    CROSSTRAFFIC,
-    GAMMA,
-    KIND,
-    LATENCY_FACTOR,
-    LATENCY_NS,
-    MEMORY,
-    N_HOSTS,
-    NUMBERS,
-    PARAMETERS,
-    TOPOLOGY,
-    WEIGHT_S,
-    NetworkState,
-)
+from als.network.state import NetworkState
 from als.network.topologies import TOPOLOGIES, Topology, topology
 from traces.base.errors import InputError
 from traces.base.ranges import whole
@@ -89,22 +74,22 @@ def network_state(
         parameters = made.parameters(hosts)
     except InputError as error:
         raise InputError(f"network.topology: {error}") from None
-    numbers = np.zeros(NUMBERS, np.int64)
-    numbers[KIND] = model.kind
-    numbers[TOPOLOGY] = made.code
-    numbers[N_HOSTS] = hosts
-    numbers[PARAMETERS : PARAMETERS + len(parameters)] = parameters
-    amounts = np.zeros(AMOUNTS)
-    amounts[LATENCY_NS] = latency
-    amounts[BANDWIDTH] = bandwidth * BYTES_PER_GBIT
-    amounts[MEMORY] = memory * BYTES_PER_GBIT
-    amounts[LATENCY_FACTOR] = amounts[BANDWIDTH_FACTOR] = 1.0
+    numbers = np.zeros(net_state.NUMBERS, np.int64)
+    numbers[net_state.KIND] = model.kind
+    numbers[net_state.TOPOLOGY] = made.code
+    numbers[net_state.N_HOSTS] = hosts
+    numbers[net_state.PARAMETERS : net_state.PARAMETERS + len(parameters)] = parameters
+    amounts = np.zeros(net_state.AMOUNTS)
+    amounts[net_state.LATENCY_NS] = latency
+    amounts[net_state.BANDWIDTH] = bandwidth * BYTES_PER_GBIT
+    amounts[net_state.MEMORY] = memory * BYTES_PER_GBIT
+    amounts[net_state.LATENCY_FACTOR] = amounts[net_state.BANDWIDTH_FACTOR] = 1.0
     if isinstance(model, SharingModel):
-        numbers[CROSSTRAFFIC] = model.crosstraffic
-        amounts[LATENCY_FACTOR] = model.latency_factor
-        amounts[BANDWIDTH_FACTOR] = model.bandwidth_factor
-        amounts[WEIGHT_S] = model.weight_s
-        amounts[GAMMA] = model.gamma
+        numbers[net_state.CROSSTRAFFIC] = model.crosstraffic
+        amounts[net_state.LATENCY_FACTOR] = model.latency_factor
+        amounts[net_state.BANDWIDTH_FACTOR] = model.bandwidth_factor
+        amounts[net_state.WEIGHT_S] = model.weight_s
+        amounts[net_state.GAMMA] = model.gamma
     return NetworkState(numbers, amounts)
 
 

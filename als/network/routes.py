@@ -6,25 +6,8 @@ directions of a split-duplex link are two links.
 
 from __future__ import annotations
 
-from als.network.state import (
-    BANDWIDTH,
-    BANDWIDTH_FACTOR,
-    DRAGONFLY,
-    FAT_TREE,
-    FULL,
-    GAMMA,
-    KIND,
-    LATENCY_FACTOR,
-    LATENCY_NS,
-    MAX_ROUTE,
-    MEMORY,
-    NONE,
-    SHARED,
-    SHARING,
-    STAR,
-    TOPOLOGY,
-    NetworkState,
-)
+from als.network import state as net_state
+from als.network.state import MAX_ROUTE, NetworkState
 from als.network.topologies.dragonfly import dragonfly_cables, dragonfly_route
 from als.network.topologies.fat_tree import LEVELS, fat_tree_route
 from als.network.topologies.full import full_route
@@ -55,14 +38,14 @@ def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
     int
         How many they are, 1 to MAX_ROUTE.
     """
-    kind = net.numbers[TOPOLOGY]
-    if kind == FULL:
+    kind = net.numbers[net_state.TOPOLOGY]
+    if kind == net_state.FULL:
         return full_route(net.numbers, src, dst, keys)
-    if kind == SHARED:
+    if kind == net_state.SHARED:
         return shared_route(net.numbers, src, dst, keys)
-    if kind == STAR:
+    if kind == net_state.STAR:
         return star_route(net.numbers, src, dst, keys)
-    if kind == FAT_TREE:
+    if kind == net_state.FAT_TREE:
         return fat_tree_route(net.numbers, src, dst, keys)
     return dragonfly_route(net.numbers, src, dst, keys)
 
@@ -70,19 +53,19 @@ def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
 @compiled()
 def longest_route(net: NetworkState) -> int:
     """No route between two hosts has more links than this."""
-    kind = net.numbers[TOPOLOGY]
-    if kind == STAR:
+    kind = net.numbers[net_state.TOPOLOGY]
+    if kind == net_state.STAR:
         return 2
-    if kind == DRAGONFLY:
+    if kind == net_state.DRAGONFLY:
         return 7
-    return int(2 * net.numbers[LEVELS]) if kind == FAT_TREE else 1
+    return int(2 * net.numbers[LEVELS]) if kind == net_state.FAT_TREE else 1
 
 
 @compiled(inner=True)
 def link_bandwidth(net: NetworkState, key: int) -> float:
     """Bandwidth of a link in bytes/s."""
-    bandwidth = net.amounts[BANDWIDTH]
-    if net.numbers[TOPOLOGY] == DRAGONFLY:
+    bandwidth = net.amounts[net_state.BANDWIDTH]
+    if net.numbers[net_state.TOPOLOGY] == net_state.DRAGONFLY:
         bandwidth *= dragonfly_cables(net.numbers, key)
     return float(bandwidth)
 
@@ -90,8 +73,8 @@ def link_bandwidth(net: NetworkState, key: int) -> float:
 @compiled(inner=True)
 def link_latency_ns(net: NetworkState, key: int) -> float:
     """Latency of a link in ns."""
-    latency = net.amounts[LATENCY_NS]
-    if net.numbers[TOPOLOGY] == STAR:
+    latency = net.amounts[net_state.LATENCY_NS]
+    if net.numbers[net_state.TOPOLOGY] == net_state.STAR:
         latency *= 0.5
     return float(latency)
 
@@ -115,10 +98,10 @@ def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -
         latency += link_latency_ns(net, keys[i])
         share = min(share, link_bandwidth(net, keys[i]))
     latency /= 1e9
-    if net.numbers[KIND] == SHARING and latency > 0.0:
-        share = min(share, net.amounts[GAMMA] / (2.0 * latency))
-    out[0] += net.amounts[LATENCY_FACTOR] * latency
-    out[1] += 1.0 / (net.amounts[BANDWIDTH_FACTOR] * share)
+    if net.numbers[net_state.KIND] == net_state.SHARING and latency > 0.0:
+        share = min(share, net.amounts[net_state.GAMMA] / (2.0 * latency))
+    out[0] += net.amounts[net_state.LATENCY_FACTOR] * latency
+    out[1] += 1.0 / (net.amounts[net_state.BANDWIDTH_FACTOR] * share)
 
 
 @compiled(inner=True)
@@ -141,10 +124,10 @@ def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array,
     out[0] = 0.0
     out[1] = 0.0
     out[2] = 0.0
-    if net.numbers[KIND] == NONE:
+    if net.numbers[net_state.KIND] == net_state.NONE:
         return
-    if net.amounts[MEMORY] > 0.0:
-        out[2] = 1.0 / (net.amounts[BANDWIDTH_FACTOR] * net.amounts[MEMORY])
+    if net.amounts[net_state.MEMORY] > 0.0:
+        out[2] = 1.0 / (net.amounts[net_state.BANDWIDTH_FACTOR] * net.amounts[net_state.MEMORY])
     pairs = 0
     if n_hosts <= ALL_PAIRS:
         for i in range(n_hosts):

@@ -7,34 +7,7 @@ import numpy as np
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 
-__all__ = [
-    "AMOUNTS",
-    "BANDWIDTH",
-    "BANDWIDTH_FACTOR",
-    "CROSSTRAFFIC",
-    "DRAGONFLY",
-    "FAT_TREE",
-    "FULL",
-    "GAMMA",
-    "HOCKNEY",
-    "KIND",
-    "LATENCY_FACTOR",
-    "LATENCY_NS",
-    "MAX_LEVELS",
-    "MAX_ROUTE",
-    "MEMORY",
-    "NONE",
-    "NO_NETWORK",
-    "NUMBERS",
-    "N_HOSTS",
-    "PARAMETERS",
-    "SHARED",
-    "SHARING",
-    "STAR",
-    "TOPOLOGY",
-    "WEIGHT_S",
-    "NetworkState",
-]
+__all__ = ["MAX_LEVELS", "MAX_ROUTE", "NO_NETWORK", "NetworkState"]
 
 #: The most levels of switches that a fat-tree may have: a route goes up and down through all of them.
 MAX_LEVELS = 8

@@ -15,20 +15,7 @@ from traces.hooks import Hooks
 from traces.kernels.signatures import Floats, Ints, Ints2
 from traces.kernels.state import State
 
-__all__ = [
-    "HOOKS",
-    "LENGTHS_COLUMNS",
-    "PHASE_FIRST",
-    "PHASE_GRAPH",
-    "PHASE_LENGTHS",
-    "PHASE_ROW",
-    "PHASE_STOP",
-    "PHASE_TASKS",
-    "PHASE_TASKS_PER_CORE",
-    "PROGRAM_COLUMNS",
-    "ProgramTable",
-    "draw_program",
-]
+__all__ = ["HOOKS", "ProgramTable", "draw_program"]
 
 # Further columns of ProgramTable.phases.
 PHASE_TASKS = PHASE_COLUMNS  # N of a loop, or 0: so many a core

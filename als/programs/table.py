@@ -18,20 +18,8 @@ from als.lengths import LengthModel
 from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
 from als.planners import Planner
-from als.programs.drawing import (
-    HOOKS,
-    LENGTHS_COLUMNS,
-    PHASE_FIRST,
-    PHASE_GRAPH,
-    PHASE_LENGTHS,
-    PHASE_ROW,
-    PHASE_STOP,
-    PHASE_TASKS,
-    PHASE_TASKS_PER_CORE,
-    PROGRAM_COLUMNS,
-    ProgramTable,
-    draw_program,
-)
+from als.programs import drawing as drawing
+from als.programs.drawing import HOOKS, ProgramTable, draw_program
 from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler
 from traces.base.errors import InputError
@@ -104,8 +92,8 @@ class Programs:
         params = [np.array(model.params, np.float64) for model in models]
         patterns = [np.array(model.pattern, np.float64) for model in models]
         self.table = ProgramTable(
-            np.array(places, np.int64).reshape(-1, PROGRAM_COLUMNS),
-            np.array(rows, np.int64).reshape(-1, PHASE_ROW),
+            np.array(places, np.int64).reshape(-1, drawing.PROGRAM_COLUMNS),
+            np.array(rows, np.int64).reshape(-1, drawing.PHASE_ROW),
             np.array([share for program in programs for share in program.shares]),
             self.rules.table,
             _lengths_rows(models, params, patterns),
@@ -128,7 +116,7 @@ class Programs:
 
     def rule_first(self, place: int) -> int:
         """The row of the first rule of a program."""
-        first, stop = self.table.programs[place, [PHASE_FIRST, PHASE_STOP]]
+        first, stop = self.table.programs[place, [drawing.PHASE_FIRST, drawing.PHASE_STOP]]
         loops = self.table.phases[first:stop]
         rows = loops[loops[:, KIND] != SERIAL, PHASE_RULE]
         return int(rows.min()) if len(rows) else 0
@@ -138,7 +126,7 @@ class Programs:
         phases, rules = self.table.phases, self.table.rules.rules
         sizes = [0]
         for program, widest in self._widest(place, cores):
-            first, stop = self.table.programs[program, [PHASE_FIRST, PHASE_STOP]]
+            first, stop = self.table.programs[program, [drawing.PHASE_FIRST, drawing.PHASE_STOP]]
             sizes.append(int(whole_memo(phases[first:stop], rules, widest)))
         return max(sizes)
 
@@ -169,12 +157,12 @@ class Programs:
             if row[KIND] == SERIAL:
                 tasks += 1
                 continue
-            wanted = int(row[PHASE_TASKS] or n_cores * row[PHASE_TASKS_PER_CORE])
-            if row[PHASE_GRAPH] >= 0:
-                more = graph_room(self._graphs[row[PHASE_GRAPH]], wanted, n_cores)
+            wanted = int(row[drawing.PHASE_TASKS] or n_cores * row[drawing.PHASE_TASKS_PER_CORE])
+            if row[drawing.PHASE_GRAPH] >= 0:
+                more = graph_room(self._graphs[row[drawing.PHASE_GRAPH]], wanted, n_cores)
                 tasks, edges = tasks + more[0], edges + more[1]
             else:
-                tasks += room(self._models[row[PHASE_LENGTHS]], wanted)
+                tasks += room(self._models[row[drawing.PHASE_LENGTHS]], wanted)
         return tasks * steps, edges * steps
 
     def expected_tasks(self, place: Array, cores: Array) -> int:
@@ -233,7 +221,7 @@ def _no_technique() -> AnyScheduler:
 
 
 def _lengths_rows(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> Array:
-    rows = np.zeros((len(models), LENGTHS_COLUMNS), np.int64)
+    rows = np.zeros((len(models), drawing.LENGTHS_COLUMNS), np.int64)
     param = pattern = 0
     for place, model in enumerate(models):
         rows[place] = (

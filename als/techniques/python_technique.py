@@ -34,20 +34,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from als.techniques.contract import (
-    AHEAD,
-    FACTS,
-    LAST_SIZE,
-    LAST_TOTAL_NS,
-    LAST_WORK_NS,
-    MEAN_S,
-    NOW_NS,
-    OVERHEAD_S,
-    SIGMA_S,
-    STEP,
-    Technique,
-    technique_kernel,
-)
+from als.techniques import contract as f
+from als.techniques.contract import Technique, technique_kernel
 from traces.base.errors import InputError, PluginError, TwolevelError, shown
 from traces.compiled import Array, caller, compiled, jit_enabled, types
 
@@ -96,47 +84,47 @@ class Ask:
     @property
     def step(self) -> int:
         """Number of the time step, from 0."""
-        return int(self._fact(STEP))
+        return int(self._fact(f.STEP))
 
     @property
     def now_ns(self) -> int:
         """The instant at which the request is served, ns."""
-        return int(self._fact(NOW_NS))
+        return int(self._fact(f.NOW_NS))
 
     @property
     def last_size(self) -> int:
         """Tasks of this core's last chunk; 0 if it had none yet, or was told of already."""
-        return int(self._fact(LAST_SIZE))
+        return int(self._fact(f.LAST_SIZE))
 
     @property
     def last_work_ns(self) -> int:
         """Time of that chunk's tasks, ns."""
-        return int(self._fact(LAST_WORK_NS))
+        return int(self._fact(f.LAST_WORK_NS))
 
     @property
     def last_total_ns(self) -> int:
         """Time from the core's request for that chunk to its end, ns."""
-        return int(self._fact(LAST_TOTAL_NS))
+        return int(self._fact(f.LAST_TOTAL_NS))
 
     @property
     def mean_s(self) -> float:
         """Mean time of the loop's tasks at the mean speed of the cores, s."""
-        return self._fact(MEAN_S)
+        return self._fact(f.MEAN_S)
 
     @property
     def sigma_s(self) -> float:
         """Standard deviation of these times, s."""
-        return self._fact(SIGMA_S)
+        return self._fact(f.SIGMA_S)
 
     @property
     def overhead_s(self) -> float:
         """What a chunk costs beside its tasks, s."""
-        return self._fact(OVERHEAD_S)
+        return self._fact(f.OVERHEAD_S)
 
     @property
     def speed_gflops(self) -> Array:
         """Speed of each core now, GFLOP/s, shape (P,), a copy; 0 for one that has not come yet, or is lost."""
-        self._fact(STEP)
+        self._fact(f.STEP)
         return _floats_at(self._speed_at, self.n_cores)
 
 
@@ -200,9 +188,9 @@ def _next_chunk(
         return 0
     facts_at, speed_at = np.int64(facts.ctypes.data), np.int64(speed.ctypes.data)
     key = np.int64(memo[0])
-    if facts[AHEAD] != memo[1]:
+    if facts[f.AHEAD] != memo[1]:
         # What is simulated ahead must leave the job's object alone: here the memo is a copy, the object has still to be.
-        memo[1] = facts[AHEAD]
+        memo[1] = facts[f.AHEAD]
         if key > 0:
             key = _call_begin(
                 _begin_entry(params[_BEGIN_AT]), (key, np.int64(-1), np.int64(n_cores), facts_at, speed_at)
@@ -263,16 +251,16 @@ class _Calls:
             begin = getattr(job.rule, "begin", None)
             if begin is not None:
                 what = "begin() failed"
-                facts = _floats_at(facts_at, FACTS)
+                facts = _floats_at(facts_at, f.FACTS)
                 begin(
                     LoopStart(
                         n_tasks,
                         n_cores,
-                        int(facts[STEP]),
-                        int(facts[NOW_NS]),
-                        float(facts[MEAN_S]),
-                        float(facts[SIGMA_S]),
-                        float(facts[OVERHEAD_S]),
+                        int(facts[f.STEP]),
+                        int(facts[f.NOW_NS]),
+                        float(facts[f.MEAN_S]),
+                        float(facts[f.SIGMA_S]),
+                        float(facts[f.OVERHEAD_S]),
                         _floats_at(speed_at, n_cores),
                     )
                 )
@@ -292,7 +280,7 @@ class _Calls:
 
     def _chunk_called(self) -> Callable[..., int]:
         # A closure: attributes of self would be looked up at every call.
-        jobs, failed, view = self.jobs, self._failed, ctypes.c_double * FACTS
+        jobs, failed, view = self.jobs, self._failed, ctypes.c_double * f.FACTS
 
         def called(key: int, core: int, request: int, remaining: int, facts_at: int, speed_at: int) -> int:
             try:

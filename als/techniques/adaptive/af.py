@@ -52,16 +52,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from als.techniques.contract import (
-    LAST_SIZE,
-    LAST_SQUARES,
-    LAST_TOTAL_NS,
-    LAST_WORK_NS,
-    MEAN_S,
-    SIGMA_S,
-    Technique,
-    technique_kernel,
-)
+from als.techniques import contract as f
+from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
@@ -101,19 +93,19 @@ _PER_CORE = 3
 def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
     """Of the core's last chunk, by Chan's formula."""
     mine = _HEAD + core * _PER_CORE
-    before, more = memo[mine + _COUNT], facts[LAST_SIZE]
+    before, more = memo[mine + _COUNT], facts[f.LAST_SIZE]
     count = before + more
     apart = facts[int(params[_CLOCK])] / _NS / more - memo[mine + _MEAN]
     memo[mine + _COUNT] = count
     memo[mine + _MEAN] += apart * more / count
-    memo[mine + _SQUARES] += facts[LAST_SQUARES] / (_NS * _NS) + apart * apart * before * more / count
+    memo[mine + _SQUARES] += facts[f.LAST_SQUARES] / (_NS * _NS) + apart * apart * before * more / count
 
 
 @compiled(inner=True)
 def _mean(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> float:
     """µ of a core, s; 0 if nothing was measured."""
     if params[_KNOWN] > 0.0:
-        return float(facts[MEAN_S] * memo[_SPEED] / speed[c])
+        return float(facts[f.MEAN_S] * memo[_SPEED] / speed[c])
     return float(memo[_HEAD + c * _PER_CORE + _MEAN])
 
 
@@ -123,7 +115,7 @@ def _spread(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> f
     if not math.isnan(params[_SIGMA]):
         variance = params[_SIGMA] ** 2
     elif params[_KNOWN] > 0.0:
-        variance = (facts[SIGMA_S] * memo[_SPEED] / speed[c]) ** 2
+        variance = (facts[f.SIGMA_S] * memo[_SPEED] / speed[c]) ** 2
     else:
         mine = _HEAD + c * _PER_CORE
         variance = memo[mine + _SQUARES] / (memo[mine + _COUNT] - 1.0) if memo[mine + _COUNT] > 1.0 else 0.0
@@ -147,7 +139,7 @@ def _next_chunk(
 ) -> int:  # fmt: skip
     """The rule; see the module."""
     known = params[_KNOWN] > 0.0
-    if facts[LAST_SIZE] > 0.0 and not known:
+    if facts[f.LAST_SIZE] > 0.0 and not known:
         _heard(core, facts, params, memo)
     if remaining == 0:
         return 0
@@ -240,7 +232,7 @@ class AdaptiveFactoring:
                 chosen(self.name, "round", self.round, ("up", "down", "half")),
                 float(self.cap),
                 count(self.name, "min", self.min),
-                float(LAST_TOTAL_NS if self.name == "maf" else LAST_WORK_NS),
+                float(f.LAST_TOTAL_NS if self.name == "maf" else f.LAST_WORK_NS),
             ),
             moments=bool(known),
             learns=not known,

@@ -60,14 +60,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from als.techniques.contract import (
-    LAST_SIZE,
-    LAST_TOTAL_NS,
-    LAST_WORK_NS,
-    STEP,
-    Technique,
-    technique_kernel,
-)
+from als.techniques import contract as f
+from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 from traces.compiled import Array, compiled
 
@@ -123,11 +117,11 @@ def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
     """Of the core's last chunk."""
     mine = _HEAD + core * _PER_CORE
     if params[_UPDATE] == _BY_STEP:
-        memo[mine + _COUNT] = facts[STEP] + 1.0
+        memo[mine + _COUNT] = facts[f.STEP] + 1.0
     else:
         memo[mine + _COUNT] += 1.0
     memo[mine + _TIME] += memo[mine + _COUNT] * facts[int(params[_CLOCK])]
-    memo[mine + _TASKS] += memo[mine + _COUNT] * facts[LAST_SIZE]
+    memo[mine + _TASKS] += memo[mine + _COUNT] * facts[f.LAST_SIZE]
     memo[mine + _RATE] = memo[mine + _TASKS] / memo[mine + _TIME]
 
 
@@ -136,7 +130,7 @@ def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
     """The rule; see the module."""
-    if facts[LAST_SIZE] > 0.0:
+    if facts[f.LAST_SIZE] > 0.0:
         _heard(core, facts, params, memo)
     if remaining == 0:
         return 0
@@ -213,7 +207,7 @@ class StepWeights:
     def technique(self) -> Technique:
         """The technique with these parameters."""
         total = chosen(self.name, "time", self.time, ("work", "total"))
-        return _technique(self, _BY_STEP, LAST_TOTAL_NS if total else LAST_WORK_NS, base=self.base)
+        return _technique(self, _BY_STEP, f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, base=self.base)
 
 
 @dataclass(frozen=True)
@@ -232,7 +226,7 @@ class BatchWeights:
 
     def technique(self) -> Technique:
         """The technique with these parameters."""
-        clock = LAST_WORK_NS if self.name == "awf-b" else LAST_TOTAL_NS
+        clock = f.LAST_WORK_NS if self.name == "awf-b" else f.LAST_TOTAL_NS
         return _technique(self, _BY_BATCH, clock, self.start, self.unmeasured, self.base)
 
 
@@ -251,7 +245,7 @@ class ChunkWeights:
 
     def technique(self) -> Technique:
         """The technique with these parameters."""
-        clock = LAST_WORK_NS if self.name == "awf-c" else LAST_TOTAL_NS
+        clock = f.LAST_WORK_NS if self.name == "awf-c" else f.LAST_TOTAL_NS
         return _technique(self, _BY_CHUNK, clock, self.start, self.unmeasured)
 
 
