@@ -5,7 +5,7 @@ from __future__ import annotations
 from als.engine.dag.metrics import copy_transfers, measure_graph
 from als.engine.loop import end_ns
 from als.engine.state import GRAPH, KIND
-from bridge.couplings.inline_kernel import HOOK, STARTED_NS, TRANSFERS_USED, InlineState
+from bridge.couplings.inline_state import HOOK, STARTED_NS, TRANSFERS_USED, InlineState
 from traces.compiled import Array, compiled
 
 __all__ = ["measure", "note_transfers"]
@@ -13,6 +13,7 @@ __all__ = ["measure", "note_transfers"]
 
 @compiled(inner=True)
 def _any_graph(phases: Array) -> bool:
+    """Whether any phase of a program is a graph."""
     found = False
     for phase in range(phases.shape[0]):
         found = found or phases[phase, KIND] == GRAPH

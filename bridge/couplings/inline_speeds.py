@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from als.core_speeds.state import factor
 from als.engine.varying_speeds import run_varying
-from bridge.couplings.inline_kernel import HOOK, InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
 __all__ = ["run", "set_speeds"]

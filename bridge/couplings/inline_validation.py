@@ -8,8 +8,7 @@ from als.engine import state as app
 from als.engine.status import ApplicationStatus
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings import inline_kernel as kernel
-from bridge.couplings.inline_kernel import InlineState
+from bridge.couplings.inline_state import FAULT_STATUS, LEDGER_USED, TRANSFERS_USED, InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 
@@ -49,11 +48,11 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
             )
     if len(inline.lengths):
         _check_records(state, inline, jobs, np.flatnonzero(done))
-    elif inline.cursor[kernel.LEDGER_USED]:
-        _fault(state, f"{inline.cursor[kernel.LEDGER_USED]} records of tasks, where none are kept")
+    elif inline.cursor[LEDGER_USED]:
+        _fault(state, f"{inline.cursor[LEDGER_USED]} records of tasks, where none are kept")
     sent = int(inline.n_transfers[:rows].sum())
-    if sent != inline.cursor[kernel.TRANSFERS_USED]:
-        _fault(state, f"{inline.cursor[kernel.TRANSFERS_USED]} records of transfers; the jobs have {sent}")
+    if sent != inline.cursor[TRANSFERS_USED]:
+        _fault(state, f"{inline.cursor[TRANSFERS_USED]} records of transfers; the jobs have {sent}")
     status = inline.application.counters[app.STATUS]
     if done.any() and status not in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED) and _whole(inline):
         _fault(state, f"the application that ran last has status {status}")
@@ -61,7 +60,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
 
 def _whole(inline: InlineState) -> bool:
     # Whether no application is at fault.
-    return bool(inline.cursor[kernel.FAULT_STATUS] == 0)
+    return bool(inline.cursor[FAULT_STATUS] == 0)
 
 
 def _fault(state: BatchState, what: str, row: int = -1) -> None:
@@ -77,8 +76,8 @@ def _check_records(state: BatchState, inline: InlineState, jobs: Array, rows: Ar
         row = int(order[bad[0]])
         _fault(state, f"has records of tasks from {first[bad[0]]} on; those before end at {expected[bad[0]]}", row)
     used = int(count.sum())
-    if used != inline.cursor[kernel.LEDGER_USED]:
-        _fault(state, f"{inline.cursor[kernel.LEDGER_USED]} records of tasks; the jobs have {used}")
+    if used != inline.cursor[LEDGER_USED]:
+        _fault(state, f"{inline.cursor[LEDGER_USED]} records of tasks; the jobs have {used}")
     work, owner = inline.application, np.repeat(order, count)
     start, end, core = work.start_ns[:used], work.end_ns[:used], work.core[:used]
     began = start >= 0

@@ -8,6 +8,7 @@ import numpy as np
 
 from als.bounds import earliest_end_ns
 from als.core_speeds.state import NEVER, fill_next_ns
+from als.engine.master import message_ns
 from als.engine.varying_speeds import MOST_ALONE
 from als.lengths import COUNT, LENGTHS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name
@@ -89,7 +90,7 @@ class Orders:
             program=self._texts[place],
         )
         ahead = self._ahead(row, numbers, base, start_ns)
-        latency = options.level.latency_ns
+        latency, host = options.level.latency_ns, self._core_host[numbers]
         start = Start(
             job=row,
             attempt=0,
@@ -98,9 +99,9 @@ class Orders:
             technique=next((name for name in self._techniques[place] if name), "static"),
             parts=None,
             overhead_ns=options.overhead_ns,
-            latency_ns=pack_int64(self._latency(numbers, latency)) if latency else None,
+            latency_ns=pack_int64(message_ns(host, host[0], latency)) if latency else None,
             master=options.level.master,
-            core_host=pack_int32(self._core_host[numbers]) if self._has_graph[place] else None,
+            core_host=pack_int32(host) if self._has_graph[place] else None,
             network=self._network if self._has_graph[place] else None,
             records=self._records,
             recipe=recipe,
@@ -187,10 +188,6 @@ class Orders:
         base: Array = self._core_speed[numbers]
         speeds = self._scenario.speeds
         return base if speeds.steady else base * speeds.factors(numbers, now_ns)
-
-    def _latency(self, numbers: Array, latency_ns: int) -> Array:
-        """Of each core's messages: none on the job's first host, where the master is."""
-        return np.where(self._core_host[numbers] == self._core_host[numbers[0]], 0, latency_ns)
 
     def origin(self, row: int) -> int:
         """The row of the workload that a row is an attempt at."""

@@ -6,12 +6,13 @@ import numpy as np
 
 from als.application import Application
 from als.core_speeds import CoreSpeeds
+from als.engine.master import message_ns
 from als.options import CORES
 from bridge.options.declared import CORE_SPEED
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import CORE_GFLOPS
 from traces.base.time import MAX_NS
-from traces.compiled import Array
+from traces.compiled import Array, own
 
 __all__ = ["advance_to_end", "check_speeds", "first_core", "given_speeds", "latencies_ns"]
 
@@ -63,10 +64,9 @@ def first_core(n_cores: int, hosts: int) -> Array:
 
 
 def latencies_ns(n_cores: int, hosts: int, latency_ns: int) -> Array:
-    """What a message between each core and the master, on the first host, takes; int64 (P,)."""
-    latency = np.full(n_cores, latency_ns, np.int64)
-    latency[: first_core(n_cores, hosts)[1]] = 0
-    return latency
+    """What a message between each core and the master takes; int64 (P,)."""
+    host = np.repeat(np.arange(hosts), np.diff(first_core(n_cores, hosts)))
+    return own(message_ns(host, 0, latency_ns), np.int64)
 
 
 def advance_to_end(application: Application, speeds: CoreSpeeds, base_gflops: Array) -> list[tuple[int, int]]:

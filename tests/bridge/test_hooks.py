@@ -17,7 +17,7 @@ from bls.constraints.options import Surroundings
 from bls.engine import hooks as b
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.couplings import inline_kernel as i
+from bridge.couplings import inline_state as i
 from bridge.runs.kernels import APPLICATION, BATCH, INLINE, prepare_run
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.compiled import as_value, compiled, types

@@ -14,8 +14,7 @@ from als.engine import state as app
 from bls import sample_path
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings import inline_kernel as kernel
-from bridge.couplings.inline_kernel import InlineState
+from bridge.couplings.inline_state import LEDGER_USED, TRANSFERS_USED, InlineState
 from bridge.couplings.inline_validation import validate_inline
 from traces.checks.jobs import InvariantError
 
@@ -64,11 +63,11 @@ def _first(state: BatchState, coupled: InlineState) -> None:
 
 
 def _used(state: BatchState, coupled: InlineState) -> None:
-    coupled.cursor[kernel.LEDGER_USED] += 1
+    coupled.cursor[LEDGER_USED] += 1
 
 
 def _sent(state: BatchState, coupled: InlineState) -> None:
-    coupled.cursor[kernel.TRANSFERS_USED] += 1
+    coupled.cursor[TRANSFERS_USED] += 1
 
 
 def _before(state: BatchState, coupled: InlineState) -> None:

@@ -26,6 +26,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.couplings import inline
+from bridge.couplings.inline_state import with_application
 from traces.base.errors import InputError, PluginError
 from traces.tables import write_jobs, write_tasks
 
@@ -224,7 +225,7 @@ def test_without_task_records_the_jobs_are_the_same() -> None:
 def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     case = crowd(6, 60, technique="gss", variation=0.5, tasks_per_core=3)
     expected = case.simulated()
-    made = inline.kernel.new_inline_state
+    made = inline.new_inline_state
     grown: list[int] = []
 
     def small(*arguments: Any, **keywords: Any) -> Any:
@@ -234,9 +235,9 @@ def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) ->
         }
         tight = state.application._replace(lengths=np.empty(1), **records)
         grown.append(len(tight.lengths))
-        return inline.kernel.with_application(state._replace(lengths=np.empty(1)), tight)
+        return with_application(state._replace(lengths=np.empty(1)), tight)
 
-    monkeypatch.setattr(inline.kernel, "new_inline_state", small)
+    monkeypatch.setattr(inline, "new_inline_state", small)
     result = case.simulated()
     assert grown == [1]
     assert done(result) == done(expected)

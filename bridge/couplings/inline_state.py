@@ -1,0 +1,380 @@
+"""What the inline coupling keeps beside the batch engine's state: room for one application, and what became of each job."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from als.core_speeds.state import SpeedState
+from als.engine import loop as application
+from als.engine.dag import hooks as graph_hooks
+from als.engine.dag import state as graphs
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import LOOP_METRICS
+from als.engine.state import ApplicationState
+from als.graphs.contract import MAX_EDGES_PER_JOB
+from als.lengths.contract import MAX_TASKS_PER_JOB
+from als.network.routes import longest_route
+from als.network.state import KIND as NETWORK_KIND
+from als.network.state import NONE, NetworkState
+from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
+from bls.engine import loop as batch
+from bls.engine.state import BatchState
+from bridge.couplings.contract import core_gflop
+from bridge.scenarios.scenario import Scenario
+from traces.compiled import Array, as_value, caller, function_table, own, types
+from traces.hooks import Hooks
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
+from traces.kernels.state import State
+
+__all__ = [
+    "APP_BEGIN",
+    "APP_RUN",
+    "BATCH_ADVANCE",
+    "BATCH_OUTCOME",
+    "ENGINES",
+    "FAULT_JOB",
+    "FAULT_STATUS",
+    "GRAPHS",
+    "HOOK",
+    "HOOKS",
+    "LEDGER_USED",
+    "SPEEDS",
+    "STARTED_NS",
+    "TRANSFERS",
+    "TRANSFERS_USED",
+    "VARYING",
+    "Costs",
+    "InlineState",
+    "TransferColumns",
+    "call_hook",
+    "new_inline_state",
+    "with_application",
+    "with_records",
+    "with_room",
+    "with_rows",
+    "with_transfers",
+]
+
+# Entries of InlineState.cursor.
+LEDGER_USED = 0
+FAULT_JOB = 1
+FAULT_STATUS = 2
+TRANSFERS_USED = 3
+STARTED_NS = 4  # of the application that runs
+
+# Both engines are called through pointers: places in InlineState.engines.
+BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
+
+_BATCH, _APPLICATION = StateKind(BatchState), StateKind(application.ApplicationState)
+ENGINES = (
+    (batch.advance, types.int64(_BATCH, types.int64)),
+    (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean)),
+    (application.begin, types.Signature(None, (_APPLICATION, types.int64, types.int64, types.boolean))),
+    (application.run_until_stop, types.int64(_APPLICATION, types.int64)),
+)
+
+
+class Costs(State):
+    """What chunks cost, and data.
+
+    Attributes
+    ----------
+    overhead_ns, latency_ns : int
+        Of a chunk; between two hosts.
+    master : int
+        Whether a master pays the overhead (1 or 0).
+    bytes_per_gflop : float
+        How many bytes a network between two hosts carries while a core computes a GFLOP.
+    """
+
+    overhead_ns: int
+    latency_ns: int
+    master: int
+    bytes_per_gflop: float
+
+
+class TransferColumns(State):
+    """The columns of ``traces.ledger.TransferRecords``, of the jobs in the order in which they started; of size 0 if none
+    are kept."""
+
+    source: Shorts
+    target: Shorts
+    bytes: Floats
+    sent_ns: Ints
+    arrived_ns: Ints
+
+
+class InlineState(State):
+    """What the loop needs beside the batch state: n jobs, M cores of the machine.
+
+    Attributes
+    ----------
+    cursor : int64 (5,)
+        See the names above.
+    core_speed : float64 (M,)
+        GFLOP/s of each core of the machine at factor 1.
+    core_host : int64 (M,)
+    job_id : int64 (n,)
+        Keys of the jobs' streams.
+    core_gflop : float64 (n,)
+        Length of each job over its cores.
+    program : int64 (n,)
+        The place of each job's program.
+    table : ProgramTable
+    speeds : SpeedState
+    part_first : int64
+        Where the parts of a job begin.
+    edges : DrawingRoom
+    base_gflops : float64, next_ns : int64
+        Work space of a job's cores.
+    application
+        One application's arrays, as large as the largest job needs; the loop uses the front of each.
+    n_rows, n_tasks, n_chunks : int64 (rows,)
+        Tasks that were drawn for each row of the batch state, those that ran, and chunks.
+    length_gflop : float64 (rows,)
+    loops : float64 (rows, len(LOOP_METRICS))
+        What became of each row's job.
+    chosen : int64 (rows, R) or (rows, 0)
+        How often each rule was chosen.
+    ahead_chunks : int64 (rows,)
+    first : int64 (rows,)
+        The job's first row in the task records (rows are in the order in which jobs started), -1 if none.
+    graph_values : float64 (rows, len(GRAPH_METRICS)) or (0, …)
+        ``als.engine.dag.metrics.measure_graph`` of jobs that have a graph; no rows where no job can have one.
+    transfers : TransferColumns
+    lengths : float64
+        The task lengths of the records; of size 0 if no records are kept.
+    app
+        The application that runs: the front of the arrays of ``application``.
+    seed : uint64 (1,)
+    costs : Costs
+    n_transfers, transfer_first : int64 (rows,)
+        As ``n_rows`` and ``first``.
+    engines : int64 (4,)
+        Both engines' functions.
+    hooks : int64
+        What only some runs do.
+    """
+
+    cursor: Ints
+    core_speed: Floats
+    core_host: Ints
+    job_id: Ints
+    core_gflop: Floats
+    program: Ints
+    table: ProgramTable
+    speeds: SpeedState
+    part_first: Ints
+    edges: DrawingRoom
+    base_gflops: Floats
+    next_ns: Ints
+    application: ApplicationState
+    n_rows: Ints
+    n_tasks: Ints
+    n_chunks: Ints
+    length_gflop: Floats
+    loops: Floats2
+    chosen: Ints2
+    ahead_chunks: Ints
+    first: Ints
+    graph_values: Floats2
+    transfers: TransferColumns
+    lengths: Floats
+    app: ApplicationState
+    seed: Words
+    costs: Costs
+    n_transfers: Ints
+    transfer_first: Ints
+    engines: Ints
+    hooks: Ints
+
+
+#: ``hook(inline, job or cores, instant or flag)``
+HOOK = types.int64(StateKind(InlineState), types.int64, types.int64)
+call_hook = caller(HOOK)
+
+SPEEDS, VARYING, GRAPHS, TRANSFERS = range(4)
+HOOKS = Hooks(
+    "inline coupling",
+    HOOK,
+    {
+        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_speeds:set_speeds"),
+        VARYING: ("speeds that change", "bridge.couplings.inline_speeds:run"),
+        GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
+        TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
+    },
+)
+
+
+def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool) -> InlineState:
+    """The inline state of a scenario; ``cuts`` says whether a job may be stopped before its end."""
+    workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
+    assert programs is not None
+    cores, speeds = workload.cores, scenario.speeds.state
+    n = len(cores)
+    widest = int(cores.max()) if n else 1
+    room, edges = programs.room(program, cores)
+    expected = programs.expected_tasks(program, cores)
+    # The draws overshoot their sum by half a task or so a job.
+    rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
+    work = application.new_state(
+        np.empty(room),
+        np.zeros(2, np.int64),
+        programs.table.phases,
+        programs.table.rules,
+        np.empty(widest),
+        np.zeros(widest, np.int64),
+        np.zeros(widest, np.int64),
+        memo=programs.memo(program, cores),
+        keep_tasks=False,
+        selects=programs.rules.selects,
+        changes=cuts or speeds.component.size > 0,
+        graph=_graph_room(programs, room, edges, widest, scenario.network) if programs.has_graph else graphs.NO_GRAPH,
+    )
+    work = work._replace(
+        start_ns=np.empty(rows, np.int64),
+        end_ns=np.empty(rows, np.int64),
+        core=np.empty(rows, np.int32),
+        chunk=np.empty(rows, np.int32),
+    )
+    sends = keep_tasks and edges > 0 and scenario.network.numbers[NETWORK_KIND] != NONE
+    wanted = {SPEEDS, VARYING} if speeds.component.size else set()
+    wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
+    state = InlineState(
+        cursor=np.zeros(5, np.int64),
+        core_speed=own(scenario.platform.core_speed_gflops, np.float64),
+        core_host=np.array(scenario.platform.core_host, np.int64),
+        job_id=own(workload.job_id, np.int64),
+        core_gflop=own(core_gflop(scenario), np.float64),
+        program=own(program, np.int64),
+        table=programs.table,
+        speeds=speeds,
+        part_first=np.zeros(programs.most_parts + 1, np.int64),
+        edges=_drawing_room(programs, edges, work.keys),
+        base_gflops=np.zeros(widest),
+        next_ns=np.zeros(widest, np.int64),
+        application=work,
+        n_rows=np.zeros(0, np.int64),
+        n_tasks=np.zeros(0, np.int64),
+        n_chunks=np.zeros(0, np.int64),
+        length_gflop=np.zeros(0),
+        loops=np.zeros((0, len(LOOP_METRICS))),
+        chosen=np.zeros((0, len(programs.rules.names) if programs.rules.selects else 0), np.int64),
+        ahead_chunks=np.zeros(0, np.int64),
+        first=np.zeros(0, np.int64),
+        graph_values=np.zeros((0, len(GRAPH_METRICS))),
+        transfers=_transfer_room(2 * edges if sends else 0),
+        lengths=np.empty(rows, np.float64),
+        app=work,
+        seed=np.array([scenario.model.seed], np.uint64),
+        costs=Costs(scenario.options.overhead_ns, level.latency_ns, int(level.master), scenario.bytes_per_gflop),
+        n_transfers=np.zeros(0, np.int64),
+        transfer_first=np.zeros(0, np.int64),
+        engines=function_table([as_value(kernel, signature) for kernel, signature in ENGINES]),
+        hooks=HOOKS.filled(wanted),
+    )
+    return with_rows(with_application(state, work), n)
+
+
+def _drawing_room(programs: Programs, n_edges: int, keys: Array) -> DrawingRoom:
+    return new_drawing_room(n_edges, programs.most_parts, memo=programs.draw_memo, keys=keys)
+
+
+def _graph_room(
+    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState
+) -> graphs.GraphState:
+    # The work space of one job's graphs, as large as any job needs.
+    none = np.zeros(0, np.int64)
+    space = np.zeros(widest, np.int64)
+    made = graphs.new_graph_state(
+        none,
+        np.empty(n_edges, np.int64),
+        none,
+        np.zeros(0),
+        space,
+        np.zeros(widest, np.int64),
+        network,
+        graph_hooks.table(network),
+        n_tasks=n_tasks,
+        longest_route=int(longest_route(network)),
+        plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
+    )
+    return made._replace(source=none)
+
+
+def _transfer_room(rows: int) -> TransferColumns:
+    return TransferColumns(
+        np.empty(rows, np.int32),
+        np.empty(rows, np.int32),
+        np.empty(rows),
+        np.empty(rows, np.int64),
+        np.empty(rows, np.int64),
+    )
+
+
+def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:
+    """The same with other arrays of an application, or other room for edges."""
+    edges, graph = inline.edges, work.graph
+    if graph.numbers.size:
+        graph = graph._replace(source=edges.source, target=edges.target, bytes=edges.bytes)
+    return inline._replace(application=work, app=work._replace(table=inline.table.rules, graph=graph))
+
+
+def with_room(inline: InlineState, programs: Programs) -> InlineState:
+    """The same with room for twice as many tasks and edges of one job, up to ``MAX_TASKS_PER_JOB``."""
+    work = inline.application
+    more = min(2 * len(work.lengths), MAX_TASKS_PER_JOB)
+    ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead
+    grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
+    if not programs.has_graph:
+        return with_application(inline, grown)
+    edges = min(2 * len(inline.edges.source) + 16, MAX_EDGES_PER_JOB)
+    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net)
+    room = _drawing_room(programs, edges, work.keys)
+    return with_application(inline._replace(edges=room), grown._replace(graph=graph))
+
+
+def with_transfers(inline: InlineState) -> InlineState:
+    """The same with room for half as many transfers again, and for those of one more job."""
+    more = len(inline.transfers.source) // 2 + len(inline.edges.source)
+    grown = (np.concatenate([column, np.empty(more, column.dtype)]) for column in inline.transfers)
+    return inline._replace(transfers=TransferColumns(*grown))
+
+
+def with_records(inline: InlineState) -> InlineState:
+    """The same with room for half as many task records again."""
+    work = inline.application
+    more = len(inline.lengths) // 2 + len(work.lengths)
+
+    def grown(column: Array) -> Array:
+        return np.concatenate([column, np.empty(more, column.dtype)])
+
+    work = work._replace(
+        start_ns=grown(work.start_ns), end_ns=grown(work.end_ns), core=grown(work.core), chunk=grown(work.chunk)
+    )
+    return with_application(inline._replace(lengths=grown(inline.lengths)), work)
+
+
+def with_rows(inline: InlineState, rows: int) -> InlineState:
+    """The same with room for so many rows of the batch state, of which the first ones are as they were."""
+
+    def sized(column: Array, empty: float) -> Array:
+        new = np.full((rows, *column.shape[1:]), empty, column.dtype)
+        kept = min(rows, len(column))
+        new[:kept] = column[:kept]
+        return new
+
+    graph_values = inline.graph_values
+    return inline._replace(
+        n_rows=sized(inline.n_rows, 0),
+        n_tasks=sized(inline.n_tasks, 0),
+        n_chunks=sized(inline.n_chunks, 0),
+        length_gflop=sized(inline.length_gflop, 0.0),
+        loops=sized(inline.loops, np.nan),
+        chosen=sized(inline.chosen, 0),
+        ahead_chunks=sized(inline.ahead_chunks, 0),
+        first=sized(inline.first, -1),
+        graph_values=sized(graph_values, np.nan) if inline.application.graph.numbers.size else graph_values,
+        n_transfers=sized(inline.n_transfers, 0),
+        transfer_first=sized(inline.transfer_first, -1),
+    )
