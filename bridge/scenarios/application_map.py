@@ -21,7 +21,6 @@ is the run's.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from typing import Any
@@ -33,9 +32,10 @@ from als.programs.text import program_of
 from als.streams import APPLICATIONS, fill_round_keys, fill_words, uniform_from_word
 from bls.machine.switches import printable_name
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, shown
 from traces.base.given_file import read_text
 from traces.base.ranges import real
+from traces.base.toml import check_keys, parse_toml
 from traces.compiled import Array, compiled, own
 from traces.intervals import intervals_text, parse_intervals
 from traces.kernels.signatures import Floats, Ints
@@ -254,13 +254,8 @@ def load_application_map(path: str | os.PathLike[str]) -> ApplicationMap:
 
 def parse_application_map(text: str, source: str) -> ApplicationMap:
     """Read a TOML text; ``source`` is its name for messages. The rest as :func:`load_application_map`."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
-    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
-        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
-    _check_keys(content, ("application", DEFAULT), f"{source}: ")
+    content = parse_toml(text, source)
+    check_keys(content, ("application", DEFAULT), f"{source}: ")
     tables = content.get("application", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError(f"{source}: application: {shown(tables)}; allowed: [[application]] tables")
@@ -288,7 +283,7 @@ def _application(table: Mapping[str, Any], path: str) -> Application:
 def _match(given: object, path: str) -> Match:
     if not isinstance(given, dict):
         raise InputError(f"{path}: {shown(given)}; allowed: a table, as {{ user = 12 }}")
-    _check_keys(given, (*COLUMNS, "share"), f"{path}.")
+    check_keys(given, (*COLUMNS, "share"), f"{path}.")
     values = {key: _numbers(value, f"{path}.{key}") for key, value in given.items() if key != "share"}
     return Match(**values, share=given.get("share", 1.0), where=path)
 
@@ -299,9 +294,3 @@ def _numbers(given: object, where: str) -> str:
     if len(texts) < len(parts) or not " ".join(texts).strip():
         raise InputError(f"{where}: {shown(given)}; allowed: a number, a list of numbers, or a text as '64-128 256'")
     return " ".join(texts)
-
-
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
-    for key in table:
-        if key not in known:
-            raise one_of("key", key, known, f"{prefix}{key if key.isprintable() and len(key) <= 60 else shown(key)}")
