@@ -1,4 +1,4 @@
-"""The file in which a run under way shows itself: ``live.json`` in the folder in which its results are made.
+"""What a run under way shows of itself, and the file that holds it: ``live.json`` in the folder in which its results are made.
 
 It is replaced as a whole, so that whoever reads it finds one moment of the run, whenever the run is killed; and it is removed
 before the folder takes its final name.
@@ -11,12 +11,28 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bridge.encoding import MsgspecError, json
-from bridge.live.state import Look, Pulse, Setting
 from traces.base.errors import InputError
 
-__all__ = ["FILE", "FINISHING", "PHASES", "SIMULATING", "STARTING", "Live", "LiveFile", "Process", "read_live"]
+__all__ = [
+    "FILE",
+    "FINISHING",
+    "PHASES",
+    "SIMULATING",
+    "STARTING",
+    "Cells",
+    "Live",
+    "LiveFile",
+    "Look",
+    "Process",
+    "Pulse",
+    "Resource",
+    "RunningJob",
+    "Setting",
+    "read_live",
+]
 
 #: Its name.
 FILE = "live.json"
@@ -26,6 +42,123 @@ _VERSION = 1
 
 #: What a run is doing: it prepares or compiles; events happen; metrics are worked out and results written.
 PHASES = STARTING, SIMULATING, FINISHING = "starting", "simulating", "finishing"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What the machine, hosts that are down included, has of ``cores``, a resource of the hosts or a licence; memory in KB."""
+
+    name: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The machine in cells, as a map shows it: parts of a host, hosts, or groups of neighbouring hosts.
+
+    Attributes
+    ----------
+    first_core : tuple of int
+        Cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``.
+    host : tuple of int
+        The first host of each cell.
+    """
+
+    first_core: tuple[int, ...]
+    host: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What of a run does not change: its workload's source, and how many jobs, cores and hosts there are.
+
+    Attributes
+    ----------
+    options : dict
+        What was chosen, by the names of the command line's options.
+    resources : tuple of Resource
+        Cores first, then what some job requests.
+    cells : Cells
+        What :attr:`Look.busy` and its neighbours count.
+    """
+
+    workload: str
+    jobs: int
+    cores: int
+    hosts: int
+    options: dict[str, str]
+    resources: tuple[Resource, ...]
+    cells: Cells
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """The few numbers that can be read at any moment, each for itself, while the engine goes on.
+
+    Attributes
+    ----------
+    elapsed_s : float
+        Wall time since the run began.
+    now_ns : int
+        The simulated instant.
+    ended, running, waiting : int
+        Jobs that have ended for good, run, and wait.
+    simulated_per_s, jobs_per_s : float
+        Simulated seconds and ends per second, of late.
+    """
+
+    elapsed_s: float
+    now_ns: int
+    ended: int
+    running: int
+    waiting: int
+    simulated_per_s: float
+    jobs_per_s: float
+
+
+class RunningJob(NamedTuple):
+    """A job that runs, as its scheduler knows it: when it ends is not known."""
+
+    job_id: int
+    user: int
+    cores: int
+    start_ns: int
+    estimate_ns: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """The state of a run at one instant, sampled while the engine paused.
+
+    Attributes
+    ----------
+    now_ns : int
+        The simulated instant.
+    used : tuple of int
+        What jobs hold of each of :attr:`Setting.resources`.
+    down_hosts : int
+        Hosts that are down, or in maintenance.
+    states : dict
+        Attempts that have ended, by what became of them (``traces.ledger.STATES``); without zeros.
+    busy, down, job : tuple of int
+        Of each cell the cores that jobs hold, those on hosts that are down, and the job that holds most; -1: none.
+    widest : tuple of RunningJob
+        Of the running jobs the widest, of equal ones the earlier row.
+    past_ns, past_waiting, past_busy : tuple of int
+        Instants since the run began, and the jobs that waited and the cores that were held then; this look's is the last.
+    """
+
+    now_ns: int
+    used: tuple[int, ...]
+    down_hosts: int
+    states: dict[str, int]
+    busy: tuple[int, ...]
+    down: tuple[int, ...]
+    job: tuple[int, ...]
+    widest: tuple[RunningJob, ...] = ()
+    past_ns: tuple[int, ...] = ()
+    past_waiting: tuple[int, ...] = ()
+    past_busy: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +180,7 @@ class Process:
 
     @classmethod
     def this(cls) -> Process:
-        """The one that asks."""
+        """The one that calls this."""
         return cls(os.getpid(), socket.gethostname(), _born(os.getpid()))
 
     @property
@@ -79,18 +212,9 @@ def _born(pid: int) -> str:
 
 @dataclass(frozen=True)
 class Live:
-    """What the file holds.
+    """What the file holds: the process that runs it, one of :data:`PHASES`, and when it was written, seconds since 1970.
 
-    Attributes
-    ----------
-    process : Process
-        That runs it.
-    phase : str
-        One of :data:`PHASES`.
-    written_s : float
-        When this was written, seconds since 1970.
-    setting, pulse, look : Setting, Pulse, Look or None
-        None until the run has begun.
+    ``setting``, ``pulse`` and ``look`` are None until the run has begun.
     """
 
     process: Process
@@ -103,25 +227,13 @@ class Live:
 
 
 class LiveFile:
-    """Writes it.
-
-    Parameters
-    ----------
-    folder : Path
-        The run's.
-    """
+    """Writes it to a run's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path, self._next = folder / FILE, folder / f"{FILE}.next"
 
     def write(self, live: Live) -> None:
-        """Show this from now on.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; what was shown before still is.
-        """
+        """Show this from now on; an OSError, if it cannot be written, leaves what was shown before."""
         self._next.write_bytes(json.encode(live))
         self._next.replace(self._path)
 

@@ -9,16 +9,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
-from bridge.live.file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Process
+from bridge.live.file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Look, Process
 from bridge.live.sampler import Sampler
-from bridge.live.state import Look
 from traces.base.time import NS_PER_S, format_ns
 from traces.kernels.progress import working_s
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
     from bls.simulator import BatchSimulator
     from bridge.live.screen import LiveScreen
     from bridge.scenarios.scenario import Scenario
@@ -30,11 +30,8 @@ _log = logging.getLogger("twolevel.live")
 #: A run shorter than this shows no bar, s.
 QUIET_S = 1.0
 
-#: The bar is drawn again after so long, s.
-_REDRAW_S = 0.1
-
-#: Where nobody looks at a terminal, a study writes a line after so long, s.
-_LINE_S = 30.0
+#: The bar is drawn again after so long; where nobody looks at a terminal, a study writes a line after so long, s.
+_REDRAW_S, _LINE_S = 0.1, 30.0
 
 #: The state is sampled, and shown to others, after so long at the soonest, s.
 _EVERY_S = 0.2
@@ -43,29 +40,56 @@ _EVERY_S = 0.2
 _REST, _REST_SCREEN = 100, 30
 
 
-class _Bar:
-    """A progress bar on a terminal, with words behind it."""
+class _Shown:
+    """What is shown on a stream (default stderr) once it has taken a second: at a terminal a bar, with words behind it."""
 
-    def __init__(self, stream: TextIO, total: int) -> None:
-        from rich.console import Console
+    def __init__(self, total: int, stream: TextIO | None, clock: Callable[[], float]) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty()
+        self._total, self._clock = total, clock
+        self._began = self._shown_s = clock()
+        self._gone = False  # the terminal, or who reads the lines
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            with contextlib.suppress(OSError):
+                self._bar.stop()
+
+    def _due(self, every_s: float) -> bool:
+        """Whether it is time to show something; it is taken to be shown then."""
+        now_s = self._clock()
+        if self._gone or now_s - self._began < QUIET_S or now_s < self._shown_s + every_s:
+            return False
+        self._shown_s = now_s
+        return True
+
+    def _show(self, completed: int, text: str) -> None:
+        try:
+            if self._terminal:
+                self._bar = self._bar or self._new_bar()
+                self._bar.update(self._bar.task_ids[0], completed=completed, state=text, refresh=True)
+            else:
+                print(text, file=self._stream, flush=True)
+        except OSError:
+            self._gone = True
+
+    def _new_bar(self) -> Bar:
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bar
 
-        # stderr is looked up anew for every line, so that warnings are written above the bar, not into it.
-        console = Console(stderr=True) if stream is sys.stderr else Console(file=stream)
-        self._bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console, transient=True)
-        self._task = self._bar.add_task("", total=total, state="")
-        self._bar.start()
+        from bridge.live.screen import console_on
 
-    def show(self, completed: int, text: str) -> None:
-        self._bar.update(self._task, completed=completed, state=text, refresh=True)
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._bar.stop()
+        bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console_on(self._stream), transient=True)
+        bar.add_task("", total=self._total, state="")
+        bar.start()
+        return bar
 
 
-class Progress:
+class Progress(_Shown):
     """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; in a pipe it shows nothing.
 
     Parameters
@@ -81,51 +105,22 @@ class Progress:
     """
 
     def __init__(
-        self,
-        total: int,
-        what: str = "jobs",
-        *,
-        stream: TextIO | None = None,
-        clock: Callable[[], float] = working_s,
+        self, total: int, what: str = "jobs", *, stream: TextIO | None = None, clock: Callable[[], float] = working_s
     ) -> None:
-        self._total, self._what, self._clock = total, what, clock
-        self._stream = sys.stderr if stream is None else stream
-        self._terminal = self._stream.isatty()
-        self._began = clock()
-        self._drawn_s = 0.0
-        self._bar: _Bar | None = None
+        super().__init__(total, stream, clock)
+        self._what = what
 
     def __call__(self, ended: int, now_ns: int) -> None:
-        """Tell that so many have ended, at this simulated instant; below 0 there is none to show."""
-        if not self._terminal:
+        """Note that so many have ended, at this simulated instant; below 0 there is none to show."""
+        if not self._terminal or not self._due(_REDRAW_S):
             return
-        elapsed_s = self._clock() - self._began
-        if elapsed_s < QUIET_S or (self._bar is not None and elapsed_s < self._drawn_s + _REDRAW_S):
-            return
-        self._drawn_s = elapsed_s
-        try:
-            self._draw(ended, now_ns, elapsed_s)
-        except OSError:  # the terminal has gone
-            self._terminal = False
-
-    def _draw(self, ended: int, now_ns: int, elapsed_s: float) -> None:
-        per_s = ended / elapsed_s
+        per_s = ended / (self._shown_s - self._began)
         rate = f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
         simulated = f"  simulated {format_ns(now_ns)}" if now_ns >= 0 else ""
-        self._bar = self._bar or _Bar(self._stream, self._total)
-        self._bar.show(ended, f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s")
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._show(ended, f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s")
 
 
-class StudyProgress:
+class StudyProgress(_Shown):
     """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a line
     elsewhere.
 
@@ -138,12 +133,8 @@ class StudyProgress:
     """
 
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
-        self._stream = sys.stderr if stream is None else stream
-        self._clock = clock
-        self._terminal = self._stream.isatty()
-        self._total = self._kept = 0
-        self._began = self._shown_s = clock()
-        self._bar: _Bar | None = None
+        super().__init__(0, stream, clock)
+        self._kept = 0
 
     def begin(self, total: int, kept: int) -> None:
         """There are so many cells with seeds, and so many are finished already."""
@@ -152,35 +143,15 @@ class StudyProgress:
 
     def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
         """See ``bridge.studies.run_study.Watch``."""
-        now_s = self._clock()
-        elapsed_s = now_s - self._began
-        if elapsed_s < QUIET_S or now_s < self._shown_s + (_REDRAW_S if self._terminal else _LINE_S):
-            return
-        self._shown_s = now_s
-        with contextlib.suppress(OSError):  # nobody reads it any more
-            self._show(self.text(done, failed, max(elapsed_s - waited_s, 0.0)), self._kept + done)
+        if self._due(_REDRAW_S if self._terminal else _LINE_S):
+            elapsed_s = max(self._shown_s - self._began - waited_s, 0.0)
+            self._show(self._kept + done, self.text(done, failed, elapsed_s))
 
     def text(self, done: int, failed: int, elapsed_s: float) -> str:
         """As ``812 of 1,200 cells, 1 failed, 22 s left``."""
         left_s = (self._total - self._kept - done) * elapsed_s / done
         lost = f", {failed:,} failed" if failed else ""
         return f"{self._kept + done:,} of {self._total:,} cells{lost}, {format_ns(round(left_s) * NS_PER_S)} left"
-
-    def _show(self, text: str, ended: int) -> None:
-        if not self._terminal:
-            print(text, file=self._stream, flush=True)
-            return
-        self._bar = self._bar or _Bar(self._stream, self._total)
-        self._bar.show(ended, text)
-
-    def __enter__(self) -> StudyProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 class Broadcast:
@@ -223,34 +194,30 @@ class Broadcast:
         self._bar = None if live else Progress(total, stream=stream, clock=clock)
         self._screen: LiveScreen | None = None
         self._file: LiveFile | None = LiveFile(folder)
-        self._process = Process.this()
-        self._phase = STARTING
+        self._process, self._phase = Process.this(), STARTING
         self._sampler: Sampler | None = None
         self._look: Look | None = None
         self._began = clock()
         self._sample_s = self._write_s = self._draw_s = 0.0  # when next
-        self._threaded = threaded
-        self._thread = threading.Thread(target=self._beat_on, name="twolevel-live", daemon=True)
+        self._thread = threading.Thread(target=self._beat_on, name="twolevel-live", daemon=True) if threaded else None
         self._end = threading.Event()
         self._beating = threading.Lock()
 
-    def __enter__(self) -> Broadcast:
+    def __enter__(self) -> Self:
         self.beat()
-        if self._threaded:
+        if self._thread is not None:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end.set()
-        if self._threaded:
+        if self._thread is not None:
             self._thread.join()
         if self._screen is not None:
             with contextlib.suppress(OSError):
                 self._screen.close()
         if self._bar is not None:
-            self._bar.__exit__(kind, error, trace)
+            self._bar.__exit__(*error)
         if self._file is not None:
             self._file.remove()
 
@@ -266,11 +233,10 @@ class Broadcast:
         if self._bar is not None:
             self._bar(ended, now_ns)
         now_s = self._clock()
-        if self._sampler is None or now_s < self._sample_s:
-            return
-        self._phase = SIMULATING
-        self._look = self._sampler.look()
-        self._sample_s = _next(self._clock(), now_s, _EVERY_S, _REST)
+        if self._sampler is not None and now_s >= self._sample_s:
+            self._phase = SIMULATING
+            self._look = self._sampler.look()
+            self._sample_s = _next(self._clock(), now_s, _EVERY_S, _REST)
 
     def finish(self) -> None:
         """After the last event."""
@@ -286,7 +252,11 @@ class Broadcast:
         with self._beating:
             now_s = self._clock()
             if self._file is not None and now_s >= self._write_s:
-                self._write(self._file, self._now())
+                try:
+                    self._file.write(self._now())
+                except OSError as error:  # the run is worth more than that somebody can watch it
+                    self._file = None
+                    _log.warning("the run goes on, but twolevel watch will not see it: %s", error)
                 self._write_s = _next(self._clock(), now_s, _EVERY_S, _REST)
             if self._live and now_s >= max(self._draw_s, self._began + QUIET_S):
                 every_s = self._draw(self._now())
@@ -303,16 +273,8 @@ class Broadcast:
         pulse = sampler.pulse(self._clock() - self._began)
         return Live(self._process, self._phase, self._wall_clock(), sampler.setting, pulse, look)
 
-    def _write(self, file: LiveFile, live: Live) -> None:
-        try:
-            file.write(live)
-        except OSError as error:
-            # The run is worth more than that somebody can watch it.
-            self._file = None
-            _log.warning("the run goes on, but twolevel watch will not see it: %s", error)
-
     def _draw(self, live: Live) -> float:
-        # How long it is shown at least, s.
+        """Draw it; returns how long it is shown at least, s."""
         if self._screen is None:
             from bridge.live.screen import LiveScreen
 

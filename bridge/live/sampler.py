@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from bls.engine import state as b
 from bls.simulator import BatchSimulator
-from bridge.live.state import Cells, Look, Pulse, Resource, RunningJob, Setting
+from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array
 from traces.ledger import STATES
 
@@ -85,25 +85,22 @@ def occupy(first_core: Array, lo: Array, hi: Array, row: Array) -> tuple[Array, 
     return busy, holder
 
 
-@dataclass
 class _Past:
     """Instants of a run, never more than so many: when there is no room, every second one is forgotten."""
 
-    kept: list[tuple[int, int, int]] = field(default_factory=list)
-    every: int = 1
-    seen: int = 0
-
-    def add(self, instant: tuple[int, int, int]) -> None:
-        if self.seen % self.every == 0:
-            if len(self.kept) == _REMEMBERED:
-                self.kept = self.kept[::2]
-                self.every *= 2
-            if self.seen % self.every == 0:
-                self.kept.append(instant)
-        self.seen += 1
+    def __init__(self) -> None:
+        self._kept: list[tuple[int, int, int]] = []
+        self._every, self._seen = 1, 0
 
     def until(self, instant: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-        return self.kept if self.kept and self.kept[-1] == instant else [*self.kept, instant]
+        """Add an instant; returns those that are kept, and this one last."""
+        if self._seen % self._every == 0 and len(self._kept) == _REMEMBERED:
+            self._kept = self._kept[::2]
+            self._every *= 2
+        if self._seen % self._every == 0:
+            self._kept.append(instant)
+        self._seen += 1
+        return self._kept if self._kept[-1] == instant else [*self._kept, instant]
 
 
 class Sampler:
@@ -137,15 +134,8 @@ class Sampler:
                 if held[:, column].any():
                     resources.append(Resource(name, int(amounts[column])))
                     self._held.append(np.ascontiguousarray(held[:, column]))
-        self.setting = Setting(
-            str(workload.source),
-            len(workload),
-            platform.n_cores,
-            platform.n_hosts,
-            options,
-            tuple(resources),
-            cells_,
-        )
+        counts = len(workload), platform.n_cores, platform.n_hosts
+        self.setting = Setting(str(workload.source), *counts, options, tuple(resources), cells_)
 
     def pulse(self, elapsed_s: float) -> Pulse:
         """The numbers of this moment, ``elapsed_s`` after the run began; at any time, in any thread, of one at a time."""
@@ -155,30 +145,17 @@ class Sampler:
         recent.append((elapsed_s, now_ns, ended))
         while len(recent) > 2 and recent[1][0] < elapsed_s - _RECENT_S:
             recent.popleft()
-        since_s = elapsed_s - recent[0][0]
-        return Pulse(
-            elapsed_s,
-            now_ns,
-            ended,
-            int(counters[b.N_RUNNING]),
-            int(counters[b.N_WAITING]),
-            (now_ns - recent[0][1]) / 1e9 / since_s if since_s > 0 else 0.0,
-            (ended - recent[0][2]) / since_s if since_s > 0 else 0.0,
-        )
+        since_s = elapsed_s - recent[0][0] or math.inf
+        rates = (now_ns - recent[0][1]) / 1e9 / since_s, (ended - recent[0][2]) / since_s
+        return Pulse(elapsed_s, now_ns, ended, int(counters[b.N_RUNNING]), int(counters[b.N_WAITING]), *rates)
 
     def look(self) -> Look:
         """The whole state; only while the engine pauses."""
         simulator, workload = self._simulator, self._workload
         assert simulator is not None  # it has not been let go
         state, counters = simulator.state, self._counters
-        rows = np.concatenate(
-            (
-                state.running_job[: counters[b.N_RUNNING]],
-                # Those that have only just started, and await an answer.
-                state.started[counters[b.ANSWERED] : counters[b.N_STARTED]],
-            )
-        )
-        rows.sort()
+        awaiting = state.started[counters[b.ANSWERED] : counters[b.N_STARTED]]  # that have only just started
+        rows = np.sort(np.concatenate((state.running_job[: counters[b.N_RUNNING]], awaiting)))
         jobs = state.jobs
         origin = jobs[b.ORIGIN, rows]
         cores = jobs[b.HELD_CORES, rows]
@@ -189,10 +166,11 @@ class Sampler:
         down = self._down_cores(state)
         ended = jobs[b.STATE, : counters[b.N_ROWS]]
         became = np.bincount(ended[ended >= 0], minlength=len(STATES)).tolist()
-        listed = np.lexsort((rows, -cores))[:_LISTED]
+        widest = np.lexsort((rows, -cores))[:_LISTED]
+        listed = origin[widest]
+        known = workload.job_id[listed], workload.user[listed], cores[widest], jobs[b.START, rows[widest]]
         used = (int(cores.sum()), *(int(of[origin].sum()) for of in self._held))
         instant = (int(counters[b.NOW]), int(counters[b.N_WAITING]), used[0])
-        self._past.add(instant)
         past_ns, past_waiting, past_busy = zip(*self._past.until(instant), strict=True)
         return Look(
             instant[0],
@@ -202,17 +180,7 @@ class Sampler:
             tuple(busy.tolist()),
             tuple(down.tolist()),
             tuple(number.tolist()),
-            tuple(
-                RunningJob(*job)
-                for job in zip(
-                    workload.job_id[origin[listed]].tolist(),
-                    workload.user[origin[listed]].tolist(),
-                    cores[listed].tolist(),
-                    jobs[b.START, rows[listed]].tolist(),
-                    workload.estimate_ns[origin[listed]].tolist(),
-                    strict=True,
-                )
-            ),
+            tuple(RunningJob(*job) for job in np.column_stack((*known, workload.estimate_ns[listed])).tolist()),
             past_ns,
             past_waiting,
             past_busy,

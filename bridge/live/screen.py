@@ -1,17 +1,45 @@
-"""A run under way on a screen or, where there is none, in a line of text now and then (``bridge.live.lines``)."""
+"""A run under way on a screen: the status of the system, and a map of its hosts by the jobs on them; elsewhere lines of text.
+
+These are the two monitors of AccaSim in one (Galleguillos et al., Cluster Computing 23, 2020, sections 4 and 7.2,
+doi:10.1007/s10586-019-02905-5). Shades carry the numbers, so that nothing is lost without colours; a colour tells jobs apart,
+on the map as in the list.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import NamedTuple, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live as Display
+from rich.text import Text
 
-from bridge.live.file import Live
-from bridge.live.lines import screen_lines, status_line
+from bls.machine.resource_amounts import MEMORY
+from bridge.live.file import FINISHING, STARTING, Live, Look, Pulse, Resource, Setting
+from traces.base.time import NS_PER_S, format_ns
 
-__all__ = ["LiveScreen"]
+__all__ = ["LiveScreen", "console_on", "screen_lines", "status_line"]
+
+#: Okabe and Ito's colours, without black and yellow: told apart by the colour-blind, and on light and dark screens.
+_COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
+
+
+class _Marks(NamedTuple):
+    """The characters that a terminal can show."""
+
+    shades: str  # idle, up to a quarter, a half, less than all, all of a cell held
+    down: str
+    levels: str  # of a line of the past, from nothing up
+
+
+_UNICODE, _ASCII = _Marks("·░▒▓█", "×", " ▁▂▃▄▅▆▇█"), _Marks(".-+*#", "x", " .:-=+*%#")
+
+
+def console_on(stream: TextIO) -> Console:
+    """A stream as a console; stderr is looked up anew for every line, so that warnings are written above what is shown."""
+    return Console(stderr=True) if stream is sys.stderr else Console(file=stream)
 
 
 class LiveScreen:
@@ -25,34 +53,26 @@ class LiveScreen:
     """
 
     def __init__(self, stream: TextIO, *, whole: bool = False) -> None:
-        self._stream = stream
-        # stderr is looked up anew for every line, so that warnings are written above the screen, not into it.
-        self._console = Console(stderr=True) if stream is sys.stderr else Console(file=stream)
+        self._stream, self._console = stream, console_on(stream)
         # One that cannot go back to an earlier line is as good as none.
         self.terminal = stream.isatty() and not self._console.is_dumb_terminal
         #: So long a look is shown at least, s.
         self.every_s = 0.25 if self.terminal else 1.0
-        self._whole = whole
-        self._display: Display | None = None
+        self._display = Display(
+            console=self._console, screen=whole, transient=True, auto_refresh=False, vertical_overflow="crop"
+        )
 
     def show(self, live: Live, note: str = "") -> None:
         """Show this now, instead of what was shown before."""
         if not self.terminal:
             print(status_line(live, note), file=self._stream, flush=True)
             return
-        if self._display is None:
-            display = Display(
-                console=self._console, screen=self._whole, transient=True, auto_refresh=False, vertical_overflow="crop"
-            )
-            display.start()
-            self._display = display
+        self._display.start()
         self._display.update(self._lines(live, note), refresh=True)
 
     def close(self) -> None:
         """Leave the terminal as it was."""
-        if self._display is not None:
-            self._display.stop()
-            self._display = None
+        self._display.stop()
 
     def leave(self, live: Live, note: str = "") -> None:
         """Write this below what else is there, for good."""
@@ -66,3 +86,236 @@ class LiveScreen:
         width, height = self._console.size
         ascii_only = not (self._stream.encoding or "").lower().startswith("utf")
         return Group(*screen_lines(live, width - 1, height - 1, note=note, ascii_only=ascii_only))
+
+
+def status_line(live: Live, note: str = "") -> str:
+    """The status in one line of plain text."""
+    setting, pulse, look = live.setting, live.pulse, live.look
+    if setting is None or pulse is None or look is None:
+        return f"the run prepares{'; ' + note if note else ''}"
+    shares = (
+        f"{one.name} {_share(used, one.amount):.3f}" for one, used in zip(setting.resources, look.used, strict=True)
+    )
+    parts = [
+        f"simulated {format_ns(pulse.now_ns)}",
+        f"{pulse.ended} of {setting.jobs} jobs done, {pulse.running} running, {pulse.waiting} waiting",
+        ", ".join(shares),
+        _hosts_down(look),
+        f"{_span(pulse.elapsed_s)} elapsed, {_rate(pulse.jobs_per_s)} jobs/s",
+        "the results are being written" if live.phase == FINISHING else "",
+        note,
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def screen_lines(
+    live: Live, width: int = 80, height: int = 24, *, note: str = "", ascii_only: bool = False
+) -> list[Text]:
+    """The screen: at most ``height`` lines of at most ``width`` columns.
+
+    Parameters
+    ----------
+    live : Live
+        What the run shows of itself.
+    width, height : int
+        Of the screen; below 40 × 10 it is cut off.
+    note : str
+        What else there is to say, as that the run has died; in a line of its own.
+    ascii_only : bool
+        For a terminal that shows no other characters.
+    """
+    marks = _ASCII if ascii_only else _UNICODE
+    setting, pulse, look = live.setting, live.pulse, live.look
+    noted = [Text(note, "bold")] if note else []
+    if setting is None or pulse is None or look is None:
+        lines = [Text("the run prepares"), *noted]
+    else:
+        lines = [*_status(live, setting, pulse, look, width, marks), *noted]
+        room = height - len(lines)
+        if room >= 3:
+            map_room, list_room = _rooms(room, setting, look, width)
+            lines += _map(setting, look, width, map_room, marks)
+            if list_room >= 3:
+                lines += _jobs(look, pulse, width, list_room, marks)
+    for line in lines:
+        line.no_wrap, line.overflow = True, "crop"
+        line.truncate(max(width, 1))
+    return lines[:height]
+
+
+def _status(live: Live, setting: Setting, pulse: Pulse, look: Look, width: int, marks: _Marks) -> list[Text]:
+    options, times = setting.options, marks.down
+    hosts = f"{setting.hosts:,} host{'s' if setting.hosts > 1 else ''}"
+    first = f"{PurePath(setting.workload).name} on {hosts}, {setting.cores:,} cores"
+    where = f"process {live.process.pid}" + ("" if live.process.is_here else f" on {live.process.host_name}")
+    level = f"{_called(options['bls'])} {times} {_called(options['als'])}, backfilling {options['backfill']}, "
+    level += f"{_called(options['allocator'])}, variation {options['variation']}, seed {options['seed']}, {options['coupling']}"
+    speed = f"  {_rate(pulse.simulated_per_s)} {times} real time"
+    elapsed = ", ".join(filter(None, (f"elapsed {_span(pulse.elapsed_s)}", _remaining(live, setting, pulse))))
+    to_come = max(setting.jobs - pulse.ended - pulse.running - pulse.waiting, 0)
+    counts = [f"{pulse.running:,} running", f"{pulse.waiting:,} waiting", f"{to_come:,} to come"]
+    counts += [f"{n:,} {state}" for state, n in look.states.items() if state != "completed"]
+    bar = max(8, min(40, width - 45))
+    done = f"{pulse.ended:,} of {setting.jobs:,} done, {_rate(pulse.jobs_per_s)}/s"
+    lines = [
+        _both(Text(first, "bold"), where, width),
+        Text(level),
+        _both(Text("simulated ").append(format_ns(pulse.now_ns), "bold").append(speed), elapsed, width),
+        Text(f"jobs      {_bar(_share(pulse.ended, setting.jobs), bar, marks)} {done}"),
+        Text(f"          {', '.join(filter(None, (*counts, _hosts_down(look))))}"),
+    ]
+    for resource, used in zip(setting.resources, look.used, strict=True):
+        share = _share(used, resource.amount)
+        lines.append(Text(f"{resource.name[:9]:<9} {_bar(share, bar, marks)} {share:.3f}  {_amount(resource, used)}"))
+    most = max(look.past_waiting, default=0)
+    queue, use = (
+        _past(look.past_ns, values, top, bar, marks)
+        for values, top in ((look.past_waiting, most), (look.past_busy, setting.cores))
+    )
+    lines.append(Text(f"queue     {queue} so far, at most {most:,} waiting"))
+    lines.append(Text(f"use       {use} so far, of all cores"))
+    return lines
+
+
+def _called(plugin: str) -> str:
+    # Of FILE.py:NAME without the folders.
+    return plugin.rpartition("/")[2] if ".py:" in plugin else plugin
+
+
+def _span(seconds: float) -> str:
+    return format_ns(round(seconds * NS_PER_S))
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
+
+
+def _amount(resource: Resource, used: int) -> str:
+    if resource.name == MEMORY:
+        return f"{used / 2**20:,.1f} of {resource.amount / 2**20:,.1f} GB"
+    return f"{used:,} of {resource.amount:,}"
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _hosts_down(look: Look) -> str:
+    return f"{look.down_hosts:,} host{'s' if look.down_hosts > 1 else ''} down" if look.down_hosts else ""
+
+
+def _remaining(live: Live, setting: Setting, pulse: Pulse) -> str:
+    # By the jobs that are left, at the mean rate so far; nothing is said in the first second.
+    if live.phase == FINISHING:
+        return "writing the results"
+    if live.phase == STARTING:
+        return "compiling or preparing"
+    if not pulse.ended or pulse.elapsed_s < 1 or pulse.ended >= setting.jobs:
+        return ""
+    return f"about {_span(pulse.elapsed_s * (setting.jobs - pulse.ended) / pulse.ended)} left"
+
+
+def _both(left: Text, right: str, width: int) -> Text:
+    # As much as there is room for, the right end at the right.
+    return left.append(" " * max(width - left.cell_len - len(right), 2)).append(right, "dim")
+
+
+def _bar(share: float, width: int, marks: _Marks) -> str:
+    # Full only where it is, and empty only where it is.
+    n = min(max(round(share * width), int(share > 0)), width - int(share < 1))
+    return marks.shades[4] * n + marks.shades[0] * (width - n)
+
+
+def _past(past_ns: Sequence[int], values: Sequence[int], most: int, width: int, marks: _Marks) -> str:
+    # Simulated time goes from left to right; a column shows the largest value that was seen in it, or the one before it.
+    begin, end = past_ns[0], past_ns[-1]
+    columns = [-1] * width
+    for instant, value in zip(past_ns, values, strict=True):
+        at = (instant - begin) * (width - 1) // (end - begin) if end > begin else width - 1
+        columns[at] = max(columns[at], value)
+    last, text = 0, ""
+    for column in columns:
+        last = column if column >= 0 else last
+        text += marks.levels[0 if most == 0 or last == 0 else 1 + last * (len(marks.levels) - 2) // most]
+    return text
+
+
+def _rows_of_hosts(setting: Setting) -> bool:
+    # Whether a host has several cells, or is the only one: then it has a line of its own.
+    return len(setting.cells.host) > setting.hosts or setting.hosts == 1
+
+
+def _label_width(setting: Setting) -> int:
+    return max(len(str(setting.hosts - 1)), 3)
+
+
+def _map_width(setting: Setting, width: int) -> int:
+    return max(width - _label_width(setting) - 1, 8)
+
+
+def _rooms(room: int, setting: Setting, look: Look, width: int) -> tuple[int, int]:
+    # Lines for the map and for the list of jobs: to each what it needs, if the other leaves so much.
+    wanted = setting.hosts if _rows_of_hosts(setting) else -(-len(setting.cells.host) // _map_width(setting, width))
+    for_map, for_list = 1 + wanted, 1 + len(look.widest)
+    if for_map + for_list > room:
+        for_map = max(min(for_map, room - for_list), min(for_map, room * 3 // 5), 3)
+    return for_map, room - for_map
+
+
+def _map(setting: Setting, look: Look, width: int, room: int, marks: _Marks) -> list[Text]:
+    host, core = setting.cells.host, setting.cells.first_core
+    line_each = _rows_of_hosts(setting) and setting.hosts < room
+    if line_each:
+        title, together = "hosts, a line each", 1
+        starts = [k for k in range(len(host)) if k == 0 or host[k] != host[k - 1]]
+    else:
+        each = _map_width(setting, width)
+        together = -(-len(host) // (each * (room - 1)))
+        hosts_each = (host[1] - host[0] if len(host) > 1 else 1) * together
+        title = f"hosts, {together} cells" if len(host) > setting.hosts else f"hosts, {hosts_each} a cell"
+        starts = list(range(0, len(host), each * together))
+    names = ("idle", "to 1/4", "to 1/2", "more", "full")
+    legend = " ".join(f"{mark} {name}" for mark, name in zip(marks.shades, names, strict=True))
+    found = [_both(Text(title, "bold"), f"{legend} {marks.down} down", width)]
+    for begin, stop in zip(starts, [*starts[1:], len(host)], strict=True):
+        line = Text(f"{host[begin]:>{_label_width(setting)}} ", "dim")
+        for first in range(begin, stop, together):
+            line.append(*_cell(look, core, first, min(first + together, stop), marks))
+        if line_each:
+            line.append(f" {sum(look.busy[begin:stop]):,}/{core[stop] - core[begin]:,}", "not dim")
+        found.append(line)
+    return found
+
+
+def _cell(look: Look, core: Sequence[int], first: int, after: int, marks: _Marks) -> tuple[str, str]:
+    # The mark of the cells first … after - 1, and its style.
+    busy, down = sum(look.busy[first:after]), sum(look.down[first:after])
+    up = core[after] - core[first] - down
+    if up == 0:
+        return marks.down, "not dim bold"
+    if busy == 0:
+        return marks.shades[0], "dim"
+    shade = 4 if busy >= up else 1 if 4 * busy <= up else 2 if 2 * busy <= up else 3
+    fullest = max(range(first, after), key=lambda k: (look.busy[k], -k))
+    return marks.shades[shade], f"not dim {_colour(look.job[fullest])}"
+
+
+def _colour(job: int) -> str:
+    return _COLOURS[job % len(_COLOURS)] if job >= 0 else ""
+
+
+def _jobs(look: Look, pulse: Pulse, width: int, room: int, marks: _Marks) -> list[Text]:
+    listed = look.widest[: room - 1]
+    if not listed:
+        return []
+    title = "widest running" if max(pulse.running, len(look.widest)) > len(listed) else "running"
+    bar = max(6, min(24, width - 52))
+    found = [Text(f"{title:<15}{'cores':>9}{'user':>7}  {'since':<13}of its estimate", "bold")]
+    for job in listed:
+        ran_ns = look.now_ns - job.start_ns
+        share = _share(ran_ns, job.estimate_ns)
+        user = str(job.user) if job.user >= 0 else "-"
+        line = Text(f"{'job ' + str(job.job_id):<15}{job.cores:>9,}{user:>7}  {format_ns(ran_ns):<13}")
+        line.append(_bar(min(share, 1.0), bar, marks), _colour(job.job_id))
+        found.append(line.append(f" {share:.2f}"))
+    return found

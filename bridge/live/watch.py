@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -28,19 +29,13 @@ _SILENT_S = 5.0
 #: Looks in JSON are so far apart, s.
 _JSON_EVERY_S = 1.0
 
+_NOTHING = 0, 0
+
 
 @dataclass(frozen=True)
 class Found:
-    """A run of a folder.
-
-    Attributes
-    ----------
-    state : str
-        ``UNDER_WAY``, ``ENDED``, ``DIED`` or ``STOPPED``.
-    folder : Path
-        Where it makes, or made, its results.
-    live : Live or None
-        What it shows, or showed last; None once it has ended.
+    """A run: its state, ``UNDER_WAY``, ``ENDED``, ``DIED`` or ``STOPPED``; the folder where it makes, or made, its results; and
+    what it shows, or showed last, None once it has ended.
     """
 
     state: str
@@ -58,10 +53,8 @@ def _partial_folders(target: Path) -> list[Path]:
         return []
     aged: list[tuple[int, str]] = []
     for entry in found:
-        try:
+        with suppress(OSError):  # it has just been renamed or removed
             aged.append((entry.stat().st_ctime_ns, entry.path))
-        except OSError:  # it has just been renamed or removed
-            continue
     return [Path(path) for _, path in sorted(aged)]
 
 
@@ -82,25 +75,19 @@ def find_run(target: Path) -> Found | None:
             return Found(UNDER_WAY, folder, live)
         if died is None:
             died = Found(DIED, folder, live)
-    if _identity(target) and (died is None or _changed_s(target / "run.json") > _changed_s(died.folder / FILE)):
+    ended = _identity(target / "run.json")
+    if ended != _NOTHING and (died is None or ended[0] > _identity(died.folder / FILE)[0]):
         return Found(ENDED, target)
     return died
 
 
-def _identity(target: Path) -> tuple[int, int] | None:
-    # Another one when the results have been replaced; None without results.
+def _identity(path: Path) -> tuple[int, int]:
+    # When a file was changed last, ns, and which it is: another one when it has been replaced; zeros without a file.
     try:
-        status = (target / "run.json").stat()
+        status = path.stat()
     except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns
-
-
-def _changed_s(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+        return _NOTHING
+    return status.st_mtime_ns, status.st_ino
 
 
 def _final(found: Found, target: Path) -> str:
@@ -131,11 +118,9 @@ def _silence(live: Live, now_s: float) -> str:
 def _as_json(found: Found, target: Path) -> str:
     shown: dict[str, Any] = {"state": found.state}
     if found.state == ENDED:
-        shown["results"] = str(target)
-        shown["metrics"] = read_record(target).get("metrics", {})
+        shown |= {"results": str(target), "metrics": read_record(target).get("metrics", {})}
     elif found.live is not None:
-        shown["folder"] = str(found.folder)
-        shown |= to_builtins(found.live)
+        shown |= {"folder": str(found.folder), **to_builtins(found.live)}
     return json.encode(shown).decode()
 
 
@@ -174,7 +159,7 @@ def watch_run(
         If there is no such run, or what it shows cannot be read.
     """
     stream = sys.stdout if stream is None else stream
-    before = _identity(target)
+    before = _identity(target / "run.json")
     found = find_run(target)
     if found is None:
         raise InputError(f"{target}: {_nothing(target)}")
@@ -207,15 +192,14 @@ def watch_run(
     return 0 if found.state == ENDED else 1
 
 
-def _again(found: Found, target: Path, before: tuple[int, int] | None) -> Found:
+def _again(found: Found, target: Path, before: tuple[int, int]) -> Found:
     # What has become of a run that was under way.
     live = read_live(found.folder)
     known = live or found.live
     assert known is not None  # it was under way
     if live is not None or found.folder.exists():  # nothing is shown any more just before the folder is renamed
         return Found(DIED if known.process.is_gone() else UNDER_WAY, found.folder, known)
-    after = _identity(target)
-    if after is not None and after != before:
+    if _identity(target / "run.json") not in (before, _NOTHING):
         return Found(ENDED, target)
     return Found(STOPPED, found.folder, known)
 

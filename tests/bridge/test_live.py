@@ -31,12 +31,25 @@ from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.couplings import COUPLINGS, PeerOptions, RunWatch
 from bridge.couplings.contract import Pace
-from bridge.live.file import FILE, FINISHING, SIMULATING, STARTING, Live, LiveFile, Process, read_live
-from bridge.live.lines import screen_lines, status_line
+from bridge.live.file import (
+    FILE,
+    FINISHING,
+    SIMULATING,
+    STARTING,
+    Cells,
+    Live,
+    LiveFile,
+    Look,
+    Process,
+    Pulse,
+    Resource,
+    RunningJob,
+    Setting,
+    read_live,
+)
 from bridge.live.progress import Broadcast
 from bridge.live.sampler import FEW_HOSTS, Sampler, cells, occupy
-from bridge.live.screen import LiveScreen
-from bridge.live.state import Cells, Look, Pulse, Resource, RunningJob, Setting
+from bridge.live.screen import LiveScreen, screen_lines, status_line
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
