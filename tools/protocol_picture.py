@@ -3,7 +3,7 @@
     python -m tools.protocol_picture            # rewrite the parts
     python -m tools.protocol_picture --check    # exit 1 if they are out of date
 
-The tables in :mod:`bridge.protocol.session` and the constants are the only source.
+The tables in :mod:`bridge.protocol.tables` and the constants are the only source.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from bridge.protocol import framing, messages
-from bridge.protocol.session import CONNECTION_EVENTS, CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, JobEvent
+from bridge.protocol.tables import CONNECTION_EVENTS, CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, JobEvent
 from traces.base.time import MAX_NS
 
 PROTOCOL = Path(__file__).resolve().parent.parent / "bridge" / "PROTOCOL.md"

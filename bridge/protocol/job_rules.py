@@ -1,6 +1,6 @@
 """What the contents of a message about one job must be, given what was said about that job before.
 
-The order of messages is the business of the tables in :mod:`bridge.protocol.session`; here are instants, counts and
+The order of messages is the business of the tables in :mod:`bridge.protocol.tables`; here are instants, counts and
 columns. Every rule checks everything before it changes anything.
 """
 

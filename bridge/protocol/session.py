@@ -1,9 +1,7 @@
 """One connection of the bridge protocol, seen from either end, without any I/O: bytes in, messages out.
 
-The order rules are two tables, :data:`CONNECTION_TABLE` and :data:`JOB_TABLE`; what is not in them is
-forbidden. Both ends hold the same tables and judge every message, sent or received, by the same code; that code and the tables
-are one file on purpose, longer than most: a rule of order that stood elsewhere would be a second table.
-``PROTOCOL.md`` says what the messages mean; its tables and picture are made from the ones here.
+The order of messages is that of two tables (``bridge.protocol.tables``). Both ends hold the same tables and judge every
+message, sent or received, by the same code.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import hmac
 from collections import deque
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Any, Final, Literal, NamedTuple
 
 from bridge.protocol.framing import (
@@ -26,9 +24,7 @@ from bridge.protocol.job_rules import RULES
 from bridge.protocol.job_session import BrokenRule, OpenJob
 from bridge.protocol.messages import (
     PROTOCOL_VERSION,
-    Edges,
     Hello,
-    Lengths,
     Message,
     MessageError,
     Refused,
@@ -41,20 +37,23 @@ from bridge.protocol.messages import (
     name_of,
     sender_of,
 )
+from bridge.protocol.tables import (
+    CONNECTION_EVENTS,
+    CONNECTION_TABLE,
+    JOB_TABLE,
+    ConnectionEvent,
+    ConnectionState,
+    JobEvent,
+    JobState,
+    job_event,
+)
 from traces.base.errors import PeerError
 
 __all__ = [
-    "CONNECTION_EVENTS",
-    "CONNECTION_TABLE",
-    "JOB_TABLE",
     "NEED_DATA",
     "STORY_LINES",
     "SUPPORTED_VERSIONS",
     "ConnectionClosed",
-    "ConnectionEvent",
-    "ConnectionState",
-    "JobEvent",
-    "JobState",
     "LocalProtocolError",
     "Pause",
     "ProtocolError",
@@ -70,130 +69,6 @@ SUPPORTED_VERSIONS: Final = (PROTOCOL_VERSION,)
 STORY_LINES: Final = 10_000
 
 Blame = Literal["stranger", "application", "bridge"]
-
-
-class ConnectionState(StrEnum):
-    """Where a connection is."""
-
-    AWAIT_HELLO = "await hello"
-    AWAIT_WELCOME = "await welcome"
-    READY = "ready"
-    CLOSING = "closing"
-    CLOSED = "closed"
-    ERROR = "error"
-
-
-class ConnectionEvent(StrEnum):
-    """What happens to a connection. Messages about one job are lumped together by their sender."""
-
-    HELLO = "hello"
-    WELCOME = "welcome"
-    REFUSED = "refused"
-    ORDER = "order"
-    ANSWER = "answer"
-    QUIT = "quit"
-    END_OF_STREAM = "end of stream"
-
-
-class JobState(StrEnum):
-    """Where a job is on one connection."""
-
-    ABSENT = "absent"
-    LOADING = "loading"
-    LINKING = "linking"
-    RUNNING = "running"
-    SUSPENDED = "suspended"
-    REPORTING = "reporting"
-    SENDING = "sending"
-    CANCELLED = "cancelled"
-
-
-class JobEvent(StrEnum):
-    """What happens to a job: a message of this ``type``, or of one that is split by what it contains."""
-
-    START = "start with a recipe"
-    START_LENGTHS = "start with tasks"
-    LENGTHS = "lengths, more to come"
-    LENGTHS_BEFORE_EDGES = "lengths, the last before edges"
-    LAST_LENGTHS = "lengths, the last"
-    EDGES = "edges, more to come"
-    LAST_EDGES = "edges, the last"
-    PROMISE = "promise"
-    SUSPENDED = "suspended"
-    RESUME = "resume"
-    RECORDS = "records"
-    TRANSFERS = "transfers"
-    OUTCOME = "outcome"
-    FAILED = "failed"
-    CANCEL = "cancel"
-
-
-#: What may happen to a connection, and where it is then.
-CONNECTION_TABLE: Final[dict[tuple[ConnectionState, ConnectionEvent], ConnectionState]] = {
-    (ConnectionState.AWAIT_HELLO, ConnectionEvent.HELLO): ConnectionState.AWAIT_WELCOME,
-    (ConnectionState.AWAIT_HELLO, ConnectionEvent.REFUSED): ConnectionState.CLOSED,
-    (ConnectionState.AWAIT_HELLO, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
-    (ConnectionState.AWAIT_WELCOME, ConnectionEvent.WELCOME): ConnectionState.READY,
-    (ConnectionState.AWAIT_WELCOME, ConnectionEvent.REFUSED): ConnectionState.CLOSED,
-    (ConnectionState.AWAIT_WELCOME, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
-    (ConnectionState.READY, ConnectionEvent.ORDER): ConnectionState.READY,
-    (ConnectionState.READY, ConnectionEvent.ANSWER): ConnectionState.READY,
-    (ConnectionState.READY, ConnectionEvent.REFUSED): ConnectionState.CLOSED,
-    (ConnectionState.READY, ConnectionEvent.QUIT): ConnectionState.CLOSING,
-    (ConnectionState.READY, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
-    # Sent before the quit was read; dropped.
-    (ConnectionState.CLOSING, ConnectionEvent.ANSWER): ConnectionState.CLOSING,
-    (ConnectionState.CLOSING, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
-}
-
-#: What may happen to a job on a ready connection, and where it is then.
-JOB_TABLE: Final[dict[tuple[JobState, JobEvent], JobState]] = {
-    (JobState.ABSENT, JobEvent.START): JobState.RUNNING,
-    (JobState.ABSENT, JobEvent.START_LENGTHS): JobState.LOADING,
-    # The cancel crossed the job's last answer.
-    (JobState.ABSENT, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.LOADING, JobEvent.LENGTHS): JobState.LOADING,
-    (JobState.LOADING, JobEvent.LENGTHS_BEFORE_EDGES): JobState.LINKING,
-    (JobState.LOADING, JobEvent.LAST_LENGTHS): JobState.RUNNING,
-    (JobState.LOADING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.LINKING, JobEvent.EDGES): JobState.LINKING,
-    (JobState.LINKING, JobEvent.LAST_EDGES): JobState.RUNNING,
-    (JobState.LINKING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.RUNNING, JobEvent.PROMISE): JobState.RUNNING,
-    (JobState.RUNNING, JobEvent.SUSPENDED): JobState.SUSPENDED,
-    (JobState.RUNNING, JobEvent.RECORDS): JobState.REPORTING,
-    (JobState.RUNNING, JobEvent.OUTCOME): JobState.ABSENT,
-    (JobState.RUNNING, JobEvent.FAILED): JobState.ABSENT,
-    (JobState.RUNNING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.SUSPENDED, JobEvent.RESUME): JobState.RUNNING,
-    (JobState.SUSPENDED, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.REPORTING, JobEvent.RECORDS): JobState.REPORTING,
-    (JobState.REPORTING, JobEvent.TRANSFERS): JobState.SENDING,
-    (JobState.REPORTING, JobEvent.OUTCOME): JobState.ABSENT,
-    (JobState.REPORTING, JobEvent.FAILED): JobState.ABSENT,
-    (JobState.REPORTING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.SENDING, JobEvent.TRANSFERS): JobState.SENDING,
-    (JobState.SENDING, JobEvent.OUTCOME): JobState.ABSENT,
-    (JobState.SENDING, JobEvent.FAILED): JobState.ABSENT,
-    (JobState.SENDING, JobEvent.CANCEL): JobState.CANCELLED,
-    # Sent before the cancel was read; dropped.
-    (JobState.CANCELLED, JobEvent.PROMISE): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.SUSPENDED): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.RECORDS): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.TRANSFERS): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.OUTCOME): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.FAILED): JobState.CANCELLED,
-}
-
-#: Which connection event each message is.
-CONNECTION_EVENTS: Final = {
-    "hello": ConnectionEvent.HELLO,
-    "welcome": ConnectionEvent.WELCOME,
-    "refused": ConnectionEvent.REFUSED,
-    "quit": ConnectionEvent.QUIT,
-    **dict.fromkeys(("start", "lengths", "edges", "resume", "cancel"), ConnectionEvent.ORDER),
-    **dict.fromkeys(("promise", "suspended", "records", "transfers", "outcome", "failed"), ConnectionEvent.ANSWER),
-}
 
 
 class ProtocolError(PeerError):
@@ -515,7 +390,7 @@ class Session:
         key: int = message.job
         job = self._jobs.get(key)
         before = self.job_state(key)
-        event = _job_event(message, job)
+        event = job_event(message, job)
         after = JOB_TABLE.get((before, event))
         if after is None:
             raise BrokenRule(f"{event!s} is not allowed while the job is {before!s}")
@@ -545,17 +420,3 @@ class Session:
 def _with_job(message: Message, error: Exception) -> str:
     job = getattr(message, "job", None)
     return str(error) if job is None else f"job {job}: {error}"
-
-
-def _job_event(message: Message, job: OpenJob | None) -> JobEvent:
-    if isinstance(message, Start):
-        return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
-    if isinstance(message, Lengths):
-        given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
-        if not job or given != job.start.tasks:
-            return JobEvent.LENGTHS
-        return JobEvent.LENGTHS_BEFORE_EDGES if job.told_edges else JobEvent.LAST_LENGTHS
-    if isinstance(message, Edges):
-        given = len(message.source) // 4 + (job.edges if job else 0)
-        return JobEvent.LAST_EDGES if job and given == job.told_edges else JobEvent.EDGES
-    return JobEvent(name_of(message))

@@ -29,7 +29,8 @@ from bridge.protocol.messages import (
     Suspended,
     Transfers,
 )
-from bridge.protocol.session import ConnectionClosed, ConnectionState, LocalProtocolError, ProtocolError
+from bridge.protocol.session import ConnectionClosed, LocalProtocolError, ProtocolError
+from bridge.protocol.tables import ConnectionState
 from bridge.protocol.task_payload import check_told
 from bridge.workers.assignment import Order, Report, Roster, Worker, changed
 from bridge.workers.connection import Connection

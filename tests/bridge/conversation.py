@@ -30,10 +30,7 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
-from bridge.protocol.session import (
-    NEED_DATA,
-    Session,
-)
+from bridge.protocol.session import NEED_DATA, Session
 
 TOKEN = "s3cret"
 JOB = 7

@@ -38,7 +38,7 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from bridge.protocol.session import JobState
+from bridge.protocol.tables import JobState
 from bridge.workers import application_peer
 from bridge.workers.application_peer import ApplicationPeer
 

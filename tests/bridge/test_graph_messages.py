@@ -46,7 +46,8 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.network_fields import network_of, state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from bridge.protocol.session import JobState, LocalProtocolError, ProtocolError
+from bridge.protocol.session import LocalProtocolError, ProtocolError
+from bridge.protocol.tables import JobState
 from bridge.protocol.task_payload import Told, check_told
 from traces.base.errors import InputError
 

@@ -29,10 +29,7 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
-from bridge.protocol.session import (
-    LocalProtocolError,
-    ProtocolError,
-)
+from bridge.protocol.session import LocalProtocolError, ProtocolError
 from traces.base.time import MAX_NS
 
 #: Columns of records in which the last task never ran.

@@ -50,15 +50,8 @@ from bridge.protocol.messages import (
     decode,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
-from bridge.protocol.session import (
-    CONNECTION_TABLE,
-    JOB_TABLE,
-    NEED_DATA,
-    ConnectionClosed,
-    ConnectionState,
-    Refusal,
-    Session,
-)
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionState
 
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
 TOY = Path(__file__).parent / "toy_peer.py"

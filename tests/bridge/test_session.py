@@ -41,20 +41,8 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_int32
-from bridge.protocol.session import (
-    CONNECTION_TABLE,
-    JOB_TABLE,
-    NEED_DATA,
-    ConnectionClosed,
-    ConnectionEvent,
-    ConnectionState,
-    JobEvent,
-    JobState,
-    LocalProtocolError,
-    ProtocolError,
-    Refusal,
-    Session,
-)
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError, ProtocolError, Refusal, Session
+from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, ConnectionState, JobEvent, JobState
 
 # Every row of the tables, and every pair that is no row
 

@@ -41,17 +41,8 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_int64
-from bridge.protocol.session import (
-    JOB_TABLE,
-    NEED_DATA,
-    ConnectionClosed,
-    ConnectionState,
-    JobEvent,
-    JobState,
-    ProtocolError,
-    Refusal,
-    Session,
-)
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, ProtocolError, Refusal, Session
+from bridge.protocol.tables import JOB_TABLE, ConnectionState, JobEvent, JobState
 
 
 def whole_conversation() -> tuple[bytes, bytes]:
