@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-__all__ = ["lined_up", "say"]
+__all__ = ["lined_up", "say", "text_table"]
 
 
 def say(text: str) -> None:
@@ -12,7 +13,19 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def lined_up(pairs: list[tuple[str, str]]) -> str:
+def lined_up(pairs: Sequence[tuple[str, str]]) -> str:
     """A line for each pair, of a name and what there is to say of it, in two columns."""
     width = max(len(name) for name, _ in pairs)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in pairs)
+    return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in pairs)
+
+
+def text_table(lines: Sequence[Sequence[str]], left: int = 0) -> str:
+    """Lines of cells in columns, of which the first ``left`` begin at the left, and the others end at the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at < left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -11,7 +11,7 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
 from bridge.options.declared import FORCE, OUT, TOP
-from bridge.standard_error import say
+from bridge.standard_error import lined_up, say
 
 __all__ = ["compare_command"]
 
@@ -39,17 +39,14 @@ def compare_command(
         overrun_lines,
         runs_rows,
         summary_rows,
-        two_columns,
     )
-    from bridge.runs.directory import check_target, fresh_directory
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from traces.base.errors import InputError
 
     top = TOP.check(top)
-    if out == "":
-        raise InputError("--out: empty; allowed: the name of a folder")
     if out is None and force:
         raise InputError("--force: only with --out, whose folder it replaces")
-    target = None if out is None else Path(out)
+    target = None if out is None else named_folder(out)
     if target is not None:
         check_target(target, force)
         if target.exists() and any(Path(run).exists() and target.samefile(run) for run in (a, b)):
@@ -60,7 +57,7 @@ def compare_command(
     described = runs_rows((a, b), differing(*runs))
     if job is None:
         metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
-        print(two_columns(described + summary_rows(compared, metrics)))
+        print(lined_up(described + summary_rows(compared, metrics)))
         for title, lines in (
             ("Started later in B, by most:", delay_lines(compared, top, later=True)),
             ("Started earlier in B, by most:", delay_lines(compared, top, later=False)),
@@ -71,7 +68,7 @@ def compare_command(
                 print("", title, *lines, sep="\n")
         print("", ONE_SAMPLE, sep="\n")
     else:
-        print(two_columns(described), *(chain_table(compared, row) for row in rows), sep="\n\n")
+        print(lined_up(described), *(chain_table(compared, row) for row in rows), sep="\n\n")
     if target is not None:
         with fresh_directory(target, force) as folder:
             moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]

@@ -30,6 +30,7 @@ def figures_command(
     cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Of a run, only these cores, as 64-127.")] = None,
 ) -> None:
     """Draw the figures of a run or of a study from its tables; files of the same names are replaced."""
+    from bridge.runs.directory import named_folder
     from bridge.runs.figures import draw_run_figures
     from bridge.studies.drawing import draw_study_figures
     from bridge.studies.study_record import RECORD
@@ -43,9 +44,7 @@ def figures_command(
             raise one_of("format", word, FORMATS, "--format")
     if not formats:
         raise InputError(f"--format: empty; allowed: {', '.join(FORMATS)}")
-    if out == "":
-        raise InputError("--out: empty; allowed: the name of a folder")
-    target = folder / "figures" if out is None else Path(out)
+    target = folder / "figures" if out is None else named_folder(out)
     if (folder / RECORD).is_file():
         if jobs is not None or cores is not None:
             raise InputError(f"--jobs, --cores: {folder} is a study; allowed with the results of a run")

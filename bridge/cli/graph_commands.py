@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 # Everything else is imported by the command that needs it, so that --help is quick.
@@ -84,20 +83,17 @@ def graph_command(
     written: Written,
 ) -> None:
     """Simulate one task graph, the application level alone; write its tables, its record and its figures."""
-    from bridge.runs.directory import check_target, fresh_directory
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.single.graph_run import simulate_graph
     from bridge.single.graph_source import GraphSource
     from bridge.single.own_cores import given_speeds
-    from traces.base.errors import InputError
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
     source = GraphSource(
         graph, drawing.tasks, drawing.mean, drawing.variation, drawing.file_format, drawing.core_gflops
     )
     options = _options(als, speed_gflops, cores, order, links, costs, written.seed)
-    if not written.out:
-        raise InputError("--out: missing; allowed: the name of a folder")
-    target = Path(written.out)
+    target = named_folder(written.out, why="missing")
     check_target(target, written.force)
     found = source.read(options)
     from bridge.single.graph_record import summary, write_graph
@@ -125,14 +121,11 @@ def _options(
     options = GraphOptions(
         als,
         speed_gflops,
-        hosts=cores.hosts,
+        **cores.given(),
         order=ORDER.default if order is None else order,
         network=links.network,
         **{key: value for key, (_, value) in said.items()},
-        overhead_ns=costs.overhead,
-        latency_ns=costs.latency,
-        assignment=costs.assignment,
-        speeds=tuple(cores.speeds or ()),
+        **costs.given(),
         seed=seed,
     )
     if order is not None:

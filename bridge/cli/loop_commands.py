@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 # Everything else is imported by the command that needs it, so that --help is quick.
@@ -24,7 +23,6 @@ from bridge.options.single import ChunkCosts, Cores, Written
 from bridge.standard_error import say
 
 if TYPE_CHECKING:
-    from bridge.single.loop_options import LoopOptions
     from traces.compiled import Array
 
 __all__ = ["loop_command"]
@@ -77,10 +75,10 @@ def loop_command(
 
     Or, with --chunks, print the sizes of a technique's chunks on one line.
     """
-    from bridge.runs.directory import check_target, fresh_directory
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
+    from bridge.single.loop_options import LoopOptions
     from bridge.single.loop_run import simulate_loop
     from bridge.single.own_cores import given_speeds
-    from traces.base.errors import InputError
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
     if chunks:
@@ -88,11 +86,9 @@ def loop_command(
         _print_chunks(als, tasks.n, len(speed_gflops), written.seed)
         return
     _check_source(tasks)
-    if not written.out:
-        raise InputError("--out: missing; allowed: the name of a folder; or --chunks, which only prints")
-    target = Path(written.out)
+    target = named_folder(written.out, why="missing", instead="; or --chunks, which only prints")
     check_target(target, written.force)
-    options = _options(als, speed_gflops, cores, costs, steps, written.seed)
+    options = LoopOptions(als, speed_gflops, **costs.given(), **cores.given(), steps=steps, seed=written.seed)
     arguments = tasks.names() | {"trace": written.trace}
     lengths_gflop = _tasks(arguments, written.seed)
     from bridge.single.loop_record import summary, write_loop
@@ -102,24 +98,6 @@ def loop_command(
         write_loop(result, folder, arguments, trace=written.trace)
     print(summary(result))
     say(f"results: {target}")
-
-
-def _options(
-    als: str, speed_gflops: tuple[float, ...], cores: Cores, costs: ChunkCosts, steps: int, seed: int
-) -> LoopOptions:
-    from bridge.single.loop_options import LoopOptions
-
-    return LoopOptions(
-        als,
-        speed_gflops,
-        overhead_ns=costs.overhead,
-        latency_ns=costs.latency,
-        hosts=cores.hosts,
-        assignment=costs.assignment,
-        steps=steps,
-        speeds=tuple(cores.speeds or ()),
-        seed=seed,
-    )
 
 
 def _check_chunks(

@@ -150,16 +150,6 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
-def _target(out: str, force: bool) -> Path:
-    from bridge.runs.directory import check_target
-    from traces.base.errors import InputError
-
-    if not out:
-        raise InputError("--out: empty; allowed: the name of a folder")
-    check_target(Path(out), force)
-    return Path(out)
-
-
 @dataclass(frozen=True)
 class RunTables:
     """Tables that are written only where they are asked for."""
@@ -198,14 +188,15 @@ def run_command(
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
     from bridge.couplings import peers as peers_of
     from bridge.live.progress import Broadcast
-    from bridge.runs.directory import fresh_directory
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.record import write_run
     from bridge.runs.simulation import run
     from bridge.scenarios.scenario import RECORDED, Scenario
     from traces.base.errors import InputError
 
-    target = _target(out, force)
+    target = named_folder(out)
+    check_target(target, force)
     options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=tables.decisions)
     peers = peers_of(how)
     if tables.tasks and levels.als == RECORDED:

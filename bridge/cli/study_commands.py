@@ -50,17 +50,10 @@ def study_command(
     force: Annotated[bool, typer.Option("--force", help="Begin anew: throw finished cells away.")] = False,
 ) -> None:
     """Run a study: every cell for every seed, what is finished already excepted; write its tables and figures."""
+    from bridge.runs.directory import named_folder
     from bridge.studies.input.study_file import load_study
 
-    _run(load_study(file, data or ()), Path(_out(out)), workers, cluster, force=force, figures=figures)
-
-
-def _out(out: str) -> str:
-    from traces.base.errors import InputError
-
-    if not out:
-        raise InputError("--out: empty; allowed: the name of a folder")
-    return out
+    _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
 
 
 def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *, force: bool, figures: bool) -> None:
@@ -153,12 +146,13 @@ def grid_command(
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run every combination of policies, techniques and variations; write their tables and figures."""
+    from bridge.runs.directory import named_folder
     from bridge.studies.input.grid_text import grid_text
     from bridge.studies.input.study_file import parse_study
 
     text = grid_text(workload, bls, als, variation, seeds, shared)
     study = parse_study(text, [Path.cwd()], "grid")
-    _run(study, Path(_out(out)), workers, None, force=force, figures=True)
+    _run(study, named_folder(out), workers, None, force=force, figures=True)
 
 
 @bundled
@@ -174,6 +168,7 @@ def repeat_command(
 ) -> None:
     """Run a study again, from what its folder says, and compare every number."""
     from bridge.live.progress import StudyProgress
+    from bridge.runs.directory import named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.studies.repeat import repeat_study
 
@@ -181,7 +176,7 @@ def repeat_command(
     with StudyProgress() as watch:
         found = repeat_study(
             Path(results),
-            None if out is None else Path(_out(out)),
+            None if out is None else named_folder(out),
             lambda study: _executor(study, workers, cluster),
             data=tuple(Path(one) for one in data or ()),
             watch=watch,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bridge.compare.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
+from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "overrun_lines",
     "runs_rows",
     "summary_rows",
-    "two_columns",
 ]
 
 #: Two runs show what happened in them, and no more.
@@ -42,12 +42,6 @@ def _seconds(ns: int) -> str:
     """Exact, in s."""
     whole, part = divmod(abs(ns), NS_PER_S)
     return f"{'+' if ns > 0 else '−' if ns < 0 else ''}{whole}.{part:09d}"
-
-
-def two_columns(rows: Sequence[tuple[str, str]]) -> str:
-    """Rows as text."""
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name.ljust(width)}  {text}".rstrip() for name, text in rows)
 
 
 def _jobs(n: int) -> str:
@@ -190,8 +184,6 @@ def chain_table(compared: Comparison, row: int) -> str:
                 *(map(_seconds, terms) if link.cause in LINKS else ("", "", "")),
             )
         )
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     root = job_name(links[-1].job_id, links[-1].attempt)
     sums = (
         f"{_seconds(links[0].start_delta_ns)} s = runs {_seconds(int(delays['chain_run_ns']))} s + order "
@@ -201,4 +193,4 @@ def chain_table(compared: Comparison, row: int) -> str:
     passed = [(link, _overtaken(compared, link, run)) for link in links]
     further = [f"job {job_name(link.job_id, link.attempt)} {words}" for link, words in passed if words]
     title = f"chain of job {job_name(links[0].job_id, links[0].attempt)} in {run}, times in s"
-    return "\n".join([title, *text, sums, *further])
+    return "\n".join([title, text_table(lines), sums, *further])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD, SPEEDS
 from bridge.options.declared import CORE_SPEED, FORCE, HOSTS, OUT, TRACE
@@ -21,6 +21,10 @@ class Cores:
     hosts: Annotated[int, HOSTS] = HOSTS.default
     speeds: Annotated[list[str] | None, SPEEDS] = None
 
+    def given(self) -> dict[str, Any]:
+        """As ``bridge.single`` takes them, beside the speed of each."""
+        return {"hosts": self.hosts, "speeds": tuple(self.speeds or ())}
+
 
 @dataclass(frozen=True)
 class ChunkCosts:
@@ -29,6 +33,10 @@ class ChunkCosts:
     overhead: Annotated[int, OVERHEAD] = OVERHEAD.default
     latency: Annotated[int, LATENCY] = LATENCY.default
     assignment: Annotated[str, ASSIGNMENT] = ASSIGNMENT.default
+
+    def given(self) -> dict[str, Any]:
+        """As ``bridge.single`` takes it."""
+        return {"overhead_ns": self.overhead, "latency_ns": self.latency, "assignment": self.assignment}
 
 
 @dataclass(frozen=True)

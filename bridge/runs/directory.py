@@ -15,10 +15,32 @@ from typing import Any
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["check_target", "fresh_directory", "read_record", "write_record"]
+__all__ = [
+    "check_place",
+    "check_target",
+    "fresh_directory",
+    "made_beside",
+    "named_folder",
+    "read_record",
+    "unusable",
+    "write_record",
+]
 
 #: The files that mark a folder as one of ours: only such a one is ever replaced.
 RECORDS = ("run.json", "study.json", "comparison.json")
+
+
+def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> Path:
+    """The folder that ``--out`` names.
+
+    Raises
+    ------
+    InputError
+        If it names none: ``why``, and what is allowed ``instead`` of a name.
+    """
+    if not out:
+        raise InputError(f"--out: {why}; allowed: the name of a folder{instead}")
+    return Path(out)
 
 
 def check_target(target: Path, force: bool) -> None:
@@ -39,25 +61,50 @@ def check_target(target: Path, force: bool) -> None:
             empty = target.is_dir() and not any(target.iterdir())
             if target.is_symlink() or not (empty or any((target / name).is_file() for name in RECORDS)):
                 raise InputError(f"--out: {target} is not a result of twolevel, so --force does not replace it")
-        parent = target.absolute().parent
-        while not parent.exists():
-            parent = parent.parent
-        usable = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+        check_place(target, "--out")
     except OSError as error:
-        raise _unusable(target, error) from None
-    if not usable:
-        raise InputError(f"--out: {target} cannot be made: {parent} is not a folder that can be written to")
+        raise unusable(target, "--out", error) from None
 
 
-def _unusable(target: Path, error: OSError) -> InputError:
-    return InputError(f"--out: {shown(str(target))} cannot be made: {error.strerror}")
+def check_place(target: Path, where: str) -> None:
+    """Refuse a file or folder that cannot be made since nobody may write to where it is to be; ``where`` is the option."""
+    parent = target.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
+        raise InputError(f"{where}: {target} cannot be made: {parent} is not a folder that can be written to")
+
+
+def unusable(target: Path, where: str, error: OSError) -> InputError:
+    """What there is to say of a name that the system does not take."""
+    return InputError(f"{where}: {shown(str(target))} cannot be made: {error.strerror}")
+
+
+@contextmanager
+def made_beside(target: Path, where: str) -> Iterator[Path]:
+    """A new hidden folder beside ``target``; it is removed if anything goes wrong, with the folders that were made for it.
+
+    Its name begins with a dot and says ``partial``, so that what a killed run leaves behind does not look like a result.
+    """
+    missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+    except OSError as error:
+        raise unusable(target, where, error) from None
+    try:
+        yield partial
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError):  # somebody else may have put something there
+            for parent in missing:
+                parent.rmdir()
+        raise
 
 
 @contextmanager
 def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
-    """A new folder beside ``target`` that takes its name at the end, if all went well, and is removed if not.
-
-    Its name begins with a dot and says ``partial``, so that what a killed run leaves behind does not look like a result.
+    """A new folder beside ``target`` (:func:`made_beside`) that takes its name at the end, if all went well.
 
     Raises
     ------
@@ -66,23 +113,11 @@ def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
     """
     check_target(target, force)
     target = target.absolute()
-    missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
-    except OSError as error:
-        raise _unusable(target, error) from None
-    try:
+    with made_beside(target, "--out") as partial:
         yield partial
         partial.chmod(0o777 & ~_umask())
         check_target(target, force)  # somebody else may have used the name meanwhile
         _put(partial, target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        with contextlib.suppress(OSError):  # somebody else may have put something there
-            for parent in missing:
-                parent.rmdir()
-        raise
 
 
 def _put(partial: Path, target: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bridge.runs.directory import check_place, made_beside, unusable
 from traces.base.errors import InputError, shown
 
 __all__ = ["check_file", "fresh_file"]
@@ -30,14 +28,9 @@ def check_file(target: Path, force: bool, where: str = "-o") -> None:
                 raise InputError(f"{where}: {target} exists and is no file")
             if not force:
                 raise InputError(f"{where}: {target} exists; choose another name, or replace it with --force")
-        parent = target.absolute().parent
-        while not parent.exists():
-            parent = parent.parent
-        usable = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+        check_place(target, where)
     except OSError as error:
-        raise _unusable(target, where, error) from None
-    if not usable:
-        raise InputError(f"{where}: {target} cannot be made: {parent} is not a folder that can be written to")
+        raise unusable(target, where, error) from None
 
 
 @contextmanager
@@ -54,27 +47,8 @@ def fresh_file(target: Path, force: bool, where: str = "-o") -> Iterator[Path]:
     """
     check_file(target, force, where)
     target = target.absolute()
-    missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
-    except OSError as error:
-        raise _unusable(target, where, error) from None
-    try:
+    with made_beside(target, where) as partial:
         yield partial / target.name
         check_file(target, force, where)  # somebody else may have used the name meanwhile
         (partial / target.name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            (partial / target.name).unlink()
-        with contextlib.suppress(OSError):
-            partial.rmdir()
-        with contextlib.suppress(OSError):  # somebody else may have put something there
-            for parent in missing:
-                parent.rmdir()
-        raise
-    partial.rmdir()
-
-
-def _unusable(target: Path, where: str, error: OSError) -> InputError:
-    return InputError(f"{where}: {shown(str(target))} cannot be made: {error.strerror}")
+        partial.rmdir()

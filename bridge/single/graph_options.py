@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.engine.dag.parts import GraphPart
@@ -18,7 +16,7 @@ from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
 from bls.options import TOPOLOGY
 from bridge.options.declared import HOSTS
-from bridge.single.own_cores import check_speeds, first_core, latencies_ns
+from bridge.single.own_cores import OwnCores
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED
 from traces.compiled import Array
@@ -27,7 +25,7 @@ __all__ = ["GraphOptions"]
 
 
 @dataclass(frozen=True)
-class GraphOptions:
+class GraphOptions(OwnCores):
     """How a graph is run.
 
     Attributes
@@ -87,13 +85,8 @@ class GraphOptions:
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_speeds(self.core_speed_gflops)
-        HOSTS.check(self.hosts, highest=self.n_cores)
+        self.check_cores()
         ORDER.check(self.order)
-        OVERHEAD.check(self.overhead_ns)
-        LATENCY.check(self.latency_ns)
-        ASSIGNMENT.check(self.assignment)
-        SEED.check(self.seed)
         object.__setattr__(self, "scheduler", self._found())
         self._check_use()
         object.__setattr__(self, "state", self._network())
@@ -108,10 +101,7 @@ class GraphOptions:
             )
         if not isinstance(found, Technique | Planner | Mapped):
             raise InputError(f"als: {shown(found)}; allowed: a name, a Technique, a Planner or MAPPED")
-        if found.only_cores not in (None, self.n_cores):
-            raise InputError(
-                f"technique {found.name}: its weights are for {found.only_cores} cores, not {self.n_cores}"
-            )
+        self.check_weights(found.name, found.only_cores)
         return found
 
     def _check_use(self) -> None:
@@ -159,29 +149,9 @@ class GraphOptions:
         )
 
     @property
-    def n_cores(self) -> int:
-        """P."""
-        return len(self.core_speed_gflops)
-
-    @property
     def has_network(self) -> bool:
         """Whether data take time, and there are transfers."""
         return int(self.state.numbers[KIND]) != NONE
-
-    @property
-    def first_core(self) -> Array:
-        """First core of each host, and P; int64 (hosts + 1,)."""
-        return first_core(self.n_cores, self.hosts)
-
-    @property
-    def core_host(self) -> Array:
-        """The host of each core, int64 (P,)."""
-        return np.repeat(np.arange(self.hosts), np.diff(self.first_core))
-
-    @property
-    def latencies_ns(self) -> Array:
-        """What a message between each core and the master takes, int64 (P,)."""
-        return latencies_ns(self.n_cores, self.hosts, self.latency_ns)
 
     @property
     def bytes_per_gflop(self) -> float:
@@ -200,15 +170,5 @@ class GraphOptions:
 
     def names(self) -> dict[str, Any]:
         """The options as a record has them; equal speeds of cores as one number."""
-        named = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
-        equal = len(set(self.core_speed_gflops)) == 1
-        speeds = self.core_speed_gflops[0] if equal else list(self.core_speed_gflops)
-        als = self.als if isinstance(self.als, str) else self.als.name
         order = None if isinstance(self.scheduler, Planner) else self.order
-        return named | {
-            "als": als,
-            "order": order,
-            "cores": self.n_cores,
-            "core_speed_gflops": speeds,
-            "speeds": list(self.speeds),
-        }
+        return super().names() | {"order": order, "speeds": list(self.speeds)}

@@ -11,9 +11,9 @@ import numpy as np
 
 from als.techniques import Technique
 from bridge.runs.directory import write_record
-from bridge.runs.library_versions import versions
 from bridge.single.graph_run import GraphResult
-from traces.base.processor import processor_model
+from bridge.single.own_cores import record_head
+from bridge.standard_error import lined_up
 from traces.base.time import format_ns
 from traces.tables import write_rows
 
@@ -29,17 +29,8 @@ def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any],
     from traces.exporters import exporter
 
     options, graph = result.options, result.graph
-    names = options.names()
     record = {
-        "arguments": dict(arguments) | names,
-        "seed": options.seed,
-        "versions": versions(),
-        "processor": processor_model(),
-        "machine": {
-            "host_names": [f"host {h}" for h in range(options.hosts)],
-            "first_core": options.first_core.tolist(),
-        },
-        "makespan_ns": result.makespan_ns,
+        **record_head(options, arguments, result.makespan_ns),
         "tasks": graph.n_tasks,
         "edges": graph.n_edges,
         "chunks": result.n_chunks,
@@ -52,7 +43,7 @@ def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any],
     write_rows(result.tasks, folder / "tasks.parquet")
     if result.transfers is not None:
         write_rows(result.transfers, folder / "transfers.parquet")
-    _draw(result, folder, str(names["als"]))
+    _draw(result, folder, str(options.names()["als"]))
     if trace:
         exporter("otf2")(result.ledger, folder / "trace")
 
@@ -131,5 +122,4 @@ def summary(result: GraphResult) -> str:
     }
     if not options.has_network:
         del rows["transfers between hosts"], rows["waiting for data"]
-    width = max(map(len, rows))
-    return "\n".join(f"{name.ljust(width)}  {text}" for name, text in rows.items())
+    return lined_up(list(rows.items()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, copy_transfers, graph_metrics, measure_graph
+from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, graph_metrics, measure_graph
 from als.engine.dag.parts import Edges
 from als.engine.metrics import LOOP_METRICS, loop_metrics, measure
 from als.graphs.draw import DrawnGraph
@@ -21,7 +21,7 @@ from als.network.routes import longest_route
 from als.planners import Planner
 from als.planners.mapped import Mapped
 from bridge.single.graph_options import GraphOptions
-from bridge.single.own_cores import advance_to_end
+from bridge.single.own_cores import advance_to_end, one_job_ledger
 from traces.base.errors import InputError, shown
 from traces.base.memory import free_memory_bytes
 from traces.compiled import Array
@@ -81,38 +81,14 @@ class GraphResult:
     @property
     def ledger(self) -> Ledger:
         """The graph as the only job of a machine, for trace writers: job 0, which starts at 0."""
-        from traces.ledger import JobRecords, Ledger, Machine, TaskRecords, TransferRecords
+        from traces.ledger import TransferRecords
 
-        columns, values = self.tasks, self.metrics
-        n_tasks = self.graph.n_tasks
-        zero, end = np.zeros(1, np.int64), np.array([self.makespan_ns])
-        cores = np.array([self.options.n_cores])
-        jobs = JobRecords(
-            job_id=zero.copy(),
-            submit_ns=zero.copy(),
-            start_ns=zero.copy(),
-            end_ns=end.copy(),
-            estimate_ns=end.copy(),
-            deadline_ns=end.copy(),
-            cores=cores.copy(),
-            tasks=np.array([n_tasks]),
-            chunks=np.array([self.n_chunks]),
-            length_gflop=np.array([self.graph.gflop.sum()]),
-            imbalance=np.array([values["imbalance"]]),
-            cov=np.array([values["cov"]]),
-            allocation_first=np.array([0, 1]),
-            allocation_lo=zero.copy(),
-            allocation_hi=cores,
-        )
-        records = {name: np.array(columns[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
-        tasks = TaskRecords(first=np.array([0, n_tasks]), **records)
-        sent = self.transfers
-        transfers = None
+        sent, transfers = self.transfers, None
         if sent is not None:
             kept = {name: sent[name].copy() for name in ("source", "target", "bytes", "sent_ns", "arrived_ns")}
             transfers = TransferRecords(first=np.array([0, len(sent["source"])]), **kept)
-        hosts = tuple(f"host {h}" for h in range(self.options.hosts))
-        return Ledger(Machine("graph", hosts, self.options.first_core), jobs, tasks, transfers)
+        result = self.makespan_ns, self.n_chunks, self.tasks, self.metrics
+        return one_job_ledger("graph", self.options, *result, transfers)
 
 
 def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:
@@ -268,25 +244,24 @@ def _result(graph: TaskGraph, options: GraphOptions, application: Application, a
         application.scheduling_ns,
         application.chunks,
     )
-    transfers = _transfers(graph, application) if options.has_network else None
+    transfers = _transfers(application) if options.has_network else None
     measure_graph(graph_values, state, 0, application.end_ns, at_start, False)
     return GraphResult(
         options, graph, application.end_ns, application.chunks, tasks, transfers, loop_values, graph_values
     )
 
 
-def _transfers(graph: TaskGraph, application: Application) -> dict[str, Array]:
-    state, room = application.state, graph.n_edges
-    source, target = np.empty(room, np.int32), np.empty(room, np.int32)
-    n_bytes, sent_ns, arrived_ns = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-    n = int(copy_transfers(state, 0, source, target, n_bytes, sent_ns, arrived_ns))
+def _transfers(application: Application) -> dict[str, Array]:
+    state = application.state
+    source, target, n_bytes, sent_ns, arrived_ns = arrived_transfers(state)
+    n = len(source)
     return {
         "job_id": np.zeros(n, np.int64),
-        "source": source[:n],
-        "target": target[:n],
-        "source_core": state.core[source[:n]],
-        "target_core": state.core[target[:n]],
-        "bytes": n_bytes[:n],
-        "sent_ns": sent_ns[:n],
-        "arrived_ns": arrived_ns[:n],
+        "source": source,
+        "target": target,
+        "source_core": state.core[source],
+        "target_core": state.core[target],
+        "bytes": n_bytes,
+        "sent_ns": sent_ns,
+        "arrived_ns": arrived_ns,
     }

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bridge.runs.directory import write_record
-from bridge.runs.library_versions import versions
 from bridge.single.loop_run import LoopResult
-from traces.base.processor import processor_model
+from bridge.single.own_cores import record_head
+from bridge.standard_error import lined_up
 from traces.base.time import format_ns
 from traces.tables import write_rows
 
@@ -25,25 +25,18 @@ def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *
     options = result.options
     write_rows(result.tasks, folder / "tasks.parquet")
     write_rows(result.chunks, folder / "chunks.parquet")
-    names = options.names()
-    first_core = options.first_core.tolist()
     figure = loop_figure(
         result.bars,
         n_cores=options.n_cores,
         end_ns=result.makespan_ns,
-        title=str(names["als"]),
-        first_core=first_core,
+        title=str(options.names()["als"]),
+        first_core=options.first_core.tolist(),
     )
     save(figure, folder / "loop.png")
     if trace:
         exporter("otf2")(result.ledger, folder / "trace")
     record = {
-        "arguments": dict(arguments) | names,
-        "seed": options.seed,
-        "versions": versions(),
-        "processor": processor_model(),
-        "machine": {"host_names": [f"host {h}" for h in range(options.hosts)], "first_core": first_core},
-        "makespan_ns": result.makespan_ns,
+        **record_head(options, arguments, result.makespan_ns),
         "tasks": len(result.tasks["task"]),
         "chunks": result.n_chunks,
         "length_gflop": float(result.tasks["length_gflop"].sum()),
@@ -71,5 +64,4 @@ def summary(result: LoopResult) -> str:
     }
     if result.chosen:
         rows["chosen"] = ", ".join(f"{name} {times}" for name, times in result.chosen.items())
-    width = max(map(len, rows))
-    return "\n".join(f"{name.ljust(width)}  {text}" for name, text in rows.items())
+    return lined_up(list(rows.items()))

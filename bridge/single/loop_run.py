@@ -14,7 +14,7 @@ from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
 from als.options import N_TASKS
 from bridge.single.loop_options import LoopOptions
-from bridge.single.own_cores import advance_to_end
+from bridge.single.own_cores import advance_to_end, one_job_ledger
 from traces.base.errors import InputError
 from traces.compiled import Array, own
 
@@ -77,32 +77,7 @@ class LoopResult:
     @property
     def ledger(self) -> Ledger:
         """The loop as the only job of a machine, for trace writers: job 0, which starts at 0."""
-        from traces.ledger import JobRecords, Ledger, Machine, TaskRecords
-
-        columns, values = self.tasks, dict(self.metrics)
-        one, end = np.zeros(1, np.int64), np.array([self.makespan_ns])
-        cores = np.array([self.options.n_cores])
-        jobs = JobRecords(
-            job_id=one.copy(),
-            submit_ns=one.copy(),
-            start_ns=one.copy(),
-            end_ns=end.copy(),
-            estimate_ns=end.copy(),
-            deadline_ns=end.copy(),
-            cores=cores.copy(),
-            tasks=np.array([len(columns["task"])]),
-            chunks=np.array([self.n_chunks]),
-            length_gflop=np.array([columns["length_gflop"].sum()]),
-            imbalance=np.array([values["imbalance"]]),
-            cov=np.array([values["cov"]]),
-            allocation_first=np.array([0, 1]),
-            allocation_lo=one.copy(),
-            allocation_hi=cores,
-        )
-        records = {name: columns[name] for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
-        tasks = TaskRecords(first=np.array([0, len(columns["task"])]), **records)
-        hosts = tuple(f"host {h}" for h in range(self.options.hosts))
-        return Ledger(Machine("loop", hosts, self.options.first_core), jobs, tasks)
+        return one_job_ledger("loop", self.options, self.makespan_ns, self.n_chunks, self.tasks, self.metrics)
 
 
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:

@@ -1,20 +1,29 @@
-"""The cores of a loop or a graph that is simulated alone: their speeds, their hosts, and how their speeds change."""
+"""What a loop and a graph that are simulated alone have in common: cores, and one job that runs on them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from als.application import Application
 from als.core_speeds import CoreSpeeds
 from als.engine.master import message_ns
-from als.options import CORES
-from bridge.options.declared import CORE_SPEED
+from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
+from bridge.options.declared import CORE_SPEED, HOSTS
+from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.processor import processor_model
+from traces.base.shared_options import CORE_GFLOPS, SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 
-__all__ = ["advance_to_end", "check_speeds", "first_core", "given_speeds", "latencies_ns"]
+if TYPE_CHECKING:
+    from traces.ledger import Ledger, TransferRecords
+
+__all__ = ["OwnCores", "advance_to_end", "given_speeds", "one_job_ledger", "record_head"]
 
 #: So many instants of changing speeds are looked at together.
 _INSTANTS = 10_000
@@ -44,29 +53,115 @@ def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
     return speeds * cores if len(speeds) == 1 else speeds
 
 
-def check_speeds(speeds_gflops: tuple[float, ...]) -> None:
-    """Refuse what cannot be the speeds of the cores.
+class OwnCores:
+    """Cores that nobody else uses, and what a chunk costs on them: the base of the options of a loop and of a graph."""
 
-    Raises
-    ------
-    InputError
-        If there are too many or none, or one is out of range.
-    """
-    CORES.check(len(speeds_gflops))
-    for speed in speeds_gflops:
-        CORE_GFLOPS.check(speed, CORE_SPEED.name)
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    als: Any
+    core_speed_gflops: tuple[float, ...]
+    hosts: int
+    overhead_ns: int
+    latency_ns: int
+    assignment: str
+    speeds: tuple[str, ...]
+    seed: int
+
+    def check_cores(self) -> None:
+        """Refuse what cannot be.
+
+        Raises
+        ------
+        InputError
+            If there are too many cores or none, or a value is out of range.
+        """
+        CORES.check(self.n_cores)
+        for speed in self.core_speed_gflops:
+            CORE_GFLOPS.check(speed, CORE_SPEED.name)
+        HOSTS.check(self.hosts, highest=self.n_cores)
+        OVERHEAD.check(self.overhead_ns)
+        LATENCY.check(self.latency_ns)
+        ASSIGNMENT.check(self.assignment)
+        SEED.check(self.seed)
+
+    def check_weights(self, name: str, only_cores: int | None) -> None:
+        """Refuse a technique whose weights are for another number of cores, with an InputError."""
+        if only_cores not in (None, self.n_cores):
+            raise InputError(f"technique {name}: its weights are for {only_cores} cores, not {self.n_cores}")
+
+    @property
+    def n_cores(self) -> int:
+        """P."""
+        return len(self.core_speed_gflops)
+
+    @property
+    def first_core(self) -> Array:
+        """First core of each host, and P, int64 (hosts + 1,): blocks, the first ones larger by one core where they differ."""
+        share, more = divmod(self.n_cores, self.hosts)
+        return np.concatenate([[0], np.cumsum([share + (h < more) for h in range(self.hosts)])]).astype(np.int64)
+
+    @property
+    def core_host(self) -> Array:
+        """The host of each core, int64 (P,)."""
+        return np.repeat(np.arange(self.hosts), np.diff(self.first_core))
+
+    @property
+    def host_names(self) -> list[str]:
+        """As records and traces have them."""
+        return [f"host {h}" for h in range(self.hosts)]
+
+    @property
+    def latencies_ns(self) -> Array:
+        """What a message between each core and the master takes, int64 (P,)."""
+        return own(message_ns(self.core_host, 0, self.latency_ns), np.int64)
+
+    def names(self) -> dict[str, Any]:
+        """The options as a record has them; equal speeds of cores as one number."""
+        named = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        equal = len(set(self.core_speed_gflops)) == 1
+        speeds = self.core_speed_gflops[0] if equal else list(self.core_speed_gflops)
+        als = self.als if isinstance(self.als, str) else self.als.name
+        return named | {"als": als, "cores": self.n_cores, "core_speed_gflops": speeds}
 
 
-def first_core(n_cores: int, hosts: int) -> Array:
-    """First core of each host, and P, int64 (hosts + 1,): blocks, the first ones larger by one core where they differ."""
-    share, more = divmod(n_cores, hosts)
-    return np.concatenate([[0], np.cumsum([share + (h < more) for h in range(hosts)])]).astype(np.int64)
+def one_job_ledger(
+    name: str,
+    options: OwnCores,
+    makespan_ns: int,
+    n_chunks: int,
+    tasks: Mapping[str, Array | list[str]],
+    metrics: Mapping[str, float],
+    transfers: TransferRecords | None = None,
+) -> Ledger:
+    """A loop or a graph as the only job of a machine of this name, for trace writers: job 0, which starts at 0."""
+    from traces.ledger import JobRecords, Ledger, Machine, TaskRecords
+
+    n_tasks = len(tasks["task"])
+    records = {name: np.array(tasks[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
+    jobs = JobRecords(
+        **{name: np.zeros(1, np.int64) for name in ("job_id", "submit_ns", "start_ns", "allocation_lo")},
+        **{name: np.array([makespan_ns]) for name in ("end_ns", "estimate_ns", "deadline_ns")},
+        **{name: np.array([options.n_cores]) for name in ("cores", "allocation_hi")},
+        tasks=np.array([n_tasks]),
+        chunks=np.array([n_chunks]),
+        length_gflop=np.array([records["length_gflop"].sum()]),
+        imbalance=np.array([metrics["imbalance"]]),
+        cov=np.array([metrics["cov"]]),
+        allocation_first=np.array([0, 1]),
+    )
+    machine = Machine(name, tuple(options.host_names), options.first_core)
+    return Ledger(machine, jobs, TaskRecords(first=np.array([0, n_tasks]), **records), transfers)
 
 
-def latencies_ns(n_cores: int, hosts: int, latency_ns: int) -> Array:
-    """What a message between each core and the master takes; int64 (P,)."""
-    host = np.repeat(np.arange(hosts), np.diff(first_core(n_cores, hosts)))
-    return own(message_ns(host, 0, latency_ns), np.int64)
+def record_head(options: OwnCores, arguments: Mapping[str, Any], makespan_ns: int) -> dict[str, Any]:
+    """What run.json of a loop and of a graph begins with."""
+    return {
+        "arguments": dict(arguments) | options.names(),
+        "seed": options.seed,
+        "versions": versions(),
+        "processor": processor_model(),
+        "machine": {"host_names": options.host_names, "first_core": options.first_core.tolist()},
+        "makespan_ns": makespan_ns,
+    }
 
 
 def advance_to_end(application: Application, speeds: CoreSpeeds, base_gflops: Array) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from bridge.standard_error import text_table
 from bridge.studies.comparing import metric_names
 from bridge.studies.study import Study
 from bridge.studies.subsets import subsets
@@ -69,12 +70,7 @@ def _table(cells: Combinations) -> str:
             texts = [_cell(cells, i, j, k) for k in range(len(cells.variations))]
             if any(texts):
                 lines.append([f"{batch} × {technique}", *texts])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rows = (
-        [line[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))]
-        for line in lines
-    )
-    return "\n".join("  ".join(row).rstrip() for row in rows)
+    return text_table(lines, left=1)
 
 
 def _cell(cells: Combinations, i: int, j: int, k: int) -> str:

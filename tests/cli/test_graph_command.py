@@ -15,7 +15,6 @@ from pages import ROOT, blocks, section, table
 
 from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.metrics import LOOP_METRICS
-from bridge.single import own_cores
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_source import GraphSource
 from traces.base.errors import InputError
@@ -183,7 +182,8 @@ def test_wrong_command_lines(ring: Path, words: list[object], said: str) -> None
 
 
 def test_speeds_of_cores_by_host() -> None:
-    assert own_cores.first_core(7, 3).tolist() == [0, 3, 5, 7]
-    assert own_cores.latencies_ns(7, 3, 9).tolist() == [0, 0, 0, 9, 9, 9, 9]
+    options = GraphOptions("ss", (1.0,) * 7, hosts=3, latency_ns=9)
+    assert options.first_core.tolist() == [0, 3, 5, 7]
+    assert options.latencies_ns.tolist() == [0, 0, 0, 9, 9, 9, 9]
     with pytest.raises(InputError, match="--core-speed"):
-        own_cores.check_speeds((1.0, 0.0))
+        GraphOptions("ss", (1.0, 0.0))

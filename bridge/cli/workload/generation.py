@@ -15,6 +15,7 @@ from bridge.cli.workload.files import read
 from bridge.options.generation import Wanted
 from bridge.runs.fresh_file import check_file, fresh_file
 from bridge.scenarios.scenario import platform_of
+from bridge.standard_error import text_table
 from traces.base.errors import InputError, one_of, shown
 from traces.base.shared_options import SEED
 
@@ -115,12 +116,7 @@ def likeness_text(source: Workload, made: Workload) -> str:
             half = row[f"{name}_halves"]
             cells += [f"{row[name]:.4g}", "-" if math.isnan(half) else f"{half:.4g}"]
         lines.append([f"{row['quantity']} [{row['unit']}]", *cells])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = [
-        "  ".join([name.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))])
-        for name, *cells in lines
-    ]
-    return "\n".join(text)
+    return text_table(lines, left=1)
 
 
 def draw(source: Workload, made: Workload, path: Path, names: tuple[str, str]) -> Path:
