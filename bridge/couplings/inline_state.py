@@ -8,7 +8,7 @@ from als.core_speeds.state import SpeedState
 from als.engine import loop as application
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
-from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
 from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState
 from als.graphs.contract import MAX_EDGES_PER_JOB
@@ -263,7 +263,7 @@ def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool) -> Inl
         ahead_chunks=np.zeros(0, np.int64),
         first=np.zeros(0, np.int64),
         graph_values=np.zeros((0, len(GRAPH_METRICS))),
-        transfers=_transfer_room(2 * edges if sends else 0),
+        transfers=TransferColumns(*transfer_room(2 * edges if sends else 0)),
         lengths=np.empty(rows, np.float64),
         app=work,
         seed=np.array([scenario.model.seed], np.uint64),
@@ -300,16 +300,6 @@ def _graph_room(
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
     )
     return made._replace(source=none)
-
-
-def _transfer_room(rows: int) -> TransferColumns:
-    return TransferColumns(
-        np.empty(rows, np.int32),
-        np.empty(rows, np.int32),
-        np.empty(rows),
-        np.empty(rows, np.int64),
-        np.empty(rows, np.int64),
-    )
 
 
 def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:

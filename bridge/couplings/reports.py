@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
 from als.engine.metrics import LOOP_METRICS, measure
 from als.programs.table import Programs
 from bridge.couplings.contract import Applications
@@ -115,7 +115,7 @@ class Reports:
             graphs=np.array([_graph_values(row.graph) for row in rows]).reshape(-1, len(GRAPH_METRICS))
             if has_graph
             else None,
-            transfers=TransferRecords(*_joined([row.transfers for row in rows], _NO_TRANSFERS))
+            transfers=TransferRecords(*_joined([row.transfers for row in rows], transfer_room(0)))
             if keep and self._scenario.sends
             else None,
             cost=cost,
@@ -145,13 +145,6 @@ class Reports:
 
 
 _NO_TASKS = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
-_NO_TRANSFERS = (
-    np.zeros(0, np.int32),
-    np.zeros(0, np.int32),
-    np.zeros(0),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-)
 
 
 def _task_columns(part: Records, cores: Array) -> tuple[Array, ...]:

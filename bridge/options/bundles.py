@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from functools import wraps
+from functools import update_wrapper
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -56,16 +56,15 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
                 )
             )
 
-    @wraps(command)
     def flat(**values: Any) -> None:
         for name, kind in bundles.items():
             values[name] = kind(**{one.name: values.pop(one.name) for one in fields(kind)})
         command(**values)
 
-    del flat.__wrapped__
-    flat.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
-    flat.__annotations__ = {one.name: one.annotation for one in arguments}
-    flat.options = options  # type: ignore[attr-defined]
+    made: Any = update_wrapper(flat, command)
+    del made.__wrapped__
+    made.__signature__, made.options = inspect.Signature(arguments), options
+    made.__annotations__ = {one.name: one.annotation for one in arguments}
     return flat
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -259,6 +260,11 @@ def run(
     return Result(scenario, ledger, cost, notes, application_notes)
 
 
+def _rules(rules: Rules, backfill: str | int | None, estimates: str | AnyEstimator | None) -> Rules:
+    given: dict[str, Any] = {"backfill": None if backfill is None else str(backfill), "estimates": estimates}
+    return replace(rules, **{name: value for name, value in given.items() if value is not None})
+
+
 def simulate(
     workload: Workload | str | Path,
     platform: Platform | str | Path | None = None,
@@ -300,36 +306,27 @@ def simulate(
         A platform, or the path of a TOML file; default the two-level paper's 4 hosts × 64 cores.
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
         See :class:`bridge.scenarios.scenario.Options`.
-    select : str
-        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``.
-    oversize : str
-        What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
-    backfill : str or int, optional
-        ``none``, ``easy``, ``conservative``, or a number of reservations: that of ``rules`` by default.
-    estimates : str or estimator, optional
-        Who says how long jobs run (``bls.estimates``): that of ``rules`` by default.
-    rules : Rules, optional
-        How the batch level behaves: see :class:`bls.scheduler_options.Rules`.
-    surroundings : Surroundings, optional
-        Memory, requests, windows, failures, dependencies, switches: see :class:`bls.constraints.options.Surroundings`.
-    level : ApplicationLevel, optional
-        Task lengths, messages, the applications' map, core speeds: see
-        :class:`bridge.scenarios.application_level.ApplicationLevel`.
+    select, oversize : str
+        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``; what becomes of jobs wider than the platform:
+        ``reject`` or ``clamp``.
+    backfill, estimates : str, int or estimator, optional
+        ``none``, ``easy``, ``conservative`` or a number of reservations; who says how long jobs run (``bls.estimates``).
+    rules, surroundings, level : Rules, Surroundings, ApplicationLevel, optional
+        How the batch level behaves, but for what is given above (:mod:`bls.scheduler_options`); memory, requests, windows,
+        failures, dependencies, switches (:mod:`bls.constraints.options`); task lengths, messages, the applications' map, core
+        speeds (:mod:`bridge.scenarios.application_level`).
     preset, cancelled : bool
         With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
-    observers : sequence of str or Observer
-        Who looks at the run, as objects or ``FILE.py:NAME``.
-    requested : mapping of int to str, optional
-        The cores each job asks for, as ``{17: "0-3 8"}``, for the allocator ``given``.
-    coupling : str
-        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
-    workers, als_command, als_timeout_s, socket
-        See :class:`bridge.couplings.PeerOptions`.
-    keep_tasks : bool
-        Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
-    fair_start : bool
-        Whether to find out when each job would have started if no later one had come (``bls.fair_start``): a column
-        ``fair_start_ns`` of ``jobs``, and the metrics of unfairness.
+    observers, requested : sequence of str or Observer, mapping of int to str, optional
+        Who looks at the run, as objects or ``FILE.py:NAME``; the cores each job requests, as ``{17: "0-3 8"}``, for the
+        allocator ``given``.
+    coupling, workers, als_command, als_timeout_s, socket
+        ``inline``, ``pool`` or ``process``, the result is the same, only the cost differs; see
+        :class:`bridge.couplings.PeerOptions`.
+    keep_tasks, fair_start : bool
+        Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need; whether to find out when each
+        job would have started if no later one had come (``bls.fair_start``): a column ``fair_start_ns`` of ``jobs``, and the
+        metrics of unfairness.
 
     Returns
     -------
@@ -338,10 +335,8 @@ def simulate(
 
     Raises
     ------
-    InputError
-        If something given cannot be used.
-    PluginError, PeerError
-        If a plug-in or an application simulator fails.
+    InputError, PluginError, PeerError
+        If something given cannot be used; if a plug-in or an application simulator fails.
 
     Examples
     --------
@@ -352,11 +347,6 @@ def simulate(
     """
     prepare_run(applications=als != RECORDED)
     loaded = platform_of(platform)
-    rules = rules or Rules()
-    if backfill is not None:
-        rules = replace(rules, backfill=str(backfill))
-    if estimates is not None:
-        rules = replace(rules, estimates=estimates)
     options = Options(
         bls=bls,
         als=als,
@@ -366,12 +356,12 @@ def simulate(
         slack=slack,
         overhead_ns=overhead_ns,
         allocator=allocator,
-        rules=rules,
+        rules=_rules(rules or Rules(), backfill, estimates),
         around=surroundings or Surroundings(),
         level=level or ApplicationLevel(),
     )
     log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     jobs = load_workload(log, loaded, selection=select, oversize=oversize, preset=preset)
     scenario = Scenario.of(jobs, loaded, options, requested, observers=observers, known_jobs=log.job_id)
-    peers = PeerOptions(workers=workers, timeout_s=als_timeout_s, command=als_command, socket=socket)
+    peers = PeerOptions(workers, als_timeout_s, als_command, socket)
     return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

@@ -83,29 +83,19 @@ class ScenarioOptions:
             bls=bls,
             als=als,
             variation=variation,
-            tasks_per_core=self.tasks_per_core,
-            seed=self.seed,
-            slack=self.slack,
+            **self._given("tasks_per_core", "seed", "slack", "allocator"),
             overhead_ns=self.overhead,
-            allocator=self.allocator,
             rules=rules,
-            around=Surroundings(
-                memory=self.memory,
-                requests=self.requests,
-                windows=self.windows,
-                failures=self.failures,
-                dependencies=self.dependencies,
-                switches=self.switches,
-            ),
+            around=Surroundings(**self._given("memory", "requests", "windows", "failures", "dependencies", "switches")),
             level=ApplicationLevel(
-                lengths=self.lengths,
+                **self._given("lengths", "assignment", "applications", "network"),
                 latency_ns=self.latency,
-                assignment=self.assignment,
-                applications=self.applications,
                 speeds=tuple(self.speeds or ()),
-                network=self.network,
             ),
         )
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
     def _rules(self, backfill: tuple[str, ...], keep_decisions: bool) -> Rules:
         from bls.scheduler_options import Rules
@@ -118,11 +108,7 @@ class ScenarioOptions:
         return Rules(
             backfill=backfill[0],
             conservative=self.conservative or b.CONSERVATIVE.default,
-            kill_at_walltime=self.kill_at_walltime,
-            estimates=self.estimates,
-            on_failure=self.on_failure,
-            max_attempts=self.max_attempts,
-            charge_decisions=self.charge_decisions,
+            **self._given("kill_at_walltime", "estimates", "on_failure", "max_attempts", "charge_decisions"),
             decision_cost_ns=None if cost is None else parse_duration_ns(cost, "--decision-cost"),
             keep_decisions=keep_decisions,
         )
@@ -144,11 +130,4 @@ class ScenarioOptions:
 
     def source(self, workload: str) -> dict[str, Any]:
         """Where the jobs come from, for a record of the run."""
-        return {
-            "workload": workload,
-            "select": self.select,
-            "oversize": self.oversize,
-            "platform": self.platform,
-            "preset": self.preset,
-            "cancelled": self.cancelled,
-        }
+        return {"workload": workload, **self._given("select", "oversize", "platform", "preset", "cancelled")}

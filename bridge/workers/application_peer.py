@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, copy_transfers, measure_graph
+from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.state import ApplicationState
 from als.lengths.draw import length_cov
@@ -171,7 +171,7 @@ class ApplicationPeer:
         if start.records:
             yield from _records(start.job, state)
             if start.network is not None and start.network.kind != "none":
-                columns = _transfers(state)
+                columns = arrived_transfers(state)
                 transfers = len(columns[0])
                 yield from _transfer_slices(start.job, columns)
         n = len(state.lengths)
@@ -225,22 +225,7 @@ def _records(job: int, state: ApplicationState) -> Iterator[Records]:
         )
 
 
-def _transfers(state: ApplicationState) -> tuple[Array, Array, Array, Array, Array]:
-    """Source, target, bytes, sent and arrived of each transfer between two cores."""
-    room = len(state.graph.source)
-    columns = (
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-    )
-    size = copy_transfers(state, 0, *columns)
-    source, target, n_bytes, sent_ns, arrived_ns = (column[:size] for column in columns)
-    return source, target, n_bytes, sent_ns, arrived_ns
-
-
-def _transfer_slices(job: int, columns: tuple[Array, Array, Array, Array, Array]) -> Iterator[Transfers]:
+def _transfer_slices(job: int, columns: tuple[Array, ...]) -> Iterator[Transfers]:
     for first in range(0, len(columns[0]), RECORDS_PER_FRAME):
         source, target, n_bytes, sent_ns, arrived_ns = (column[first : first + RECORDS_PER_FRAME] for column in columns)
         yield Transfers(
@@ -261,17 +246,6 @@ def _measured(application: Application, start: Start) -> Measurement | None:
     values = np.empty(len(GRAPH_METRICS))
     speed = np.array(unpack_float64(start.core_speed_gflops))  # as it was at the start
     measure_graph(values, application.state, start.start_ns, application.end_ns, speed, application.stopped)
-    critical, parallelism, slr, speedup, transfers, n_bytes, wait_ns = values.tolist()
-    return Measurement(
-        critical_path_ns=_number(critical),
-        parallelism=_number(parallelism),
-        slr=_number(slr),
-        speedup=_number(speedup),
-        transfers=int(transfers),
-        transfer_bytes=n_bytes,
-        transfer_wait_ns=int(wait_ns),
-    )
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    named = zip((name for name, _ in GRAPH_METRICS), values.tolist(), strict=True)
+    found: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in named}
+    return Measurement(**found | {name: int(found[name]) for name in ("transfers", "transfer_wait_ns")})

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from als.engine.dag import state as g
 from als.engine.metrics import distribution
 from als.engine.state import ApplicationState
@@ -15,7 +17,15 @@ from als.graphs.order import index_edges, topological_order, upward_ranks
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 
-__all__ = ["GRAPH_METRICS", "copy_transfers", "graph_distribution", "graph_metrics", "measure_graph"]
+__all__ = [
+    "GRAPH_METRICS",
+    "arrived_transfers",
+    "copy_transfers",
+    "graph_distribution",
+    "graph_metrics",
+    "measure_graph",
+    "transfer_room",
+]
 
 #: Names and units of what :func:`measure_graph` finds, in its order; unit 1 is a ratio.
 GRAPH_METRICS = (
@@ -156,3 +166,15 @@ def copy_transfers(
                 arrived_ns[at] = graph.arrived_ns[edge]
                 at += 1
     return at
+
+
+def transfer_room(rows: int) -> tuple[Array, ...]:
+    """Columns for so many transfers: those of ``traces.ledger.TransferRecords`` but the first."""
+    return tuple(np.empty(rows, kind) for kind in (np.int32, np.int32, np.float64, np.int64, np.int64))
+
+
+def arrived_transfers(state: ApplicationState) -> tuple[Array, ...]:
+    """The transfers of an application as :func:`copy_transfers` writes them."""
+    columns = transfer_room(len(state.graph.source))
+    size = copy_transfers(state, 0, *columns)
+    return tuple(column[:size] for column in columns)
