@@ -77,7 +77,7 @@ WHOLE_FILES = (
     "bridge/test_dask_cluster.py",
     "bridge/test_external.py",
     "bridge/test_faults.py",
-    "bridge/test_fleet_surroundings.py",
+    "bridge/test_supervisor_environment.py",
     "bridge/test_forkserver.py",
     "bridge/test_late_and_lost_cores.py",
     "bridge/test_protocol_page.py",

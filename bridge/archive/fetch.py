@@ -30,7 +30,7 @@ from traces.base.errors import InputError, shown
 
 __all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "fetch", "told"]
 
-#: Told after every block: the bytes so far, and those in all, or 0 where the server does not say.
+#: Notified after every block: the bytes so far, and those in all, or 0 where the server does not say.
 Watch = Callable[[int, int], None]
 
 #: No log is larger; a server that sends more is stopped, bytes.

@@ -20,7 +20,7 @@ from bridge.couplings.contract import core_gflop
 from bridge.protocol.messages import MAX_CHANGES, MAX_PARTS, Change, Part, Recipe, Start
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
-from bridge.protocol.task_payload import Told
+from bridge.protocol.task_payload import TaskPayload
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Ahead, Order
 from traces.base.errors import InputError
@@ -119,12 +119,12 @@ class Orders:
             start,
             bound_ns,
             job,
-            lambda: self._told(job, place, cores, core_gflop),
+            lambda: self._payload(job, place, cores, core_gflop),
             lambda now_ns: self._ahead(row, numbers, base, max(now_ns - 1, start_ns)),
         )
 
-    def _told(self, job: int, place: int, cores: int, core_gflop: float) -> Told:
-        """What is told of a job's tasks to a worker that asks for their lengths."""
+    def _payload(self, job: int, place: int, cores: int, core_gflop: float) -> TaskPayload:
+        """A job's tasks for a worker that requests their lengths."""
         program, names = self._scenario.applications[place], self._techniques[place]
         seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
         drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, bytes_per_gflop)
@@ -134,7 +134,7 @@ class Orders:
                 f"of {MAX_PARTS}; use inline"
             )
         if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop):
-            return Told(drawn.lengths)
+            return TaskPayload(drawn.lengths)
         parts = tuple(
             Part(
                 tasks=int(tasks),
@@ -144,7 +144,7 @@ class Orders:
             )
             for at, (tasks, edges) in enumerate(zip(drawn.part_tasks, np.diff(drawn.edge_first), strict=True))
         )
-        return Told(drawn.lengths, parts, drawn.source, drawn.target, drawn.bytes)
+        return TaskPayload(drawn.lengths, parts, drawn.source, drawn.target, drawn.bytes)
 
     def _work(self, place: int, cores: int, core_gflop: float) -> tuple[float, float, int]:
         """Mean task length, all the work (both GFLOP) and the number of tasks of a job that are expected."""

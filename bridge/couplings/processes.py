@@ -20,7 +20,7 @@ from bridge.couplings.contract import Applications, PeerOptions, Watch
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
 from bridge.scenarios.scenario import Scenario
-from bridge.workers.supervisor import Fleet
+from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
 
 __all__ = ["run_pool", "run_process"]
@@ -82,7 +82,7 @@ def _run_loop(drive: _Drive) -> Applications:
 
         def interrupt() -> None:
             nonlocal interrupted
-            if not interrupted:  # once: a second one must not keep the fleet from being closed
+            if not interrupted:  # once: a second one must not keep the processes from being closed
                 interrupted = True
                 task.cancel()
 
@@ -114,7 +114,7 @@ def _interrupts(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) 
 
 
 class _Drive:
-    """Carries messages between the batch engine and a fleet of applications."""
+    """Carries messages between the batch engine and the processes of applications."""
 
     def __init__(
         self,
@@ -145,9 +145,9 @@ class _Drive:
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
     async def run(self) -> Applications:
-        """Open the fleet, run to the end, close the fleet whatever happens."""
+        """Open the supervisor, run to the end, and close it whatever happens."""
         peers = self._peers
-        fleet = Fleet(
+        supervisor = Supervisor(
             peers.how_many(),
             self._jobs_per_worker,
             peers.timeout_s,
@@ -157,15 +157,15 @@ class _Drive:
         )
         done = False
         try:
-            await fleet.open(len(self._scenario.workload))
-            await self._drive(fleet)
+            await supervisor.open(len(self._scenario.workload))
+            await self._drive(supervisor)
             done = True
         finally:
-            await _to_its_end(fleet.close(patient=done))
+            await _to_its_end(supervisor.close(patient=done))
         n_rows = int(self._simulator.state.counters[N_ROWS])
-        return self._reports.applications(n_rows, {"workers": peers.how_many(), **fleet.cost})
+        return self._reports.applications(n_rows, {"workers": peers.how_many(), **supervisor.cost})
 
-    async def _drive(self, fleet: Fleet) -> None:
+    async def _drive(self, supervisor: Supervisor) -> None:
         simulator = self._simulator
         while True:
             status = simulator.advance(_PAUSE_JOBS)
@@ -174,30 +174,30 @@ class _Drive:
             if status == engine.STARTED:
                 for row in simulator.started():
                     if self._orders.origin(row) != row:
-                        fleet.expect_another()
+                        supervisor.expect_another()
                     order = self._orders.order(row)
-                    fleet.submit(order)
+                    supervisor.submit(order)
                     # Somebody who does not say that they conserve work has promised nothing but the start.
                     start_ns = order.start.start_ns
-                    simulator.promise(row, order.bound_ns if fleet.conserves_work else start_ns)
+                    simulator.promise(row, order.bound_ns if supervisor.conserves_work else start_ns)
             elif status == engine.DUE:
-                await fleet.arrival()
-                self._inject(fleet)
+                await supervisor.arrival()
+                self._inject(supervisor)
             else:
                 await asyncio.sleep(0)
             self._watch(simulator.ended, simulator.now_ns)
 
-    def _inject(self, fleet: Fleet) -> None:
-        for row, promised_ns in fleet.promises.items():
+    def _inject(self, supervisor: Supervisor) -> None:
+        for row, promised_ns in supervisor.promises.items():
             self._simulator.promise(row, promised_ns)
-        fleet.promises.clear()
-        for row, report in fleet.reports.items():
+        supervisor.promises.clear()
+        for row, report in supervisor.reports.items():
             self._reports.note(row, report)
             if not self._simulator.outcome(row, report.outcome.end_ns, stopped=report.outcome.stopped):
                 # One process has promised, died, and another has broken the promise; the session knows only the latter.
                 job, end_ns = self._orders.job_number(row), report.outcome.end_ns
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
-        fleet.reports.clear()
+        supervisor.reports.clear()
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

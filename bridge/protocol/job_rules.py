@@ -14,7 +14,7 @@ import numpy as np
 from bridge.protocol.graph_rules import check_graph, edges_rule, transfers_rule
 from bridge.protocol.job_session import (
     BrokenRule,
-    OpenJob,
+    JobSession,
     at_least,
     check_durations,
     check_orders,
@@ -42,7 +42,7 @@ from traces.algorithms.extremes import extremes
 __all__ = ["RULES"]
 
 
-def _lengths(message: Lengths, job: OpenJob) -> None:
+def _lengths(message: Lengths, job: JobSession) -> None:
     count = check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
     if message.first != job.lengths:
         raise BrokenRule(f"lengths begin at task {message.first}; expected: {job.lengths}")
@@ -52,7 +52,7 @@ def _lengths(message: Lengths, job: OpenJob) -> None:
     job.lengths += count
 
 
-def _resume(message: Resume, job: OpenJob) -> None:
+def _resume(message: Resume, job: JobSession) -> None:
     check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
     job.loses = job.loses or takes_away(message)
@@ -63,18 +63,18 @@ def _resume(message: Resume, job: OpenJob) -> None:
         job.lower_promise(message.stop_ns)
 
 
-def _check_promise(message: Promise | Suspended, job: OpenJob) -> None:
+def _check_promise(message: Promise | Suspended, job: JobSession) -> None:
     at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
     if job.stop_ns is not None and message.not_before_ns > job.stop_ns:
         raise BrokenRule(f"not_before_ns is {message.not_before_ns}; allowed: up to stop_ns, {job.stop_ns}")
 
 
-def _promise(message: Promise, job: OpenJob) -> None:
+def _promise(message: Promise, job: JobSession) -> None:
     _check_promise(message, job)
     job.promised_ns = message.not_before_ns
 
 
-def _suspended(message: Suspended, job: OpenJob) -> None:
+def _suspended(message: Suspended, job: JobSession) -> None:
     if job.until_ns is None:
         raise BrokenRule("suspended, but it was told to run to the end")
     at_least("now_ns", message.now_ns, job.now_ns, "the earlier now,")
@@ -85,7 +85,7 @@ def _suspended(message: Suspended, job: OpenJob) -> None:
     job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
 
 
-def _records(message: Records, job: OpenJob) -> None:
+def _records(message: Records, job: JobSession) -> None:
     if not job.start.records:
         raise BrokenRule("records, but they were not asked for")
     count = whole_column("start_ns", message.start_ns)
@@ -117,7 +117,7 @@ def _records(message: Records, job: OpenJob) -> None:
     job.last_chunk = max(job.last_chunk, int(chunk.max()))
 
 
-def _outcome(message: Outcome, job: OpenJob) -> None:
+def _outcome(message: Outcome, job: JobSession) -> None:
     start, end_ns = job.start, message.end_ns
     if message.attempt != start.attempt:
         raise BrokenRule(f"attempt is {message.attempt}; expected: {start.attempt}")
@@ -162,12 +162,12 @@ def _outcome(message: Outcome, job: OpenJob) -> None:
     check_graph(message, job)
 
 
-def _no_rule(message: Message, job: OpenJob) -> None:
+def _no_rule(message: Message, job: JobSession) -> None:
     """The table says it all."""
 
 
 #: The rule for each message about an open job.
-RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
+RULES: Final[dict[type[Message], Callable[[Any, JobSession], None]]] = {
     Lengths: _lengths,
     Edges: edges_rule,
     Resume: _resume,

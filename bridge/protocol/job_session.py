@@ -14,7 +14,7 @@ from traces.base.time import MAX_NS
 
 __all__ = [
     "BrokenRule",
-    "OpenJob",
+    "JobSession",
     "at_least",
     "check_durations",
     "check_orders",
@@ -29,7 +29,7 @@ class BrokenRule(ValueError):
 
 
 @dataclass(slots=True)
-class OpenJob:
+class JobSession:
     """What is remembered about a job from its start to its last message."""
 
     start: Start
@@ -53,7 +53,7 @@ class OpenJob:
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod
-    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"]) -> OpenJob:
+    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"]) -> JobSession:
         """The job of a start, for an application that asked for a recipe or for lengths."""
         drawn = tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:

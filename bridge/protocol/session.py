@@ -21,7 +21,7 @@ from bridge.protocol.framing import (
     frame,
 )
 from bridge.protocol.job_rules import RULES
-from bridge.protocol.job_session import BrokenRule, OpenJob
+from bridge.protocol.job_session import BrokenRule, JobSession
 from bridge.protocol.messages import (
     PROTOCOL_VERSION,
     Hello,
@@ -157,7 +157,7 @@ class Session:
         self._failure: ProtocolError | None = None
         self._hello: Hello | None = None
         self._token_shown = False
-        self._jobs: dict[int, OpenJob] = {}
+        self._jobs: dict[int, JobSession] = {}
         self._job_states: dict[int, JobState] = {}  # of the open and the cancelled ones
         self._story: deque[StoryLine] = deque(maxlen=STORY_LINES)
 
@@ -400,7 +400,7 @@ class Session:
                 RULES[type(message)](message, job)
             elif isinstance(message, Start):
                 assert self._hello is not None  # the connection is ready
-                job = self._jobs[key] = OpenJob.begin(message, self._hello.tasks)
+                job = self._jobs[key] = JobSession.begin(message, self._hello.tasks)
             if after is JobState.ABSENT:
                 del self._jobs[key], self._job_states[key]
             else:
@@ -410,7 +410,7 @@ class Session:
         self._story.append(StoryLine(key, event, before, after))
         return heard
 
-    def _open(self, job: int) -> OpenJob:
+    def _open(self, job: int) -> JobSession:
         try:
             return self._jobs[job]
         except KeyError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from bridge.protocol.job_session import OpenJob
+from bridge.protocol.job_session import JobSession
 from bridge.protocol.messages import Edges, Lengths, Message, Start, name_of
 
 __all__ = [
@@ -147,7 +147,7 @@ CONNECTION_EVENTS: Final = {
 }
 
 
-def job_event(message: Message, job: OpenJob | None) -> JobEvent:
+def job_event(message: Message, job: JobSession | None) -> JobEvent:
     """What a message about a job is: several kinds are split by what they contain, and what came before."""
     if isinstance(message, Start):
         return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS

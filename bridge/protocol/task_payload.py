@@ -1,4 +1,4 @@
-"""What a worker that asks for lengths is told of a job's tasks, and whether it reports the same."""
+"""The tasks of a job as they are sent to a worker that requests their lengths, and whether it reports the same."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, un
 from bridge.protocol.session import ProtocolError
 from traces.compiled import Array
 
-__all__ = ["Told", "check_told"]
+__all__ = ["TaskPayload", "check_payload"]
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What a worker that asks for lengths is told of a job's tasks.
+class TaskPayload:
+    """The tasks of a job as they are sent to a worker that requests their lengths.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Told:
         return (first + self.source) * n + first + self.target
 
 
-def check_told(told: Told | None, message: Records | Transfers) -> None:
+def check_payload(payload: TaskPayload | None, message: Records | Transfers) -> None:
     """Hold a worker to what it was told, if it was told anything.
 
     Raises
@@ -88,15 +88,15 @@ def check_told(told: Told | None, message: Records | Transfers) -> None:
     ProtocolError
         If it reports other lengths, or transfers along other edges.
     """
-    if told is None:
+    if payload is None:
         return
     if isinstance(message, Records):
         last = message.first + len(message.length_gflop) // 8
-        same = pack_float64(told.lengths[message.first : last]) == message.length_gflop
+        same = pack_float64(payload.lengths[message.first : last]) == message.length_gflop
         what = "records of tasks with other lengths than it was told"
     else:
         pairs = unpack_int32(message.source), unpack_int32(message.target)
-        same = told.are_edges(*pairs, unpack_float64(message.bytes))
+        same = payload.are_edges(*pairs, unpack_float64(message.bytes))
         what = "transfers along other edges, or of other bytes, than it was told"
     if not same:
         raise ProtocolError(f"job {message.job}: {what}", blame="application", job=message.job)

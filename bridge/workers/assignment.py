@@ -1,4 +1,4 @@
-"""The roster: which worker holds which jobs, and which one should get the next. No I/O."""
+"""Assignment: which worker holds which jobs, and which one should get the next. No I/O."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.protocol.messages import Change, Hello, Outcome, Records, Start, Transfers
-from bridge.protocol.task_payload import Told
+from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.connection import Connection
 
-__all__ = ["Ahead", "Order", "Report", "Roster", "Worker", "changed"]
+__all__ = ["Ahead", "Order", "Report", "Assignment", "Worker", "changed"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Order:
         An instant before which a worker that conserves work cannot end it.
     job_number : int
         The workload's number, for messages.
-    tell : callable
+    payload : callable
         Draws the tasks, for a worker that asks for their lengths.
     next_changes : callable
         What is ahead of the job from an instant on.
@@ -55,7 +55,7 @@ class Order:
     start: Start
     bound_ns: int
     job_number: int
-    tell: Callable[[], Told]
+    payload: Callable[[], TaskPayload]
     next_changes: Callable[[int], Ahead] = nothing_ahead
 
     def again(self) -> Order:
@@ -101,8 +101,8 @@ class Worker:
         None until it has said hello.
     orders : dict
         The jobs it holds by row, in the order in which they were given.
-    told : dict
-        What it was told of the tasks of jobs it holds.
+    payloads : dict
+        The tasks of jobs it holds, where they were sent.
     records, transfers : dict
         What it has recorded of jobs it holds.
     pouring : list of Order
@@ -122,7 +122,7 @@ class Worker:
     hello: Hello | None = None
     connection: Connection | None = None
     orders: dict[int, Order] = field(default_factory=dict)
-    told: dict[int, Told] = field(default_factory=dict)
+    payloads: dict[int, TaskPayload] = field(default_factory=dict)
     records: dict[int, list[Records]] = field(default_factory=dict)
     transfers: dict[int, list[Transfers]] = field(default_factory=dict)
     pouring: list[Order] = field(default_factory=list)
@@ -132,7 +132,7 @@ class Worker:
     blameless: bool = False
 
 
-class Roster:
+class Assignment:
     """Connected workers by how many jobs they hold.
 
     Parameters

@@ -118,10 +118,10 @@ class _Server:
 
     def obey(self, command: str, *words: str) -> None:
         if command == "warm":
-            from bridge.workers.warmup import rehearse
+            from bridge.workers.warmup import warm_up
 
             gc.disable()
-            rehearse(*words)
+            warm_up(*words)
             gc.enable()
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page

@@ -1,4 +1,4 @@
-"""The reception: listens, hears what strangers have to say, and lets in only who says a proper hello.
+"""The listener: hears what strangers have to say, and lets in only who says a proper hello.
 
 A stranger may send one small frame and be silent for a while, no more, and costs the run nothing but a line in the
 log (``twolevel.bridge``).
@@ -21,7 +21,7 @@ from bridge.protocol.session import ProtocolError, Refusal, Session
 from bridge.workers.connection import Connection
 from traces.base.errors import InputError, shown
 
-__all__ = ["HELLO_S", "OVER", "STRANGERS", "Reception"]
+__all__ = ["HELLO_S", "OVER", "STRANGERS", "Listener"]
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -50,7 +50,7 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
-class Reception:
+class Listener:
     """Where application processes connect.
 
     Parameters

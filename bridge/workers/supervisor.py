@@ -1,4 +1,4 @@
-"""The fleet: application processes, the jobs they hold, and what happens when one dies.
+"""The supervisor: application processes, the jobs they hold, and what happens when one dies.
 
 One asyncio loop owns everything here. Jobs wait in the order in which the batch level will need them, go to the worker
 with the fewest, and are simulated again elsewhere, up to :data:`RETRIES` times, if their worker dies, hangs or breaks
@@ -31,14 +31,14 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.session import ConnectionClosed, LocalProtocolError, ProtocolError
 from bridge.protocol.tables import ConnectionState
-from bridge.protocol.task_payload import check_told
-from bridge.workers.assignment import Order, Report, Roster, Worker, changed
+from bridge.protocol.task_payload import check_payload
+from bridge.workers.assignment import Assignment, Order, Report, Worker, changed
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
-from bridge.workers.listener import OVER, STRANGERS, Reception
+from bridge.workers.listener import OVER, STRANGERS, Listener
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["RETRIES", "Fleet", "Order", "Report"]
+__all__ = ["RETRIES", "Supervisor", "Order", "Report"]
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -67,7 +67,7 @@ PAUSE_S: Final = 0.2
 _OTHER_FILES: Final = 64
 
 
-class Fleet:
+class Supervisor:
     """Application processes that serve jobs.
 
     Parameters
@@ -104,7 +104,7 @@ class Fleet:
         self._alive = _room_for(workers if jobs_per_worker is None else 2 * workers)
         self._workers: dict[str, Worker] = {}
         self._parting: dict[str, float] = {}  # told to quit, and since when
-        self._roster = Roster(workers, _DEPTH if jobs_per_worker is None else 1)
+        self._assignment = Assignment(workers, _DEPTH if jobs_per_worker is None else 1)
         self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
         self._orders: dict[int, Order] = {}  # not yet reported
         self._failures: dict[int, int] = {}
@@ -117,7 +117,7 @@ class Fleet:
         self._arrived = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._token = secrets.token_hex(16)
-        self._reception = Reception(self._token, self._admit, self._serve)
+        self._listener = Listener(self._token, self._admit, self._serve)
         self._launcher: Launcher | None = None
         #: Reports that nobody has taken yet, by row.
         self.reports: dict[int, Report] = {}
@@ -129,14 +129,14 @@ class Fleet:
     @property
     def cost(self) -> dict[str, float | int]:
         """What it all cost, by name; complete once closed."""
-        reception = self._reception
+        listener = self._listener
         return {
             "processes": self._launched,
             "retries": self._retries,
-            "refused": reception.refused,
-            "messages": reception.messages,
-            "bytes_sent": reception.bytes_sent,
-            "bytes_received": reception.bytes_received,
+            "refused": listener.refused,
+            "messages": listener.messages,
+            "bytes_sent": listener.bytes_sent,
+            "bytes_received": listener.bytes_received,
         }
 
     async def open(self, expected_jobs: int) -> None:
@@ -148,7 +148,7 @@ class Fleet:
             If there can be none.
         """
         self._expected = expected_jobs
-        address = await self._reception.open(self._socket)
+        address = await self._listener.open(self._socket)
         self._launcher = Launcher(self, address, self._token, self._technique, self._command)
         await self._launcher.open()
         self._spawn(self._watch_time())
@@ -192,7 +192,7 @@ class Fleet:
         """
         self._closing = True
         if not patient:
-            self._reception.fall_silent()
+            self._listener.fall_silent()
         for worker in self._workers.values():
             connection = worker.connection
             if patient and connection is not None and connection.session.state is ConnectionState.READY:
@@ -206,7 +206,7 @@ class Fleet:
             if self._launcher is not None:
                 await self._launcher.close(patient=patient)
         finally:
-            await self._reception.close()
+            await self._listener.close()
 
     # Processes
 
@@ -273,7 +273,7 @@ class Fleet:
                 self.fail(PeerError(f"{what}: {times}; the last one {worker.how}"))
                 return
         else:
-            self._roster.drop(worker)
+            self._assignment.drop(worker)
             worker.connection.abort()
         self._repeat(worker)
         self._recruit()
@@ -327,7 +327,7 @@ class Fleet:
     def _dispatch(self) -> None:
         while self._queue and not self._failure:
             _, row = self._queue[0]
-            worker = self._roster.able(self._orders[row])
+            worker = self._assignment.able(self._orders[row])
             if worker is None:
                 return
             heapq.heappop(self._queue)
@@ -339,7 +339,7 @@ class Fleet:
         assert connection is not None
         if not worker.orders:
             worker.since = self._now()
-        self._roster.give(worker, order)
+        self._assignment.give(worker, order)
         if hello.tasks == "recipe":
             connection.say(order.start)
             self._hold_to(worker, order)
@@ -360,13 +360,13 @@ class Fleet:
         while worker.pouring and worker.name in self._workers and not connection.ended:
             order = worker.pouring[0]
             row = order.start.job
-            told = worker.told[row] = order.tell()
+            payload = worker.payloads[row] = order.payload()
             try:
-                connection.say(changed(order.start, recipe=None, tasks=len(told.lengths), parts=told.parts))
+                connection.say(changed(order.start, recipe=None, tasks=len(payload.lengths), parts=payload.parts))
             except LocalProtocolError as error:  # it says so in a line, but of its row
                 raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
             self._hold_to(worker, order)
-            for message in told.messages(row):
+            for message in payload.messages(row):
                 connection.say(message)
                 await connection.drain()
                 if connection.ended or worker.name not in self._workers:
@@ -377,10 +377,10 @@ class Fleet:
     def _take(self, worker: Worker, message: Message) -> None:
         worker.since = self._now()
         if isinstance(message, Records):
-            check_told(worker.told.get(message.job), message)
+            check_payload(worker.payloads.get(message.job), message)
             worker.records.setdefault(message.job, []).append(message)
         elif isinstance(message, Transfers):
-            check_told(worker.told.get(message.job), message)
+            check_payload(worker.payloads.get(message.job), message)
             worker.transfers.setdefault(message.job, []).append(message)
         elif isinstance(message, Promise):
             self.promises[message.job] = message.not_before_ns
@@ -404,15 +404,15 @@ class Fleet:
 
     def _finish(self, worker: Worker, outcome: Outcome) -> None:
         row = outcome.job
-        self._roster.take(worker, row)
+        self._assignment.take(worker, row)
         del self._orders[row]
         worker.served += 1
         self._expected -= 1
         self.promises.pop(row, None)
-        told = worker.told.pop(row, None)
+        payload = worker.payloads.pop(row, None)
         total, cov = outcome.length_gflop, np.nan if outcome.length_cov is None else outcome.length_cov
-        if told is not None:
-            total, cov = told.total_gflop, told.cov
+        if payload is not None:
+            total, cov = payload.total_gflop, payload.cov
         records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
         self.reports[row] = Report(outcome, records, transfers, total, cov)
         self._arrived.set()
@@ -422,7 +422,7 @@ class Fleet:
 
     def _dismiss(self, worker: Worker) -> None:
         assert worker.connection is not None
-        self._roster.drop(worker)
+        self._assignment.drop(worker)
         del self._workers[worker.name]
         worker.connection.say(Quit())
         self._parting[worker.name] = self._now()
@@ -444,7 +444,7 @@ class Fleet:
         worker = self._workers[hello.worker]
         worker.hello, worker.connection, worker.since = hello, connection, self._now()
         self._stillborn = 0
-        self._roster.add(worker)
+        self._assignment.add(worker)
         self._learn(hello)
         try:
             self._dispatch()
@@ -472,7 +472,7 @@ class Fleet:
 
     async def _part(self, worker: Worker) -> None:
         """The connection of a worker has ended."""
-        self._roster.drop(worker)
+        self._assignment.drop(worker)
         if worker.name not in self._workers or self._closing:
             return
         # Its process will have ended as well; how is worth a moment's waiting.

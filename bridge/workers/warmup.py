@@ -23,9 +23,9 @@ from bridge.protocol.session import Session
 from bridge.workers.connection import Connection
 from bridge.workers.worker import serve
 
-__all__ = ["rehearse"]
+__all__ = ["warm_up"]
 
-_TOKEN: Final = "rehearsal"
+_TOKEN: Final = "warm-up"
 _S: Final = 10**9
 
 
@@ -81,6 +81,6 @@ async def _play(technique: str) -> None:
     await asyncio.gather(_bridge(bridge, technique), serve(streams, _TOKEN, _TOKEN))
 
 
-def rehearse(technique: str) -> None:
+def warm_up(technique: str) -> None:
     """Serve a few small jobs in this process. What is wrong with the technique will be said to whoever orders it."""
     asyncio.run(_play(technique))

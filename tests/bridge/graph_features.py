@@ -22,7 +22,7 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 
-TOLD_PEER = shlex.join([sys.executable, str(Path(__file__).with_name("told_peer.py"))])
+LENGTHS_PEER = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
 LAYERED = '[[application]]\nname = "layered"\nmatch = { user = # }\ngraph = "layered:tasks=40,ccr=2"\nals = "gss"\n'
 BY_RANK = LAYERED + 'order = "rank"\n'
 CHOLESKY = '[[application]]\nname = "cholesky"\nmatch = { user = # }\ngraph = "cholesky:tiles=4,ccr=1"\nals = "heft"\n'

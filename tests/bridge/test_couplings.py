@@ -122,7 +122,7 @@ POOL: dict[str, Any] = {"coupling": "pool", "workers": 2}
 ALONE: dict[str, Any] = {"coupling": "pool", "workers": 1}
 PROCESS: dict[str, Any] = {"coupling": "process", "workers": 2}
 TCP: dict[str, Any] = {"socket": "tcp"}
-TOY, TOLD_PEER = _peer("toy_peer.py"), _peer("told_peer.py")
+TOY, LENGTHS_PEER = _peer("toy_peer.py"), _peer("lengths_peer.py")
 
 #: A process for each job is slow to start: what the batch level does to a job is tried with it, all of the application level
 #: at once, with one job of each application, and the rest with a pool only.
@@ -167,8 +167,8 @@ MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
         )
         for assignment in ASSIGNMENTS
     },
-    "another simulator: told of graphs": (TOLD_GRAPHS, [ALONE | TOLD_PEER]),
-    "another simulator: told of graphs that are cut": (TOLD_IN_TIME, [ALONE | TOLD_PEER]),
+    "another simulator: told of graphs": (TOLD_GRAPHS, [ALONE | LENGTHS_PEER]),
+    "another simulator: told of graphs that are cut": (TOLD_IN_TIME, [ALONE | LENGTHS_PEER]),
 }
 
 

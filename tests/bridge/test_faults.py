@@ -37,11 +37,10 @@ from bridge.protocol.messages import Suspended
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import launchers
-from bridge.workers import supervisor as fleet
-from bridge.workers.assignment import Order, Roster, Worker
+from bridge.workers import launchers, supervisor
+from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.launchers import Launcher
-from bridge.workers.supervisor import RETRIES, Fleet
+from bridge.workers.supervisor import RETRIES, Supervisor
 from traces.base.errors import PeerError
 
 COUPLINGS = ("pool", "process")
@@ -59,15 +58,15 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], what: Callable[[], Any]) -> list[Order]:
     """Do something when a worker is given a job that is wanted, before the worker knows; returns those jobs."""
     met: list[Order] = []
-    give = Roster.give
+    give = Assignment.give
 
-    def given(self: Roster, worker: Worker, order: Order) -> None:
+    def given(self: Assignment, worker: Worker, order: Order) -> None:
         give(self, worker, order)
         if wanted(order):
             met.append(order)
             what()
 
-    monkeypatch.setattr(Roster, "give", given)
+    monkeypatch.setattr(Assignment, "give", given)
     return met
 
 
@@ -100,9 +99,9 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
     level = ApplicationLevel(speeds=("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2"))
     resumed: list[tuple[int, int]] = []
     struck: set[int] = set()
-    real = Fleet._go_on
+    real = Supervisor._go_on
 
-    def go_on(self: Fleet, worker: Worker, message: Suspended) -> None:
+    def go_on(self: Supervisor, worker: Worker, message: Suspended) -> None:
         row, attempt = message.job, worker.orders[message.job].start.attempt
         resumed.append((row, attempt))
         real(self, worker, message)
@@ -110,7 +109,7 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
             struck.add(row)
             strike(workers())
 
-    monkeypatch.setattr(Fleet, "_go_on", go_on)
+    monkeypatch.setattr(Supervisor, "_go_on", go_on)
     result = simulated(coupling, 15, level=level)
     assert_same(result, simulated(jobs=15, level=level))
     assert result.coupling["retries"] >= 2
@@ -170,7 +169,7 @@ def test_the_fork_server_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launchers, "PARTING_S", 0.1)
-    monkeypatch.setattr(fleet, "CONNECT_S", 0.5)
+    monkeypatch.setattr(supervisor, "CONNECT_S", 0.5)
     seen: list[int] = []
 
     def stop() -> None:
@@ -206,7 +205,7 @@ def test_stopped_while_it_holds_a_job(
         lambda order: order.start.job == 8 and order.start.attempt == 0,
         lambda: strike(workers(), signal.SIGSTOP),
     )
-    monkeypatch.setattr(fleet, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
+    monkeypatch.setattr(supervisor, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
     assert_same(simulated(coupling, workers=1, als_timeout_s=1.0), expected())
     assert "did not answer for 1 s" in caplog.text
 
@@ -228,10 +227,10 @@ def test_the_job_behind_is_not_to_blame(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_fault_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Fleet, worker: Worker, message: Any) -> None:
+    def broken(self: Supervisor, worker: Worker, message: Any) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Fleet, "_take", broken)
+    monkeypatch.setattr(Supervisor, "_take", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         simulated("pool", jobs=3)
 

@@ -48,7 +48,7 @@ from bridge.protocol.network_fields import network_of, state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.session import LocalProtocolError, ProtocolError
 from bridge.protocol.tables import JobState
-from bridge.protocol.task_payload import Told, check_told
+from bridge.protocol.task_payload import TaskPayload, check_payload
 from traces.base.errors import InputError
 
 HOSTS = pack_int32([0, 2])
@@ -201,7 +201,7 @@ def test_of_a_recipe_the_bridge_does_not_know_how_many_edges_there_are() -> None
 
 # What was told is held to
 
-EDGES = Told(
+EDGES = TaskPayload(
     np.ones(6),
     (loop(2, edges=1), loop(1), loop(3, edges=2)),
     np.array([0, 0, 1]),
@@ -230,12 +230,12 @@ def test_transfers_are_along_the_edges_that_were_told(
     message = transfers(
         source=source, target=target, bytes=pack_float64(n_bytes), sent_ns=instants, arrived_ns=instants
     )
-    check_told(None, message)
+    check_payload(None, message)
     if same:
-        check_told(EDGES, message)
+        check_payload(EDGES, message)
         return
     with pytest.raises(ProtocolError, match="job 7: transfers along other edges, or of other bytes") as caught:
-        check_told(EDGES, message)
+        check_payload(EDGES, message)
     assert (caught.value.blame, caught.value.job) == ("application", JOB)
 
 

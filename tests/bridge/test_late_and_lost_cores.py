@@ -12,7 +12,7 @@ from bls.workloads.workload import Workload
 from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers.assignment import Ahead, Order
-from bridge.workers.supervisor import Fleet
+from bridge.workers.supervisor import Supervisor
 from traces.base.errors import InputError
 
 
@@ -53,14 +53,14 @@ def test_a_file_may_have_less_work_than_the_log(share: float, tmp_path: Path) ->
 
 def test_what_is_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Ahead, Ahead]] = []
-    real = Fleet.submit
+    real = Supervisor.submit
 
-    def submit(self: Fleet, order: Order) -> None:
+    def submit(self: Supervisor, order: Order) -> None:
         start = order.start
         asked.append((Ahead(start.changes, start.until_ns), order.next_changes(start.start_ns)))
         real(self, order)
 
-    monkeypatch.setattr(Fleet, "submit", submit)
+    monkeypatch.setattr(Supervisor, "submit", submit)
     level = ApplicationLevel(speeds=("square:period=2s",))
     bridge.simulate(Workload.from_jobs([(8, 0, 9, 1, 9)]), level=level, coupling="pool", workers=1)
     ((told, again),) = asked

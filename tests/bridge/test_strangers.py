@@ -24,10 +24,10 @@ from bridge.protocol.framing import frame
 from bridge.protocol.messages import Hello, encode
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import listener as reception
+from bridge.workers import listener
 from bridge.workers.address import connect
 from bridge.workers.connection import Connection
-from bridge.workers.listener import OVER, STRANGERS, Reception
+from bridge.workers.listener import OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
 HELLO = {"version": 4, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
@@ -41,13 +41,13 @@ def hello(**fields: object) -> bytes:
 def visit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[bridge.Result, list[bytes]]]]:
     """Run while strangers come, each with something to say; returns the result and what each was told."""
     addresses: list[str] = []
-    listen = Reception.open
+    listen = Listener.open
 
-    async def listened(self: Reception, kind: str) -> str:
+    async def listened(self: Listener, kind: str) -> str:
         addresses.append(await listen(self, kind))
         return addresses[-1]
 
-    monkeypatch.setattr(Reception, "open", listened)
+    monkeypatch.setattr(Listener, "open", listened)
     monkeypatch.setattr(secrets, "token_hex", lambda count: TOKEN)
     guests: list[socket.socket] = []
 
@@ -129,13 +129,13 @@ def test_a_crowd(visit: Callable[..., tuple[bridge.Result, list[bytes]]], coupli
 
 
 def test_silence_is_not_borne_for_long(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(reception, "HELLO_S", 0.0)
+    monkeypatch.setattr(listener, "HELLO_S", 0.0)
 
     async def nobody(hello: Hello, connection: Connection) -> None:
         raise AssertionError("nobody has said hello")
 
     async def silent() -> int:
-        door = Reception(TOKEN, lambda hello: None, nobody)
+        door = Listener(TOKEN, lambda hello: None, nobody)
         reader, writer = await connect(await door.open("unix"))
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
@@ -154,7 +154,7 @@ def test_a_fault_that_a_stranger_finds_does_not_end_the_run(caplog: pytest.LogCa
         raise AssertionError("nobody was let in")
 
     async def visit() -> int:
-        door = Reception(TOKEN, broken, nobody)
+        door = Listener(TOKEN, broken, nobody)
         reader, writer = await connect(await door.open("tcp"))
         writer.write(hello())
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
@@ -188,14 +188,14 @@ def test_one_of_ours_that_comes_when_all_is_done_is_no_stranger(caplog: pytest.L
         async def serve(hello: Hello, connection: Connection) -> None:
             raise AssertionError("it was let in")
 
-        reception = Reception(TOKEN, lambda hello: OVER, serve)
-        address = await reception.open("unix")
+        listening = Listener(TOKEN, lambda hello: OVER, serve)
+        address = await listening.open("unix")
         reader, writer = await asyncio.open_unix_connection(address.removeprefix("unix:"))
         writer.write(hello())
         answer = await reader.read()
         writer.close()
-        await reception.close()
-        return reception.refused, answer
+        await listening.close()
+        return listening.refused, answer
 
     refused, answer = asyncio.run(visited())
     assert (refused, caplog.text) == (0, "")
@@ -212,14 +212,14 @@ def test_an_opening_that_is_cancelled_leaves_no_socket(kind: str, turns: int, mo
         async def serve(hello: Hello, connection: Connection) -> None:
             raise AssertionError("nobody was let in")
 
-        reception = Reception(TOKEN, lambda hello: None, serve)
-        opening = asyncio.create_task(reception.open(kind))
+        listening = Listener(TOKEN, lambda hello: None, serve)
+        opening = asyncio.create_task(listening.open(kind))
         for _ in range(turns):
             await asyncio.sleep(0)
         opening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await opening
-        await reception.close()
+        await listening.close()
 
     asyncio.run(visited())
     gc.collect()
