@@ -123,7 +123,7 @@ class Applications:
     Attributes
     ----------
     tasks, chunks : int64 (rows,)
-    length_gflop, imbalance, cov : float64 (rows,)
+    length_gflop : float64 (rows,)
     loops : float64 (rows, len(LOOP_METRICS))
         ``als.engine.metrics.measure``; NaN where there was no application level.
     chosen : int64 (rows, rules) or None
@@ -143,8 +143,6 @@ class Applications:
     tasks: Array
     chunks: Array
     length_gflop: Array
-    imbalance: Array
-    cov: Array
     loops: Array
     chosen: Array | None
     ahead_chunks: Array
@@ -152,6 +150,10 @@ class Applications:
     graphs: Array | None = None
     transfers: TransferRecords | None = None
     cost: dict[str, float | int] = field(default_factory=dict)
+
+    def metric(self, name: str) -> Array:
+        """One of ``loops`` by its name: float64 (rows,)."""
+        return self.loops[:, [known for known, _ in LOOP_METRICS].index(name)].copy()
 
 
 class Coupling(Protocol):
@@ -176,8 +178,6 @@ def nothing_done(scenario: Scenario, simulator: BatchSimulator) -> Applications:
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         length,
-        np.full(rows, np.nan),
-        np.full(rows, np.nan),
         np.full((rows, len(LOOP_METRICS)), np.nan),
         None,
         np.zeros(rows, np.int64),

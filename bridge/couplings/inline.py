@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from als.application import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import hooks as graph_hooks
-from als.engine.metrics import LOOP_METRICS
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.programs import drawing as program_drawing
@@ -20,8 +21,6 @@ from bridge.couplings.inline_state import (
     FAULT_JOB,
     FAULT_STATUS,
     HOOKS,
-    LEDGER_USED,
-    InlineState,
     new_inline_state,
     with_records,
     with_room,
@@ -30,12 +29,10 @@ from bridge.couplings.inline_state import (
 )
 from bridge.couplings.inline_status import InlineStatus
 from bridge.scenarios.scenario import Scenario
+from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["run_inline"]
-
-_NAMES = [name for name, _ in LOOP_METRICS]
-_IMBALANCE, _COV = _NAMES.index("imbalance"), _NAMES.index("cov")
 
 
 def run_inline(
@@ -78,42 +75,33 @@ def run_inline(
             break
     if len(inline.n_rows) != simulator.rows:
         inline = with_rows(inline, simulator.rows)
+    work = inline.application
+    records = work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths
     return Applications(
         inline.n_tasks,
         inline.n_chunks,
         inline.length_gflop,
-        inline.loops[:, _IMBALANCE].copy(),
-        inline.loops[:, _COV].copy(),
         inline.loops,
         inline.chosen if programs.rules.selects else None,
         inline.ahead_chunks,
-        _records(inline) if keep_tasks else None,
+        TaskRecords(*_in_workload_order(records, inline.n_rows, inline.first)) if keep_tasks else None,
         graphs=inline.graph_values if programs.has_graph else None,
-        transfers=_transfers(inline) if keep_tasks and scenario.sends else None,
+        transfers=TransferRecords(
+            *_in_workload_order(tuple(inline.transfers), inline.n_transfers, inline.transfer_first)
+        )
+        if keep_tasks and scenario.sends
+        else None,
     )
 
 
-def _records(inline: InlineState) -> TaskRecords:
-    # From the order in which jobs started to workload order.
-    work = inline.application
-    n_rows, used = inline.n_rows, int(inline.cursor[LEDGER_USED])
-    first = np.zeros(len(n_rows) + 1, np.int64)
-    np.cumsum(n_rows, out=first[1:])
-    columns = (work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths)
-    if np.array_equal(inline.first[n_rows > 0], first[:-1][n_rows > 0]):
-        ordered = [column[:used] for column in columns]
-    else:
-        ordered = [np.empty(used, column.dtype) for column in columns]
-        for source, target in zip(columns, ordered, strict=True):
-            reorder(source, target, inline.first, first)
-    return TaskRecords(first, *ordered)
-
-
-def _transfers(inline: InlineState) -> TransferRecords:
-    rows = inline.n_transfers
-    first = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(rows, out=first[1:])
-    ordered = [np.empty(int(first[-1]), column.dtype) for column in inline.transfers]
-    for source, target in zip(inline.transfers, ordered, strict=True):
-        reorder(source, target, inline.transfer_first, first)
-    return TransferRecords(first, *ordered)
+def _in_workload_order(columns: Sequence[Array], rows: Array, first: Array) -> list[Array]:
+    """Where each job's ``rows`` begin in workload order, and the columns so; they were at ``first``, as jobs started."""
+    wanted = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(rows, out=wanted[1:])
+    used = int(wanted[-1])
+    if np.array_equal(first[rows > 0], wanted[:-1][rows > 0]):
+        return [wanted, *(column[:used] for column in columns)]
+    ordered = [np.empty(used, column.dtype) for column in columns]
+    for source, target in zip(columns, ordered, strict=True):
+        reorder(source, target, first, wanted)
+    return [wanted, *ordered]

@@ -21,9 +21,6 @@ from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["Reports"]
 
-_NAMES = [name for name, _ in LOOP_METRICS]
-_IMBALANCE, _COV = _NAMES.index("imbalance"), _NAMES.index("cov")
-
 #: A table in parts, each of so many columns.
 _Parts = list[tuple[Array, ...]]
 
@@ -106,8 +103,6 @@ class Reports:
             np.array([row.tasks for row in rows], np.int64),
             np.array([row.chunks for row in rows], np.int64),
             np.array([row.length_gflop for row in rows], np.float64),
-            loops[:, _IMBALANCE].copy(),
-            loops[:, _COV].copy(),
             loops,
             self._chosen(rows),
             np.array([row.ahead_chunks for row in rows], np.int64),

@@ -160,22 +160,22 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """Read the run.json of a result.
+def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict[str, Any]:
+    """Read the run.json of a result, or another record of a ``twolevel`` command.
 
     Raises
     ------
     InputError
         If the folder has none that can be read.
     """
-    path = folder / "run.json"
+    path = folder / name
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        missing = "it has no run.json" if folder.is_dir() else "there is no such folder"
-        raise InputError(f"{folder} is not a result of twolevel run: {missing}") from None
+        missing = f"it has no {name}" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} is not a result of twolevel {what}: {missing}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(record, dict):
-        raise InputError(f"{path}: is not a record of twolevel run")
+        raise InputError(f"{path}: is not a record of twolevel {what}")
     return record

@@ -58,8 +58,6 @@ def outcomes_of(result: Result) -> Applications:
         jobs.tasks,
         jobs.chunks,
         jobs.length_gflop,
-        jobs.imbalance,
-        jobs.cov,
         notes.loops,
         None if notes.chosen is None else notes.chosen[1],
         notes.ahead_chunks,

@@ -109,8 +109,8 @@ def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applica
         applications.tasks,
         applications.chunks,
         applications.length_gflop,
-        applications.imbalance,
-        applications.cov,
+        applications.metric("imbalance"),
+        applications.metric("cov"),
         *simulator.allocations(),
         attempt=column(b.ATTEMPT).copy(),
         why=column(b.WHY).astype(np.int8),
@@ -193,7 +193,7 @@ def run(
     peers : PeerOptions, optional
         How application processes are run.
     watch : Watch
-        Told of the progress; and shown the run, if it is a ``bridge.couplings.RunWatch``.
+        Notified of the progress; and shown the run, if it is a ``bridge.couplings.RunWatch``.
     like : Result, optional
         Of a scenario that differs in its policy, rules and allocator only, where all applications are the same as in this one
         (``bridge.runs.shared_outcomes``): they are not simulated again. Records of tasks are not kept then.

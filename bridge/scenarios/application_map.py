@@ -226,7 +226,7 @@ def _places(matches: Sequence[Match], workload: Workload, seed: int) -> Array:
 
 @compiled(makes_arrays=True)
 def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
-    # A number between 0 and 1 for each job: the first word of its stream.
+    """Write a number between 0 and 1 for each job: the first word of its stream."""
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
     for row in range(job_id.size):
         fill_round_keys(keys, seed, np.uint64(job_id[row]))

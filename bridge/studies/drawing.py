@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,50 +31,19 @@ FORMATS = ("svg", "png", "pdf")
 _MOST_PARTS = 12
 
 
-def _makespans(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.study.makespans import makespans_figure
-
-    return makespans_figure(frame, title=title)
-
-
-def _variation(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.study.variation import variation_figure
-
-    return variation_figure(frame, title=title)
-
-
-def _ratio(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.study.ratio import ratio_figure
-
-    return ratio_figure(frame, title=title)
-
-
-def _imbalance(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.application.imbalance import imbalance_figure
-
-    return imbalance_figure(frame, title=title)
-
-
-def _cost(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.study.cost import cost_figure
-
-    return cost_figure(frame, title=title)
-
-
-def _comparison(frame: pd.DataFrame, title: str) -> Figure:
-    from traces.figures.study.comparison import comparison_figure
-
-    return comparison_figure(frame, title=title)
+def _drawn_by(module: str, function: str) -> Callable[[Any, str], Figure]:
+    """A function of ``traces.figures``, which is loaded when it is called."""
+    return lambda frame, title: getattr(import_module(f"traces.figures.{module}"), function)(frame, title=title)
 
 
 #: The figures of a study by name, as the functions draw them; the first four are drawn of every part of the results.
 STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
-    "makespan": _makespans,
-    "variation": _variation,
-    "ratio": _ratio,
-    "imbalance": _imbalance,
-    "cost": _cost,
-    "comparison": _comparison,
+    "makespan": _drawn_by("study.makespans", "makespans_figure"),
+    "variation": _drawn_by("study.variation", "variation_figure"),
+    "ratio": _drawn_by("study.ratio", "ratio_figure"),
+    "imbalance": _drawn_by("application.imbalance", "imbalance_figure"),
+    "cost": _drawn_by("study.cost", "cost_figure"),
+    "comparison": _drawn_by("study.comparison", "comparison_figure"),
 }
 
 _OF_PARTS = ("makespan", "variation", "ratio", "imbalance")

@@ -115,7 +115,7 @@ def run_grid(
         How many run at once, each in a process of its own; default one per processor. Policies, techniques and allocators that
         are objects are run in this process, one after another.
     watch : callable
-        Told how many are done.
+        Notified how many are done.
     known_jobs : ndarray of int64, optional
         All job numbers that a file of requests may name.
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from bridge.encoding import DecodeError, Struct, field, json
@@ -132,9 +131,7 @@ class Journal:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._file is not None
         with contextlib.suppress(OSError):
             os.fsync(self._file.fileno())

@@ -79,7 +79,7 @@ def repeat_study(
     data : tuple of Path
         Further folders in which its files are looked for.
     watch : Watch, optional
-        Told of the progress.
+        Notified of the progress.
 
     Raises
     ------

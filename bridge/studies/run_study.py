@@ -34,7 +34,7 @@ _TOLD = 5
 
 
 class Watch(Protocol):
-    """Told how a study goes on."""
+    """Notified how a study goes on."""
 
     def begin(self, total: int, kept: int) -> None:
         """There are so many cells with seeds, and so many are finished already."""
@@ -90,9 +90,9 @@ def run_study(
     force : bool
         Whether to begin anew; what else than the study's own files is in the folder stays.
     watch : Watch, optional
-        Told of the progress.
+        Notified of the progress.
     prepared : callable
-        Told what was read, before anything is simulated.
+        Notified what was read, before anything is simulated.
 
     Returns
     -------

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from bridge.runs.directory import write_record
+from bridge.runs.directory import read_record, write_record
 from bridge.runs.library_versions import versions
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
@@ -90,15 +88,8 @@ def read_study_record(folder: Path) -> StudyRecord:
     InputError
         If the folder has none, or it is of another form.
     """
-    path = folder / RECORD
-    try:
-        record: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        missing = f"it has no {RECORD}" if folder.is_dir() else "there is no such folder"
-        raise InputError(f"{folder} is not a result of twolevel study: {missing}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    found = record.get("format") if isinstance(record, dict) else None
+    path, record = folder / RECORD, read_record(folder, RECORD, "study")
+    found = record.get("format")
     if found != FORMAT:
         raise InputError(f"{path}: is of form {shown(found)}; this twolevel reads form {FORMAT}")
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -196,12 +195,12 @@ def _some(present: list[int]) -> str:
 
 
 def _machine(folder: Path) -> Machine:
-    record: dict[str, Any] = read_record(folder)
+    from bridge.runs.gantt import hosts
+
+    first_core, host_names = hosts(folder)
     try:
-        machine = record["machine"]
-        first_core = np.array(machine["first_core"], np.int64)
-        return Machine(str(record["platform"]["name"]), tuple(map(str, machine["host_names"])), first_core)
-    except (KeyError, TypeError, ValueError):
+        return Machine(str(read_record(folder)["platform"]["name"]), tuple(host_names), first_core)
+    except (KeyError, TypeError):
         raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had") from None
 
 

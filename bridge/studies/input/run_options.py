@@ -150,14 +150,15 @@ class Drawn:
     options : Options
     shared : ScenarioOptions
         Of these, where jobs and platform come from.
-    coupling : str
+    how : CouplingOptions
     peers : PeerOptions
+        The same, checked.
     fair_start : bool
     """
 
     options: Options
     shared: ScenarioOptions
-    coupling: str
+    how: CouplingOptions
     peers: PeerOptions
     fair_start: bool
 
@@ -202,4 +203,4 @@ def drawn(
     if levels.als == RECORDED and beside_techniques:
         options = options.without_applications()
     more: MetricOptions = _bundle(MetricOptions, given)
-    return Drawn(options, shared, how.coupling, peers(how), more.fair_start)
+    return Drawn(options, shared, how, peers(how), more.fair_start)
