@@ -93,12 +93,12 @@ COMMANDS: dict[str, _Command] = {
 _GROUP = "workload"
 
 
-def command_line(asked: str) -> typer.Typer:
+def command_line(first_word: str) -> typer.Typer:
     """The command line.
 
     Parameters
     ----------
-    asked : str
+    first_word : str
         Its first word. Where that is the name of a command, the parser has this command alone: to load and make all
         takes as long as to simulate a small workload.
     """
@@ -113,7 +113,7 @@ def command_line(asked: str) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_root)
-    alone = asked if asked in (*COMMANDS, _GROUP) else None
+    alone = first_word if first_word in (*COMMANDS, _GROUP) else None
     for name, command in COMMANDS.items():
         if alone in (None, name):
             example = f"Example: {command.example}"

@@ -80,9 +80,9 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     if a.record.get("platform") != b.record.get("platform"):
         pair = _machine(a.record), _machine(b.record)
         found["machine"] = pair if pair[0] != pair[1] else (pair[0], "another of as many hosts")
-    told = [str((run.record.get("versions") or {}).get("twolevel")) for run in (a, b)]
-    if told[0] != told[1]:
-        found["twolevel"] = (told[0], told[1])
+    written_by = [str((run.record.get("versions") or {}).get("twolevel")) for run in (a, b)]
+    if written_by[0] != written_by[1]:
+        found["twolevel"] = (written_by[0], written_by[1])
     return found
 
 

@@ -131,8 +131,8 @@ def _told_rest(links: Sequence[Link]) -> str:
     runs, order = (sum(getattr(link, name) for link in links) for name in ("cause_run_delta_ns", "order_ns"))
     most = max(links, key=lambda link: abs(link.cause_run_delta_ns))
     named = f", most {_signed(most.cause_run_delta_ns)} of {job_name(most.cause_job, most.cause_attempt)}"
-    told = f"runs {_signed(runs)}{named if most.cause_run_delta_ns else ''}; order {_signed(order)}"
-    return f", and so on, {len(links)} more ({told})"
+    terms = f"runs {_signed(runs)}{named if most.cause_run_delta_ns else ''}; order {_signed(order)}"
+    return f", and so on, {len(links)} more ({terms})"
 
 
 def _overtaken(compared: Comparison, link: Link, run: str) -> str:

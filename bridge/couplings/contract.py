@@ -67,7 +67,7 @@ class Pace:
         self._last_s: float | None = None
 
     def ends(self) -> int:
-        """To be asked before each stretch of the run: how many ends it is to have, from 1."""
+        """To be called before each stretch of the run: how many ends it is to have, from 1."""
         now_s = self._clock()
         if self._last_s is not None:
             wanted = self._ends * _PAUSE_S / max(now_s - self._last_s, 1e-6)

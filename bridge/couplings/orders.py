@@ -1,4 +1,4 @@
-"""What a worker is told of each job: its cores, its tasks or how to draw them, what will happen to it, and what it promises."""
+"""What a worker is sent of each job: its cores, its tasks or how to draw them, what will happen to it, and what it promises."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _CODES: Final = {kind: code for code, kind in _KINDS.items()}
 
 
 def network_of(state: NetworkState, spec: str) -> Network:
-    """What is told of a network, whose topology is written as ``spec``."""
+    """A network as messages have it, whose topology is written as ``spec``."""
     numbers, amounts = state
     memory = float(amounts[n.MEMORY])
     return Network(
@@ -43,7 +43,7 @@ def network_of(state: NetworkState, spec: str) -> Network:
 
 @functools.lru_cache(maxsize=8)
 def state_of(network: Network) -> NetworkState:
-    """The network that was told, bit for bit.
+    """The network of a message, bit for bit.
 
     Raises
     ------

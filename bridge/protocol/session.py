@@ -92,7 +92,7 @@ class ProtocolError(PeerError):
 
 
 class LocalProtocolError(RuntimeError):
-    """We asked the session for something the protocol forbids: a bug on this side. Nothing has changed."""
+    """This side has requested something that the protocol forbids: a bug of ours. Nothing has changed."""
 
 
 class Pause(Enum):

@@ -140,10 +140,10 @@ class _Jobs:
         )
 
     def _waited(self, row: int) -> str:
-        eligible, start, asked = int(self.eligible[row]), int(self.start[row]), int(self.cores[row])
+        eligible, start, requested = int(self.eligible[row]), int(self.start[row]), int(self.cores[row])
         free = self.free_at(eligible, row)
-        if free < asked:
-            reason = f"{_counted(asked, 'core')} asked for, {free} free as it became eligible"
+        if free < requested:
+            reason = f"{_counted(requested, 'core')} asked for, {free} free as it became eligible"
         else:
             reason = "there were cores enough as it became eligible, so that others before it, a reservation, a limit or the "
             reason += "place of the cores kept it back"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Repetition", "repeat_study"]
 
-#: So many differences are told.
-_TOLD = 10
+#: So many differences are shown.
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Repetition:
         return not self.differences
 
     def text(self) -> str:
-        """What a person is told."""
+        """What a person is shown."""
         size = f"{self.rows:,} rows, {self.columns} columns"
         if self.equal:
             return f"the same: {size}"
-        more = len(self.differences) - _TOLD
+        more = len(self.differences) - _SHOWN
         further = [f"and {more:,} more"] if more > 0 else []
-        return "\n".join([f"different: {size}", *self.differences[:_TOLD], *further])
+        return "\n".join([f"different: {size}", *self.differences[:_SHOWN], *further])
 
 
 def repeat_study(

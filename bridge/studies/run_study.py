@@ -29,8 +29,8 @@ __all__ = ["Report", "Watch", "run_study"]
 #: Room on the disk that a cell and seed takes, bytes: its line in the journal, and its row.
 _ROW_BYTES = 4000
 
-#: So many failures are told; the others are in the table.
-_TOLD = 5
+#: So many failures are shown; the others are in the table.
+_SHOWN = 5
 
 
 class Watch(Protocol):
@@ -132,7 +132,7 @@ def run_study(
                     watch.begin(total, report.kept)
                 needs = Needs(len(places), needed_elsewhere(study, inputs), folder if study.keep else None)
                 errors = _do(study, inputs, journal, folder, places, executor(needs), preparation, watch)
-                report = replace(report, failed=len(errors), errors=tuple(errors[:_TOLD]))
+                report = replace(report, failed=len(errors), errors=tuple(errors[:_SHOWN]))
             try:
                 # Until the tables are whole, those of before and what is said of them stay.
                 write_tables(study, inputs.keys, journal, folder)

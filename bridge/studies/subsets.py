@@ -42,9 +42,9 @@ def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
         values = dict(zip(columns, key[1:], strict=True))
         # What follows from the workload is not said.
         theirs = results[results["workload"] == key[0]]
-        told = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}
-        words = [str(key[0])] * several + [f"{name} {value}" for name, value in told.items()]
+        varying = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}
+        words = [str(key[0])] * several + [f"{name} {value}" for name, value in varying.items()]
         names = [short_word(str(key[0]))] * several + [
-            f"{name}={short_word(str(value))}" for name, value in told.items()
+            f"{name}={short_word(str(value))}" for name, value in varying.items()
         ]
         yield Subset(", ".join(words), "-".join(names), frame)

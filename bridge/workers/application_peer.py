@@ -158,7 +158,7 @@ class ApplicationPeer:
             yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
             return
         if not application.finished:
-            application.advance()  # no more than what cores still have to be told
+            application.advance()  # no more than what cores still have to learn
         yield from self._report(job)
 
     def _report(self, job: _Job) -> Iterator[Message]:
@@ -207,8 +207,8 @@ def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
-    told = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
-    return max(now_ns, min([job.application.not_before_ns, *told]))
+    known = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
+    return max(now_ns, min([job.application.not_before_ns, *known]))
 
 
 def _records(job: int, state: ApplicationState) -> Iterator[Records]:

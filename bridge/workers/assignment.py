@@ -16,7 +16,7 @@ __all__ = ["Ahead", "Order", "Report", "Assignment", "Worker", "changed"]
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a worker is told of what will happen to a job's cores.
+    """What a worker knows of what will happen to a job's cores.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Order:
     Attributes
     ----------
     start : Start
-        What the worker is told, with a recipe; ``job`` is the row in the workload.
+        What the worker is sent, with a recipe; ``job`` is the row in the workload.
     bound_ns : int
         An instant before which a worker that conserves work cannot end it.
     job_number : int
@@ -77,7 +77,7 @@ class Report:
     length_gflop : float
         The sum of the task lengths, added in task order.
     length_cov : float
-        Their coefficient of variation. Both are the bridge's own if it has told the lengths.
+        Their coefficient of variation. Both are the bridge's own if it has sent the lengths.
     """
 
     outcome: Outcome
@@ -106,7 +106,7 @@ class Worker:
     records, transfers : dict
         What it has recorded of jobs it holds.
     pouring : list of Order
-        Those whose tasks are still to be told.
+        Those whose tasks are still to be sent.
     served : int
         Jobs it has ended.
     ended : Event

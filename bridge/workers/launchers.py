@@ -37,7 +37,7 @@ _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from bridge.wo
 
 
 class Owner(Protocol):
-    """Who has processes launched, and is told what becomes of them."""
+    """Who has processes launched, and is informed of what becomes of them."""
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
         """A process has ended, ``how`` as in "was killed by SIGKILL"; blameless if the fork server took it along."""
@@ -58,7 +58,7 @@ class Launcher:
     Parameters
     ----------
     owner : Owner
-        Is told what becomes of them.
+        Is informed of what becomes of them.
     address, token : str
         Where workers connect, and with what: given in the environment, where other users cannot read them.
     technique : str

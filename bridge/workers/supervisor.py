@@ -57,7 +57,7 @@ _DEPTH: Final = 4
 #: How long to wait for the news of how a process ended once its connection has, s.
 _NEWS_S: Final = 1.0
 
-#: How long a process that was told to quit may take, s.
+#: How long a process that was sent a quit may take, s.
 _PARTING_S: Final = 5.0
 
 #: How long to wait before another process is tried where none could be started, s.
@@ -103,7 +103,7 @@ class Supervisor:
         # A process per job is started before there is a job for it.
         self._alive = _room_for(workers if jobs_per_worker is None else 2 * workers)
         self._workers: dict[str, Worker] = {}
-        self._parting: dict[str, float] = {}  # told to quit, and since when
+        self._parting: dict[str, float] = {}  # sent a quit, and since when
         self._assignment = Assignment(workers, _DEPTH if jobs_per_worker is None else 1)
         self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
         self._orders: dict[int, Order] = {}  # not yet reported
@@ -155,7 +155,7 @@ class Supervisor:
         self._recruit()
 
     def expect_another(self) -> None:
-        """There is a job more than :meth:`open` was told: one is tried again that was cut."""
+        """There is a job more than :meth:`open` knew: one is tried again that was cut."""
         self._expected += 1
         self._recruit()
 

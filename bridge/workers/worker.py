@@ -1,4 +1,4 @@
-"""The application process: connects to a bridge and answers its orders until it is told to quit or the bridge is gone.
+"""The application process: connects to a bridge and answers its orders until it receives a quit or the bridge is gone.
 
 Started by the fork server, or by hand as ``python -m bridge.workers.worker`` with the environment of ``PROTOCOL.md``.
 """
