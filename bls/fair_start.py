@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.status import BatchStatus
 from bls.policies import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -165,16 +165,16 @@ class _Replay:
         fresh.state.counters[b.OBSERVE] = t - 1
         while True:
             status = self._advance()
-            if status == engine.LOOK:
+            if status == BatchStatus.LOOK:
                 return
-            if status == engine.STARTED:
+            if status == BatchStatus.STARTED:
                 for row in fresh.started():
                     stopped = self.state[row] != b.COMPLETED
                     if fresh.state.jobs[b.START, row] != self.start[row] or not fresh.outcome(
                         row, int(self.end[row]), bool(stopped)
                     ):
                         raise RuntimeError(f"row {row} starts at {fresh.now_ns} ns, which it did not in the run")
-            elif fresh.settle(status) and status != engine.PAUSED:
+            elif fresh.settle(status) and status != BatchStatus.PAUSED:
                 raise RuntimeError(f"the run ended before {t} ns, when jobs joined")
 
     def _advance(self) -> int:
@@ -193,7 +193,7 @@ class _Replay:
             noted = _Noted(main, rows, self.unused)
             fresh.state = self._without_others(rows, joining, row, t)
             try:
-                while (status := self._advance()) == engine.PAUSED:
+                while (status := self._advance()) == BatchStatus.PAUSED:
                     pass
                 if status in _ENDS:
                     return int(main.jobs[b.START, row])
@@ -237,15 +237,15 @@ class _Replay:
 
 
 #: Statuses in which a fork has told what it was made for: the row has started, or never will.
-_ENDS = (engine.STARTED, engine.DONE, engine.LOOK, engine.STUCK, engine.ATTEMPTS)
+_ENDS = (BatchStatus.STARTED, BatchStatus.DONE, BatchStatus.LOOK, BatchStatus.STUCK, BatchStatus.ATTEMPTS)
 
 #: Statuses that are somebody's fault.
 _FAULTS = (
-    engine.ALLOCATOR_FAULT,
-    engine.OVERFLOW,
-    engine.SCORE_FAULT,
-    engine.CHOICE_FAULT,
-    engine.DECIDE_FAILED,
+    BatchStatus.ALLOCATOR_FAULT,
+    BatchStatus.OVERFLOW,
+    BatchStatus.SCORE_FAULT,
+    BatchStatus.CHOICE_FAULT,
+    BatchStatus.DECIDE_FAILED,
 )
 
 

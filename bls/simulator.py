@@ -17,6 +17,7 @@ from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.hooks import HOOKS
+from bls.engine.status import BatchStatus
 from bls.engine.wall_clock import wall_clock
 from bls.estimates import ESTIMATORS, estimator
 from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_with
@@ -236,7 +237,7 @@ class BatchSimulator:
         state = self.state
         return bool(state.counters[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
 
-    def advance(self, max_ends: int) -> int:
+    def advance(self, max_ends: int) -> BatchStatus:
         """Run the engine; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``, and raises on a fault.
 
         Raises
@@ -253,9 +254,9 @@ class BatchSimulator:
             if self.settle(status):
                 return status
 
-    def enter(self, max_ends: int) -> int:
+    def enter(self, max_ends: int) -> BatchStatus:
         """Run the engine as :func:`bls.engine.loop.advance` does; what it returns is still to be dealt with."""
-        status = int(engine.advance(self.state, min(max_ends, self.most_ends)))
+        status = BatchStatus(engine.advance(self.state, min(max_ends, self.most_ends)))
         if self.checks:
             self.check(status)
         return status
@@ -269,7 +270,7 @@ class BatchSimulator:
             As :meth:`validate`.
         """
         self._entered += 1
-        if self.checks and (status == engine.DONE or (status in _SOUND and self._entered % self.checks == 0)):
+        if self.checks and (status == BatchStatus.DONE or (status in _SOUND and self._entered % self.checks == 0)):
             self.validate()
 
     def validate(self) -> None:
@@ -293,20 +294,20 @@ class BatchSimulator:
             If the status is a fault; the message names the job.
         """
         HOOKS.check()
-        if status in (engine.DONE, engine.STARTED, engine.DUE, engine.PAUSED):
-            if status == engine.DONE and self._looks.observers:
+        if status in (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED):
+            if status == BatchStatus.DONE and self._looks.observers:
                 self._look(last=True)
             return True
         if status in _GROWN:
             self.state = _GROWN[status](self.state)
             return False
-        if status == engine.DECIDE_FAILED:
+        if status == BatchStatus.DECIDE_FAILED:
             assert self._raised is not None
             raise self._raised
-        if status == engine.LOOK:
+        if status == BatchStatus.LOOK:
             self._look()
             return False
-        if status == engine.OUTAGES_SHORT:
+        if status == BatchStatus.OUTAGES_SHORT:
             self._continue_outages()
             return False
         raise self._fault(status)
@@ -406,30 +407,30 @@ class BatchSimulator:
     def _fault(self, status: int) -> Exception:
         row = self.due
         job = int(self.state.jobs[b.NUMBER, row]) if row >= 0 else -1
-        if status == engine.ALLOCATOR_FAULT:
+        if status == BatchStatus.ALLOCATOR_FAULT:
             return PluginError(
                 f"allocator {self.allocator.name}: job {job} needs {self.state.jobs[b.CORES, row]} free cores, "
                 "each once and in ascending intervals; it suggested something else"
             )
-        if status == engine.STUCK:
+        if status == BatchStatus.STUCK:
             return InputError(self._why_stuck(row))
-        if status == engine.OVERFLOW:
+        if status == BatchStatus.OVERFLOW:
             return InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
-        if status == engine.SCORE_FAULT:
+        if status == BatchStatus.SCORE_FAULT:
             assert self._scoring is not None
             return unscored(self._scoring.policy, job, self.now_ns)
-        if status == engine.CHOICE_FAULT:
+        if status == BatchStatus.CHOICE_FAULT:
             asked, free = self.state.jobs[b.CORES, row], self.state.counters[b.FREE_CORES]
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:
                 reason += ", but its partition, a window or what it asks for beside cores does not allow it now"
             return PluginError(f"{self._deciding()}: decide() gave job {job}, which does not fit: {reason}")
-        if status == engine.ATTEMPTS:
+        if status == BatchStatus.ATTEMPTS:
             return InputError(
                 f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
                 "allowed: fewer failures, --on-failure lose, or more --max-attempts"
             )
-        raise AssertionError(f"batch engine status {status}")
+        raise AssertionError(f"batch engine: {BatchStatus(status)!r}")
 
     def _why_stuck(self, row: int) -> str:
         at = format_ns(self.now_ns)
@@ -501,21 +502,21 @@ def _waiting(state: b.BatchState) -> str:
 
 
 #: What is done about a status that asks for room.
-_GROWN = {
-    engine.POOL_FULL: first_state.grow_pool,
-    engine.ROWS_FULL: first_state.grow_rows,
-    engine.PROFILE_FULL: first_state.grow_profile,
-    engine.DECISIONS_FULL: first_state.grow_decisions,
+_GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
+    BatchStatus.POOL_FULL: first_state.grow_pool,
+    BatchStatus.ROWS_FULL: first_state.grow_rows,
+    BatchStatus.PROFILE_FULL: first_state.grow_profile,
+    BatchStatus.DECISIONS_FULL: first_state.grow_decisions,
 }
 
 #: What the engine returns when its state is whole: nothing has failed in it.
 _SOUND = {
-    engine.DONE,
-    engine.STARTED,
-    engine.DUE,
-    engine.PAUSED,
-    engine.STUCK,
-    engine.LOOK,
-    engine.OUTAGES_SHORT,
+    BatchStatus.DONE,
+    BatchStatus.STARTED,
+    BatchStatus.DUE,
+    BatchStatus.PAUSED,
+    BatchStatus.STUCK,
+    BatchStatus.LOOK,
+    BatchStatus.OUTAGES_SHORT,
     *_GROWN,
 }

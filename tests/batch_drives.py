@@ -26,6 +26,7 @@ from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.initial_state import Given
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
 from bls.engine.wall_clock import wall_clock
 from bls.estimates import HistoryEstimator
@@ -76,9 +77,9 @@ class Engine:
         """To the end; what has become of all attempts."""
         for _ in range(100_000):
             status = self.advance()
-            if status == engine.DONE:
+            if status == BatchStatus.DONE:
                 return attempts(self.state)
-            assert status in (engine.STARTED, engine.PAUSED), status
+            assert status in (BatchStatus.STARTED, BatchStatus.PAUSED), status
         raise AssertionError("there is no end of it")
 
     @property
@@ -89,10 +90,10 @@ class Engine:
 
 
 GROWN: dict[int, Callable[[BatchState], BatchState]] = {
-    engine.POOL_FULL: first_state.grow_pool,
-    engine.ROWS_FULL: first_state.grow_rows,
-    engine.PROFILE_FULL: first_state.grow_profile,
-    engine.DECISIONS_FULL: first_state.grow_decisions,
+    BatchStatus.POOL_FULL: first_state.grow_pool,
+    BatchStatus.ROWS_FULL: first_state.grow_rows,
+    BatchStatus.PROFILE_FULL: first_state.grow_profile,
+    BatchStatus.DECISIONS_FULL: first_state.grow_decisions,
 }
 
 
@@ -457,6 +458,6 @@ def simulator_of(case: BatchCase, **options: Any) -> BatchSimulator:
 def finish(simulator: BatchSimulator) -> list[Attempt]:
     """Run a simulator that knows all run times to its end."""
     for _ in range(100_000):
-        if simulator.advance(10**9) == engine.DONE:
+        if simulator.advance(10**9) == BatchStatus.DONE:
             return attempts(simulator.state)
     raise AssertionError("there is no end of it")

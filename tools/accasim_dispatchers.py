@@ -13,8 +13,8 @@ import numpy as np
 
 from bls.allocators import allocator
 from bls.constraints.options import Surroundings, surround
-from bls.engine import loop as engine
 from bls.engine.state import END, START
+from bls.engine.status import BatchStatus
 from bls.machine.platform import Platform, load_platform
 from bls.metrics.jobs import slowdown
 from bls.policies import policy
@@ -132,7 +132,7 @@ def _simulated(
         circumstances=around,
         recorded=True,
     )
-    while run.advance(_PAUSE_JOBS) != engine.DONE:
+    while run.advance(_PAUSE_JOBS) != BatchStatus.DONE:
         now_mb = resident_mb()
         if now_mb is not None:
             seen_mb.append(now_mb)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bls.allocators import allocator
-from bls.engine import loop as engine
 from bls.engine.state import START
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import AnyPolicy, policy
 from bls.scheduler_options import Rules
@@ -48,7 +48,7 @@ def _simulated(
 ) -> tuple[float, BatchSimulator]:
     simulator = BatchSimulator(workload, platform, order, allocator(placed), rules=rules, recorded=True)
     began = time.perf_counter()
-    assert simulator.advance(2**40) == engine.DONE
+    assert simulator.advance(2**40) == BatchStatus.DONE
     took = time.perf_counter() - began
     assert simulator.ended == len(workload)
     return took, simulator

@@ -12,7 +12,7 @@ import time
 from bls.allocators import allocator
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.partition_assignment import assign
-from bls.engine import loop as engine
+from bls.engine.status import BatchStatus
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import policy
@@ -68,7 +68,7 @@ def _us_a_job(placed: str, backfill: str, partitions: int, hosts: int) -> list[f
             recorded=True,
         )
         began = time.perf_counter()
-        assert simulator.advance(2**40) == engine.DONE
+        assert simulator.advance(2**40) == BatchStatus.DONE
         return (time.perf_counter() - began) * 1e6 / _JOBS
 
     return timed(work, 5)

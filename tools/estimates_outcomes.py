@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from bls.allocators import allocator
-from bls.engine import loop as engine
 from bls.engine.state import BY_BACKFILL, END, START, WHY
+from bls.engine.status import BatchStatus
 from bls.estimates import AnyEstimator, estimator
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.jobs import bounded_slowdown, slowdown
@@ -131,7 +131,7 @@ def outcome(jobs: Workload, n_cores: int, estimates: AnyEstimator, seed: int) ->
     platform = Platform((HostGroup(n_cores, 1, 1.0),))
     rules = Rules(backfill="easy", estimates=estimates)
     run = BatchSimulator(jobs, platform, policy("fcfs"), allocator("first-fit"), rules=rules, recorded=True, seed=seed)
-    if run.advance(2**62) != engine.DONE:
+    if run.advance(2**62) != BatchStatus.DONE:
         raise AssertionError("the simulation paused")
     of = counted(jobs)
     start, end = run.column(START), run.column(END)

@@ -9,21 +9,7 @@ from bls.engine.job_lifecycle import hold_pool, leave_queue, take_cores, tally
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = [
-    "ALLOCATOR_REFUSED",
-    "CHOICE_FAILED",
-    "PASSED",
-    "SCORE_FAILED",
-    "place_job",
-    "start",
-    "suggest",
-]
-
-# What a pass, or a part of it, returns.
-PASSED = 0
-ALLOCATOR_REFUSED = 1  # an impossible suggestion, or none where any free cores would do
-SCORE_FAILED = 2  # the policy's score of DUE_JOB is no number
-CHOICE_FAILED = 3  # a Python policy chose a job that does not fit
+__all__ = ["place_job", "start", "suggest"]
 
 
 @compiled(merged=True)

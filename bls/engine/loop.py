@@ -19,64 +19,21 @@ from bls.engine import state as b
 from bls.engine.hooks import NEXT_OTHER, OTHERS, PREDICT, PRESETS, ROOM, call_hook
 from bls.engine.hooks import OUTAGES_SHORT as OUTAGES_EXTEND
 from bls.engine.job_lifecycle import arrive, end_job, hold_pool, set_stop
-from bls.engine.job_starts import CHOICE_FAILED, PASSED, SCORE_FAILED
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from bls.engine.wall_clock import CLOCK
 from bls.policies.contract import ACCOUNT, DECIDE
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 
-__all__ = [
-    "ALLOCATOR_FAULT",
-    "ATTEMPTS",
-    "CHOICE_FAULT",
-    "DECIDE_FAILED",
-    "DECISIONS_FULL",
-    "DONE",
-    "DUE",
-    "LOOK",
-    "OUTAGES_SHORT",
-    "OVERFLOW",
-    "PAUSED",
-    "PROFILE_FULL",
-    "POOL_FULL",
-    "ROWS_FULL",
-    "SCORE_FAULT",
-    "STARTED",
-    "STUCK",
-    "advance",
-    "outcome",
-    "promise",
-]
-
-# Why advance() returned.
-DONE = 0
-STARTED = 1  # jobs have started: each needs an outcome or a promise
-DUE = 2  # a promise has come due: its job needs an outcome or a later promise
-PAUSED = 3  # as many ends as asked for; call again
-POOL_FULL = 4  # the allocation pool must grow; call again
-STUCK = 5  # nothing can happen any more, and jobs wait
-ALLOCATOR_FAULT = 6  # the allocator suggested what cannot be
-OVERFLOW = 7  # an end beyond traces.base.time.MAX_NS
-ROWS_FULL = 8  # room for later attempts is needed; call again
-DECIDE_FAILED = 9  # a Python policy could not decide
-LOOK = 10  # an observer looks: OBSERVE is now the instant of the next event; call again with one that is due later
-SCORE_FAULT = 11  # a score that is no number
-CHOICE_FAULT = 12  # a Python policy chose a job that does not fit
-ATTEMPTS = 13  # a job was cut more often than is allowed
-OUTAGES_SHORT = 14  # the lists of outages must be continued
-DECISIONS_FULL = 15  # the table of decisions must grow; call again
-PROFILE_FULL = 16  # the profile of cores must grow; call again
-
-_RUNNING = -1
+__all__ = ["advance", "outcome", "promise"]
 
 _place, _account = value_from(PLACE), value_from(ACCOUNT)
 _clock, _decide = value_from(CLOCK), value_from(DECIDE)
-
 
 #: So many passes in a row may start nothing while only outages and wake-ups are to come.
 _MOST_IDLE = 100_000
@@ -96,7 +53,7 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
     # The jobs that a pass has chosen start: ``cost_ns`` later, if deciding takes time, but for the first ``presets``.
     # Returns a status.
     counters, jobs = state.counters, state.jobs
-    n, unanswered, status = counters[b.N_STARTED], 0, _RUNNING
+    n, unanswered, status = counters[b.N_STARTED], 0, BatchStatus.RUNNING
     if cost_ns > 0 and n > presets:
         # They hold their cores for longer than this pass has planned: what it planned behind them is given up.
         counters[b.LOSS] = 1
@@ -135,7 +92,7 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
         if end == b.NEVER or run <= end - start:
             if run > MAX_NS - start:
                 counters[b.DUE_JOB] = job
-                status = OVERFLOW
+                status = BatchStatus.OVERFLOW
                 break
             end = start + run
         else:
@@ -169,12 +126,12 @@ def _room(state: BatchState) -> int:
     # Whether the arrays have room for whatever one pass may write; a status otherwise.
     counters = state.counters
     if counters[b.POOL_USED] + counters[b.FREE_CORES] + 2 * counters[b.WIDEST] + 2 > state.pool_lo.size:
-        return POOL_FULL
+        return BatchStatus.POOL_FULL
     if 0 < state.decisions.shape[1] <= counters[b.N_DECISIONS]:
-        return DECISIONS_FULL
+        return BatchStatus.DECISIONS_FULL
     if counters[b.BY_CORES] == 1:
-        return int(call_hook(state.hooks[ROOM], (state, -1, POOL_FULL, PROFILE_FULL, _RUNNING)))
-    return _RUNNING
+        return int(call_hook(state.hooks[ROOM], (state, -1, 0, 0, 0)))
+    return BatchStatus.RUNNING
 
 
 @compiled(merged=True)
@@ -189,9 +146,9 @@ def _pass(
     presets = counters[b.N_STARTED]
     waiting = counters[b.N_WAITING]
     began = _clock_ns(state, clock)
-    result = make_pass(state, place)
-    if result != PASSED:
-        return SCORE_FAULT if result == SCORE_FAILED else (CHOICE_FAULT if result == CHOICE_FAILED else ALLOCATOR_FAULT)
+    status = make_pass(state, place)
+    if status != BatchStatus.RUNNING:
+        return status
     took = _clock_ns(state, clock) - began + counters[b.DECIDED_NS]
     counters[b.DECIDED_NS] = 0
     counters[b.PASSES] += 1
@@ -210,12 +167,12 @@ def _pass(
         cost_ns = took if counters[b.COST] < 0 else counters[b.COST]
         counters[b.BUSY_UNTIL] = counters[b.NOW] + cost_ns
     counters[b.CHANGED], counters[b.ARRIVED] = 0, -1
-    return _begin(state, account, cost_ns, presets) if n > 0 else _RUNNING
+    return _begin(state, account, cost_ns, presets) if n > 0 else BatchStatus.RUNNING
 
 
 @compiled()
 def advance(state: BatchState, max_ends: int) -> int:
-    """Simulate until something is needed from outside; returns what (see the names above).
+    """Simulate until something is needed from outside; returns what, a ``BatchStatus``.
 
     Parameters
     ----------
@@ -240,7 +197,7 @@ def advance(state: BatchState, max_ends: int) -> int:
         if counters[b.IN_PASS] == 0:
             # The next instant, and at it: ends, then what is rarer, then arrivals.
             if counters[b.ENDED] == n_jobs:
-                return DONE
+                return BatchStatus.DONE
             t = (
                 jobs[b.SUBMIT, arrivals[counters[b.NEXT_ARRIVAL]]]
                 if counters[b.NEXT_ARRIVAL] < arrivals.size
@@ -255,11 +212,11 @@ def advance(state: BatchState, max_ends: int) -> int:
                 t = min(t, max(counters[b.BUSY_UNTIL], counters[b.NOW]))
             if t > counters[b.OBSERVE]:
                 counters[b.OBSERVE] = t
-                return LOOK
+                return BatchStatus.LOOK
             if t == b.NEVER:
                 head = queue_next(state.queue_words, state.queue_starts, 0)
                 counters[b.DUE_JOB] = state.by_rank[head] if head >= 0 else -1
-                return STUCK
+                return BatchStatus.STUCK
             counters[b.NOW] = t
             while counters[b.N_RUNNING] > 0 and running_ns[0] == t:
                 job = running_job[0]
@@ -268,16 +225,16 @@ def advance(state: BatchState, max_ends: int) -> int:
                     later = jobs[b.PROMISE, job]
                     if later <= t:
                         counters[b.DUE_JOB] = job
-                        return DUE
+                        return BatchStatus.DUE
                 if later > t:
                     heap_replace_top(running_ns, running_job, counters[b.N_RUNNING], later, job)
                     continue
                 if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and counters[b.REQUEUE] == 1:
                     counters[b.DUE_JOB] = job
                     if counters[b.N_ROWS] == jobs.shape[1]:
-                        return ROWS_FULL
+                        return BatchStatus.ROWS_FULL
                     if jobs[b.ATTEMPT, job] + 1 >= counters[b.MAX_ATTEMPTS]:
-                        return ATTEMPTS
+                        return BatchStatus.ATTEMPTS
                 counters[b.N_RUNNING] = heap_drop_top(running_ns, running_job, counters[b.N_RUNNING])
                 end_job(state, account, job, t)
             while counters[b.PREDICTED] < counters[b.N_ROWS]:
@@ -287,7 +244,7 @@ def advance(state: BatchState, max_ends: int) -> int:
                 counters[b.PREDICTED] += 1
             if others:
                 if counters[b.MORE_OUTAGES] == 1 and call_hook(state.hooks[OUTAGES_EXTEND], (state, -1, t, t, 0)) != 0:
-                    return OUTAGES_SHORT
+                    return BatchStatus.OUTAGES_SHORT
                 call_hook(state.hooks[OTHERS], (state, -1, t, t, 0))
             while counters[b.NEXT_ARRIVAL] < arrivals.size:
                 job = arrivals[counters[b.NEXT_ARRIVAL]]
@@ -312,29 +269,30 @@ def advance(state: BatchState, max_ends: int) -> int:
             counters[b.N_CHOSEN] = -1
             counters[b.N_STARTED] = counters[b.ANSWERED] = 0
         status = _room(state)
-        if status != _RUNNING:
+        if status != BatchStatus.RUNNING:
             return status
         if counters[b.PRESETS_LEFT] > 0:
             # They run already: that is nothing to decide.
             if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
                 prepare(state)
-            if call_hook(state.hooks[PRESETS], (state, -1, counters[b.NOW], 0, 0)) == 0:
-                return ALLOCATOR_FAULT
+            status = int(call_hook(state.hooks[PRESETS], (state, -1, counters[b.NOW], 0, 0)))
+            if status != BatchStatus.RUNNING:
+                return status
             counters[b.CHANGED] = 1
         if counters[b.ORDER] == b.DECIDED and counters[b.N_CHOSEN] < 0 and decide(counters[b.NOW]) != 0:
-            return DECIDE_FAILED
+            return BatchStatus.DECIDE_FAILED
         status = _pass(state, place, account, clock)
-        if status != _RUNNING:
+        if status != BatchStatus.RUNNING:
             return status
         counters[b.IN_PASS] = 0
         if counters[b.N_STARTED] > 0:
-            return STARTED
+            return BatchStatus.STARTED
         if others and counters[b.N_WAITING] > 0 and _hopeless(state):
             head = queue_next(state.queue_words, state.queue_starts, 0)
             counters[b.DUE_JOB] = state.by_rank[head]
-            return STUCK
+            return BatchStatus.STUCK
         if counters[b.ENDED] >= pause_at:
-            return PAUSED
+            return BatchStatus.PAUSED
 
 
 @compiled()

@@ -15,12 +15,13 @@ from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import state as b
 from bls.engine.hooks import CHOSEN, MOVE_PROFILE, ORDER, PLAN, TURN_AWAY, call_hook
 from bls.engine.job_lifecycle import hold_pool
-from bls.engine.job_starts import ALLOCATOR_REFUSED, PASSED, SCORE_FAILED, start, suggest
+from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.runtime_prediction import corrected_end
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
@@ -81,16 +82,16 @@ def _only_the_newcomer(state: BatchState, place: Callable[..., int]) -> int:
     if jobs[b.RANK, job] < jobs[b.RANK, head]:
         return -1
     if counters[b.DEPTH] == 0:
-        return PASSED
+        return BatchStatus.RUNNING
     n = jobs[b.CORES, job]
     beyond = counters[b.NOW] + jobs[b.ESTIMATE, job] > counters[b.SHADOW]
     if n > counters[b.FREE_CORES] or (beyond and n > counters[b.EXTRA]):
-        return PASSED
+        return BatchStatus.RUNNING
     if not start(state, job, suggest(state, place, job), b.BY_BACKFILL):
-        return ALLOCATOR_REFUSED
+        return BatchStatus.ALLOCATOR_FAULT
     if beyond:
         counters[b.EXTRA] -= n
-    return PASSED
+    return BatchStatus.RUNNING
 
 
 @compiled(merged=True)
@@ -127,7 +128,7 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
     while True:
         position = queue_next(words, starts, position + 1) if static else position + 1
         if position < 0 or (not static and position == n_order):
-            return PASSED
+            return BatchStatus.RUNNING
         job = by_rank[position] if static else state.order[position]
         n = jobs[b.CORES, job]
         if blocked:
@@ -144,28 +145,28 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
             if not waits:
                 counters[b.BLOCKED_HEAD] = job
             if depth == 0:
-                return PASSED
+                return BatchStatus.RUNNING
             _set_shadow(state, n)
             jobs[b.RESERVED, job] = 1
             shadow, extra = counters[b.SHADOW], counters[b.EXTRA]
             if free == 0:
-                return PASSED
+                return BatchStatus.RUNNING
             continue
         why = b.BY_RESERVATION if jobs[b.RESERVED, job] == 1 else (b.BY_BACKFILL if blocked or waits else b.BY_HEAD)
         if not start(state, job, suggest(state, place, job), why):
-            return ALLOCATOR_REFUSED
+            return BatchStatus.ALLOCATOR_FAULT
         free -= n
         if blocked:
             if beyond:
                 extra -= n
                 counters[b.EXTRA] = extra
             if free == 0:
-                return PASSED
+                return BatchStatus.RUNNING
 
 
 @compiled(merged=True)
 def make_pass(state: BatchState, place: Callable[..., int]) -> int:
-    """Walk the queue once; jobs that start are appended to ``state.started``. Returns ``PASSED``, or what went wrong."""
+    """Walk the queue once, appending jobs that start to ``state.started``; returns a ``BatchStatus``."""
     counters = state.counters
     if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
         prepare(state)
@@ -174,7 +175,7 @@ def make_pass(state: BatchState, place: Callable[..., int]) -> int:
         return int(call_hook(state.hooks[CHOSEN], (state, -1, 0, 0, 0)))
     if counters[b.ORDER] == b.REJECTED:
         call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
-        return PASSED
+        return BatchStatus.RUNNING
     simple = counters[b.BY_CORES] == 0 and counters[b.DEPTH] <= 1
     if simple and counters[b.ORDER] == b.STATIC:
         status = _only_the_newcomer(state, place)
@@ -183,7 +184,7 @@ def make_pass(state: BatchState, place: Callable[..., int]) -> int:
         if counters[b.ORDER] == b.SCORED:
             n_order = call_hook(state.hooks[ORDER], (state, -1, 0, 0, 0))
             if n_order < 0:
-                return SCORE_FAILED
+                return BatchStatus.SCORE_FAULT
         if simple:
             status = _easy(state, place, n_order)
         else:

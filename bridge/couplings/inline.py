@@ -12,8 +12,8 @@ from als.engine.dag import hooks as graph_hooks
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.programs import drawing as program_drawing
-from bls.engine import loop as engine
 from bls.engine.state import NUMBER, ORIGIN
+from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
 from bridge.couplings.inline_kernel import drive, reorder
@@ -71,7 +71,7 @@ def run_inline(
             job = int(simulator.state.jobs[NUMBER, inline.cursor[FAULT_JOB]])
             status = int(inline.cursor[FAULT_STATUS])
             raise application_fault(status, inline.application, programs.rules, f"job {job}: ")
-        elif simulator.settle(status) and status == engine.DONE:
+        elif simulator.settle(status) and status == BatchStatus.DONE:
             break
     if len(inline.n_rows) != simulator.rows:
         inline = with_rows(inline, simulator.rows)

@@ -20,9 +20,9 @@ from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE
 from als.programs.table import draw_program
-from bls.engine import loop as batch
 from bls.engine import state as columns
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from bridge.couplings.inline_state import (
     APP_BEGIN,
     APP_RUN,
@@ -49,7 +49,6 @@ from traces.kernels.signatures import Ints, Shorts
 __all__ = ["drive", "reorder"]
 
 _N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
-_STARTED, _PAUSED = batch.STARTED, batch.PAUSED
 _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
@@ -196,10 +195,10 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
                 for k in range(inline.n_rows[job]):
                     lengths[row + k] = drawn[k]
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
-        if status != _STARTED:
+        if status != BatchStatus.STARTED:
             return int(status)
         if counters[_ENDED] >= pause_at:
-            return _PAUSED  # what has started is answered for when it goes on
+            return BatchStatus.PAUSED  # what has started is answered for when it goes on
 
 
 def reorder(source: Array, target: Array, source_first: Array, target_first: Array) -> None:

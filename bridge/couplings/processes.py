@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from bls.engine import loop as engine
 from bls.engine.state import N_ROWS
+from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, PeerOptions, Watch
 from bridge.couplings.orders import Orders
@@ -169,9 +169,9 @@ class _Drive:
         simulator = self._simulator
         while True:
             status = simulator.advance(_PAUSE_JOBS)
-            if status == engine.DONE:
+            if status == BatchStatus.DONE:
                 return
-            if status == engine.STARTED:
+            if status == BatchStatus.STARTED:
                 for row in simulator.started():
                     if self._orders.origin(row) != row:
                         supervisor.expect_another()
@@ -180,7 +180,7 @@ class _Drive:
                     # Somebody who does not say that they conserve work has promised nothing but the start.
                     start_ns = order.start.start_ns
                     simulator.promise(row, order.bound_ns if supervisor.conserves_work else start_ns)
-            elif status == engine.DUE:
+            elif status == BatchStatus.DUE:
                 await supervisor.arrival()
                 self._inject(supervisor)
             else:

@@ -13,8 +13,8 @@ from als.options import ALS, OVERHEAD, TASKS_PER_CORE, VARIATION
 from als.schedulers import AnyScheduler
 from bls.allocators import Allocator
 from bls.constraints.options import Surroundings
-from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.status import BatchStatus
 from bls.estimates import AnyEstimator
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
@@ -80,7 +80,7 @@ def _check_widths(scenario: Scenario, coupling_name: str) -> None:
 
 def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
     pace = Pace()
-    while simulator.advance(pace.ends()) != engine.DONE:
+    while simulator.advance(pace.ends()) != BatchStatus.DONE:
         watch(simulator.ended, simulator.now_ns)
 
 

@@ -16,8 +16,8 @@ from reference.machine import Host, Job, Machine
 
 from bls.allocators import ALLOCATORS, Allocator, PlacementRequest, allocator, allocator_kernel
 from bls.availability.free_cores import free_all, free_next
-from bls.engine import loop as engine
 from bls.engine.state import START
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
@@ -38,7 +38,7 @@ def simulator(allocator: Allocator, requested: dict[int, str] | None = None, n_c
 
 def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> list[tuple[int, list[tuple[int, int]]]]:
     run = simulator(allocator, requested)
-    assert run.advance(100) == engine.DONE
+    assert run.advance(100) == BatchStatus.DONE
     return [(int(start) // NS_PER_S, list(run.allocation(row))) for row, start in enumerate(run.column(START))]
 
 
@@ -178,7 +178,7 @@ def test_an_allocator_from_a_file(tmp_path: Path) -> None:
     )
     found = allocator(f"{file}:MINE")
     run = simulator(found)
-    assert run.advance(1) in (engine.PAUSED, engine.DONE)
+    assert run.advance(1) in (BatchStatus.PAUSED, BatchStatus.DONE)
     assert list(run.allocation(0)) == [(4, 6)]
 
 

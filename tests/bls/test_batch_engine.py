@@ -24,8 +24,8 @@ import bridge
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
-from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.scheduler_options import Rules as BatchRules
@@ -304,12 +304,12 @@ suspended_cases = cases(SUSPENDED, max_jobs=12).filter(lambda case: as_users_say
 @given(case=suspended_cases, pause=st.integers(0, 3))
 def test_pauses_and_immediate_outcomes_change_nothing(case: BatchCase, pause: int) -> None:
     simulator, run_ns = simulator_of(case, recorded=False), [job.run for job in case.jobs]
-    status, ended = engine.PAUSED, 0
-    while status != engine.DONE:
+    status, ended = BatchStatus.PAUSED, 0
+    while status != BatchStatus.DONE:
         status = simulator.advance(pause)
         assert simulator.ended >= ended
         ended = simulator.ended
-        for row in simulator.started() if status == engine.STARTED else []:
+        for row in simulator.started() if status == BatchStatus.STARTED else []:
             assert simulator.outcome(row, simulator.now_ns + run_ns[row])
     assert attempts(simulator.state) == expected(case)
     assert ended == len(run_ns)
@@ -340,13 +340,13 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
             assert simulator.promise(row, promised[row])
 
     clock = -1
-    while (status := simulator.advance(data.draw(st.integers(1, 5)))) != engine.DONE:
+    while (status := simulator.advance(data.draw(st.integers(1, 5)))) != BatchStatus.DONE:
         assert simulator.now_ns >= clock
         clock = simulator.now_ns
-        if status == engine.STARTED:
+        if status == BatchStatus.STARTED:
             for row in data.draw(st.permutations(simulator.started())):
                 tell(row)
-        elif status == engine.DUE:
+        elif status == BatchStatus.DUE:
             assert promised[simulator.due] == clock
             for row in data.draw(st.lists(st.sampled_from(sorted(promised)), max_size=3, unique=True)):
                 tell(row)
@@ -372,14 +372,14 @@ def test_a_job_that_is_told_to_stop_and_does_so_is_cut_as_if_its_run_time_were_k
     if said is None or not finishes(said):
         return
     simulator = simulator_of(said, recorded=False)
-    while (status := simulator.advance(5)) != engine.DONE:
-        rows = simulator.started() if status == engine.STARTED else [simulator.due] if status == engine.DUE else []
+    while (status := simulator.advance(5)) != BatchStatus.DONE:
+        rows = {BatchStatus.STARTED: simulator.started(), BatchStatus.DUE: [simulator.due]}.get(status, [])
         for row in rows:
             run = said.jobs[int(simulator.column(b.ORIGIN)[row])].run
             natural, stop = int(simulator.column(b.START)[row]) + run, simulator.stop_ns(row)
             stopped = stop is not None and stop < natural
             last = natural if not stopped or stop is None else stop
-            if status == engine.STARTED and data.draw(st.booleans()):
+            if status == BatchStatus.STARTED and data.draw(st.booleans()):
                 assert simulator.promise(row, data.draw(st.integers(simulator.now_ns, last)))
                 continue
             if stop is not None:
@@ -407,22 +407,22 @@ def ready(workload: Workload, platform: Platform | None = None, policy: Any = No
 def test_the_engine_runs_on_to_the_earliest_promise_only() -> None:
     """Two jobs of 2 cores run on 4; nothing is asked of the first before its promise, though the third waits for it."""
     simulator = ready(jobs((1, 0, 9, 2, 9), (2, 0, 9, 2, 9), (3, 4, 1, 2, 1)))
-    assert simulator.advance(100) == engine.STARTED
+    assert simulator.advance(100) == BatchStatus.STARTED
     assert simulator.started() == [0, 1]
     assert simulator.promise(0, 7 * NS_PER_S)
     assert simulator.started() == [1]
     assert simulator.outcome(1, 6 * NS_PER_S)
-    assert simulator.advance(100) == engine.STARTED  # the third starts at 6 s, on the second's cores
+    assert simulator.advance(100) == BatchStatus.STARTED  # the third starts at 6 s, on the second's cores
     assert (simulator.now_ns, simulator.started()) == (6 * NS_PER_S, [2])
     assert simulator.outcome(2, 20 * NS_PER_S)
-    assert simulator.advance(100) == engine.DUE
+    assert simulator.advance(100) == BatchStatus.DUE
     assert (simulator.now_ns, simulator.due) == (7 * NS_PER_S, 0)
-    assert simulator.advance(100) == engine.DUE  # it stays so until there is an answer
+    assert simulator.advance(100) == BatchStatus.DUE  # it stays so until there is an answer
     assert simulator.promise(0, 8 * NS_PER_S)
-    assert simulator.advance(100) == engine.DUE
+    assert simulator.advance(100) == BatchStatus.DUE
     assert simulator.now_ns == 8 * NS_PER_S
     assert simulator.outcome(0, 8 * NS_PER_S)
-    assert simulator.advance(100) == engine.DONE
+    assert simulator.advance(100) == BatchStatus.DONE
     assert schedule(simulator) == [
         (0, 8 * NS_PER_S, (0, 1)),
         (0, 6 * NS_PER_S, (2, 3)),
@@ -432,7 +432,7 @@ def test_the_engine_runs_on_to_the_earliest_promise_only() -> None:
 
 def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
     simulator = ready(jobs((1, 5, 9, 4, 9), (2, 6, 9, 4, 9)))
-    assert simulator.advance(100) == engine.STARTED
+    assert simulator.advance(100) == BatchStatus.STARTED
     now = 5 * NS_PER_S
     assert not simulator.promise(0, now - 1), "in the past"
     assert not simulator.outcome(0, now - 1), "in the past"
@@ -448,21 +448,21 @@ def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
     assert simulator.outcome(0, now + 3)
     assert not simulator.outcome(0, now + 3), "twice"
     assert not simulator.promise(0, now + 4), "after the outcome"
-    assert simulator.advance(100) == engine.STARTED
+    assert simulator.advance(100) == BatchStatus.STARTED
     assert simulator.outcome(1, now + NS_PER_S)
-    assert simulator.advance(100) == engine.DONE
+    assert simulator.advance(100) == BatchStatus.DONE
     assert [end for _, end, _ in schedule(simulator)] == [now + 3, now + NS_PER_S]
 
 
 def test_a_job_may_end_at_the_instant_at_which_it_starts() -> None:
     """An application may say so; the next in the queue then starts at that instant too."""
     simulator = ready(jobs((1, 3, 9, 4, 9), (2, 3, 9, 4, 9)))
-    assert simulator.advance(100) == engine.STARTED
+    assert simulator.advance(100) == BatchStatus.STARTED
     assert simulator.outcome(0, 3 * NS_PER_S)
-    assert simulator.advance(100) == engine.STARTED
+    assert simulator.advance(100) == BatchStatus.STARTED
     assert simulator.now_ns == 3 * NS_PER_S
     assert simulator.outcome(1, 4 * NS_PER_S)
-    assert simulator.advance(100) == engine.DONE
+    assert simulator.advance(100) == BatchStatus.DONE
 
 
 def test_ends_come_before_arrivals_and_both_before_one_pass() -> None:
@@ -487,11 +487,11 @@ def test_jobs_take_the_lowest_numbered_free_cores_wherever_they_are() -> None:
 
 def test_a_started_job_that_is_told_nothing_is_not_forgotten() -> None:
     simulator = ready(jobs((1, 0, 5, 1, 5)))
-    assert simulator.advance(1) == engine.STARTED
+    assert simulator.advance(1) == BatchStatus.STARTED
     with pytest.raises(RuntimeError, match="await an outcome or a promise"):
         simulator.advance(1)
     assert simulator.outcome(0, 5 * NS_PER_S)
-    assert simulator.advance(10) == engine.DONE
+    assert simulator.advance(10) == BatchStatus.DONE
 
 
 # ---- room ----
@@ -503,7 +503,7 @@ def test_more_allocations_than_there_is_room_for() -> None:
     wide = [(100 + n, 1.0, 1.0, 32, 1.0) for n in range(400)]
     simulator = ready(jobs(*pins, *wide), machine(64), recorded=True)
     room = len(simulator.state.pool_lo)
-    while simulator.advance(10**6) != engine.DONE:
+    while simulator.advance(10**6) != BatchStatus.DONE:
         pass
     assert len(simulator.state.pool_lo) > room
     holes = tuple(range(0, 64, 2))
@@ -520,7 +520,7 @@ def test_room_runs_out_within_a_pass_that_waits_for_answers() -> None:
     tight: dict[str, Any] = {"pool_lo": np.empty(3, np.int64), "pool_hi": np.empty(3, np.int64)}
     simulator.state = simulator.state._replace(**tight)
     started = []
-    while simulator.advance(100) == engine.STARTED:
+    while simulator.advance(100) == BatchStatus.STARTED:
         for row in simulator.started():
             started.append(row)
             assert simulator.outcome(row, NS_PER_S)
@@ -544,7 +544,7 @@ def test_there_is_room_for_what_runs_longer_than_expected(width: int) -> None:
         recorded=True,
         requested={k + 1: " ".join(map(str, cores)) for k, cores in enumerate(asked)},
     )
-    while simulator.advance(1) != engine.DONE:
+    while simulator.advance(1) != BatchStatus.DONE:
         profile = simulator.state.cores_profile
         assert profile.used[b.EVER] <= len(profile.lo)
     starts_s = [0, 0, 0, 0, 0, 3000, 3010, 3020, 3030]
@@ -659,7 +659,7 @@ def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> 
 
 def answer_at_once(simulator: BatchSimulator) -> None:
     """All jobs end as they start."""
-    while simulator.advance(10**6) != engine.DONE:
+    while simulator.advance(10**6) != BatchStatus.DONE:
         for row in simulator.started():
             assert simulator.outcome(row, simulator.now_ns)
 

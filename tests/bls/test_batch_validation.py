@@ -12,9 +12,9 @@ import pytest
 from bls import Platform, read_workload, sample_path
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
-from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
 from bls.machine.partitions import Partition
 from bls.policies import POLICIES
@@ -39,7 +39,7 @@ def _paused(backfill: str, allocator: str) -> BatchState:
         recorded=True,
     )
     while simulator.ended < 100 or simulator.state.counters[b.N_WAITING] < 5:
-        assert simulator.advance(1) == engine.PAUSED
+        assert simulator.advance(1) == BatchStatus.PAUSED
     return simulator.state
 
 
@@ -198,7 +198,7 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
     simulator.checks, simulator.most_ends = 2, 20
     checked: list[int] = []
     monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(int(state.counters[b.ENDED])))
-    while simulator.advance(10**6) != engine.DONE:
+    while simulator.advance(10**6) != BatchStatus.DONE:
         pass
     assert len(checked) == 320 // 40 + (simulator._entered % 2)
     assert checked[-1] == 320

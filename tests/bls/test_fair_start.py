@@ -18,8 +18,8 @@ from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
 
 from bls.constraints.options import Surroundings
-from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.status import BatchStatus
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
@@ -92,7 +92,7 @@ def slow(case: BatchCase) -> dict[tuple[int, int], int]:
 
 def finished(case: BatchCase) -> BatchSimulator:
     simulator: BatchSimulator = simulator_of(case)
-    while simulator.advance(1000) != engine.DONE:
+    while simulator.advance(1000) != BatchStatus.DONE:
         pass
     return simulator
 

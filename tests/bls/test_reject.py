@@ -14,8 +14,8 @@ from command_line import twolevel
 
 import bridge
 from bls.constraints.options import Surroundings
-from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.status import BatchStatus
 from bls.fair_start import check_fair_start
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
@@ -131,7 +131,7 @@ def engine_run(case: BatchCase, platform: Platform, workload: Workload, rules: R
         circumstances=circumstances_of(case, platform, workload),
     )  # fmt: skip
     clock = -1
-    while simulator.advance(1) != engine.DONE:
+    while simulator.advance(1) != BatchStatus.DONE:
         assert simulator.now_ns >= clock
         clock = simulator.now_ns
     return simulator

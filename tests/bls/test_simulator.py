@@ -14,8 +14,8 @@ import pytest
 from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, policy
 from bls.allocators import Allocator, PlacementRequest, allocator_kernel
 from bls.constraints.options import surround
-from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.status import BatchStatus
 from bls.inputs import deadlines_ns
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
@@ -253,11 +253,11 @@ def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> Non
     rules = Rules(charge_decisions=True, decision_cost_ns=S)
     run = BatchSimulator(workload, platform, policy("fcfs"), allocator("first-fit"), rules=rules)
     clock, ends = [0], [10 * S, 10 * S, 20 * S]
-    while (status := run.advance(100)) != engine.DONE:
+    while (status := run.advance(100)) != BatchStatus.DONE:
         clock.append(run.now_ns)
         for row in run.started():
             assert run.promise(row, ends[row])  # exactly: an end and another's promise at one instant
-        if status == engine.DUE:
+        if status == BatchStatus.DUE:
             assert run.outcome(run.due, ends[run.due])
     assert clock == sorted(clock)
     assert (run.column(b.START) // S).tolist() == [1, 1, 11]

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from reference.machine import Attempt
 
 from bls.allocators import ALLOCATORS
-from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
@@ -125,7 +125,7 @@ def test_a_look_is_what_the_schedule_says() -> None:
         simulator = simulator_of(told)
         sampler = Sampler(simulator, {})
         looks = [sampler.look()]
-        while simulator.advance(1) != engine.DONE:
+        while simulator.advance(1) != BatchStatus.DONE:
             looks.append(sampler.look())
         looks.append(sampler.look())
         done = attempts(simulator.state)
@@ -182,7 +182,7 @@ def test_the_past_is_thinned_out_evenly() -> None:
     simulator = BatchSimulator(jobs, Platform(), POLICIES["fcfs"], ALLOCATORS["first-fit"], recorded=True)
     sampler = Sampler(simulator, {})
     sizes = []
-    while simulator.advance(1) != engine.DONE:
+    while simulator.advance(1) != BatchStatus.DONE:
         look = sampler.look()
         sizes.append(len(look.past_ns))
         assert (look.past_ns[-1], look.past_busy[-1]) == (simulator.now_ns, look.used[0])

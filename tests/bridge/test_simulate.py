@@ -21,7 +21,7 @@ from als.application import Application
 from als.techniques import TECHNIQUES as REGISTERED
 from als.techniques import Technique, technique_kernel
 from bls.allocators import ALLOCATORS
-from bls.engine import loop as engine
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
@@ -64,7 +64,7 @@ def paper_log(technique: str) -> list[str]:
         PAPER_JOBS, PAPER_PLATFORM, bls.policies.POLICIES["fcfs"], ALLOCATORS["given"], requested=PAPER_CORES
     )
     log = []
-    while simulator.advance(100) == engine.STARTED:
+    while simulator.advance(100) == BatchStatus.STARTED:
         for row in simulator.started():
             cores = [core for lo, hi in simulator.allocation(row) for core in range(lo, hi)]
             application = Application(

@@ -12,8 +12,8 @@ import pytest
 from pages import ROOT, links
 
 from bls.allocators import allocator
-from bls.engine import loop as engine
 from bls.engine.state import END, START
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.metrics.jobs import slowdown
 from bls.policies import policy
@@ -160,7 +160,7 @@ def test_who_is_hit(shared: Path) -> None:
             rules=Rules("easy"),
             recorded=True,
         )
-        assert run.advance(2**62) == engine.DONE
+        assert run.advance(2**62) == BatchStatus.DONE
         hit = (slowdown(jobs.submit_ns, run.column(START), run.column(END)) > 5) & (jobs.status == 1)
         of_users = np.sort(np.unique(jobs.user[hit], return_counts=True)[1])[::-1]
         half = int(np.searchsorted(np.cumsum(of_users), hit.sum() / 2)) + 1

@@ -11,6 +11,7 @@ from bls.engine.hooks import HOOK
 from bls.engine.placement_search import earliest_place
 from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.compiled import compiled, value_from
 
 __all__ = ["earliest", "hold_host_cores", "hold_kept_cores", "hold_pool_cores", "move", "room"]
@@ -95,8 +96,8 @@ def _overrunning_cores(state: BatchState) -> int:
 
 
 @compiled(HOOK)
-def room(state: BatchState, _job: int, pool_full: int, profile_full: int, enough: int) -> int:
-    """Whether the arrays have room for whatever one pass may write: one of the three words that it is given."""
+def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Whether the arrays have room for whatever one pass may write, as a ``BatchStatus``."""
     counters = state.counters
     # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
     more = 2 * state.host_ns.size + 16
@@ -104,14 +105,14 @@ def room(state: BatchState, _job: int, pool_full: int, profile_full: int, enough
         more += 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING])
     profile = state.cores_profile
     if profile.used[b.SLICES] + more > profile.ns.size:
-        return profile_full
+        return BatchStatus.PROFILE_FULL
     # There are no more intervals than cores, and so many changes of amounts at the most.
     planned = _planned_cores(state) if counters[b.PLANS] == 1 else 0
     more = counters[b.FREE_CORES] + counters[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
     more = 2 * more + 2 * state.host_ns.size
     more *= 1 + counters[b.N_RESOURCES] + counters[b.N_LICENCES]
     if profile.used[b.CHANGES] + more > profile.lo.size:
-        return profile_full
+        return BatchStatus.PROFILE_FULL
     if counters[b.PLAN_USED] + planned > state.kept_lo.size:
-        return pool_full
-    return enough
+        return BatchStatus.POOL_FULL
+    return BatchStatus.RUNNING

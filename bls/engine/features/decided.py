@@ -7,10 +7,11 @@ from collections.abc import Callable
 from bls.allocators.contract import PLACE
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
-from bls.engine.job_starts import ALLOCATOR_REFUSED, CHOICE_FAILED, PASSED, start, suggest
+from bls.engine.job_starts import start, suggest
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.compiled import compiled, value_from
 
 __all__ = ["start_chosen"]
@@ -27,17 +28,17 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         job = state.chosen[k]
         counters[b.DUE_JOB] = job
         if jobs[b.CORES, job] > counters[b.FREE_CORES] or (counters[b.LIMITED] == 1 and held_back(state, job)):
-            return CHOICE_FAILED
+            return BatchStatus.CHOICE_FAULT
         if counters[b.BY_CORES] == 1:
             call_hook(state.hooks[EARLIEST], (state, job, counters[b.NOW], counters[b.NOW] + 1, 0))
             count = counters[b.PLACED]
             if count == 0:
-                return CHOICE_FAILED
+                return BatchStatus.CHOICE_FAULT
         else:
             count = suggest(state, place, job)
         head = queue_next(state.queue_words, state.queue_starts, 0)
         why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
         if not start(state, job, count, why):
-            return ALLOCATOR_REFUSED
+            return BatchStatus.ALLOCATOR_FAULT
     counters[b.N_CHOSEN] = 0
-    return PASSED
+    return BatchStatus.RUNNING

@@ -16,11 +16,12 @@ from bls.availability.count_profile import profile_add, profile_earliest
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, call_hook
 from bls.engine.job_lifecycle import hold_pool
-from bls.engine.job_starts import ALLOCATOR_REFUSED, PASSED, start, suggest
+from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slot, drop_slots
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.compiled import compiled, value_from
 
 __all__ = ["plan"]
@@ -110,7 +111,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         ns, free_then = state.plan_ns, state.plan_free
         first, last = 0, last - first
     hull, moved = counters[b.HULL], 0
-    wake, status = b.NEVER, PASSED
+    wake, status = b.NEVER, BatchStatus.RUNNING
     position = -1
     while True:
         position = queue_next(words, starts, position + 1) if static else position + 1
@@ -145,7 +146,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
                     state.pool_lo[used + k] = state.kept_lo[first_kept + k]
                     state.pool_hi[used + k] = state.kept_hi[first_kept + k]
                 if not start(state, job, count, b.BY_RESERVATION):
-                    status = ALLOCATOR_REFUSED
+                    status = BatchStatus.ALLOCATOR_FAULT
                     break
                 continue
         before = now + 1 if stopped or depth == 0 else _ALWAYS
@@ -175,7 +176,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
                 else (b.BY_BACKFILL if partitions[p, b.WAITS] == 1 else b.BY_HEAD)
             )
             if not start(state, job, count, why):
-                status = ALLOCATOR_REFUSED
+                status = BatchStatus.ALLOCATOR_FAULT
                 break
             if copied:
                 last = profile_add(ns, free_then, first, last, now, now + length, -jobs[b.HELD_CORES, job])

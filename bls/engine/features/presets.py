@@ -9,6 +9,7 @@ from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_starts import start, suggest
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.compiled import compiled, value_from
 
 __all__ = ["start_presets"]
@@ -20,7 +21,7 @@ _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Put the jobs that run from the start on the machine, before any other is thought of; those without room wait.
 
-    0 if the allocator's suggestion for one cannot be.
+    Returns a ``BatchStatus``.
     """
     place = _place(state.functions[b.PLACE_AT])
     counters, jobs = state.counters, state.jobs
@@ -38,6 +39,6 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
             else:
                 count = suggest(state, place, job)
         if count != 0 and not start(state, job, count, b.BY_PRESET):
-            return 0
+            return BatchStatus.ALLOCATOR_FAULT
     counters[b.PRESETS_LEFT] = 0
-    return 1
+    return BatchStatus.RUNNING
