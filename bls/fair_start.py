@@ -143,12 +143,13 @@ class _Replay:
     def _nobody_overtakes(self) -> bool:
         # First come, first served, and the first that does not fit ends the pass: nobody behind a job matters to it.
         state = self.fresh.state
-        counters = state.counters
+        settings = state.settings
         return bool(
-            counters[b.ORDER] == b.STATIC
+            settings[b.ORDER] == b.STATIC
             and np.array_equal(state.jobs[b.RANK, : self.n], np.arange(self.n))
-            and not counters[[b.DEPTH, b.BY_CORES, b.LIMITED, b.CHARGE, b.PRESETS_LEFT]].any()
-            and counters[b.SWITCH_WAIT] == b.NEVER
+            and not settings[[b.DEPTH, b.BY_CORES, b.LIMITED, b.CHARGE]].any()
+            and state.sizes[b.PRESETS_LEFT] == 0
+            and settings[b.SWITCH_WAIT] == b.NEVER
             and not len(state.child_first)
         )
 
@@ -162,7 +163,7 @@ class _Replay:
     def _advance_before(self, t: int) -> None:
         # To where everything before the instant has happened.
         fresh = self.fresh
-        fresh.state.counters[b.OBSERVE] = t - 1
+        fresh.state.clock[b.OBSERVE] = t - 1
         while True:
             status = self._advance()
             if status == BatchStatus.LOOK:
@@ -187,7 +188,7 @@ class _Replay:
         joining = self.sequence[first : self.place[row] + 1] if row < self.n else self.childless
         while True:
             main = fresh.state
-            running = main.running_job[: main.counters[b.N_RUNNING]]
+            running = main.running_job[: main.sizes[b.N_RUNNING]]
             leaving = self.absent[np.searchsorted(self.leaves, t) : np.searchsorted(self.leaves, t, "right")]
             rows = np.unique(np.concatenate([_waiting(main), running, joining, leaving]))
             noted = _Noted(main, rows, self.unused)
@@ -207,14 +208,14 @@ class _Replay:
 
     def _without_others(self, rows: Array, joining: Array, row: int, t: int) -> b.BatchState:
         state = self.fresh.state
-        counters, jobs = state.counters, state.jobs
+        clock, sizes, jobs = state.clock, state.sizes, state.jobs
         origins = self.origin[rows]
         jobs[b.RUN, rows] = self.length[origins]
         jobs[b.RUN, row if row < self.n else self.before[row]] = -1  # the engine suspends when it starts
         withdrawn = np.unique(origins[self.cancel[origins] < b.NEVER])
         withdrawn = withdrawn[self.cancel[withdrawn] >= t]
-        counters[b.NEXT_CANCEL] = counters[b.NEXT_ARRIVAL] = 0
-        counters[b.OBSERVE] = self.cancel[self.origin[row]]
+        clock[b.NEXT_CANCEL] = clock[b.NEXT_ARRIVAL] = 0
+        clock[b.OBSERVE] = self.cancel[self.origin[row]]
         by_themselves = jobs[b.DEPENDS, joining] < 0
         state = state._replace(
             arrivals=np.sort(joining[by_themselves]),
@@ -224,11 +225,11 @@ class _Replay:
             return state
         # Of the jobs that wait for others, those that join at this instant; and wake-ups.
         children = joining[~by_themselves]
-        n = counters[b.N_ARRIVING]
+        n = sizes[b.N_ARRIVING]
         ns, job = state.arriving_ns[:n].copy(), state.arriving_job[:n].copy()
         stay = np.flatnonzero((job >= jobs.shape[1]) | np.isin(job, children))
         stay = stay[np.lexsort((job[stay], ns[stay]))]
-        counters[b.N_ARRIVING] = len(stay)
+        sizes[b.N_ARRIVING] = len(stay)
         state.arriving_ns[: len(stay)], state.arriving_job[: len(stay)] = ns[stay], job[stay]
         children = children[np.lexsort((children, jobs[b.DEPENDS, children]))]
         parents = jobs[b.DEPENDS, children]
@@ -262,14 +263,15 @@ class _Noted:
     # What a fork may write to: arrays in whole or as far as they are in use, and columns of tables.
 
     def __init__(self, state: b.BatchState, rows: Array, unused: Array) -> None:
-        counters, profile = state.counters, state.cores_profile
+        sizes, profile = state.sizes, state.cores_profile
         self.state, self.rows, self.unused = state, rows, unused
-        running, expected = counters[b.N_RUNNING], counters[b.N_EXPECTED]
-        arriving, hosts = counters[b.N_ARRIVING], counters[b.N_HOST_EVENTS]
-        first, last, planned = counters[b.FIRST], counters[b.LAST], counters[b.PLAN_USED]
+        running, expected = sizes[b.N_RUNNING], sizes[b.N_EXPECTED]
+        arriving, hosts = sizes[b.N_ARRIVING], sizes[b.N_HOST_EVENTS]
+        first, last, planned = sizes[b.FIRST], sizes[b.LAST], sizes[b.PLAN_USED]
         slices, changes = profile.used[b.SLICES], profile.used[b.EVER]
         views = [
-            counters,
+            state.clock,
+            sizes,
             state.running_ns[:running],
             state.running_job[:running],
             state.queue_words,
@@ -315,10 +317,10 @@ class _Noted:
 
     def put_back(self) -> None:
         state = self.state
-        used = state.counters[b.N_ROWS]
+        used = state.sizes[b.N_ROWS]
         for view, was in self.kept:
             view[...] = was
-        state.jobs[:, state.counters[b.N_ROWS] : used] = self.unused  # attempts that there were not
+        state.jobs[:, state.sizes[b.N_ROWS] : used] = self.unused  # attempts that there were not
         state.jobs[:, self.rows] = self.jobs
         state.by_rank[self.ranks] = self.by_rank
         state.history[self.groups] = self.history

@@ -189,7 +189,7 @@ def given_for(
     if not countable:
         given.masks = masks(table, windows, platform.n_cores)
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, n_hosts)
-    given.counters = {
+    given.settings = {
         b.DEPTH: rules.depth,
         b.KEEP: int(rules.keeps),
         b.BY_CORES: int(not countable),

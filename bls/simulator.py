@@ -161,9 +161,9 @@ class BatchSimulator:
             recorded=recorded,
             requested=requested,
         )
-        given.counters |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on())}
+        given.settings |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on())}
         self.state = first_state.new_state(given)
-        self.state.counters[b.OBSERVE] = self._looks.next_ns
+        self.state.clock[b.OBSERVE] = self._looks.next_ns
         self._looks.so_far = self._so_far()
         try:
             self.place = as_value(self.allocator.place, PLACE)
@@ -193,22 +193,22 @@ class BatchSimulator:
     @property
     def now_ns(self) -> int:
         """The simulated instant."""
-        return int(self.state.counters[b.NOW])
+        return int(self.state.clock[b.NOW])
 
     @property
     def ended(self) -> int:
         """How many jobs have ended for good, or were withdrawn."""
-        return int(self.state.counters[b.ENDED])
+        return int(self.state.sizes[b.ENDED])
 
     @property
     def due(self) -> int:
         """The row of the job whose promise has come due."""
-        return int(self.state.counters[b.DUE_JOB])
+        return int(self.state.clock[b.DUE_JOB])
 
     @property
     def rows(self) -> int:
         """How many rows there are: jobs, and later attempts of jobs that were cut."""
-        return int(self.state.counters[b.N_ROWS])
+        return int(self.state.sizes[b.N_ROWS])
 
     def column(self, name: int) -> Array:
         """A column of ``bls.engine.state`` of all rows; it changes as the simulation goes on."""
@@ -216,8 +216,8 @@ class BatchSimulator:
 
     def started(self) -> list[int]:
         """The rows that await an answer."""
-        counters = self.state.counters
-        rows: list[int] = self.state.started[counters[b.ANSWERED] : counters[b.N_STARTED]].tolist()
+        sizes = self.state.sizes
+        rows: list[int] = self.state.started[sizes[b.ANSWERED] : sizes[b.N_STARTED]].tolist()
         return rows
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
@@ -235,7 +235,7 @@ class BatchSimulator:
     def cuts(self) -> bool:
         """Whether a job may be cut before its end: at its walltime, by its user, as a host is lost."""
         state = self.state
-        return bool(state.counters[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
+        return bool(state.settings[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
 
     def advance(self, max_ends: int) -> BatchStatus:
         """Run the engine; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``, and raises on a fault.
@@ -322,7 +322,7 @@ class BatchSimulator:
         return 0
 
     def _decide(self) -> None:
-        counters, view = self.state.counters, self.view
+        clock, sizes, view = self.state.clock, self.state.sizes, self.view
         view._refresh()
         view._let_decide()
         began = time.perf_counter_ns()
@@ -339,13 +339,13 @@ class BatchSimulator:
             raise PluginError(f"{self._deciding()}: decide() failed: {type(error).__name__}: {error}") from error
         finally:
             view._deciding = False
-        counters[b.DECIDED_NS] = time.perf_counter_ns() - began
-        counters[b.N_CHOSEN] = len(rows)
+        clock[b.DECIDED_NS] = time.perf_counter_ns() - began
+        sizes[b.N_CHOSEN] = len(rows)
         if rows:
             self.state.chosen[: len(rows)] = rows
             self._idle_wakes = 0
         if view._wake_ns is not None:
-            counters[b.WAKE] = view._wake_ns
+            clock[b.WAKE] = view._wake_ns
             if not rows:
                 self._still_awake()
 
@@ -355,8 +355,8 @@ class BatchSimulator:
     def _still_awake(self) -> None:
         # A policy that has itself woken for ever, and starts nothing, would never come to an end.
         state = self.state
-        counters = state.counters
-        if counters[b.N_RUNNING] == counters[b.N_ARRIVING] == 0 and counters[b.NEXT_ARRIVAL] == state.arrivals.size:
+        clock, sizes = state.clock, state.sizes
+        if sizes[b.N_RUNNING] == sizes[b.N_ARRIVING] == 0 and clock[b.NEXT_ARRIVAL] == state.arrivals.size:
             self._idle_wakes += 1
             if self._idle_wakes > _MAX_IDLE_WAKES:
                 raise PluginError(
@@ -366,17 +366,19 @@ class BatchSimulator:
 
     def _look(self, *, last: bool = False) -> None:
         # Before the first event after OBSERVE, where the engine has put that event's instant; or after the last event.
-        counters, view = self.state.counters, self.view
-        until_ns = self.now_ns if last else int(counters[b.OBSERVE]) - 1
+        clock, view = self.state.clock, self.view
+        until_ns = self.now_ns if last else int(clock[b.OBSERVE]) - 1
         view._refresh()
         self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
-        counters[b.OBSERVE] = self._looks.next_ns
+        clock[b.OBSERVE] = self._looks.next_ns
 
     def _so_far(self) -> tuple[int, ...]:
         # What is another after every instant at which something happened, and the same after one at which nothing did.
-        counters = self.state.counters
-        names = (b.PASSES, b.FREE_CORES, b.N_WAITING, b.NEXT_ARRIVAL, b.ENDED, b.N_DOWN, b.NEXT_BOUNDARY, b.NEXT_CANCEL)
-        return tuple(int(counters[name]) for name in names)
+        clock, sizes = self.state.clock, self.state.sizes
+        return (
+            *clock[[b.PASSES, b.NEXT_ARRIVAL, b.NEXT_BOUNDARY, b.NEXT_CANCEL]].tolist(),
+            *sizes[[b.FREE_CORES, b.N_WAITING, b.ENDED, b.N_DOWN]].tolist(),
+        )
 
     @property
     def observations(self) -> list[dict[str, float | int | str]]:
@@ -402,7 +404,7 @@ class BatchSimulator:
         self.state.host_status[b.NEXT_OUTAGE] += moved
         self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
         self._outages = longer
-        self.state.counters[b.MORE_OUTAGES] = int(self._may_go_on())
+        self.state.settings[b.MORE_OUTAGES] = int(self._may_go_on())
 
     def _fault(self, status: int) -> Exception:
         row = self.due
@@ -420,7 +422,7 @@ class BatchSimulator:
             assert self._scoring is not None
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
-            asked, free = self.state.jobs[b.CORES, row], self.state.counters[b.FREE_CORES]
+            asked, free = self.state.jobs[b.CORES, row], self.state.sizes[b.FREE_CORES]
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:
                 reason += ", but its partition, a window or what it asks for beside cores does not allow it now"
@@ -439,10 +441,10 @@ class BatchSimulator:
         job = self.state.jobs[b.NUMBER, row]
         if isinstance(self.policy, DecidingPolicy):
             reason = f"batch policy {self.policy.name} does not start it"
-        elif self.state.counters[b.IDLE] > 0 and self._may_go_on():
+        elif self.state.clock[b.IDLE] > 0 and self._may_go_on():
             reason = "the failures of hosts never leave enough of them up for it"
-        elif self.state.counters[b.N_DOWN] > 0:
-            down = int(self.state.counters[b.N_DOWN])
+        elif self.state.sizes[b.N_DOWN] > 0:
+            down = int(self.state.sizes[b.N_DOWN])
             reason = f"{down} host{'s are' if down > 1 else ' is'} down for ever"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
@@ -480,24 +482,24 @@ class BatchSimulator:
 
     def decisions(self) -> dict[str, Any]:
         """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns."""
-        counters = self.state.counters
-        passes, total = int(counters[b.PASSES]), int(counters[b.DECIDE_NS])
+        clock = self.state.clock
+        passes, total = int(clock[b.PASSES]), int(clock[b.DECIDE_NS])
         return {
             "decisions": passes,
             "decision_total_ns": total,
             "decision_mean_ns": total / passes if passes else None,
-            "decision_max_ns": int(counters[b.MAX_DECIDE_NS]),
+            "decision_max_ns": int(clock[b.MAX_DECIDE_NS]),
         }
 
     def decision_columns(self) -> dict[str, Array]:
         """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns."""
         names = ("now_ns", "waiting", "started", "decision_ns")
-        n = int(self.state.counters[b.N_DECISIONS])
+        n = int(self.state.sizes[b.N_DECISIONS])
         return {name: self.state.decisions[k, :n] for k, name in enumerate(names)}
 
 
 def _waiting(state: b.BatchState) -> str:
-    n = int(state.counters[b.N_WAITING])
+    n = int(state.sizes[b.N_WAITING])
     return f"{n} job{'s wait' if n != 1 else ' waits'}"
 
 

@@ -147,8 +147,8 @@ class View:
     def _refresh(self) -> None:
         # Bring the view to the present: the engine has logged who came, started and left.
         state = self._simulator.state
-        counters, jobs = state.counters, state.jobs
-        n = int(counters[b.N_LOG])
+        clock, sizes, jobs = state.clock, state.sizes, state.jobs
+        n = int(sizes[b.N_LOG])
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
@@ -159,9 +159,9 @@ class View:
                 del self._running[row]
             else:
                 self._waiting.pop(row, None)
-        counters[b.N_LOG] = 0
-        self._now_ns = int(counters[b.NOW])
-        self._free_cores = int(counters[b.FREE_CORES])
+        sizes[b.N_LOG] = 0
+        self._now_ns = int(clock[b.NOW])
+        self._free_cores = int(sizes[b.FREE_CORES])
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0

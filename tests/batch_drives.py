@@ -85,7 +85,7 @@ class Engine:
     @property
     def starts(self) -> list[int]:
         """When each attempt has started, in the order of rows."""
-        found: list[int] = self.state.jobs[b.START, : self.state.counters[b.N_ROWS]].tolist()
+        found: list[int] = self.state.jobs[b.START, : self.state.sizes[b.N_ROWS]].tolist()
         return found
 
 
@@ -100,7 +100,7 @@ GROWN: dict[int, Callable[[BatchState], BatchState]] = {
 def attempts(state: BatchState) -> list[Attempt]:
     """What has become of all attempts, by job and attempt."""
     columns, found = state.jobs, []
-    for row in range(int(state.counters[b.N_ROWS])):
+    for row in range(int(state.sizes[b.N_ROWS])):
         first, count = columns[b.HELD_FIRST, row], columns[b.HELD_COUNT, row]
         held = tuple(core for k in range(first, first + count) for core in range(state.pool_lo[k], state.pool_hi[k]))
         number, attempt, eligible, start, end = (
@@ -235,7 +235,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
         switch_hi=int64(hi for _, _, hi in switches),
         parameters=allocator.parameters,
         keep_decisions=True,
-        counters={
+        settings={
             b.DEPTH: b.UNBOUNDED if rules.depth is None else rules.depth,
             b.KEEP: int(rules.keep),
             b.BY_CORES: int(by_cores),

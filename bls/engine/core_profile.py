@@ -184,7 +184,7 @@ def _change_amounts(
 ) -> None:
     # What a job needs beside its cores is taken (-1) or given back (1) when slice k begins, behind change ``before``.
     needs, unit = state.needs, state.jobs[b.UNIT, job]
-    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
+    n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
     licences = profile.amounts.size - n_licences
     for r in range(n_licences):
         if needs[n_resources + r, job] > 0:
@@ -231,7 +231,7 @@ def hold_cores(
     """
     if begin >= stop:
         return
-    if begin == state.counters[b.NOW] and profile.ns[0] < begin:
+    if begin == state.clock[b.NOW] and profile.ns[0] < begin:
         move_profile(state, profile, begin)
     at = _split(profile, begin)
     until = profile.used[b.SLICES]
@@ -242,7 +242,7 @@ def hold_cores(
         cores += hi[i] - lo[i]
     for k in range(at, until):
         profile.free[k] += sign * cores
-    others = job >= 0 and state.counters[b.N_RESOURCES] + state.counters[b.N_LICENCES] > 0
+    others = job >= 0 and state.settings[b.N_RESOURCES] + state.settings[b.N_LICENCES] > 0
     undo = sign > 0
     for end in range(2 if stop != b.NEVER else 1):
         k, amount, before = at, sign, -1

@@ -53,21 +53,21 @@ HOOKS = Hooks(
 
 def wanted(state: BatchState) -> set[int]:
     """The slots that a simulation has a use for, by its state before the first event."""
-    counters = state.counters
+    settings, sizes = state.settings, state.sizes
     found: set[int] = set()
-    by_cores, hosts = counters[b.BY_CORES] == 1, state.host_ns.size > 0
+    by_cores, hosts = settings[b.BY_CORES] == 1, state.host_ns.size > 0
     if by_cores:
         found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
     if hosts:
         found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
-    if counters[b.HAS_OTHERS] == 1:
+    if settings[b.HAS_OTHERS] == 1:
         found |= {OTHERS, NEXT_OTHER}
-    if counters[b.PREDICTS] == 1:
+    if settings[b.PREDICTS] == 1:
         found |= {PREDICT, LEARN}
-    if counters[b.PRESETS_LEFT] > 0:
+    if sizes[b.PRESETS_LEFT] > 0:
         found.add(PRESETS)
-    order = counters[b.ORDER]
-    if order in (b.STATIC, b.SCORED) and (by_cores or counters[b.DEPTH] > 1):
+    order = settings[b.ORDER]
+    if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)
     found |= {slot for kind, slot in ((b.SCORED, ORDER), (b.DECIDED, CHOSEN), (b.REJECTED, TURN_AWAY)) if order == kind}
     return found

@@ -44,8 +44,8 @@ class Given:
         Cores of partitions and windows; None: one partition of all cores.
     limits : (P, 5)
         Tier, then the four limits of each partition.
-    counters : mapping of int to int
-        Settings by their names.
+    settings : mapping of int to int
+        As of ``BatchState``, by their names; 0 what is not there.
     """
 
     submit_ns: Array
@@ -79,7 +79,7 @@ class Given:
     switch_lo: Array = field(default_factory=_none)
     switch_hi: Array = field(default_factory=_none)
     parameters: tuple[int, ...] = ()
-    counters: dict[int, int] = field(default_factory=dict)
+    settings: dict[int, int] = field(default_factory=dict)
     keep_decisions: bool = False
 
 
@@ -184,35 +184,33 @@ def new_state(given: Given) -> BatchState:
     leaves = free_words[: free_starts[1]].copy()
     widest = int(given.cores.max())
 
-    counters = np.zeros(b.COUNTERS, np.int64)
-    for name in (b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED, b.N_CHOSEN, b.COST):
-        counters[name] = -1
-    for name in (b.WAKE, b.OBSERVE, b.SWITCH_WAIT):
-        counters[name] = b.NEVER
-    for name, value in given.counters.items():
-        counters[name] = value
-    counters[b.N_ROWS], counters[b.FREE_CORES], counters[b.WIDEST] = n, n_cores, widest
-    counters[b.PREDICTED] = n
-    counters[b.PRESETS_LEFT] = int(jobs[b.PRESET].sum())
-    counters[b.PREDICTS] = int(len(given.history_least) > 0)
-    counters[b.N_WINDOWS] = given.windows.shape[1]
-    by_cores = bool(counters[b.BY_CORES])
-    counters[b.PLANS] = 1 if counters[b.DEPTH] > 0 else 0
+    settings, clock, sizes = (np.zeros(size, np.int64) for size in (b.SETTINGS, b.CLOCK, b.SIZES))
+    settings[b.COST], settings[b.SWITCH_WAIT] = -1, b.NEVER
+    clock[[b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED]] = sizes[b.N_CHOSEN] = -1
+    clock[[b.WAKE, b.OBSERVE]] = b.NEVER
+    settings[list(given.settings)] = list(given.settings.values())
+    sizes[b.N_ROWS], sizes[b.FREE_CORES], settings[b.WIDEST] = n, n_cores, widest
+    sizes[b.PREDICTED] = n
+    sizes[b.PRESETS_LEFT] = int(jobs[b.PRESET].sum())
+    settings[b.PREDICTS] = int(len(given.history_least) > 0)
+    settings[b.N_WINDOWS] = given.windows.shape[1]
+    by_cores = bool(settings[b.BY_CORES])
+    settings[b.PLANS] = 1 if settings[b.DEPTH] > 0 else 0
 
     # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
     most_running = min(n, n_cores) + 1
-    slices = 4 * (most_running + (n if counters[b.DEPTH] > 1 else 0)) + 2 * given.windows.shape[1] + 64
+    slices = 4 * (most_running + (n if settings[b.DEPTH] > 1 else 0)) + 2 * given.windows.shape[1] + 64
     count_slices = 0 if by_cores else slices
     profile_ns, profile_free = np.zeros(count_slices, np.int64), np.zeros(count_slices, np.int64)
     if not by_cores:
         profile_free[0] = n_cores
-        counters[b.LAST] = 1
-    plan = count_slices if counters[b.DEPTH] > 1 else 0
-    by_hosts = bool(counters[b.BY_HOSTS] or counters[b.WHOLE_HOSTS] or counters[b.N_RESOURCES])
+        sizes[b.LAST] = 1
+    plan = count_slices if settings[b.DEPTH] > 1 else 0
+    by_hosts = bool(settings[b.BY_HOSTS] or settings[b.WHOLE_HOSTS] or settings[b.N_RESOURCES])
     boundaries = np.unique(given.windows)
     cores_profile = _core_profile(given, boundaries, free_words, by_cores, by_hosts)
     masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
-    planned = 2 * n + n_cores if by_cores and counters[b.PLANS] else 0
+    planned = 2 * n + n_cores if by_cores and settings[b.PLANS] else 0
 
     limits = np.zeros((1, 5), np.int64) if given.limits is None else given.limits
     if given.limits is None:
@@ -221,14 +219,16 @@ def new_state(given: Given) -> BatchState:
     partitions[:, : limits.shape[1]] = limits
     partitions[:, b.MASKED] = np.any(masks[: len(limits)] != leaves, axis=1)
     cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
-    host_ns, host_key, host_status, counters[b.N_HOST_EVENTS] = _host_events(given)
-    dynamic = counters[b.ORDER] == b.SCORED
+    host_ns, host_key, host_status, sizes[b.N_HOST_EVENTS] = _host_events(given)
+    dynamic = settings[b.ORDER] == b.SCORED
     running_ns, running_job = _heap(most_running)
-    expected_ns, expected_job = _heap(n if counters[b.PLANS] else 0)
-    may_arrive = len(given.child_first) > 0 or counters[b.SWITCH_WAIT] < b.NEVER
+    expected_ns, expected_job = _heap(n if settings[b.PLANS] else 0)
+    may_arrive = len(given.child_first) > 0 or settings[b.SWITCH_WAIT] < b.NEVER
     arriving_ns, arriving_job = _heap(2 * n if may_arrive else 0)
     state = BatchState(
-        counters=counters,
+        settings=settings,
+        clock=clock,
+        sizes=sizes,
         jobs=jobs,
         by_rank=by_rank,
         arrivals=np.flatnonzero(jobs[b.DEPENDS] < 0),
@@ -289,17 +289,17 @@ def new_state(given: Given) -> BatchState:
         keys=np.zeros(n if dynamic else 0),
         order=np.zeros(n if dynamic else 0, np.int64),
         sorting=np.zeros((4, n if dynamic else 0), np.int64),
-        log=np.zeros(3 * n + 16 if counters[b.LOGS] else 0, np.int64),
-        chosen=np.zeros(n if counters[b.ORDER] == b.DECIDED else 0, np.int64),
+        log=np.zeros(3 * n + 16 if settings[b.LOGS] else 0, np.int64),
+        chosen=np.zeros(n if settings[b.ORDER] == b.DECIDED else 0, np.int64),
         decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
-        clock_ns=np.zeros(2, np.int64),
+        wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
     )
     rarer = state.boundaries.size + state.cancel_order.size + state.host_ns.size + state.child_first.size > 0
-    rarer = rarer or counters[b.KEEP] == 1 or counters[b.SWITCH_WAIT] < b.NEVER or counters[b.ORDER] == b.DECIDED
-    counters[b.HAS_OTHERS] = int(rarer)
+    rarer = rarer or settings[b.KEEP] == 1 or settings[b.SWITCH_WAIT] < b.NEVER or settings[b.ORDER] == b.DECIDED
+    settings[b.HAS_OTHERS] = int(rarer)
     state.hooks = HOOKS.filled(wanted(state))
     return state
 
@@ -313,8 +313,8 @@ def _longer(array: Array, size: int) -> Array:
 
 def grow_pool(state: BatchState) -> BatchState:
     """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
-    counters, jobs = state.counters, state.jobs
-    needed = int(counters[b.POOL_USED] + counters[b.FREE_CORES] + 2 * counters[b.WIDEST] + 2)
+    settings, sizes, jobs = state.settings, state.sizes, state.jobs
+    needed = int(sizes[b.POOL_USED] + sizes[b.FREE_CORES] + 2 * settings[b.WIDEST] + 2)
     if needed > len(state.pool_lo):
         size = max(needed, 2 * len(state.pool_lo))
         state = state._replace(pool_lo=_longer(state.pool_lo, size), pool_hi=_longer(state.pool_hi, size))
@@ -326,7 +326,7 @@ def grow_pool(state: BatchState) -> BatchState:
     source = np.repeat(jobs[b.PLAN_FIRST, rows] - first, counts) + np.arange(int(counts.sum()))
     lo, hi = state.kept_lo[source], state.kept_hi[source]
     jobs[b.PLAN_FIRST, rows] = first
-    counters[b.PLAN_USED] = len(lo)
+    sizes[b.PLAN_USED] = len(lo)
     waits = (jobs[b.ELIGIBLE] >= 0) & (jobs[b.START] < 0) & (jobs[b.STATE] < 0)
     needed = len(lo) + int(jobs[b.CORES, waits].sum())
     size = len(state.kept_lo) if needed <= len(state.kept_lo) else 2 * needed
@@ -338,7 +338,7 @@ def grow_rows(state: BatchState) -> BatchState:
     rows = state.jobs.shape[1]
     size = rows + rows // 2 + 16
     # Wake-ups are told from arrivals by the number of rows.
-    wakes = state.arriving_job[: state.counters[b.N_ARRIVING]]
+    wakes = state.arriving_job[: state.sizes[b.N_ARRIVING]]
     wakes[wakes >= rows] += size - rows
     jobs = _longer(state.jobs, size)
     for column in (b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE):

@@ -33,7 +33,7 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     int
         The number of cores taken, or -1 with nothing changed.
     """
-    lo, hi, counters = state.pool_lo, state.pool_hi, state.counters
+    lo, hi, settings, sizes = state.pool_lo, state.pool_hi, state.settings, state.sizes
     words, n = state.free_words, state.jobs[b.CORES, job]
     if count < 1 or count > lo.size - first:
         return -1
@@ -43,7 +43,7 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
             return -1
         before = hi[k]
         together += hi[k] - lo[k]
-    if together != n and not (counters[b.WHOLE_HOSTS] == 1 and together > n):
+    if together != n and not (settings[b.WHOLE_HOSTS] == 1 and together > n):
         return -1
     unit = state.jobs[b.UNIT, job]
     if unit > 1:
@@ -56,13 +56,13 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
                 if core == hi[k]:
                     k += 1
                     core = lo[k] if k < first + count else stop
-            if cores % unit != 0 and counters[b.WHOLE_HOSTS] == 0:
+            if cores % unit != 0 and settings[b.WHOLE_HOSTS] == 0:
                 return -1
     for k in range(first, first + count):
         free_take(words, state.free_starts, lo[k], hi[k])
-        if counters[b.BY_HOSTS] == 1:
+        if settings[b.BY_HOSTS] == 1:
             count_hosts(state.host_of, state.host_first, state.host_free, lo[k], hi[k], -1)
-    counters[b.FREE_CORES] -= together
+    sizes[b.FREE_CORES] -= together
     state.jobs[b.HELD_FIRST, job] = first
     state.jobs[b.HELD_COUNT, job] = count
     state.jobs[b.HELD_CORES, job] = together
@@ -72,16 +72,14 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
 @compiled(merged=True)
 def count_cores(state: BatchState, begin: int, stop: int, cores: int) -> None:
     """Have so many more cores free in the profile for [begin, stop); fewer, if ``cores`` is below 0."""
-    counters = state.counters
-    counters[b.LAST] = profile_add(
-        state.profile_ns, state.profile_free, counters[b.FIRST], counters[b.LAST], begin, stop, cores
-    )
+    sizes = state.sizes
+    sizes[b.LAST] = profile_add(state.profile_ns, state.profile_free, sizes[b.FIRST], sizes[b.LAST], begin, stop, cores)
 
 
 @compiled(merged=True)
 def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
-    if state.counters[b.BY_CORES] == 1:
+    if state.settings[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
         count_cores(state, begin, stop, sign * state.jobs[b.HELD_CORES, job])
@@ -114,23 +112,23 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
 @compiled(merged=True)
 def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
-    jobs, counters = state.jobs, state.counters
+    jobs, settings, clock, sizes = state.jobs, state.settings, state.clock, state.sizes
     jobs[b.ELIGIBLE, job] = now
-    if counters[b.PREDICTS] == 1:
+    if settings[b.PREDICTS] == 1:
         call_hook(state.hooks[PREDICT], (state, job, now, now, 0))
     queue_add(state.queue_words, state.queue_starts, jobs[b.RANK, job])
-    counters[b.N_WAITING] += 1
-    counters[b.ARRIVED] = job
-    if counters[b.LOGS] == 1:
-        state.log[counters[b.N_LOG]] = 4 * job + b.LOG_ARRIVED
-        counters[b.N_LOG] += 1
-    if jobs[b.LIMIT, job] > 0 and counters[b.SWITCH_WAIT] < b.NEVER - now:
+    sizes[b.N_WAITING] += 1
+    clock[b.ARRIVED] = job
+    if settings[b.LOGS] == 1:
+        state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_ARRIVED
+        sizes[b.N_LOG] += 1
+    if jobs[b.LIMIT, job] > 0 and settings[b.SWITCH_WAIT] < b.NEVER - now:
         # What it accepts changes then: a pass is made.
-        counters[b.N_ARRIVING] = heap_push(
+        sizes[b.N_ARRIVING] = heap_push(
             state.arriving_ns,
             state.arriving_job,
-            counters[b.N_ARRIVING],
-            now + counters[b.SWITCH_WAIT],
+            sizes[b.N_ARRIVING],
+            now + settings[b.SWITCH_WAIT],
             jobs.shape[1] + job,
         )
 
@@ -139,14 +137,14 @@ def arrive(state: BatchState, job: int, now: int) -> None:
 def leave_queue(state: BatchState, job: int) -> None:
     """Take a job out of the queue."""
     queue_remove(state.queue_words, state.queue_starts, state.jobs[b.RANK, job])
-    state.counters[b.N_WAITING] -= 1
+    state.sizes[b.N_WAITING] -= 1
 
 
 @compiled(merged=True)
 def for_good(state: BatchState, job: int, now: int) -> None:
     """A job will not run any more: those that wait for it may arrive."""
-    jobs, counters = state.jobs, state.counters
-    counters[b.ENDED] += 1
+    jobs, sizes = state.jobs, state.sizes
+    sizes[b.ENDED] += 1
     if state.child_first.size == 0:
         return
     origin = jobs[b.ORIGIN, job]
@@ -155,10 +153,10 @@ def for_good(state: BatchState, job: int, now: int) -> None:
         if jobs[b.WHY, child] == b.NEVER_STARTED and jobs[b.STATE, child] == b.CANCELLED:
             continue  # withdrawn before it could arrive
         think = min(jobs[b.THINK, child], MAX_NS - now)
-        counters[b.N_ARRIVING] = heap_push(
+        sizes[b.N_ARRIVING] = heap_push(
             state.arriving_ns,
             state.arriving_job,
-            counters[b.N_ARRIVING],
+            sizes[b.N_ARRIVING],
             max(jobs[b.SUBMIT, child], now + think),
             child,
         )
@@ -167,42 +165,42 @@ def for_good(state: BatchState, job: int, now: int) -> None:
 @compiled(merged=True)
 def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) -> None:
     """A running job ends: it gives back what it holds, and what waits for that is told."""
-    jobs, counters = state.jobs, state.counters
+    jobs, settings, clock, sizes = state.jobs, state.settings, state.clock, state.sizes
     first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
     for k in range(first, first + count):
         free_give(state.free_words, state.free_starts, state.pool_lo[k], state.pool_hi[k])
-        if counters[b.BY_HOSTS] == 1:
+        if settings[b.BY_HOSTS] == 1:
             count_hosts(state.host_of, state.host_first, state.host_free, state.pool_lo[k], state.pool_hi[k], 1)
-    counters[b.FREE_CORES] += jobs[b.HELD_CORES, job]
-    counters[b.CHANGED] = 1
-    if counters[b.PLANS] == 1:
+    sizes[b.FREE_CORES] += jobs[b.HELD_CORES, job]
+    clock[b.CHANGED] = 1
+    if settings[b.PLANS] == 1:
         thought = jobs[b.EXPECTED, job]
         if thought > now:
             hold_pool(state, job, now, thought, 1)
-            counters[b.GAIN] = 1
-            counters[b.HULL] = max(counters[b.HULL], thought)
+            clock[b.GAIN] = 1
+            clock[b.HULL] = max(clock[b.HULL], thought)
         elif jobs[b.OVERDUE, job] == 1:
             jobs[b.OVERDUE, job] = 0
-            counters[b.OVERDUE_CORES] -= jobs[b.HELD_CORES, job]
-            thought = counters[b.LAST_PASS] + 1
+            sizes[b.OVERDUE_CORES] -= jobs[b.HELD_CORES, job]
+            thought = clock[b.LAST_PASS] + 1
         if thought < now:
-            counters[b.LOSS] = 1
-    elif counters[b.BY_CORES] == 1:
+            clock[b.LOSS] = 1
+    elif settings[b.BY_CORES] == 1:
         hold_pool(state, job, now, b.NEVER, 1)
-    if counters[b.LIMITED] == 1:
+    if settings[b.LIMITED] == 1:
         tally(state, job, -1)
-    if counters[b.ACCOUNTS] == 1:
+    if settings[b.ACCOUNTS] == 1:
         account(now, job, jobs[b.CORES, job], -1, state.numbers, state.memory)
-    if counters[b.LOGS] == 1:
-        state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
-        counters[b.N_LOG] += 1
+    if settings[b.LOGS] == 1:
+        state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_LEFT
+        sizes[b.N_LOG] += 1
     state_now = jobs[b.REASON, job] if jobs[b.CUT, job] == 1 else b.COMPLETED
-    if state_now == b.FAILED and counters[b.REQUEUE] == 1:
+    if state_now == b.FAILED and settings[b.REQUEUE] == 1:
         jobs[b.STATE, job] = b.REQUEUED
         call_hook(state.hooks[AGAIN], (state, job, now, now, 0))
     else:
         jobs[b.STATE, job] = state_now
-        if counters[b.PREDICTS] == 1 and (state_now == b.COMPLETED or state_now == b.KILLED):
+        if settings[b.PREDICTS] == 1 and (state_now == b.COMPLETED or state_now == b.KILLED):
             call_hook(state.hooks[LEARN], (state, job, now, now, 0))
         for_good(state, job, now)
 

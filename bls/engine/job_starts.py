@@ -37,7 +37,7 @@ def place_job(
 @compiled(merged=True)
 def suggest(state: BatchState, place: Callable[..., int], job: int) -> int:
     """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
-    used = state.counters[b.POOL_USED]
+    used = state.sizes[b.POOL_USED]
     words, hosts = state.free_words, state.host_free
     return place_job(state, place, job, 0, words, hosts, state.pool_lo[used:], state.pool_hi[used:])
 
@@ -45,25 +45,25 @@ def suggest(state: BatchState, place: Callable[..., int], job: int) -> int:
 @compiled(merged=True)
 def start(state: BatchState, job: int, count: int, why: int) -> bool:
     """Start a job on the ``count`` intervals at the end of the pool; False if they cannot be its."""
-    counters, jobs = state.counters, state.jobs
-    now, used = counters[b.NOW], counters[b.POOL_USED]
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    now, used = clock[b.NOW], sizes[b.POOL_USED]
     if take_cores(state, job, used, count) < 0:
-        counters[b.DUE_JOB] = job
+        clock[b.DUE_JOB] = job
         return False
-    counters[b.POOL_USED] = used + count
+    sizes[b.POOL_USED] = used + count
     leave_queue(state, job)
     jobs[b.START, job] = now
     jobs[b.EXPECTED, job] = now + jobs[b.ESTIMATE, job]
     jobs[b.WHY, job] = why
-    if counters[b.PLANS] == 1:
+    if settings[b.PLANS] == 1:
         hold_pool(state, job, now, jobs[b.EXPECTED, job], -1)
-    elif counters[b.BY_CORES] == 1:
+    elif settings[b.BY_CORES] == 1:
         hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
-    if counters[b.LIMITED] == 1:
+    if settings[b.LIMITED] == 1:
         tally(state, job, 1)
-    if counters[b.LOGS] == 1:
-        state.log[counters[b.N_LOG]] = 4 * job + b.LOG_STARTED
-        counters[b.N_LOG] += 1
-    state.started[counters[b.N_STARTED]] = job
-    counters[b.N_STARTED] += 1
+    if settings[b.LOGS] == 1:
+        state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_STARTED
+        sizes[b.N_LOG] += 1
+    state.started[sizes[b.N_STARTED]] = job
+    sizes[b.N_STARTED] += 1
     return True

@@ -15,15 +15,15 @@ __all__ = ["drop_slot", "drop_slots"]
 @compiled(inner=True)
 def drop_slot(state: BatchState, job: int) -> None:
     # Give back what a kept reservation holds.
-    counters, jobs = state.counters, state.jobs
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     slot = jobs[b.SLOT, job]
     stop = slot + jobs[b.ESTIMATE, job]
-    begin = max(slot, counters[b.NOW])
-    if counters[b.BY_CORES] == 1:
+    begin = max(slot, clock[b.NOW])
+    if settings[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_KEPT], (state, job, begin, stop, 1))
     else:
-        counters[b.LAST] = profile_add(
-            state.profile_ns, state.profile_free, counters[b.FIRST], counters[b.LAST], begin, stop, jobs[b.CORES, job]
+        sizes[b.LAST] = profile_add(
+            state.profile_ns, state.profile_free, sizes[b.FIRST], sizes[b.LAST], begin, stop, jobs[b.CORES, job]
         )
     jobs[b.SLOT, job] = b.NEVER
 
@@ -31,11 +31,11 @@ def drop_slot(state: BatchState, job: int) -> None:
 @compiled(inner=True)
 def drop_slots(state: BatchState) -> None:
     """Give up the whole plan: no waiting job has a slot any more."""
-    jobs, counters = state.jobs, state.counters
+    jobs, clock, sizes = state.jobs, state.clock, state.sizes
     position = queue_next(state.queue_words, state.queue_starts, 0)
     while position >= 0:
         job = state.by_rank[position]
         if jobs[b.SLOT, job] != b.NEVER:
             drop_slot(state, job)
         position = queue_next(state.queue_words, state.queue_starts, position + 1)
-    counters[b.PLAN_USED] = counters[b.HULL] = 0
+    sizes[b.PLAN_USED] = clock[b.HULL] = 0

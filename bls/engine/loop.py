@@ -33,7 +33,7 @@ from traces.compiled import compiled, value_from
 __all__ = ["advance", "outcome", "promise"]
 
 _place, _account = value_from(PLACE), value_from(ACCOUNT)
-_clock, _decide = value_from(CLOCK), value_from(DECIDE)
+_wall_clock, _decide = value_from(CLOCK), value_from(DECIDE)
 
 #: So many passes in a row may start nothing while only outages and wake-ups are to come.
 _MOST_IDLE = 100_000
@@ -43,22 +43,22 @@ _MONOTONIC = 1
 
 
 @compiled(merged=True)
-def _clock_ns(state: BatchState, clock: Callable[..., int]) -> int:
-    clock(_MONOTONIC, state.clock_ns.ctypes.data)
-    return int(state.clock_ns[0] * 1_000_000_000 + state.clock_ns[1])
+def _wall_ns(state: BatchState, wall_clock: Callable[..., int]) -> int:
+    wall_clock(_MONOTONIC, state.wall_time.ctypes.data)
+    return int(state.wall_time[0] * 1_000_000_000 + state.wall_time[1])
 
 
 @compiled(merged=True)
 def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets: int) -> int:
     # The jobs that a pass has chosen start: ``cost_ns`` later, if deciding takes time, but for the first ``presets``.
     # Returns a status.
-    counters, jobs = state.counters, state.jobs
-    n, unanswered, status = counters[b.N_STARTED], 0, BatchStatus.RUNNING
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    n, unanswered, status = sizes[b.N_STARTED], 0, BatchStatus.RUNNING
     if cost_ns > 0 and n > presets:
         # They hold their cores for longer than this pass has planned: what it planned behind them is given up.
-        counters[b.LOSS] = 1
-        counters[b.BLOCKED_HEAD] = -1
-        if counters[b.KEEP] == 1:
+        clock[b.LOSS] = 1
+        clock[b.BLOCKED_HEAD] = -1
+        if settings[b.KEEP] == 1:
             drop_slots(state)
     for k in range(n):
         job = state.started[k]
@@ -67,22 +67,22 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
             # A job that loses its hosts, or its user, before its start takes effect is cut as it starts.
             set_stop(state, job, b.NEVER)
             late = min(cost_ns, jobs[b.STOP, job] - start)
-            if counters[b.PLANS] == 1:
-                hold_pool(state, job, counters[b.NOW], jobs[b.EXPECTED, job], 1)
-                hold_pool(state, job, counters[b.NOW], jobs[b.EXPECTED, job] + late, -1)
+            if settings[b.PLANS] == 1:
+                hold_pool(state, job, clock[b.NOW], jobs[b.EXPECTED, job], 1)
+                hold_pool(state, job, clock[b.NOW], jobs[b.EXPECTED, job] + late, -1)
             jobs[b.EXPECTED, job] += late
             start += late
             jobs[b.START, job] = start
-        set_stop(state, job, start + jobs[b.WALLTIME, job] if counters[b.KILL] == 1 else b.NEVER)
-        if counters[b.ACCOUNTS] == 1:
+        set_stop(state, job, start + jobs[b.WALLTIME, job] if settings[b.KILL] == 1 else b.NEVER)
+        if settings[b.ACCOUNTS] == 1:
             account(start, job, jobs[b.CORES, job], 1, state.numbers, state.memory)
         run = jobs[b.RUN, job]
         longer = run < 0 or run > jobs[b.ESTIMATE, job]
-        if counters[b.KILL] == 1 and jobs[b.WALLTIME, job] <= jobs[b.ESTIMATE, job]:
+        if settings[b.KILL] == 1 and jobs[b.WALLTIME, job] <= jobs[b.ESTIMATE, job]:
             longer = False
-        if counters[b.PLANS] == 1 and longer:
-            counters[b.N_EXPECTED] = heap_push(
-                state.expected_ns, state.expected_job, counters[b.N_EXPECTED], jobs[b.EXPECTED, job], job
+        if settings[b.PLANS] == 1 and longer:
+            sizes[b.N_EXPECTED] = heap_push(
+                state.expected_ns, state.expected_job, sizes[b.N_EXPECTED], jobs[b.EXPECTED, job], job
             )
         if run < 0:
             state.started[unanswered] = job
@@ -91,15 +91,15 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
         end = jobs[b.STOP, job]
         if end == b.NEVER or run <= end - start:
             if run > MAX_NS - start:
-                counters[b.DUE_JOB] = job
+                clock[b.DUE_JOB] = job
                 status = BatchStatus.OVERFLOW
                 break
             end = start + run
         else:
             jobs[b.CUT, job] = 1
         jobs[b.END, job] = end
-        counters[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[b.N_RUNNING], end, job)
-    counters[b.N_STARTED], counters[b.ANSWERED] = unanswered, 0
+        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], end, job)
+    sizes[b.N_STARTED], sizes[b.ANSWERED] = unanswered, 0
     return status
 
 
@@ -107,29 +107,29 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
 def _hopeless(state: BatchState) -> bool:
     # After a pass that has started nothing: whether nothing can happen any more but outages, and wake-ups that a policy
     # asks for, both of which may go on for ever; at once if they change nothing, else when they have not for long.
-    counters = state.counters
+    clock, sizes = state.clock, state.sizes
     if (
-        counters[b.N_RUNNING] > 0
-        or counters[b.NEXT_ARRIVAL] < state.arrivals.size
-        or counters[b.N_ARRIVING] > 0
-        or counters[b.NEXT_BOUNDARY] < state.boundaries.size
-        or counters[b.NEXT_CANCEL] < state.cancel_order.size
+        sizes[b.N_RUNNING] > 0
+        or clock[b.NEXT_ARRIVAL] < state.arrivals.size
+        or sizes[b.N_ARRIVING] > 0
+        or clock[b.NEXT_BOUNDARY] < state.boundaries.size
+        or clock[b.NEXT_CANCEL] < state.cancel_order.size
     ):
-        counters[b.IDLE] = 0
+        clock[b.IDLE] = 0
         return False
-    counters[b.IDLE] += 1
-    return bool((counters[b.N_DOWN] == 0 and counters[b.WAKE] == b.NEVER) or counters[b.IDLE] > _MOST_IDLE)
+    clock[b.IDLE] += 1
+    return bool((sizes[b.N_DOWN] == 0 and clock[b.WAKE] == b.NEVER) or clock[b.IDLE] > _MOST_IDLE)
 
 
 @compiled(merged=True)
 def _room(state: BatchState) -> int:
     # Whether the arrays have room for whatever one pass may write; a status otherwise.
-    counters = state.counters
-    if counters[b.POOL_USED] + counters[b.FREE_CORES] + 2 * counters[b.WIDEST] + 2 > state.pool_lo.size:
+    settings, sizes = state.settings, state.sizes
+    if sizes[b.POOL_USED] + sizes[b.FREE_CORES] + 2 * settings[b.WIDEST] + 2 > state.pool_lo.size:
         return BatchStatus.POOL_FULL
-    if 0 < state.decisions.shape[1] <= counters[b.N_DECISIONS]:
+    if 0 < state.decisions.shape[1] <= sizes[b.N_DECISIONS]:
         return BatchStatus.DECISIONS_FULL
-    if counters[b.BY_CORES] == 1:
+    if settings[b.BY_CORES] == 1:
         return int(call_hook(state.hooks[ROOM], (state, -1, 0, 0, 0)))
     return BatchStatus.RUNNING
 
@@ -139,34 +139,34 @@ def _pass(
     state: BatchState,
     place: Callable[..., int],
     account: Callable[..., int],
-    clock: Callable[..., int],
+    wall_clock: Callable[..., int],
 ) -> int:
     # One scheduling pass, timed, and its starts.
-    counters = state.counters
-    presets = counters[b.N_STARTED]
-    waiting = counters[b.N_WAITING]
-    began = _clock_ns(state, clock)
+    settings, clock, sizes = state.settings, state.clock, state.sizes
+    presets = sizes[b.N_STARTED]
+    waiting = sizes[b.N_WAITING]
+    began = _wall_ns(state, wall_clock)
     status = make_pass(state, place)
     if status != BatchStatus.RUNNING:
         return status
-    took = _clock_ns(state, clock) - began + counters[b.DECIDED_NS]
-    counters[b.DECIDED_NS] = 0
-    counters[b.PASSES] += 1
-    counters[b.DECIDE_NS] += took
-    counters[b.MAX_DECIDE_NS] = max(counters[b.MAX_DECIDE_NS], took)
-    n = counters[b.N_STARTED]
+    took = _wall_ns(state, wall_clock) - began + clock[b.DECIDED_NS]
+    clock[b.DECIDED_NS] = 0
+    clock[b.PASSES] += 1
+    clock[b.DECIDE_NS] += took
+    clock[b.MAX_DECIDE_NS] = max(clock[b.MAX_DECIDE_NS], took)
+    n = sizes[b.N_STARTED]
     if state.decisions.shape[1] > 0:
-        k = counters[b.N_DECISIONS]
-        state.decisions[0, k] = counters[b.NOW]
+        k = sizes[b.N_DECISIONS]
+        state.decisions[0, k] = clock[b.NOW]
         state.decisions[1, k] = waiting
         state.decisions[2, k] = n - presets
         state.decisions[3, k] = took
-        counters[b.N_DECISIONS] = k + 1
+        sizes[b.N_DECISIONS] = k + 1
     cost_ns = 0
-    if counters[b.CHARGE] == 1:
-        cost_ns = took if counters[b.COST] < 0 else counters[b.COST]
-        counters[b.BUSY_UNTIL] = counters[b.NOW] + cost_ns
-    counters[b.CHANGED], counters[b.ARRIVED] = 0, -1
+    if settings[b.CHARGE] == 1:
+        cost_ns = took if settings[b.COST] < 0 else settings[b.COST]
+        clock[b.BUSY_UNTIL] = clock[b.NOW] + cost_ns
+    clock[b.CHANGED], clock[b.ARRIVED] = 0, -1
     return _begin(state, account, cost_ns, presets) if n > 0 else BatchStatus.RUNNING
 
 
@@ -178,138 +178,132 @@ def advance(state: BatchState, max_ends: int) -> int:
     ----------
     state : BatchState
         Changed in place. Of its ``functions``, ``DECIDE`` has a Python policy decide: called with the instant, it writes the
-        answer into ``state.chosen`` and ``counters[N_CHOSEN]``, and returns 0. There the engine waits for Python without
+        answer into ``state.chosen`` and ``sizes[N_CHOSEN]``, and returns 0. There the engine waits for Python without
         giving up its place, since to leave a kernel and enter it again takes longer than most decisions.
     max_ends : int
         Pause after about so many ends, for a caller that shows progress.
     """
     functions = state.functions
     place = _place(functions[b.PLACE_AT])
-    account, clock = _account(functions[b.ACCOUNT_AT]), _clock(functions[b.CLOCK_AT])
+    account, wall_clock = _account(functions[b.ACCOUNT_AT]), _wall_clock(functions[b.CLOCK_AT])
     decide = _decide(functions[b.DECIDE_AT])
-    counters, jobs, arrivals = state.counters, state.jobs, state.arrivals
+    settings, clock, sizes, jobs, arrivals = state.settings, state.clock, state.sizes, state.jobs, state.arrivals
     running_ns, running_job = state.running_ns, state.running_job
     n_jobs = state.by_rank.size
-    pause_at = counters[b.ENDED] + max_ends
-    others = counters[b.HAS_OTHERS] == 1
-    charged = counters[b.CHARGE] == 1
+    pause_at = sizes[b.ENDED] + max_ends
+    others = settings[b.HAS_OTHERS] == 1
+    charged = settings[b.CHARGE] == 1
     while True:
-        if counters[b.IN_PASS] == 0:
+        if clock[b.IN_PASS] == 0:
             # The next instant, and at it: ends, then what is rarer, then arrivals.
-            if counters[b.ENDED] == n_jobs:
+            if sizes[b.ENDED] == n_jobs:
                 return BatchStatus.DONE
-            t = (
-                jobs[b.SUBMIT, arrivals[counters[b.NEXT_ARRIVAL]]]
-                if counters[b.NEXT_ARRIVAL] < arrivals.size
-                else b.NEVER
-            )
-            if counters[b.N_RUNNING] > 0:
+            t = jobs[b.SUBMIT, arrivals[clock[b.NEXT_ARRIVAL]]] if clock[b.NEXT_ARRIVAL] < arrivals.size else b.NEVER
+            if sizes[b.N_RUNNING] > 0:
                 t = min(t, running_ns[0])
             if others:
                 t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
-            if charged and counters[b.CHANGED] == 1:
+            if charged and clock[b.CHANGED] == 1:
                 # Not before now, where the rest of an instant that asked for something is still to be handled.
-                t = min(t, max(counters[b.BUSY_UNTIL], counters[b.NOW]))
-            if t > counters[b.OBSERVE]:
-                counters[b.OBSERVE] = t
+                t = min(t, max(clock[b.BUSY_UNTIL], clock[b.NOW]))
+            if t > clock[b.OBSERVE]:
+                clock[b.OBSERVE] = t
                 return BatchStatus.LOOK
             if t == b.NEVER:
                 head = queue_next(state.queue_words, state.queue_starts, 0)
-                counters[b.DUE_JOB] = state.by_rank[head] if head >= 0 else -1
+                clock[b.DUE_JOB] = state.by_rank[head] if head >= 0 else -1
                 return BatchStatus.STUCK
-            counters[b.NOW] = t
-            while counters[b.N_RUNNING] > 0 and running_ns[0] == t:
+            clock[b.NOW] = t
+            while sizes[b.N_RUNNING] > 0 and running_ns[0] == t:
                 job = running_job[0]
                 later = jobs[b.END, job]
                 if later < 0:
                     later = jobs[b.PROMISE, job]
                     if later <= t:
-                        counters[b.DUE_JOB] = job
+                        clock[b.DUE_JOB] = job
                         return BatchStatus.DUE
                 if later > t:
-                    heap_replace_top(running_ns, running_job, counters[b.N_RUNNING], later, job)
+                    heap_replace_top(running_ns, running_job, sizes[b.N_RUNNING], later, job)
                     continue
-                if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and counters[b.REQUEUE] == 1:
-                    counters[b.DUE_JOB] = job
-                    if counters[b.N_ROWS] == jobs.shape[1]:
+                if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and settings[b.REQUEUE] == 1:
+                    clock[b.DUE_JOB] = job
+                    if sizes[b.N_ROWS] == jobs.shape[1]:
                         return BatchStatus.ROWS_FULL
-                    if jobs[b.ATTEMPT, job] + 1 >= counters[b.MAX_ATTEMPTS]:
+                    if jobs[b.ATTEMPT, job] + 1 >= settings[b.MAX_ATTEMPTS]:
                         return BatchStatus.ATTEMPTS
-                counters[b.N_RUNNING] = heap_drop_top(running_ns, running_job, counters[b.N_RUNNING])
+                sizes[b.N_RUNNING] = heap_drop_top(running_ns, running_job, sizes[b.N_RUNNING])
                 end_job(state, account, job, t)
-            while counters[b.PREDICTED] < counters[b.N_ROWS]:
+            while sizes[b.PREDICTED] < sizes[b.N_ROWS]:
                 # An attempt that joins again knows of all that have ended by now, and not only of those before it.
-                if counters[b.PREDICTS] == 1:
-                    call_hook(state.hooks[PREDICT], (state, counters[b.PREDICTED], t, t, 0))
-                counters[b.PREDICTED] += 1
+                if settings[b.PREDICTS] == 1:
+                    call_hook(state.hooks[PREDICT], (state, sizes[b.PREDICTED], t, t, 0))
+                sizes[b.PREDICTED] += 1
             if others:
-                if counters[b.MORE_OUTAGES] == 1 and call_hook(state.hooks[OUTAGES_EXTEND], (state, -1, t, t, 0)) != 0:
+                if settings[b.MORE_OUTAGES] == 1 and call_hook(state.hooks[OUTAGES_EXTEND], (state, -1, t, t, 0)) != 0:
                     return BatchStatus.OUTAGES_SHORT
                 call_hook(state.hooks[OTHERS], (state, -1, t, t, 0))
-            while counters[b.NEXT_ARRIVAL] < arrivals.size:
-                job = arrivals[counters[b.NEXT_ARRIVAL]]
+            while clock[b.NEXT_ARRIVAL] < arrivals.size:
+                job = arrivals[clock[b.NEXT_ARRIVAL]]
                 if jobs[b.SUBMIT, job] > t:
                     break
-                counters[b.NEXT_ARRIVAL] += 1
+                clock[b.NEXT_ARRIVAL] += 1
                 if jobs[b.STATE, job] >= 0:
                     continue  # withdrawn at the instant of its submit
-                if counters[b.ARRIVED] >= 0:
-                    counters[b.CHANGED] = 1
+                if clock[b.ARRIVED] >= 0:
+                    clock[b.CHANGED] = 1
                 arrive(state, job, t)
-            if charged and t < counters[b.BUSY_UNTIL]:
+            if charged and t < clock[b.BUSY_UNTIL]:
                 # The scheduler is still at its latest decision: it will look at what happened when it is done.
-                if counters[b.ARRIVED] >= 0:
-                    counters[b.CHANGED] = 1
-                if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
+                if clock[b.ARRIVED] >= 0:
+                    clock[b.CHANGED] = 1
+                if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
                     move_on(state)  # or the profile would be full of what has passed
                 continue
-            if counters[b.CHANGED] == 0 and counters[b.ARRIVED] < 0:
+            if clock[b.CHANGED] == 0 and clock[b.ARRIVED] < 0:
                 continue  # a promise was renewed: nobody can tell
-            counters[b.IN_PASS] = 1
-            counters[b.N_CHOSEN] = -1
-            counters[b.N_STARTED] = counters[b.ANSWERED] = 0
+            clock[b.IN_PASS] = 1
+            sizes[b.N_CHOSEN] = -1
+            sizes[b.N_STARTED] = sizes[b.ANSWERED] = 0
         status = _room(state)
         if status != BatchStatus.RUNNING:
             return status
-        if counters[b.PRESETS_LEFT] > 0:
+        if sizes[b.PRESETS_LEFT] > 0:
             # They run already: that is nothing to decide.
-            if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
+            if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
                 prepare(state)
-            status = int(call_hook(state.hooks[PRESETS], (state, -1, counters[b.NOW], 0, 0)))
+            status = int(call_hook(state.hooks[PRESETS], (state, -1, clock[b.NOW], 0, 0)))
             if status != BatchStatus.RUNNING:
                 return status
-            counters[b.CHANGED] = 1
-        if counters[b.ORDER] == b.DECIDED and counters[b.N_CHOSEN] < 0 and decide(counters[b.NOW]) != 0:
+            clock[b.CHANGED] = 1
+        if settings[b.ORDER] == b.DECIDED and sizes[b.N_CHOSEN] < 0 and decide(clock[b.NOW]) != 0:
             return BatchStatus.DECIDE_FAILED
-        status = _pass(state, place, account, clock)
+        status = _pass(state, place, account, wall_clock)
         if status != BatchStatus.RUNNING:
             return status
-        counters[b.IN_PASS] = 0
-        if counters[b.N_STARTED] > 0:
+        clock[b.IN_PASS] = 0
+        if sizes[b.N_STARTED] > 0:
             return BatchStatus.STARTED
-        if others and counters[b.N_WAITING] > 0 and _hopeless(state):
+        if others and sizes[b.N_WAITING] > 0 and _hopeless(state):
             head = queue_next(state.queue_words, state.queue_starts, 0)
-            counters[b.DUE_JOB] = state.by_rank[head]
+            clock[b.DUE_JOB] = state.by_rank[head]
             return BatchStatus.STUCK
-        if counters[b.ENDED] >= pause_at:
+        if sizes[b.ENDED] >= pause_at:
             return BatchStatus.PAUSED
 
 
 @compiled()
 def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     """Tell that ``job``, which runs, ends at ``not_before_ns`` or later; False if that takes back what is known."""
-    jobs, counters = state.jobs, state.counters
-    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or not_before_ns < counters[b.NOW]:
+    jobs, clock, sizes = state.jobs, state.clock, state.sizes
+    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or not_before_ns < clock[b.NOW]:
         return False
     before = jobs[b.PROMISE, job]
     if before > not_before_ns or not_before_ns > MAX_NS:
         return False
     jobs[b.PROMISE, job] = not_before_ns
     if before < 0:
-        counters[b.N_RUNNING] = heap_push(
-            state.running_ns, state.running_job, counters[b.N_RUNNING], not_before_ns, job
-        )
-        counters[b.ANSWERED] += 1
+        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], not_before_ns, job)
+        sizes[b.ANSWERED] += 1
     return True
 
 
@@ -319,17 +313,17 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
 
     False if that is in the past, before its promise, after its ``STOP``, or stopped at another instant.
     """
-    jobs, counters = state.jobs, state.counters
+    jobs, clock, sizes = state.jobs, state.clock, state.sizes
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0:
         return False
     before = jobs[b.PROMISE, job]
-    if end_ns < counters[b.NOW] or end_ns < before or end_ns > MAX_NS or end_ns > jobs[b.STOP, job]:
+    if end_ns < clock[b.NOW] or end_ns < before or end_ns > MAX_NS or end_ns > jobs[b.STOP, job]:
         return False
     if stopped and end_ns != jobs[b.STOP, job]:
         return False
     jobs[b.END, job] = end_ns
     jobs[b.CUT, job] = 1 if stopped else 0
     if before < 0:
-        counters[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, counters[b.N_RUNNING], end_ns, job)
-        counters[b.ANSWERED] += 1
+        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], end_ns, job)
+        sizes[b.ANSWERED] += 1
     return True

@@ -68,7 +68,7 @@ def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> b
     # Whether a window keeps a job off its cores: not off its own; and not what runs from the start.
     if state.jobs[b.WINDOW, job] >= 0:
         return False
-    if state.jobs[b.PRESET, job] == 1 and state.counters[b.PRESETS_LEFT] > 0:
+    if state.jobs[b.PRESET, job] == 1 and state.sizes[b.PRESETS_LEFT] > 0:
         return False
     return bool(state.windows[b.WINDOW_BEGIN, window] < stop and state.windows[b.WINDOW_END, window] > begin)
 
@@ -106,7 +106,7 @@ def _offer_cores(
         masked = True
         for word in range(n_leaves):
             offered[word] &= masks[n_partitions + own, word]
-    for w in range(state.counters[b.N_WINDOWS]):
+    for w in range(state.settings[b.N_WINDOWS]):
         if _meets(state, job, profile.ns[at], stop, w):
             masked = True
             for word in range(n_leaves):
@@ -148,7 +148,7 @@ def _trim(state: BatchState, job: int) -> bool:
     # No more cores of a host than for the units that its other resources have room for; False if that is too little.
     offered, starts, hosts = state.offered_words, state.free_starts, state.offered_hosts
     needs, amounts, unit = state.needs, state.offered_amounts, state.jobs[b.UNIT, job]
-    n_resources, n_licences = state.counters[b.N_RESOURCES], state.counters[b.N_LICENCES]
+    n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
             return False
@@ -165,7 +165,7 @@ def _trim(state: BatchState, job: int) -> bool:
             if needs[r, job] > 0:
                 room = min(room, max(amounts[host * n_resources + r], 0) // needs[r, job])
         usable = room * unit if room < units else cores
-        if state.counters[b.WHOLE_HOSTS] == 1:
+        if state.settings[b.WHOLE_HOSTS] == 1:
             # All of the host or nothing; how many of its cores are of use is said by offered_hosts.
             if cores < hi - lo or room == 0:
                 usable = room = 0
@@ -188,7 +188,7 @@ def _trim(state: BatchState, job: int) -> bool:
 def _needs_others(state: BatchState, job: int) -> bool:
     # Whether a job needs anything beside cores.
     needs = 0
-    for r in range(state.counters[b.N_RESOURCES] + state.counters[b.N_LICENCES]):
+    for r in range(state.settings[b.N_RESOURCES] + state.settings[b.N_LICENCES]):
         needs += 1 if state.needs[r, job] > 0 else 0
     return needs > 0
 
@@ -210,7 +210,7 @@ def earliest_place(
     tuple of int
         When it can start, ``NEVER`` if not before that instant, and the number of intervals written.
     """
-    jobs, counters, windows = state.jobs, state.counters, state.windows
+    jobs, settings, windows = state.jobs, state.settings, state.windows
     ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
     n, length, own = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.WINDOW, job]
     others = _needs_others(state, job)
@@ -226,7 +226,7 @@ def earliest_place(
         if ahead < used and (ahead == at or ns[ahead] < stop):
             at, tried = ahead + 1, False
             continue
-        if limit > 0 and begin - jobs[b.ELIGIBLE, job] >= counters[b.SWITCH_WAIT]:
+        if limit > 0 and begin - jobs[b.ELIGIBLE, job] >= settings[b.SWITCH_WAIT]:
             limit, tried = 0, False  # it has waited long enough for few switches
         if own >= 0 and (begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]):
             at, tried = at + 1, False
@@ -248,7 +248,7 @@ def earliest_place(
                 apply_changes(state, words, hosts, amounts, profile, reached, True)
                 apply_changes(state, words, hosts, amounts, profile, reached, False)
         less = kept_off or others or _is_less(profile, at + 1, ahead)
-        for w in range(counters[b.N_WINDOWS]):
+        for w in range(settings[b.N_WINDOWS]):
             less = less or _meets(state, job, begin, stop, w)
         count = 0
         if not less:

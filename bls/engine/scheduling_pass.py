@@ -31,99 +31,99 @@ __all__ = ["make_pass", "move_on", "prepare"]
 @compiled(merged=True)
 def move_on(state: BatchState) -> None:
     """Bring the profile to the present instant."""
-    counters = state.counters
-    now = counters[b.NOW]
-    if counters[b.BY_CORES] == 1:
+    settings, clock, sizes = state.settings, state.clock, state.sizes
+    now = clock[b.NOW]
+    if settings[b.BY_CORES] == 1:
         call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
     else:
-        first = profile_move(state.profile_ns, counters[b.FIRST], counters[b.LAST], now)
-        if first > 0 and counters[b.LAST] > state.profile_ns.size // 2:
-            counters[b.LAST] = profile_pack(state.profile_ns, state.profile_free, first, counters[b.LAST])
+        first = profile_move(state.profile_ns, sizes[b.FIRST], sizes[b.LAST], now)
+        if first > 0 and sizes[b.LAST] > state.profile_ns.size // 2:
+            sizes[b.LAST] = profile_pack(state.profile_ns, state.profile_free, first, sizes[b.LAST])
             first = 0
-        counters[b.FIRST] = first
+        sizes[b.FIRST] = first
 
 
 @compiled(merged=True)
 def prepare(state: BatchState) -> None:
     """Bring the profile to the present instant, and find out which running jobs are overdue."""
-    counters, jobs = state.counters, state.jobs
-    now = counters[b.NOW]
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    now = clock[b.NOW]
     move_on(state)
-    while counters[b.N_EXPECTED] > 0 and state.expected_ns[0] <= now:
+    while sizes[b.N_EXPECTED] > 0 and state.expected_ns[0] <= now:
         job = state.expected_job[0]
-        counters[b.N_EXPECTED] = heap_drop_top(state.expected_ns, state.expected_job, counters[b.N_EXPECTED])
+        sizes[b.N_EXPECTED] = heap_drop_top(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED])
         if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0 or jobs[b.OVERDUE, job] == 1:
             continue
         end = corrected_end(state, job, now)
         if end > now:
-            if counters[b.KEEP] == 1:
+            if settings[b.KEEP] == 1:
                 drop_slots(state)  # a slot may be on the very cores
             hold_pool(state, job, now, end, -1)
             jobs[b.EXPECTED, job] = end
-            counters[b.N_EXPECTED] = heap_push(state.expected_ns, state.expected_job, counters[b.N_EXPECTED], end, job)
-            counters[b.LOSS] = 1
+            sizes[b.N_EXPECTED] = heap_push(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED], end, job)
+            clock[b.LOSS] = 1
         else:
             jobs[b.OVERDUE, job] = 1
-            counters[b.OVERDUE_CORES] += jobs[b.HELD_CORES, job]
-    if counters[b.OVERDUE_CORES] > 0:
-        counters[b.LOSS] = 1
+            sizes[b.OVERDUE_CORES] += jobs[b.HELD_CORES, job]
+    if sizes[b.OVERDUE_CORES] > 0:
+        clock[b.LOSS] = 1
 
 
 @compiled(merged=True)
 def _only_the_newcomer(state: BatchState, place: Callable[..., int]) -> int:
     # One job has arrived behind a head that is blocked still, and nothing else has changed: nobody else can start now
     # who could not before. (As time goes on, what fits before the shadow time only gets less.) -1: a whole pass is needed.
-    counters, jobs = state.counters, state.jobs
-    job, head = counters[b.ARRIVED], counters[b.BLOCKED_HEAD]
-    if counters[b.LOSS] == 1:  # a job was expected to end by now, and does not
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    job, head = clock[b.ARRIVED], clock[b.BLOCKED_HEAD]
+    if clock[b.LOSS] == 1:  # a job was expected to end by now, and does not
         return -1
-    if head < 0 or counters[b.CHANGED] == 1 or counters[b.OVERDUE_CORES] > 0 or counters[b.LIMITED] == 1:
+    if head < 0 or clock[b.CHANGED] == 1 or sizes[b.OVERDUE_CORES] > 0 or settings[b.LIMITED] == 1:
         return -1
     if jobs[b.RANK, job] < jobs[b.RANK, head]:
         return -1
-    if counters[b.DEPTH] == 0:
+    if settings[b.DEPTH] == 0:
         return BatchStatus.RUNNING
     n = jobs[b.CORES, job]
-    beyond = counters[b.NOW] + jobs[b.ESTIMATE, job] > counters[b.SHADOW]
-    if n > counters[b.FREE_CORES] or (beyond and n > counters[b.EXTRA]):
+    beyond = clock[b.NOW] + jobs[b.ESTIMATE, job] > clock[b.SHADOW]
+    if n > sizes[b.FREE_CORES] or (beyond and n > clock[b.EXTRA]):
         return BatchStatus.RUNNING
     if not start(state, job, suggest(state, place, job), b.BY_BACKFILL):
         return BatchStatus.ALLOCATOR_FAULT
     if beyond:
-        counters[b.EXTRA] -= n
+        clock[b.EXTRA] -= n
     return BatchStatus.RUNNING
 
 
 @compiled(merged=True)
 def _set_shadow(state: BatchState, n: int) -> None:
     # The one reservation of EASY: when the head's n cores will be free, and how many beside them then.
-    counters, ns, free = state.counters, state.profile_ns, state.profile_free
-    first, last = counters[b.FIRST], counters[b.LAST]
+    clock, sizes, ns, free = state.clock, state.sizes, state.profile_ns, state.profile_free
+    first, last = sizes[b.FIRST], sizes[b.LAST]
     k = first
     while k < last and free[k] < n:
         k += 1
     if k == last:
-        counters[b.SHADOW], counters[b.EXTRA] = b.NEVER, -1
+        clock[b.SHADOW], clock[b.EXTRA] = b.NEVER, -1
     elif k == first:
         # Only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
-        counters[b.SHADOW] = counters[b.NOW] + 1
-        if k + 1 < last and ns[k + 1] == counters[b.SHADOW]:
+        clock[b.SHADOW] = clock[b.NOW] + 1
+        if k + 1 < last and ns[k + 1] == clock[b.SHADOW]:
             k += 1
-        counters[b.EXTRA] = free[k] - n
+        clock[b.EXTRA] = free[k] - n
     else:
-        counters[b.SHADOW], counters[b.EXTRA] = ns[k], free[k] - n
+        clock[b.SHADOW], clock[b.EXTRA] = ns[k], free[k] - n
 
 
 @compiled(merged=True)
 def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
     # Counts with a depth of 0 or 1, in which the profile holds running jobs only.
-    counters, jobs, by_rank = state.counters, state.jobs, state.by_rank
+    settings, clock, sizes, jobs, by_rank = state.settings, state.clock, state.sizes, state.jobs, state.by_rank
     words, starts = state.queue_words, state.queue_starts
-    depth, limited, static = counters[b.DEPTH], counters[b.LIMITED] == 1, counters[b.ORDER] == b.STATIC
-    now = counters[b.NOW]
-    counters[b.BLOCKED_HEAD] = -1
+    depth, limited, static = settings[b.DEPTH], settings[b.LIMITED] == 1, settings[b.ORDER] == b.STATIC
+    now = clock[b.NOW]
+    clock[b.BLOCKED_HEAD] = -1
     blocked, waits = False, False
-    free, shadow, extra = counters[b.FREE_CORES], b.NEVER, 0
+    free, shadow, extra = sizes[b.FREE_CORES], b.NEVER, 0
     position = -1
     while True:
         position = queue_next(words, starts, position + 1) if static else position + 1
@@ -143,12 +143,12 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
         if n > free:
             blocked = True
             if not waits:
-                counters[b.BLOCKED_HEAD] = job
+                clock[b.BLOCKED_HEAD] = job
             if depth == 0:
                 return BatchStatus.RUNNING
             _set_shadow(state, n)
             jobs[b.RESERVED, job] = 1
-            shadow, extra = counters[b.SHADOW], counters[b.EXTRA]
+            shadow, extra = clock[b.SHADOW], clock[b.EXTRA]
             if free == 0:
                 return BatchStatus.RUNNING
             continue
@@ -159,7 +159,7 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
         if blocked:
             if beyond:
                 extra -= n
-                counters[b.EXTRA] = extra
+                clock[b.EXTRA] = extra
             if free == 0:
                 return BatchStatus.RUNNING
 
@@ -167,21 +167,21 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
 @compiled(merged=True)
 def make_pass(state: BatchState, place: Callable[..., int]) -> int:
     """Walk the queue once, appending jobs that start to ``state.started``; returns a ``BatchStatus``."""
-    counters = state.counters
-    if counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1:
+    settings, clock = state.settings, state.clock
+    if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
         prepare(state)
     status = -1
-    if counters[b.ORDER] == b.DECIDED:
+    if settings[b.ORDER] == b.DECIDED:
         return int(call_hook(state.hooks[CHOSEN], (state, -1, 0, 0, 0)))
-    if counters[b.ORDER] == b.REJECTED:
+    if settings[b.ORDER] == b.REJECTED:
         call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
         return BatchStatus.RUNNING
-    simple = counters[b.BY_CORES] == 0 and counters[b.DEPTH] <= 1
-    if simple and counters[b.ORDER] == b.STATIC:
+    simple = settings[b.BY_CORES] == 0 and settings[b.DEPTH] <= 1
+    if simple and settings[b.ORDER] == b.STATIC:
         status = _only_the_newcomer(state, place)
     if status < 0:
         n_order = 0
-        if counters[b.ORDER] == b.SCORED:
+        if settings[b.ORDER] == b.SCORED:
             n_order = call_hook(state.hooks[ORDER], (state, -1, 0, 0, 0))
             if n_order < 0:
                 return BatchStatus.SCORE_FAULT
@@ -189,6 +189,6 @@ def make_pass(state: BatchState, place: Callable[..., int]) -> int:
             status = _easy(state, place, n_order)
         else:
             status = call_hook(state.hooks[PLAN], (state, -1, n_order, 0, 0))
-    counters[b.GAIN] = counters[b.LOSS] = 0
-    counters[b.LAST_PASS] = counters[b.NOW]
+    clock[b.GAIN] = clock[b.LOSS] = 0
+    clock[b.LAST_PASS] = clock[b.NOW]
     return status

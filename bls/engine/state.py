@@ -49,79 +49,89 @@ CUT = 35  # 1 where END is because of STOP
 CORRECTIONS = 36  # how often it has run longer than was expected then
 COLUMNS = 37
 
-# ---- entries of BatchState.counters ----
+# ---- entries of BatchState.settings: fixed for a run ----
+DEPTH = 0  # most reservations at once
+KEEP = 1  # 1 where reservations are kept from pass to pass
+ORDER = 2  # one of those below
+CHARGE = 3  # 1 where deciding takes simulated time
+COST = 4  # ns of a decision, -1 as measured
+KILL = 5  # 1 where jobs are killed at their walltime
+REQUEUE = 6  # 1 where what a host's failure cuts is tried again
+MAX_ATTEMPTS = 7  # a job that is cut more often is an error
+SWITCH_WAIT = 8  # ns after which a job accepts any number of switches, NEVER if it does not
+BY_CORES = 9  # 1 where it matters which cores are free
+BY_HOSTS = 10  # 1 where the free cores of each host are counted
+WHOLE_HOSTS = 11  # 1 where hosts are not shared
+PLANS = 12  # 1 where a profile is kept
+LIMITED = 13  # 1 where a partition has limits
+ACCOUNTS = 14  # 1 where the policy is told of starts and ends
+PREDICTS = 15  # 1 where estimates are predicted from those who have ended
+SHORTEST = 16  # no prediction is shorter, but for that of a job that asks for less
+LOGS = 17  # 1 where somebody is told who came, started and left
+HAS_OTHERS = 18  # 1 where something may happen beside ends and arrivals by themselves
+MORE_OUTAGES = 19  # 1 where a host's list of outages may be continued; 0 from when its model ends
+N_RESOURCES = 20  # of each host
+N_LICENCES = 21
+N_WINDOWS = 22
+WIDEST = 23  # cores of the widest job
+SETTINGS = 24
+
+# ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
 NEXT_ARRIVAL = 1  # place in BatchState.arrivals
-N_RUNNING = 2  # size of the heap of ends and promises
-N_EXPECTED = 3  # size of the heap of expected ends
-N_ARRIVING = 4  # size of the heap of later arrivals and wake-ups
-FREE_CORES = 5
-POOL_USED = 6  # intervals in the allocation pool
-N_STARTED = 7  # jobs started in the latest pass that await an answer
-ANSWERED = 8  # how many of them have had one
-DUE_JOB = 9  # the job that a status is about
-ENDED = 10  # jobs that have ended for good
-IN_PASS = 11  # 1 while the pass of this instant is still to be made
-N_ROWS = 12  # rows in use: jobs and their later attempts
-NEXT_CANCEL = 13  # place in BatchState.cancel_order
-FIRST, LAST = 14, 15  # slices of the profile in use: FIRST … LAST - 1
-OVERDUE_CORES = 16
-BLOCKED_HEAD = 17  # the head that blocked the latest pass, -1 none
-SHADOW = 18  # its slot
-EXTRA = 19  # cores free then beside it
-PASSES = 20
-DECIDE_NS = 21  # wall time of all passes
-MAX_DECIDE_NS = 22
-N_DECISIONS = 23  # rows of the table of decisions in use
-WAKE = 24  # a pass is made then, NEVER none
-BUSY_UNTIL = 25  # the scheduler decides until then
-OBSERVE = 26  # before the first event after this instant an observer looks
-N_LOG = 27
-N_CHOSEN = 28
-N_WAITING = 29
-N_HOST_EVENTS = 30
-NEXT_BOUNDARY = 31
-GAIN = 32  # capacity was gained since the latest pass
-LOSS = 33
-N_DOWN = 34  # hosts that are down
-PLAN_USED = 35
-PRESETS_LEFT = 36
-# Settings, fixed for a run.
-DEPTH = 37
-KEEP = 38
-BY_CORES = 39
-KILL = 40
-REQUEUE = 41
-ORDER = 42
-CHARGE = 43
-COST = 44  # ns of a decision, -1 as measured
-MAX_ATTEMPTS = 45
-SWITCH_WAIT = 46
-BY_HOSTS = 47
-WHOLE_HOSTS = 48
-PLANS = 49  # 1 where a profile is kept
-LIMITED = 50  # 1 where a partition has limits
-N_RESOURCES = 51
-N_LICENCES = 52
-ACCOUNTS = 53  # 1 where the policy is told of starts and ends
-CHANGED = 54  # something else than one arrival happened at this instant
-ARRIVED = 55  # the job that arrived last at this instant
-LOGS = 56  # 1 where somebody is told who came, started and left
-MORE_OUTAGES = 57  # 1 where a host's list of outages may be continued
-N_WINDOWS = 58
-WIDEST = 59  # cores of the widest job
-DECIDED_NS = 60  # wall time that a Python policy took for the pass under way
-HULL = 61  # capacity that was gained since kept reservations were last tried earlier lies before this instant
-LAST_PASS = 62  # instant of the latest pass
-IDLE = 63  # passes in a row without a start while only outages and wake-ups are to come
-PREDICTS = 64  # 1 where estimates are predicted from those who have ended
-PREDICTED = 65  # rows of later attempts up to this one have their estimates
-SHORTEST = 66  # no prediction is shorter, but for that of a job that asks for less
-PLACED = 67  # intervals of cores that the hook EARLIEST has found
-HAS_OTHERS = 68  # 1 where something may happen beside ends and arrivals by themselves
-COUNTERS = 69
+NEXT_CANCEL = 2  # place in BatchState.cancel_order
+NEXT_BOUNDARY = 3  # place in BatchState.boundaries
+WAKE = 4  # a pass is made then, NEVER none
+BUSY_UNTIL = 5  # the scheduler decides until then
+OBSERVE = 6  # before the first event after this instant an observer looks
+LAST_PASS = 7  # instant of the latest pass
+# Of the present instant, and the pass to be made at it:
+IN_PASS = 8  # 1 while the pass of this instant is still to be made
+CHANGED = 9  # something else than one arrival happened at this instant
+ARRIVED = 10  # the job that arrived last at this instant
+DUE_JOB = 11  # the job that a status is about
+GAIN = 12  # capacity was gained since the latest pass
+LOSS = 13  # capacity was lost since then
+HULL = 14  # capacity that was gained since kept reservations were last tried earlier lies before this instant
+IDLE = 15  # passes in a row without a start while only outages and wake-ups are to come
+# Of the latest pass, and of all:
+BLOCKED_HEAD = 16  # the head that blocked the latest pass, -1 none
+SHADOW = 17  # its slot
+EXTRA = 18  # cores free then beside it
+PASSES = 19
+DECIDE_NS = 20  # wall time of all passes
+MAX_DECIDE_NS = 21
+DECIDED_NS = 22  # wall time that a Python policy took for the pass under way
+CLOCK = 23
 
-# ORDER.
+# ---- entries of BatchState.sizes: how many, and how much of what is in use ----
+N_ROWS = 0  # rows in use: jobs and their later attempts
+PREDICTED = 1  # rows up to this one have their estimates
+ENDED = 2  # jobs that have ended for good
+N_WAITING = 3  # jobs in the queue
+PRESETS_LEFT = 4  # jobs that run from the start and have still to be placed
+# Heaps and lists in use:
+N_RUNNING = 5  # size of the heap of ends and promises
+N_EXPECTED = 6  # size of the heap of expected ends
+N_ARRIVING = 7  # size of the heap of later arrivals and wake-ups
+N_HOST_EVENTS = 8  # size of the heap of host events
+N_STARTED = 9  # jobs started in the latest pass that await an answer
+ANSWERED = 10  # how many of them have had one
+N_CHOSEN = 11  # jobs that a Python policy has chosen, -1 before it has decided
+N_LOG = 12  # entries of the log
+N_DECISIONS = 13  # rows of the table of decisions in use
+# Cores, and their pools:
+FREE_CORES = 14
+OVERDUE_CORES = 15
+N_DOWN = 16  # hosts that are down
+POOL_USED = 17  # intervals in the allocation pool
+PLACED = 18  # intervals of cores that the hook EARLIEST has found
+PLAN_USED = 19  # intervals of kept reservations
+FIRST = 20  # slices of the profile in use: FIRST … LAST - 1
+LAST = 21
+SIZES = 22
+
+# Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
 
 # An entry of BatchState.log is 4 · row + one of these.
@@ -202,7 +212,7 @@ class BatchState(State):
 
     Attributes
     ----------
-    counters : int64 (COUNTERS,)
+    settings, clock, sizes : int64 (SETTINGS,), (CLOCK,), (SIZES,)
         See the names above.
     jobs : int64 (COLUMNS, rows)
         See the names above; rows in workload order, ascending in submit, then later attempts.
@@ -276,8 +286,8 @@ class BatchState(State):
         Who came, started and left, for Python policies and observers; and a policy's answer.
     decisions : int64 (4, …)
         Instant, jobs waiting, jobs started, wall ns of each pass; of no columns where that is not kept.
-    clock_ns : int64 (2,)
-        What the clock last said: seconds, nanoseconds.
+    wall_time : int64 (2,)
+        What the wall clock last said: seconds, nanoseconds.
     placement : PlacementRequest
         What the allocator is shown.
     functions : int64 (FUNCTIONS,)
@@ -286,7 +296,9 @@ class BatchState(State):
         ``bls.engine.hooks``.
     """
 
-    counters: Ints
+    settings: Ints
+    clock: Ints
+    sizes: Ints
     jobs: Ints2
     by_rank: Ints
     arrivals: Ints
@@ -350,7 +362,7 @@ class BatchState(State):
     log: Ints
     chosen: Ints
     decisions: Ints2
-    clock_ns: Ints
+    wall_time: Ints
     placement: PlacementRequest
     functions: Ints
     hooks: Ints

@@ -32,7 +32,7 @@ def validate(state: BatchState) -> None:
     InvariantError
         Naming the first job, core or number that is wrong.
     """
-    jobs = state.jobs[:, : state.counters[b.N_ROWS]]
+    jobs = state.jobs[:, : state.sizes[b.N_ROWS]]
     left = jobs[b.STATE] >= 0
     holds = ~left & (jobs[b.START] >= 0)
     waits = ~left & (jobs[b.START] < 0) & (jobs[b.ELIGIBLE] >= 0)
@@ -45,16 +45,16 @@ def validate(state: BatchState) -> None:
     _check_ends(state, jobs, holds)
     _check_heaps(state, jobs)
     _check_tallies(state, jobs, holds)
-    if state.counters[b.PLANS] == 1:
+    if state.settings[b.PLANS] == 1:
         _check_overdue(state, jobs, holds)
-    if state.counters[b.BY_CORES] == 1:
+    if state.settings[b.BY_CORES] == 1:
         _check_core_profile(state, jobs, holds, waits)
-    elif state.counters[b.PLANS] == 1:
+    elif state.settings[b.PLANS] == 1:
         _check_count_profile(state, jobs, holds, waits)
 
 
 def _fault(state: BatchState, what: str) -> NoReturn:
-    raise InvariantError(f"batch engine at {state.counters[b.NOW]} ns: {what}")
+    raise InvariantError(f"batch engine at {state.clock[b.NOW]} ns: {what}")
 
 
 def _name(state: BatchState, row: int) -> str:
@@ -69,10 +69,10 @@ def _count(state: BatchState, what: str, said: int, found: int) -> None:
 
 def _check_rows(state: BatchState, jobs: Array, left: Array) -> None:
     # Attempts, and how many jobs have ended for good.
-    counters, n = state.counters, len(state.by_rank)
+    sizes, n = state.sizes, len(state.by_rank)
     again = jobs[b.STATE] == b.REQUEUED
-    _count(state, "attempts", int(counters[b.N_ROWS]), n + int(again.sum()))
-    _count(state, "jobs that have ended", int(counters[b.ENDED]), int((left & ~again).sum()))
+    _count(state, "attempts", int(sizes[b.N_ROWS]), n + int(again.sum()))
+    _count(state, "jobs that have ended", int(sizes[b.ENDED]), int((left & ~again).sum()))
     latest = state.by_rank
     if len(bad := np.flatnonzero(jobs[b.RANK, latest] != np.arange(n))):
         rank = int(bad[0])
@@ -85,7 +85,7 @@ def _check_rows(state: BatchState, jobs: Array, left: Array) -> None:
 
 def _check_jobs(state: BatchState, jobs: Array, left: Array, holds: Array) -> None:
     # What is known of each job is possible.
-    now = state.counters[b.NOW]
+    now = state.clock[b.NOW]
     started, ended = jobs[b.START] >= 0, jobs[b.END] >= 0
     for wrong, what in (
         (started & (jobs[b.ELIGIBLE] < 0), "started, and was never eligible"),
@@ -114,9 +114,9 @@ def _check_jobs(state: BatchState, jobs: Array, left: Array, holds: Array) -> No
 
 def _check_arrivals(state: BatchState, jobs: Array, left: Array) -> None:
     # Who has arrived: those whose turn has come, and nobody who waits for another.
-    counters, now = state.counters, state.counters[b.NOW]
+    clock, now = state.clock, state.clock[b.NOW]
     arrived = jobs[b.ELIGIBLE] >= 0
-    come, coming = np.split(state.arrivals, [int(counters[b.NEXT_ARRIVAL])])
+    come, coming = np.split(state.arrivals, [int(clock[b.NEXT_ARRIVAL])])
     if len(bad := come[~arrived[come] & ~left[come]]):
         _fault(state, f"{_name(state, bad[0])}, submitted at {jobs[b.SUBMIT, bad[0]]} ns, has been passed over")
     if len(bad := coming[arrived[coming] | (jobs[b.SUBMIT, coming] < now)]):
@@ -144,7 +144,7 @@ def _bits(words: Array) -> Array:
 
 
 def _check_queue(state: BatchState, jobs: Array, waits: Array) -> None:
-    counters = state.counters
+    sizes = state.sizes
     queued = _numbers_in(state, state.queue_words, state.queue_starts, "queue")
     rows = np.flatnonzero(waits)
     expected = np.zeros(len(queued), np.bool_)
@@ -155,7 +155,7 @@ def _check_queue(state: BatchState, jobs: Array, waits: Array) -> None:
         _fault(
             state, f"{who} {'is in the queue and does not wait' if queued[rank] else 'waits and is not in the queue'}"
         )
-    _count(state, "waiting jobs", int(counters[b.N_WAITING]), len(rows))
+    _count(state, "waiting jobs", int(sizes[b.N_WAITING]), len(rows))
 
 
 def _pieces(first: Array, count: Array) -> Array:
@@ -167,10 +167,10 @@ def _pieces(first: Array, count: Array) -> Array:
 
 def _check_held(state: BatchState, jobs: Array, holds: Array) -> Array:
     # Which job holds each core, -1 none.
-    n_cores, counters = len(state.host_of), state.counters
+    n_cores, settings, sizes = len(state.host_of), state.settings, state.sizes
     rows = np.flatnonzero(holds)
     first, count = jobs[b.HELD_FIRST, rows], jobs[b.HELD_COUNT, rows]
-    if len(bad := np.flatnonzero((count < 1) | (first < 0) | (first + count > counters[b.POOL_USED]))):
+    if len(bad := np.flatnonzero((count < 1) | (first < 0) | (first + count > sizes[b.POOL_USED]))):
         _fault(state, f"{_name(state, rows[bad[0]])} runs and has no cores in the pool of allocations")
     owner, at = np.repeat(rows, count), _pieces(first, count)
     lo, hi = state.pool_lo[at], state.pool_hi[at]
@@ -179,7 +179,7 @@ def _check_held(state: BatchState, jobs: Array, holds: Array) -> Array:
         _fault(state, f"{_name(state, owner[k])} holds cores [{lo[k]}, {hi[k]}); there are {n_cores}")
     sums = np.zeros(jobs.shape[1], np.int64)
     np.add.at(sums, owner, hi - lo)
-    asked, whole = jobs[b.CORES], counters[b.WHOLE_HOSTS] == 1
+    asked, whole = jobs[b.CORES], settings[b.WHOLE_HOSTS] == 1
     wrong = (
         (sums[rows] != jobs[b.HELD_CORES, rows]) | (sums[rows] < asked[rows]) | ((sums[rows] > asked[rows]) & ~whole)
     )
@@ -209,12 +209,12 @@ def _down_until(state: BatchState) -> Array:
 
 
 def _check_free(state: BatchState, holder: Array) -> None:
-    counters, n_cores = state.counters, len(state.host_of)
+    settings, sizes, n_cores = state.settings, state.sizes, len(state.host_of)
     free = _numbers_in(state, state.free_words, state.free_starts, "free cores")
     if free[n_cores:].any():
         _fault(state, f"a core beyond the last of {n_cores} is free")
     down = _down_until(state) > 0
-    _count(state, "hosts that are down", int(counters[b.N_DOWN]), int(down.sum()))
+    _count(state, "hosts that are down", int(sizes[b.N_DOWN]), int(down.sum()))
     gone = down[state.host_of]
     if len(bad := np.flatnonzero(gone & (holder >= 0))):
         _fault(state, f"{_name(state, holder[bad[0]])} holds core {bad[0]}, whose host {state.host_of[bad[0]]} is down")
@@ -226,8 +226,8 @@ def _check_free(state: BatchState, holder: Array) -> None:
             state,
             f"core {core} is {whose}, its host is {where}, and it is {'' if free[core] else 'not '}among the free ones",
         )
-    _count(state, "free cores", int(counters[b.FREE_CORES]), int(free.sum()))
-    if counters[b.BY_HOSTS] == 1:
+    _count(state, "free cores", int(sizes[b.FREE_CORES]), int(free.sum()))
+    if settings[b.BY_HOSTS] == 1:
         found = np.bincount(state.host_of[free[:n_cores]], minlength=len(down))
         if len(bad := np.flatnonzero(found != state.host_free)):
             _count(state, f"free cores of host {bad[0]}", int(state.host_free[bad[0]]), int(found[bad[0]]))
@@ -235,31 +235,31 @@ def _check_free(state: BatchState, holder: Array) -> None:
 
 def _check_ends(state: BatchState, jobs: Array, holds: Array) -> None:
     # Who runs ends or comes due, or an answer is awaited.
-    counters = state.counters
+    clock, sizes = state.clock, state.sizes
     asked = holds & (jobs[b.END] < 0) & (jobs[b.PROMISE] < 0)
-    _count(state, "answers that are awaited", int(counters[b.N_STARTED] - counters[b.ANSWERED]), int(asked.sum()))
-    told = state.started[: counters[b.N_STARTED]]
+    _count(state, "answers that are awaited", int(sizes[b.N_STARTED] - sizes[b.ANSWERED]), int(asked.sum()))
+    told = state.started[: sizes[b.N_STARTED]]
     if len(bad := np.setdiff1d(np.flatnonzero(asked), told)):
         _fault(state, f"{_name(state, bad[0])} has started, and nobody is asked about it")
-    rows, ns = state.running_job[: counters[b.N_RUNNING]], state.running_ns[: counters[b.N_RUNNING]]
+    rows, ns = state.running_job[: sizes[b.N_RUNNING]], state.running_ns[: sizes[b.N_RUNNING]]
     found = np.bincount(rows, minlength=jobs.shape[1])
     if len(bad := np.flatnonzero(found != (holds & ~asked))):
         _fault(state, f"{_name(state, bad[0])} is {found[bad[0]]} times among the ends that are to come")
     due = np.where(jobs[b.END, rows] >= 0, jobs[b.END, rows], jobs[b.PROMISE, rows])
-    if len(bad := np.flatnonzero((ns > due) | (ns < counters[b.NOW]))):
+    if len(bad := np.flatnonzero((ns > due) | (ns < clock[b.NOW]))):
         k = bad[0]
         _fault(state, f"{_name(state, rows[k])} is due at {due[k]} ns, and is looked at {ns[k]} ns")
 
 
 def _check_heaps(state: BatchState, jobs: Array) -> None:
-    counters, rows = state.counters, state.jobs.shape[1]
+    rows = state.jobs.shape[1]
     for what, size, ns, key, keys in (
         ("ends", b.N_RUNNING, state.running_ns, state.running_job, jobs.shape[1]),
         ("expected ends", b.N_EXPECTED, state.expected_ns, state.expected_job, jobs.shape[1]),
         ("later arrivals", b.N_ARRIVING, state.arriving_ns, state.arriving_job, 2 * rows),
         ("events of hosts", b.N_HOST_EVENTS, state.host_ns, state.host_key, 2 * state.host_status.shape[1]),
     ):
-        n = int(counters[size])
+        n = int(state.sizes[size])
         if not 0 <= n <= len(ns):
             _fault(state, f"heap of {what}: {n} entries, room for {len(ns)}")
         if (at := first_out_of_order(ns[:n], key[:n])) >= 0:
@@ -270,7 +270,7 @@ def _check_heaps(state: BatchState, jobs: Array) -> None:
 
 def _check_tallies(state: BatchState, jobs: Array, holds: Array) -> None:
     # What partitions and their users have running.
-    if state.counters[b.LIMITED] == 0:
+    if state.settings[b.LIMITED] == 0:
         return
     rows = np.flatnonzero(holds)
     found = np.zeros_like(state.user_tally)
@@ -288,9 +288,9 @@ def _check_tallies(state: BatchState, jobs: Array, holds: Array) -> None:
 
 def _check_overdue(state: BatchState, jobs: Array, holds: Array) -> None:
     overdue = jobs[b.OVERDUE] == 1
-    if len(bad := np.flatnonzero(overdue & (~holds | (jobs[b.EXPECTED] > state.counters[b.NOW])))):
+    if len(bad := np.flatnonzero(overdue & (~holds | (jobs[b.EXPECTED] > state.clock[b.NOW])))):
         _fault(state, f"{_name(state, bad[0])} is overdue, and runs not or not for longer than is expected")
-    _count(state, "cores of overdue jobs", int(state.counters[b.OVERDUE_CORES]), int(jobs[b.HELD_CORES, overdue].sum()))
+    _count(state, "cores of overdue jobs", int(state.sizes[b.OVERDUE_CORES]), int(jobs[b.HELD_CORES, overdue].sum()))
 
 
 def _kept(state: BatchState, jobs: Array, waits: Array) -> Array:
@@ -298,7 +298,7 @@ def _kept(state: BatchState, jobs: Array, waits: Array) -> Array:
     rows = np.flatnonzero(jobs[b.SLOT] != b.NEVER)
     if len(bad := rows[~waits[rows]]):
         _fault(state, f"{_name(state, bad[0])} keeps a reservation at {jobs[b.SLOT, bad[0]]} ns, and does not wait")
-    if len(rows) and state.counters[b.KEEP] == 0:
+    if len(rows) and state.settings[b.KEEP] == 0:
         _fault(state, f"{_name(state, rows[0])} keeps a reservation at {jobs[b.SLOT, rows[0]]} ns, where none are kept")
     return rows
 
@@ -306,7 +306,7 @@ def _kept(state: BatchState, jobs: Array, waits: Array) -> Array:
 def _expected_free(state: BatchState, jobs: Array, holds: Array, kept: Array, instants: Array) -> Array:
     # How many cores are free at each of these instants, from now on, by what is expected.
     held, n_cores = np.flatnonzero(holds), len(state.host_of)
-    expected = jobs[b.EXPECTED, held] if state.counters[b.PLANS] == 1 else np.full(len(held), b.NEVER)
+    expected = jobs[b.EXPECTED, held] if state.settings[b.PLANS] == 1 else np.full(len(held), b.NEVER)
     down, hosts = _down_until(state), np.diff(state.host_first)
     begins = jobs[b.SLOT, kept]
     spans = [
@@ -324,11 +324,11 @@ def _expected_free(state: BatchState, jobs: Array, holds: Array, kept: Array, in
 
 
 def _kept_cores(state: BatchState, jobs: Array, kept: Array) -> Array:
-    if state.counters[b.BY_CORES] == 0:
+    if state.settings[b.BY_CORES] == 0:
         asked: Array = jobs[b.CORES, kept]
         return asked
     first, count = jobs[b.PLAN_FIRST, kept], jobs[b.PLAN_COUNT, kept]
-    if len(bad := np.flatnonzero((count < 1) | (first < 0) | (first + count > state.counters[b.PLAN_USED]))):
+    if len(bad := np.flatnonzero((count < 1) | (first < 0) | (first + count > state.sizes[b.PLAN_USED]))):
         _fault(state, f"{_name(state, kept[bad[0]])} keeps a reservation that names no cores")
     at, sums = _pieces(first, count), np.zeros(len(kept), np.int64)
     np.add.at(sums, np.repeat(np.arange(len(kept)), count), state.kept_hi[at] - state.kept_lo[at])
@@ -339,12 +339,12 @@ def _check_slices(state: BatchState, ns: Array, free: Array, jobs: Array, holds:
     # How many cores are free over time, from the present instant on: what has passed is of no account.
     if not len(ns) or np.any(ns[1:] <= ns[:-1]):
         _fault(state, f"the slices of the profile are not ascending: {ns.tolist()} ns")
-    now = state.counters[b.NOW]
+    now = state.clock[b.NOW]
     at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
     known = np.maximum(ns[at], now)
     # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
     changes = [jobs[b.SLOT, kept], jobs[b.SLOT, kept] + jobs[b.ESTIMATE, kept], _down_until(state)]
-    if state.counters[b.PLANS] == 1:
+    if state.settings[b.PLANS] == 1:
         changes.append(jobs[b.EXPECTED, holds])
     instants = np.unique(np.concatenate([known, *changes]))
     instants = instants[(instants >= known[0]) & (instants < b.NEVER)]
@@ -359,7 +359,7 @@ def _check_slices(state: BatchState, ns: Array, free: Array, jobs: Array, holds:
 
 
 def _check_count_profile(state: BatchState, jobs: Array, holds: Array, waits: Array) -> None:
-    used = slice(int(state.counters[b.FIRST]), int(state.counters[b.LAST]))
+    used = slice(int(state.sizes[b.FIRST]), int(state.sizes[b.LAST]))
     kept = _kept(state, jobs, waits)
     _check_slices(state, state.profile_ns[used], state.profile_free[used], jobs, holds, kept)
 

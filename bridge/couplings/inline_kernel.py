@@ -180,11 +180,11 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
     lengths = inline.lengths
     keep_tasks = lengths.size > 0
-    counters = state.counters
-    pause_at = counters[_ENDED] + max_ends
+    sizes = state.sizes
+    pause_at = sizes[_ENDED] + max_ends
     while True:
-        while counters[_ANSWERED] < counters[_N_STARTED]:
-            job = state.started[counters[_ANSWERED]]
+        while sizes[_ANSWERED] < sizes[_N_STARTED]:
+            job = state.started[sizes[_ANSWERED]]
             if job >= inline.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             need = _run_application(state, inline, job, keep_tasks)
@@ -197,7 +197,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status != BatchStatus.STARTED:
             return int(status)
-        if counters[_ENDED] >= pause_at:
+        if sizes[_ENDED] >= pause_at:
             return BatchStatus.PAUSED  # what has started is answered for when it goes on
 
 

@@ -27,7 +27,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     InvariantError
         Naming the first job that is wrong.
     """
-    rows = min(int(state.counters[b.N_ROWS]), len(inline.n_rows))  # later attempts may have no room yet
+    rows = min(int(state.sizes[b.N_ROWS]), len(inline.n_rows))  # later attempts may have no room yet
     jobs, drawn = state.jobs[:, :rows], inline.n_rows[:rows]
     # Those whose run time is known beforehand are not computed.
     done = (jobs[b.START] >= 0) & (jobs[b.END] >= 0) & (jobs[b.RUN] < 0)
@@ -65,7 +65,7 @@ def _whole(inline: InlineState) -> bool:
 
 def _fault(state: BatchState, what: str, row: int = -1) -> None:
     who = "" if row < 0 else f"job {state.jobs[b.NUMBER, row]} "
-    raise InvariantError(f"inline coupling at {state.counters[b.NOW]} ns: {who}{what}")
+    raise InvariantError(f"inline coupling at {state.clock[b.NOW]} ns: {who}{what}")
 
 
 def _check_records(state: BatchState, inline: InlineState, jobs: Array, rows: Array) -> None:

@@ -162,7 +162,7 @@ class _Drive:
             done = True
         finally:
             await _to_its_end(supervisor.close(patient=done))
-        n_rows = int(self._simulator.state.counters[N_ROWS])
+        n_rows = int(self._simulator.state.sizes[N_ROWS])
         return self._reports.applications(n_rows, {"workers": peers.how_many(), **supervisor.cost})
 
     async def _drive(self, supervisor: Supervisor) -> None:

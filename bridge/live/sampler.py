@@ -117,7 +117,7 @@ class Sampler:
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
         platform, workload, requests = simulator.platform, simulator.workload, simulator.circumstances.requests
         self._simulator: BatchSimulator | None = simulator
-        self._counters, self._workload = simulator.state.counters, workload
+        self._clock, self._sizes, self._workload = simulator.state.clock, simulator.state.sizes, workload
         cells_ = cells(platform.first_core)
         self._first_core = np.array(cells_.first_core, np.int64)
         self._host_core = platform.first_core
@@ -139,23 +139,23 @@ class Sampler:
 
     def pulse(self, elapsed_s: float) -> Pulse:
         """The numbers of this moment, ``elapsed_s`` after the run began; at any time, in any thread, of one at a time."""
-        counters = self._counters
-        now_ns, ended = int(counters[b.NOW]), int(counters[b.ENDED])
+        clock, sizes = self._clock, self._sizes
+        now_ns, ended = int(clock[b.NOW]), int(sizes[b.ENDED])
         recent = self._recent
         recent.append((elapsed_s, now_ns, ended))
         while len(recent) > 2 and recent[1][0] < elapsed_s - _RECENT_S:
             recent.popleft()
         since_s = elapsed_s - recent[0][0] or math.inf
         rates = (now_ns - recent[0][1]) / 1e9 / since_s, (ended - recent[0][2]) / since_s
-        return Pulse(elapsed_s, now_ns, ended, int(counters[b.N_RUNNING]), int(counters[b.N_WAITING]), *rates)
+        return Pulse(elapsed_s, now_ns, ended, int(sizes[b.N_RUNNING]), int(sizes[b.N_WAITING]), *rates)
 
     def look(self) -> Look:
         """The whole state; only while the engine pauses."""
         simulator, workload = self._simulator, self._workload
         assert simulator is not None  # it has not been let go
-        state, counters = simulator.state, self._counters
-        awaiting = state.started[counters[b.ANSWERED] : counters[b.N_STARTED]]  # that have only just started
-        rows = np.sort(np.concatenate((state.running_job[: counters[b.N_RUNNING]], awaiting)))
+        state, clock, sizes = simulator.state, self._clock, self._sizes
+        awaiting = state.started[sizes[b.ANSWERED] : sizes[b.N_STARTED]]  # that have only just started
+        rows = np.sort(np.concatenate((state.running_job[: sizes[b.N_RUNNING]], awaiting)))
         jobs = state.jobs
         origin = jobs[b.ORIGIN, rows]
         cores = jobs[b.HELD_CORES, rows]
@@ -164,18 +164,18 @@ class Sampler:
         busy, holder = occupy(self._first_core, state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count))
         number = np.where(holder >= 0, jobs[b.NUMBER, holder], -1)
         down = self._down_cores(state)
-        ended = jobs[b.STATE, : counters[b.N_ROWS]]
+        ended = jobs[b.STATE, : sizes[b.N_ROWS]]
         became = np.bincount(ended[ended >= 0], minlength=len(STATES)).tolist()
         widest = np.lexsort((rows, -cores))[:_LISTED]
         listed = origin[widest]
         known = workload.job_id[listed], workload.user[listed], cores[widest], jobs[b.START, rows[widest]]
         used = (int(cores.sum()), *(int(of[origin].sum()) for of in self._held))
-        instant = (int(counters[b.NOW]), int(counters[b.N_WAITING]), used[0])
+        instant = (int(clock[b.NOW]), int(sizes[b.N_WAITING]), used[0])
         past_ns, past_waiting, past_busy = zip(*self._past.until(instant), strict=True)
         return Look(
             instant[0],
             used,
-            int(counters[b.N_DOWN]),
+            int(sizes[b.N_DOWN]),
             {name: n for name, n in zip(STATES, became, strict=True) if n},
             tuple(busy.tolist()),
             tuple(down.tolist()),
@@ -192,7 +192,7 @@ class Sampler:
 
     def _down_cores(self, state: b.BatchState) -> Array:
         n = len(self._first_core) - 1
-        if state.counters[b.N_DOWN] == 0:
+        if state.sizes[b.N_DOWN] == 0:
             return np.zeros(n, np.int64)
         until = state.host_status[b.DOWN_UNTIL].reshape(2, -1).max(axis=0)
         hosts = np.flatnonzero(until > 0)

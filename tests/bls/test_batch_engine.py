@@ -186,9 +186,9 @@ new_state = first_state.new_state
 
 def roomy(given):
     # Room for a plan, though there is one reservation only.
-    given.counters[b.DEPTH] = 2
+    given.settings[b.DEPTH] = 2
     state = new_state(given)
-    state.counters[b.DEPTH] = 1
+    state.settings[b.DEPTH] = 1
     return state
 
 
@@ -585,8 +585,8 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         grown |= {name for name, size in sizes.items() if np.shape(getattr(tight.state, name)) != size}
         if len(state.cores_profile.ns) and len(tight.state.cores_profile.ns) > n:
             grown.add("slices")
-        k = int(tight.state.counters[b.N_DECISIONS])
-        assert k == tight.state.counters[b.PASSES]
+        k = int(tight.state.sizes[b.N_DECISIONS])
+        assert k == tight.state.clock[b.PASSES]
         assert (np.diff(tight.state.decisions[0, :k]) >= 0).all()
         assert tight.state.decisions[2, :k].sum() + sum(one.why == "preset" for one in answer) == sum(
             one.start >= 0 for one in answer

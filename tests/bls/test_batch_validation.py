@@ -38,7 +38,7 @@ def _paused(backfill: str, allocator: str) -> BatchState:
         circumstances=JobConstraints(partition=np.zeros(len(workload), np.int64)),
         recorded=True,
     )
-    while simulator.ended < 100 or simulator.state.counters[b.N_WAITING] < 5:
+    while simulator.ended < 100 or simulator.state.sizes[b.N_WAITING] < 5:
         assert simulator.advance(1) == BatchStatus.PAUSED
     return simulator.state
 
@@ -56,9 +56,9 @@ def _set(column: int, value: int, *, running: bool) -> Callable[[BatchState], No
     return plant
 
 
-def _add(counter: int, amount: int = 1) -> Callable[[BatchState], None]:
+def _add(size: int, amount: int = 1) -> Callable[[BatchState], None]:
     def plant(state: BatchState) -> None:
-        state.counters[counter] += amount
+        state.sizes[size] += amount
 
     return plant
 
@@ -89,7 +89,7 @@ def _core_held_twice(state: BatchState) -> None:
 
 
 def _heap_out_of_order(state: BatchState) -> None:
-    last = int(state.counters[b.N_RUNNING]) - 1
+    last = int(state.sizes[b.N_RUNNING]) - 1
     for column in (state.running_ns, state.running_job):
         column[0], column[last] = column[last], column[0]
 
@@ -99,11 +99,11 @@ def _end_forgotten(state: BatchState) -> None:
 
 
 def _profile_slice(state: BatchState) -> None:
-    state.profile_free[state.counters[b.LAST] - 1] -= 1
+    state.profile_free[state.sizes[b.LAST] - 1] -= 1
 
 
 def _profile_order(state: BatchState) -> None:
-    first = int(state.counters[b.FIRST])
+    first = int(state.sizes[b.FIRST])
     state.profile_ns[first + 1] = state.profile_ns[first]
 
 
@@ -113,7 +113,7 @@ def _reservation_moved(state: BatchState) -> None:
 
 
 def _reservation_of_none(state: BatchState) -> None:
-    state.jobs[b.SLOT, _of(state, running=False)] = state.counters[b.NOW] + 1
+    state.jobs[b.SLOT, _of(state, running=False)] = state.clock[b.NOW] + 1
 
 
 def _profile_of_cores(state: BatchState) -> None:
@@ -135,7 +135,7 @@ def _tally(state: BatchState) -> None:
 
 
 def _passed_over(state: BatchState) -> None:
-    state.counters[b.NEXT_ARRIVAL] += 1
+    state.clock[b.NEXT_ARRIVAL] += 1
 
 
 def _rank(state: BatchState) -> None:
@@ -188,7 +188,7 @@ def test_a_planted_fault_is_found(
     with pytest.raises(InvariantError) as caught:
         validate(state)
     assert words in str(caught.value)
-    assert str(caught.value).startswith(f"batch engine at {state.counters[b.NOW]} ns: ")
+    assert str(caught.value).startswith(f"batch engine at {state.clock[b.NOW]} ns: ")
 
 
 def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
     )
     simulator.checks, simulator.most_ends = 2, 20
     checked: list[int] = []
-    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(int(state.counters[b.ENDED])))
+    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(int(state.sizes[b.ENDED])))
     while simulator.advance(10**6) != BatchStatus.DONE:
         pass
     assert len(checked) == 320 // 40 + (simulator._entered % 2)

@@ -225,6 +225,6 @@ def test_where_nothing_is_given_back_only_some_are_asked(job: int, limit: int, f
     for core, begin in ((0, 20), (1, 30)):
         hold(state, -1, *intervals(frozenset({core})), begin, b.NEVER, -1)
     state.jobs[b.LIMIT, job], state.jobs[b.ELIGIBLE, job] = limit, 0
-    state.counters[b.SWITCH_WAIT] = 25
+    state.settings[b.SWITCH_WAIT] = 25
     room = np.zeros(8, np.int64)
     assert slot(state, as_value(few_or_none, PLACE), job, room, room.copy()) == found

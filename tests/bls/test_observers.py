@@ -139,8 +139,8 @@ def test_without_observers_nothing_is_logged() -> None:
     while simulator.advance(10**6):
         pass
     assert not simulator.is_seen
-    assert simulator.state.log.size == simulator.state.counters[b.LOGS] == 0
-    assert simulator.state.counters[b.OBSERVE] == b.NEVER
+    assert simulator.state.log.size == simulator.state.settings[b.LOGS] == 0
+    assert simulator.state.clock[b.OBSERVE] == b.NEVER
 
 
 def test_beside_a_python_policy(tmp_path: Path) -> None:

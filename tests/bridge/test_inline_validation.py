@@ -25,7 +25,7 @@ def ends() -> tuple[BatchState, InlineState]:
     seen: list[tuple[Any, Any]] = []
 
     def look(state: BatchState, coupled: InlineState) -> None:
-        if not seen and state.counters[b.ENDED] > 100:
+        if not seen and state.sizes[b.ENDED] > 100:
             seen.append((copy.deepcopy(state), copy.deepcopy(coupled)))
 
     with pytest.MonkeyPatch.context() as patch:

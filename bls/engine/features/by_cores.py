@@ -55,42 +55,42 @@ def move(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
 @compiled(HOOK)
 def earliest(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
     """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``PLACED`` intervals."""
-    used = state.counters[b.POOL_USED]
+    used = state.sizes[b.POOL_USED]
     lo, hi = state.pool_lo[used:], state.pool_hi[used:]
     place = _place(state.functions[b.PLACE_AT])
     slot, count = earliest_place(state, state.cores_profile, place, job, before, lo, hi)
-    state.counters[b.PLACED] = count
+    state.sizes[b.PLACED] = count
     return int(slot)
 
 
 @compiled(inner=True)
 def _planned_cores(state: BatchState) -> int:
     # The most cores that may be reserved in one pass.
-    counters = state.counters
-    most = counters[b.N_WAITING]
-    if counters[b.DEPTH] < most:
-        most = min(most, counters[b.DEPTH] * state.partitions.shape[0])
-    cores = most * counters[b.WIDEST]
-    if counters[b.PLAN_USED] + cores <= state.kept_lo.size:
+    settings, sizes = state.settings, state.sizes
+    most = sizes[b.N_WAITING]
+    if settings[b.DEPTH] < most:
+        most = min(most, settings[b.DEPTH] * state.partitions.shape[0])
+    cores = most * settings[b.WIDEST]
+    if sizes[b.PLAN_USED] + cores <= state.kept_lo.size:
         return int(cores)
     cores = 0
     position = queue_next(state.queue_words, state.queue_starts, 0)
     while position >= 0:
         cores += state.jobs[b.CORES, state.by_rank[position]]
         position = queue_next(state.queue_words, state.queue_starts, position + 1)
-    return int(min(cores, most * counters[b.WIDEST]))
+    return int(min(cores, most * settings[b.WIDEST]))
 
 
 @compiled(inner=True)
 def _overrunning_cores(state: BatchState) -> int:
     # What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer.
-    counters, jobs = state.counters, state.jobs
-    if counters[b.N_EXPECTED] == 0 or state.expected_ns[0] > counters[b.NOW]:
+    clock, sizes, jobs = state.clock, state.sizes, state.jobs
+    if sizes[b.N_EXPECTED] == 0 or state.expected_ns[0] > clock[b.NOW]:
         return 0
     cores = 0
-    for k in range(counters[b.N_EXPECTED]):
+    for k in range(sizes[b.N_EXPECTED]):
         job = state.expected_job[k]
-        if state.expected_ns[k] <= counters[b.NOW] and jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0:
+        if state.expected_ns[k] <= clock[b.NOW] and jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0:
             cores += jobs[b.HELD_CORES, job]
     return int(cores)
 
@@ -98,21 +98,21 @@ def _overrunning_cores(state: BatchState) -> int:
 @compiled(HOOK)
 def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Whether the arrays have room for whatever one pass may write, as a ``BatchStatus``."""
-    counters = state.counters
+    settings, sizes = state.settings, state.sizes
     # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
     more = 2 * state.host_ns.size + 16
-    if counters[b.PLANS] == 1:
-        more += 2 * (counters[b.N_WAITING] + counters[b.N_RUNNING])
+    if settings[b.PLANS] == 1:
+        more += 2 * (sizes[b.N_WAITING] + sizes[b.N_RUNNING])
     profile = state.cores_profile
     if profile.used[b.SLICES] + more > profile.ns.size:
         return BatchStatus.PROFILE_FULL
     # There are no more intervals than cores, and so many changes of amounts at the most.
-    planned = _planned_cores(state) if counters[b.PLANS] == 1 else 0
-    more = counters[b.FREE_CORES] + counters[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
+    planned = _planned_cores(state) if settings[b.PLANS] == 1 else 0
+    more = sizes[b.FREE_CORES] + sizes[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
     more = 2 * more + 2 * state.host_ns.size
-    more *= 1 + counters[b.N_RESOURCES] + counters[b.N_LICENCES]
+    more *= 1 + settings[b.N_RESOURCES] + settings[b.N_LICENCES]
     if profile.used[b.CHANGES] + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
-    if counters[b.PLAN_USED] + planned > state.kept_lo.size:
+    if sizes[b.PLAN_USED] + planned > state.kept_lo.size:
         return BatchStatus.POOL_FULL
     return BatchStatus.RUNNING

@@ -22,16 +22,16 @@ _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 @compiled(HOOK)
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """What a Python policy has decided: the jobs it names, in its order."""
-    counters, jobs = state.counters, state.jobs
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     place = _place(state.functions[b.PLACE_AT])
-    for k in range(counters[b.N_CHOSEN]):
+    for k in range(sizes[b.N_CHOSEN]):
         job = state.chosen[k]
-        counters[b.DUE_JOB] = job
-        if jobs[b.CORES, job] > counters[b.FREE_CORES] or (counters[b.LIMITED] == 1 and held_back(state, job)):
+        clock[b.DUE_JOB] = job
+        if jobs[b.CORES, job] > sizes[b.FREE_CORES] or (settings[b.LIMITED] == 1 and held_back(state, job)):
             return BatchStatus.CHOICE_FAULT
-        if counters[b.BY_CORES] == 1:
-            call_hook(state.hooks[EARLIEST], (state, job, counters[b.NOW], counters[b.NOW] + 1, 0))
-            count = counters[b.PLACED]
+        if settings[b.BY_CORES] == 1:
+            call_hook(state.hooks[EARLIEST], (state, job, clock[b.NOW], clock[b.NOW] + 1, 0))
+            count = sizes[b.PLACED]
             if count == 0:
                 return BatchStatus.CHOICE_FAULT
         else:
@@ -40,5 +40,5 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
-    counters[b.N_CHOSEN] = 0
+    sizes[b.N_CHOSEN] = 0
     return BatchStatus.RUNNING

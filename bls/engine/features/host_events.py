@@ -22,7 +22,7 @@ __all__ = ["again", "handle_host_events", "outages_short"]
 def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Whether (1 or 0) a host that is repaired at ``begin`` has no further outage in its list."""
     n = state.outage_first.size - 1
-    for k in range(state.counters[b.N_HOST_EVENTS]):
+    for k in range(state.sizes[b.N_HOST_EVENTS]):
         if state.host_ns[k] <= now and state.host_key[k] < n:
             v = state.host_key[k]
             if state.host_status[b.NEXT_OUTAGE, v] + 1 >= state.outage_first[v + 1]:
@@ -33,7 +33,7 @@ def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int
 @compiled(inner=True)
 def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
     # Take a host's cores from the profile for [begin, stop), or give them back.
-    if state.counters[b.BY_CORES] == 1:
+    if state.settings[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
     else:
         count_cores(state, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
@@ -49,12 +49,12 @@ def _until(state: BatchState, host: int) -> int:
 @compiled(HOOK)
 def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Repairs, then outages, of the present instant, ``begin``. No job runs on a host that goes down: it has ended."""
-    counters, status = state.counters, state.host_status
+    settings, clock, sizes, status = state.settings, state.clock, state.sizes, state.host_status
     n_hosts = state.host_first.size - 1
     n = 2 * n_hosts
-    while counters[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
+    while sizes[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
         key = state.host_key[0]
-        counters[b.N_HOST_EVENTS] = heap_drop_top(state.host_ns, state.host_key, counters[b.N_HOST_EVENTS])
+        sizes[b.N_HOST_EVENTS] = heap_drop_top(state.host_ns, state.host_key, sizes[b.N_HOST_EVENTS])
         v = key % n
         host = v % n_hosts
         before = _until(state, host)
@@ -64,41 +64,41 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             status[b.DOWN_UNTIL, v] = b.NEVER if v < n_hosts else state.outage_up[at]
             status[b.NEXT_DOWN, v] = b.NEVER
             if state.outage_up[at] != b.NEVER:
-                counters[b.N_HOST_EVENTS] = heap_push(
-                    state.host_ns, state.host_key, counters[b.N_HOST_EVENTS], state.outage_up[at], v
+                sizes[b.N_HOST_EVENTS] = heap_push(
+                    state.host_ns, state.host_key, sizes[b.N_HOST_EVENTS], state.outage_up[at], v
                 )
         else:
             status[b.DOWN_UNTIL, v] = 0
             status[b.NEXT_OUTAGE, v] = at + 1
             if at + 1 < state.outage_first[v + 1]:
                 status[b.NEXT_DOWN, v] = state.outage_down[at + 1]
-                counters[b.N_HOST_EVENTS] = heap_push(
-                    state.host_ns, state.host_key, counters[b.N_HOST_EVENTS], state.outage_down[at + 1], n + v
+                sizes[b.N_HOST_EVENTS] = heap_push(
+                    state.host_ns, state.host_key, sizes[b.N_HOST_EVENTS], state.outage_down[at + 1], n + v
                 )
         if v < n_hosts and key >= n:
             # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
-            counters[b.LOSS] = 1
-            if counters[b.KEEP] == 1:
+            clock[b.LOSS] = 1
+            if settings[b.KEEP] == 1:
                 drop_slots(state)
         elif v < n_hosts:
-            counters[b.GAIN] = 1
-            counters[b.HULL] = b.NEVER
+            clock[b.GAIN] = 1
+            clock[b.HULL] = b.NEVER
         after = _until(state, host)
         lo, hi = state.host_first[host], state.host_first[host + 1]
-        if (counters[b.PLANS] == 1 or counters[b.BY_CORES] == 1) and after != before:
+        if (settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1) and after != before:
             if before > now:
                 _gone(state, host, now, before, 1)
             if after > now:
                 _gone(state, host, now, after, -1)
         if before == 0 and after > 0:
             free_take(state.free_words, state.free_starts, lo, hi)
-            counters[b.FREE_CORES] -= hi - lo
-            counters[b.N_DOWN] += 1
+            sizes[b.FREE_CORES] -= hi - lo
+            sizes[b.N_DOWN] += 1
         if before > 0 and after == 0:
             free_give(state.free_words, state.free_starts, lo, hi)
-            counters[b.FREE_CORES] += hi - lo
-            counters[b.N_DOWN] -= 1
-        if counters[b.BY_HOSTS] == 1:
+            sizes[b.FREE_CORES] += hi - lo
+            sizes[b.N_DOWN] -= 1
+        if settings[b.BY_HOSTS] == 1:
             state.host_free[host] = 0 if after > 0 else hi - lo
     return 0
 
@@ -106,9 +106,9 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
 @compiled(HOOK)
 def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Another attempt of a job that was cut: a row of its own, with the same place in the order."""
-    jobs, counters = state.jobs, state.counters
-    row = counters[b.N_ROWS]
-    counters[b.N_ROWS] = row + 1
+    jobs, sizes = state.jobs, state.sizes
+    row = sizes[b.N_ROWS]
+    sizes[b.N_ROWS] = row + 1
     for column in range(b.ELIGIBLE):
         jobs[column, row] = jobs[column, job]
     jobs[b.ATTEMPT, row] += 1

@@ -17,38 +17,38 @@ __all__ = ["next_other", "others"]
 @compiled(HOOK)
 def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The next instant at which something rarer than an end or an arrival happens."""
-    counters = state.counters
-    t = counters[b.WAKE]
-    if counters[b.N_ARRIVING] > 0:
+    clock, sizes = state.clock, state.sizes
+    t = clock[b.WAKE]
+    if sizes[b.N_ARRIVING] > 0:
         t = min(t, state.arriving_ns[0])
-    if counters[b.N_HOST_EVENTS] > 0:
+    if sizes[b.N_HOST_EVENTS] > 0:
         t = min(t, state.host_ns[0])
-    if counters[b.NEXT_BOUNDARY] < state.boundaries.size:
-        t = min(t, state.boundaries[counters[b.NEXT_BOUNDARY]])
-    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
-        t = min(t, state.jobs[b.CANCEL, state.cancel_order[counters[b.NEXT_CANCEL]]])
+    if clock[b.NEXT_BOUNDARY] < state.boundaries.size:
+        t = min(t, state.boundaries[clock[b.NEXT_BOUNDARY]])
+    if clock[b.NEXT_CANCEL] < state.cancel_order.size:
+        t = min(t, state.jobs[b.CANCEL, state.cancel_order[clock[b.NEXT_CANCEL]]])
     return int(t)
 
 
 @compiled(inner=True)
 def _withdraw(state: BatchState, now: int) -> None:
     # Cancellations: those who wait leave; those who run have been told when they started.
-    counters, jobs, rows = state.counters, state.jobs, state.cancel_order
-    while counters[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[counters[b.NEXT_CANCEL]]] <= now:
-        job = state.by_rank[jobs[b.RANK, rows[counters[b.NEXT_CANCEL]]]]
-        counters[b.NEXT_CANCEL] += 1
+    settings, clock, sizes, jobs, rows = state.settings, state.clock, state.sizes, state.jobs, state.cancel_order
+    while clock[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[clock[b.NEXT_CANCEL]]] <= now:
+        job = state.by_rank[jobs[b.RANK, rows[clock[b.NEXT_CANCEL]]]]
+        clock[b.NEXT_CANCEL] += 1
         if jobs[b.START, job] >= 0 or jobs[b.STATE, job] >= 0:
             continue
         if queue_next(state.queue_words, state.queue_starts, jobs[b.RANK, job]) == jobs[b.RANK, job]:
             leave_queue(state, job)
-            if counters[b.LOGS] == 1:
-                state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
-                counters[b.N_LOG] += 1
+            if settings[b.LOGS] == 1:
+                state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_LEFT
+                sizes[b.N_LOG] += 1
             if jobs[b.SLOT, job] != b.NEVER:
-                counters[b.HULL] = max(counters[b.HULL], jobs[b.SLOT, job] + jobs[b.ESTIMATE, job])
-                counters[b.GAIN] = 1
+                clock[b.HULL] = max(clock[b.HULL], jobs[b.SLOT, job] + jobs[b.ESTIMATE, job])
+                clock[b.GAIN] = 1
                 drop_slot(state, job)
-        counters[b.CHANGED] = 1
+        clock[b.CHANGED] = 1
         jobs[b.STATE, job] = b.CANCELLED
         jobs[b.WHY, job] = b.NEVER_STARTED
         for_good(state, job, now)
@@ -57,28 +57,28 @@ def _withdraw(state: BatchState, now: int) -> None:
 @compiled(HOOK)
 def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """What happens at an instant, ``begin``, between its ends and the arrivals of jobs that come by themselves."""
-    counters, jobs = state.counters, state.jobs
-    if counters[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
+    clock, sizes, jobs = state.clock, state.sizes, state.jobs
+    if sizes[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
         call_hook(state.hooks[HOST_EVENTS], (state, -1, now, now, 0))
-        counters[b.CHANGED] = 1
-    while counters[b.NEXT_BOUNDARY] < state.boundaries.size and state.boundaries[counters[b.NEXT_BOUNDARY]] <= now:
-        counters[b.NEXT_BOUNDARY] += 1
-        counters[b.CHANGED] = 1
-    if counters[b.NEXT_CANCEL] < state.cancel_order.size:
+        clock[b.CHANGED] = 1
+    while clock[b.NEXT_BOUNDARY] < state.boundaries.size and state.boundaries[clock[b.NEXT_BOUNDARY]] <= now:
+        clock[b.NEXT_BOUNDARY] += 1
+        clock[b.CHANGED] = 1
+    if clock[b.NEXT_CANCEL] < state.cancel_order.size:
         _withdraw(state, now)
-    while counters[b.N_ARRIVING] > 0 and state.arriving_ns[0] <= now:
+    while sizes[b.N_ARRIVING] > 0 and state.arriving_ns[0] <= now:
         job = state.arriving_job[0]
-        counters[b.N_ARRIVING] = heap_drop_top(state.arriving_ns, state.arriving_job, counters[b.N_ARRIVING])
+        sizes[b.N_ARRIVING] = heap_drop_top(state.arriving_ns, state.arriving_job, sizes[b.N_ARRIVING])
         if job >= jobs.shape[1]:
             # It accepts more from now on: it may have a better slot than the one that it keeps.
-            counters[b.CHANGED] = 1
+            clock[b.CHANGED] = 1
             if jobs[b.SLOT, job - jobs.shape[1]] != b.NEVER:
-                counters[b.HULL] = b.NEVER
-                counters[b.GAIN] = 1
+                clock[b.HULL] = b.NEVER
+                clock[b.GAIN] = 1
         elif jobs[b.STATE, job] < 0:
-            counters[b.CHANGED] = 1
+            clock[b.CHANGED] = 1
             arrive(state, job, now)
-    if counters[b.WAKE] <= now:
-        counters[b.WAKE] = b.NEVER
-        counters[b.CHANGED] = 1
+    if clock[b.WAKE] <= now:
+        clock[b.WAKE] = b.NEVER
+        clock[b.CHANGED] = 1
     return 0

@@ -35,20 +35,20 @@ _ALWAYS = 2**62 + 1
 @compiled(inner=True)
 def _hold_overdue(state: BatchState, sign: int) -> None:
     # Jobs that are overdue are expected to end at the next instant: until then they hold (-1) what they hold.
-    counters, jobs = state.counters, state.jobs
-    now = counters[b.NOW]
-    if counters[b.BY_CORES] == 0:
-        counters[b.LAST] = profile_add(
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    now = clock[b.NOW]
+    if settings[b.BY_CORES] == 0:
+        sizes[b.LAST] = profile_add(
             state.profile_ns,
             state.profile_free,
-            counters[b.FIRST],
-            counters[b.LAST],
+            sizes[b.FIRST],
+            sizes[b.LAST],
             now,
             now + 1,
-            sign * counters[b.OVERDUE_CORES],
+            sign * sizes[b.OVERDUE_CORES],
         )
         return
-    for k in range(counters[b.N_RUNNING]):
+    for k in range(sizes[b.N_RUNNING]):
         job = state.running_job[k]
         if jobs[b.OVERDUE, job] == 1:
             hold_pool(state, job, now, now + 1, sign)
@@ -59,8 +59,8 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
     # By counts, whether n cores are free at some instant before one: else no slot begins there, whatever its length.
     # Reservations were at their earliest when capacity was last gained: a better one touches what was gained since. (By
     # cores they are not: a job that keeps its slot may have moved to other cores.)
-    counters, ns, free = state.counters, state.profile_ns, state.profile_free
-    k, last = counters[b.FIRST], counters[b.LAST]
+    sizes, ns, free = state.sizes, state.profile_ns, state.profile_free
+    k, last = sizes[b.FIRST], sizes[b.LAST]
     while k < last and ns[k] < before:
         if free[k] >= n:
             return True
@@ -75,13 +75,13 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     ``begin`` is the number of jobs in ``state.order``, where the order is not static.
     """
     place = _place(state.functions[b.PLACE_AT])
-    counters, jobs, by_rank = state.counters, state.jobs, state.by_rank
+    settings, clock, sizes, jobs, by_rank = state.settings, state.clock, state.sizes, state.jobs, state.by_rank
     words, starts = state.queue_words, state.queue_starts
-    depth, static, by_cores = counters[b.DEPTH], counters[b.ORDER] == b.STATIC, counters[b.BY_CORES] == 1
-    now, keep = counters[b.NOW], counters[b.KEEP] == 1
-    gained, lost = counters[b.GAIN] == 1, counters[b.LOSS] == 1
+    depth, static, by_cores = settings[b.DEPTH], settings[b.ORDER] == b.STATIC, settings[b.BY_CORES] == 1
+    now, keep = clock[b.NOW], settings[b.KEEP] == 1
+    gained, lost = clock[b.GAIN] == 1, clock[b.LOSS] == 1
     n_partitions = state.partitions.shape[0]
-    counters[b.BLOCKED_HEAD] = -1
+    clock[b.BLOCKED_HEAD] = -1
     partitions = state.partitions
     for p in range(n_partitions):
         partitions[p, b.BLOCKED] = partitions[p, b.WAITS] = 0
@@ -94,7 +94,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
             position = queue_next(words, starts, position + 1)
     if keep and lost:
         drop_slots(state)
-    overdue = counters[b.OVERDUE_CORES] > 0
+    overdue = sizes[b.OVERDUE_CORES] > 0
     # A pass is made at the next kept slot. What overdue jobs hold is planned to come free at the next instant, again and
     # again: that is no reason to wake up at every one.
     awake = now + 1 if overdue else now
@@ -103,14 +103,14 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     # A plan that is made anew in every pass is made on a copy, by counts; the cores of one are given back at its end.
     copied = not keep and depth > 0 and not by_cores
     ns, free_then = state.profile_ns, state.profile_free
-    first, last = counters[b.FIRST], counters[b.LAST]
+    first, last = sizes[b.FIRST], sizes[b.LAST]
     if copied:
         for k in range(first, last):
             state.plan_ns[k - first] = ns[k]
             state.plan_free[k - first] = free_then[k]
         ns, free_then = state.plan_ns, state.plan_free
         first, last = 0, last - first
-    hull, moved = counters[b.HULL], 0
+    hull, moved = clock[b.HULL], 0
     wake, status = b.NEVER, BatchStatus.RUNNING
     position = -1
     while True:
@@ -121,7 +121,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         n, length, p = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.PARTITION, job]
         stopped = partitions[p, b.BLOCKED] >= max(depth, 1)  # no more reservations
         kept = jobs[b.SLOT, job]
-        if counters[b.LIMITED] == 1 and held_back(state, job):
+        if settings[b.LIMITED] == 1 and held_back(state, job):
             if kept != b.NEVER:
                 hull = moved = max(hull, kept + length)
                 drop_slot(state, job)
@@ -141,7 +141,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
             drop_slot(state, job)
             if by_cores and not gained:
                 # Its time has come: it starts on the cores that its reservation names.
-                first_kept, count, used = jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job], counters[b.POOL_USED]
+                first_kept, count, used = jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job], sizes[b.POOL_USED]
                 for k in range(count):
                     state.pool_lo[used + k] = state.kept_lo[first_kept + k]
                     state.pool_hi[used + k] = state.kept_hi[first_kept + k]
@@ -155,14 +155,14 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         slot, count = b.NEVER, 0
         if by_cores:
             slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
-            count = counters[b.PLACED]
+            count = sizes[b.PLACED]
             if slot == b.NEVER and now + 1 < before < _ALWAYS:
                 # An allocator that now refuses what it chose before.
                 slot = call_hook(state.hooks[EARLIEST], (state, job, now, _ALWAYS, 0))
-                count = counters[b.PLACED]
+                count = sizes[b.PLACED]
         else:
             if keep:
-                last = counters[b.LAST]
+                last = sizes[b.LAST]
             slot = profile_earliest(ns, free_then, first, last, n, length, before)
         if slot < kept < b.NEVER:
             hull = max(hull, kept + length)
@@ -194,15 +194,15 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         if slot == b.NEVER:
             continue
         if by_cores:
-            used, at = counters[b.POOL_USED], counters[b.PLAN_USED]
+            used, at = sizes[b.POOL_USED], sizes[b.PLAN_USED]
             for i in range(count):
                 state.kept_lo[at + i] = state.pool_lo[used + i]
                 state.kept_hi[at + i] = state.pool_hi[used + i]
             jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job] = at, count
-            counters[b.PLAN_USED] = at + count
+            sizes[b.PLAN_USED] = at + count
             call_hook(state.hooks[HOLD_KEPT], (state, job, slot, slot + length, -1))
         elif keep:
-            counters[b.LAST] = profile_add(ns, free_then, first, counters[b.LAST], slot, slot + length, -n)
+            sizes[b.LAST] = profile_add(ns, free_then, first, sizes[b.LAST], slot, slot + length, -n)
         else:
             last = profile_add(ns, free_then, first, last, slot, slot + length, -n)
         if keep or by_cores:
@@ -213,10 +213,10 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         drop_slots(state)
     if overdue:
         _hold_overdue(state, 1)
-    counters[b.WAKE] = wake
+    clock[b.WAKE] = wake
     if gained:
         # What those who moved have left may be of use to those who were tried before them, next time.
-        counters[b.HULL] = moved
+        clock[b.HULL] = moved
     else:
-        counters[b.HULL] = hull
+        clock[b.HULL] = hull
     return status

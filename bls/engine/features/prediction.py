@@ -33,7 +33,7 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
         for k in range(1, n + 1):
             mean += history[group, k] // n
             rest += history[group, k] % n
-        shortest = max(state.counters[b.SHORTEST], 1)
+        shortest = max(state.settings[b.SHORTEST], 1)
         jobs[b.ESTIMATE, job] = min(max(mean + rest // n, shortest), jobs[b.WALLTIME, job])
         return 0
     return 0

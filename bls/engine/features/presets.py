@@ -24,21 +24,21 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
     Returns a ``BatchStatus``.
     """
     place = _place(state.functions[b.PLACE_AT])
-    counters, jobs = state.counters, state.jobs
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     for k in range(state.arrivals.size):
         job = state.arrivals[k]
-        if jobs[b.SUBMIT, job] > counters[b.NOW]:
+        if jobs[b.SUBMIT, job] > clock[b.NOW]:
             break
         if jobs[b.PRESET, job] == 0 or jobs[b.STATE, job] >= 0:
             continue
         count = 0
-        if jobs[b.CORES, job] <= counters[b.FREE_CORES]:
-            if counters[b.BY_CORES] == 1:
-                call_hook(state.hooks[EARLIEST], (state, job, counters[b.NOW], counters[b.NOW] + 1, 0))
-                count = counters[b.PLACED]
+        if jobs[b.CORES, job] <= sizes[b.FREE_CORES]:
+            if settings[b.BY_CORES] == 1:
+                call_hook(state.hooks[EARLIEST], (state, job, clock[b.NOW], clock[b.NOW] + 1, 0))
+                count = sizes[b.PLACED]
             else:
                 count = suggest(state, place, job)
         if count != 0 and not start(state, job, count, b.BY_PRESET):
             return BatchStatus.ALLOCATOR_FAULT
-    counters[b.PRESETS_LEFT] = 0
+    sizes[b.PRESETS_LEFT] = 0
     return BatchStatus.RUNNING

@@ -30,7 +30,7 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 @compiled(HOOK)
 def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
-    counters, jobs, order, keys = state.counters, state.jobs, state.order, state.keys
+    clock, jobs, order, keys = state.clock, state.jobs, state.order, state.keys
     n, position = 0, queue_next(state.queue_words, state.queue_starts, 0)
     while position >= 0:
         order[n] = state.by_rank[position]
@@ -40,7 +40,7 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         return 0
     score = _score(state.functions[b.SCORE_AT])
     fault = score(
-        counters[b.NOW],
+        clock[b.NOW],
         order,
         n,
         jobs[b.ELIGIBLE],
@@ -52,11 +52,11 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         keys,
     )
     if fault != 0:
-        counters[b.DUE_JOB] = max(0, min(fault - 1, jobs.shape[1] - 1))
+        clock[b.DUE_JOB] = max(0, min(fault - 1, jobs.shape[1] - 1))
         return -1
     for k in range(n):
         if np.isnan(keys[k]):
-            counters[b.DUE_JOB] = order[k]
+            clock[b.DUE_JOB] = order[k]
             return -1
     # Stable: equal scores stay in the order of the tree, which is that of submits.
     rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]

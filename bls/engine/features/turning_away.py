@@ -15,16 +15,16 @@ __all__ = ["turn_away"]
 @compiled(HOOK)
 def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Send all waiting jobs away: they never run."""
-    counters, jobs = state.counters, state.jobs
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     position = queue_next(state.queue_words, state.queue_starts, 0)
     while position >= 0:
         job = state.by_rank[position]
         leave_queue(state, job)
-        if counters[b.LOGS] == 1:
-            state.log[counters[b.N_LOG]] = 4 * job + b.LOG_LEFT
-            counters[b.N_LOG] += 1
+        if settings[b.LOGS] == 1:
+            state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_LEFT
+            sizes[b.N_LOG] += 1
         jobs[b.STATE, job], jobs[b.WHY, job] = b.TURNED_AWAY, b.NEVER_STARTED
-        jobs[b.CANCEL, job] = counters[b.NOW]
-        for_good(state, job, counters[b.NOW])
+        jobs[b.CANCEL, job] = clock[b.NOW]
+        for_good(state, job, clock[b.NOW])
         position = queue_next(state.queue_words, state.queue_starts, position + 1)
     return 0
