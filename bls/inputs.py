@@ -11,7 +11,7 @@ from bls.constraints.job_constraints import JobConstraints, masks, outage_column
 from bls.engine import state as b
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
-from bls.machine.partitions import partition_table
+from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
@@ -113,83 +113,73 @@ def given_for(
     InputError, PluginError
         If the requested cores or the policy's keys cannot be used.
     """
-    n, n_hosts = len(workload), platform.n_hosts
-    table = partition_table(platform)
-    partition = np.zeros(n, np.int64) if around.partition is None else around.partition
-    limits = np.stack(
-        [
-            table.priority,
-            table.max_running_jobs,
-            table.max_running_cores,
-            table.max_jobs_per_user,
-            table.max_cores_per_user,
-        ],
-        axis=1,
-    )
+    table, windows = partition_table(platform), around.windows
+    partition = np.zeros(len(workload), np.int64) if around.partition is None else around.partition
     users, user = distinct(workload.user)
     tier = table.priority[partition] if len(table) > 1 else None
-    order = b.STATIC
-    if isinstance(policy, DecidingPolicy):
-        order = b.DECIDED
-    elif scored is not None:
-        order = b.SCORED
-    elif isinstance(policy, Reject):
-        order = b.REJECTED
-    rank = ranks(policy if order in (b.STATIC, b.REJECTED) else Fcfs(), known, tier)  # type: ignore[arg-type]
-    asked, windows = around.requests, around.windows
+    order = _order(policy, scored)
     countable = allocator.countable and around.interchangeable(platform)
-    cancel = np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns)
-    # A job of which no run time is known runs until it is withdrawn.
-    columns = {b.PARTITION: partition, b.USER: user, b.PRESET: workload.preset, b.CANCEL: cancel}
-    run_ns = np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1)
-    columns[b.WALLTIME] = workload.estimate_ns
     given = Given(
         workload.submit_ns,
         known.estimate_ns,
         workload.cores,
-        rank,
-        run_ns,
+        ranks(policy if order in (b.STATIC, b.REJECTED) else Fcfs(), known, tier),  # type: ignore[arg-type]
+        # A job of which no run time is known runs until it is withdrawn.
+        np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
         platform.first_core,
         number=workload.job_id,
-        columns=columns,
+        columns={
+            b.PARTITION: partition,
+            b.USER: user,
+            b.PRESET: workload.preset,
+            b.CANCEL: np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
+            b.WALLTIME: workload.estimate_ns,
+        },
         n_users=len(users),
-        limits=limits,
+        limits=np.stack([table.priority, *_limits(table)], axis=1),
+        corrections_ns=np.array(CORRECTIONS_NS),
+        switch_lo=platform.topology.lo,
+        switch_hi=platform.topology.hi,
         parameters=allocator.parameters,
+        settings=_settings(rules, allocator, around, scored, table, order, countable),
         keep_decisions=rules.keep_decisions,
     )
-    shortest_ns = 1
-    if estimates_come_later(rules):
-        foretells = estimator(rules.estimates)
-        assert isinstance(foretells, HistoryEstimator)
-        given.history_group, n_groups = groups(foretells, workload)
-        given.history_least = np.full(len(foretells.levels), foretells.least)
-        shortest_ns = foretells.shortest_ns
-        given.history = np.zeros((n_groups, 1 + foretells.mean_of), np.int64)
-    given.corrections_ns = np.array(CORRECTIONS_NS)
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
-    given.switch_lo, given.switch_hi = platform.topology.lo, platform.topology.hi
     if scored is not None:
         given.numbers, given.memory = scored.numbers, scored.memory
-    if around.dependencies is not None and bool((around.dependencies.depends_on >= 0).any()):
-        columns[b.DEPENDS], columns[b.THINK] = around.dependencies.depends_on, around.dependencies.think_ns
-        given.child_first, given.child_row = around.dependencies.child_first, around.dependencies.child_row
-    switch_wait = b.NEVER
-    if asked is not None:
-        columns[b.UNIT], columns[b.LIMIT] = asked.unit_cores, asked.switches
-        given.needs = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
-        given.amounts = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
-        if rules.switch_wait_ns is not None and bool(asked.switches.any()):
-            switch_wait = rules.switch_wait_ns
-    if windows is not None and len(windows):
-        # A job of a reservation is withdrawn, or cut, when that ends.
-        columns[b.WINDOW] = windows.of_jobs(workload)
-        ends = np.where(columns[b.WINDOW] < 0, b.NEVER, windows.end_ns[columns[b.WINDOW]])
-        columns[b.CANCEL] = np.minimum(cancel, ends)
-        given.windows = np.stack([windows.begin_ns, windows.end_ns])
     if not countable:
         given.masks = masks(table, windows, platform.n_cores)
-    given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, n_hosts)
-    given.settings = {
+    given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
+    _add_history(given, workload, rules)
+    _add_constraints(given, workload, platform, around)
+    return given
+
+
+def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
+    # How the order of the queue is found, a value of the setting ORDER.
+    if isinstance(policy, DecidingPolicy):
+        return b.DECIDED
+    if scored is not None:
+        return b.SCORED
+    return b.REJECTED if isinstance(policy, Reject) else b.STATIC
+
+
+def _limits(table: PartitionTable) -> tuple[Array, Array, Array, Array]:
+    return table.max_running_jobs, table.max_running_cores, table.max_jobs_per_user, table.max_cores_per_user
+
+
+def _settings(
+    rules: Rules,
+    allocator: Allocator,
+    around: JobConstraints,
+    scored: Scoring | None,
+    table: PartitionTable,
+    order: int,
+    countable: bool,
+) -> dict[int, int]:
+    # The settings of BatchState that are not found from its arrays.
+    asked, wait_ns = around.requests, rules.switch_wait_ns
+    return {
         b.DEPTH: rules.depth,
         b.KEEP: int(rules.keeps),
         b.BY_CORES: int(not countable),
@@ -199,13 +189,39 @@ def given_for(
         b.CHARGE: int(rules.charge_decisions),
         b.COST: -1 if rules.decision_cost_ns is None else rules.decision_cost_ns,
         b.MAX_ATTEMPTS: rules.max_attempts,
-        b.SWITCH_WAIT: switch_wait,
+        b.SWITCH_WAIT: b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
         b.BY_HOSTS: int(allocator.by_hosts),
         b.WHOLE_HOSTS: int(allocator.whole_hosts),
-        b.LIMITED: int(bool((limits[:, 1:] < MAX_NS).any())),
+        b.LIMITED: int(any((limit < MAX_NS).any() for limit in _limits(table))),
         b.N_RESOURCES: 0 if asked is None else asked.per_unit.shape[1],
         b.N_LICENCES: 0 if asked is None else asked.licences.shape[1],
-        b.SHORTEST: shortest_ns,
         b.ACCOUNTS: int(scored is not None and scored.accounts),
     }
-    return given
+
+
+def _add_history(given: Given, workload: Workload, rules: Rules) -> None:
+    # What estimates are predicted from, where they come later.
+    found = estimator(rules.estimates)
+    if isinstance(found, HistoryEstimator):
+        given.history_group, n_groups = groups(found, workload)
+        given.history_least = np.full(len(found.levels), found.least)
+        given.history = np.zeros((n_groups, 1 + found.mean_of), np.int64)
+        given.settings[b.SHORTEST] = found.shortest_ns
+
+
+def _add_constraints(given: Given, workload: Workload, platform: Platform, around: JobConstraints) -> None:
+    # Dependencies, requests and advance reservations.
+    columns, depends, asked, windows = given.columns, around.dependencies, around.requests, around.windows
+    if depends is not None and bool((depends.depends_on >= 0).any()):
+        columns[b.DEPENDS], columns[b.THINK] = depends.depends_on, depends.think_ns
+        given.child_first, given.child_row = depends.child_first, depends.child_row
+    if asked is not None:
+        columns[b.UNIT], columns[b.LIMIT] = asked.unit_cores, asked.switches
+        given.needs = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
+        given.amounts = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
+    if windows is not None and len(windows):
+        # A job of a reservation is withdrawn, or cut, when that ends.
+        columns[b.WINDOW] = windows.of_jobs(workload)
+        ends = np.where(columns[b.WINDOW] < 0, b.NEVER, windows.end_ns[columns[b.WINDOW]])
+        columns[b.CANCEL] = np.minimum(columns[b.CANCEL], ends)
+        given.windows = np.stack([windows.begin_ns, windows.end_ns])

@@ -24,7 +24,7 @@ AMOUNT = -1
 
 @compiled(inner=True)
 def _split(profile: CoreProfile, instant: int) -> int:
-    # Let a slice begin at an instant, which is not before the first slice; returns its place.
+    """Let a slice begin at an instant, which is not before the first slice; returns its place."""
     ns = profile.ns
     lo, hi = 0, profile.used[b.SLICES]
     while hi - lo > 1:
@@ -44,7 +44,7 @@ def _split(profile: CoreProfile, instant: int) -> int:
 
 @compiled(inner=True)
 def _join(profile: CoreProfile, k: int) -> None:
-    # Slice k is no slice of its own where nothing changes when it begins.
+    """Have slice k as no slice of its own where nothing changes when it begins."""
     if k == 0 or profile.first[k] >= 0:
         return
     used = profile.used[b.SLICES] - 1
@@ -56,6 +56,7 @@ def _join(profile: CoreProfile, k: int) -> None:
 
 @compiled(inner=True)
 def _free_change(profile: CoreProfile, change: int) -> None:
+    """Have the place of a change for another."""
     profile.after[change] = profile.used[b.SPARE]
     profile.used[b.SPARE] = change
     profile.used[b.CHANGES] -= 1
@@ -63,7 +64,7 @@ def _free_change(profile: CoreProfile, change: int) -> None:
 
 @compiled(inner=True)
 def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
-    # One more change at the begin of slice k, behind change ``before`` (-1: as its first); returns it.
+    """One more change at the begin of slice k, behind change ``before`` (-1: as its first); returns it."""
     used = profile.used
     change = used[b.SPARE]
     if change >= 0:
@@ -84,8 +85,11 @@ def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: in
 
 @compiled(inner=True)
 def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
-    # Add a change that undoes one that is there: both vanish. Looked for behind change ``before`` first (-1: from the
-    # beginning), since the changes of a job lie together; returns the one that the next is to be looked for behind.
+    """Add a change that undoes one that is there, so that both vanish.
+
+    It is looked for behind change ``before`` first (-1: from the beginning), since the changes of a job lie together.
+    Returns the one that the next is to be looked for behind.
+    """
     after = profile.after
     for _ in range(2):
         last = before
@@ -120,6 +124,7 @@ def apply_changes(
 
 @compiled(inner=True)
 def _one_change(state: BatchState, words: Array, hosts: Array, amounts: Array, lo: int, hi: int, amount: int) -> None:
+    """Change what is free by one change."""
     if hi == AMOUNT:
         amounts[lo] += amount
         return
@@ -159,8 +164,10 @@ def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
 def _change(
     state: BatchState, profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int, undo: bool
 ) -> int:
-    # One change when slice k begins, at once where that is now; returns the one that the next is to be behind. So the
-    # changes of a job lie together, in the order in which they were made, and are found again without a search.
+    """One change when slice k begins, at once where that is now; returns the one that the next is to be behind.
+
+    So the changes of a job lie together, in the order in which they were made, and are found again without a search.
+    """
     if k == 0:
         _one_change(state, profile.words, profile.hosts, profile.amounts, lo, hi, amount)
         return -1
@@ -182,7 +189,7 @@ def _change_amounts(
     sign: int,
     undo: bool,
 ) -> None:
-    # What a job needs beside its cores is taken (-1) or given back (1) when slice k begins, behind change ``before``.
+    """What a job needs beside its cores is taken (-1) or given back (1) as slice k begins, behind change ``before``."""
     needs, unit = state.needs, state.jobs[b.UNIT, job]
     n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
     licences = profile.amounts.size - n_licences

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from traces.compiled import Array, own
 __all__ = ["Given", "grow_decisions", "grow_pool", "grow_profile", "grow_rows", "new_state"]
 
 _LONGEST_NS = 2**62 - 1
+
+# Columns of BatchState that are as they are given.
+_AS_GIVEN = (
+    "wanted_lo", "wanted_hi", "needs", "history_group", "history_least", "corrections_ns", "child_first", "child_row",
+    "outage_first", "outage_down", "outage_up", "windows",
+)  # fmt: skip
 
 
 def _none() -> Array:
@@ -107,6 +114,24 @@ def _heap(size: int) -> tuple[Array, Array]:
     return np.empty(size, np.int64), np.empty(size, np.int64)
 
 
+def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
+    # Settings, clock and sizes.
+    settings, clock, sizes = (np.zeros(size, np.int64) for size in (b.SETTINGS, b.CLOCK, b.SIZES))
+    settings[b.COST], settings[b.SWITCH_WAIT] = -1, b.NEVER
+    settings[list(given.settings)] = list(given.settings.values())
+    settings[b.WIDEST] = given.cores.max()
+    settings[b.PLANS] = settings[b.DEPTH] > 0
+    settings[b.PREDICTS] = len(given.history_least) > 0
+    settings[b.N_WINDOWS] = given.windows.shape[1]
+    clock[[b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED]] = sizes[b.N_CHOSEN] = -1
+    clock[[b.WAKE, b.OBSERVE]] = b.NEVER
+    sizes[[b.N_ROWS, b.PREDICTED]] = jobs.shape[1]
+    sizes[b.FREE_CORES] = given.host_first[-1]
+    sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
+    sizes[b.LAST] = not settings[b.BY_CORES]
+    return settings, clock, sizes
+
+
 def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
     # The heap of each host's first outage. Ascending instants are a heap.
     n = max(0, len(given.outage_first) - 1)
@@ -126,8 +151,38 @@ def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
     return ns, key, status, len(pending)
 
 
-def _core_profile(given: Given, boundaries: Array, words: Array, by_cores: bool, by_hosts: bool) -> CoreProfile:
+def _profiles(given: Given, settings: Array, boundaries: Array, words: Array, most_running: int) -> dict[str, Any]:
+    # The columns about what is free over time, and what of it a job is offered; ``words``: cores that are free first.
+    n, n_cores = len(given.submit_ns), int(given.host_first[-1])
+    by_cores, several = bool(settings[b.BY_CORES]), settings[b.DEPTH] > 1
+    # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
+    slices = 0 if by_cores else 4 * (most_running + (n if several else 0)) + 2 * given.windows.shape[1] + 64
+    free = np.zeros(slices, np.int64)
+    free[:1] = n_cores
+    profile = _core_profile(given, settings, boundaries, words)
+    kept = 2 * n + n_cores if by_cores and settings[b.PLANS] else 0
+    return {
+        "profile_ns": np.zeros(slices, np.int64),
+        "profile_free": free,
+        "plan_ns": np.zeros(slices if several else 0, np.int64),
+        "plan_free": np.zeros(slices if several else 0, np.int64),
+        "cores_profile": profile,
+        "later_words": profile.words.copy(),
+        "later_hosts": profile.hosts.copy(),
+        "later_amounts": profile.amounts.copy(),
+        "offered_words": profile.words.copy(),
+        "offered_amounts": np.zeros(len(given.amounts), np.int64),
+        "offered_hosts": profile.hosts.copy(),
+        "passing_amounts": np.zeros(len(given.amounts), np.int64),
+        "kept_lo": np.empty(kept, np.int64),
+        "kept_hi": np.empty(kept, np.int64),
+    }
+
+
+def _core_profile(given: Given, settings: Array, boundaries: Array, words: Array) -> CoreProfile:
     # It grows when it is full: most runs need far fewer slices than they could.
+    by_cores = bool(settings[b.BY_CORES])
+    by_hosts = by_cores and settings[[b.BY_HOSTS, b.WHOLE_HOSTS, b.N_RESOURCES]].any()
     at = boundaries[boundaries > 0] if by_cores else boundaries[:0]
     slices, changes = (64 + len(at), 256 + len(at)) if by_cores else (0, 0)
     profile = CoreProfile(
@@ -140,7 +195,7 @@ def _core_profile(given: Given, boundaries: Array, words: Array, by_cores: bool,
         amount=np.zeros(changes, np.int64),
         after=np.full(changes, -1, np.int64),
         words=words.copy() if by_cores else words[:0].copy(),
-        hosts=np.diff(given.host_first) if by_cores and by_hosts else _none(),
+        hosts=np.diff(given.host_first) if by_hosts else _none(),
         amounts=own(given.amounts, np.int64).copy(),
     )
     # A job may fit from the end of a window on: slices begin there, at a change of nothing.
@@ -171,60 +226,41 @@ def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> 
     )
 
 
+def _partitions(given: Given, leaves: Array) -> tuple[Array, Array]:
+    # The table of partitions, and the cores of each (of all: ``leaves``) and of each window.
+    masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
+    limits = np.array([[0] + 4 * [b.NEVER // 2]]) if given.limits is None else given.limits
+    table = np.zeros((len(limits), b.PARTITION_COLUMNS), np.int64)
+    table[:, : limits.shape[1]] = limits
+    table[:, b.MASKED] = np.any(masks[: len(limits)] != leaves, axis=1)
+    return table, masks
+
+
 def new_state(given: Given) -> BatchState:
     """The state before the first event."""
     n = len(given.submit_ns)
     host_first = own(given.host_first, np.int64)
     n_cores, n_hosts = int(host_first[-1]), len(host_first) - 1
+    most_running = min(n, n_cores) + 1
     jobs = _jobs(given)
+    settings, clock, sizes = _numbers(given, jobs)
     by_rank = np.empty(n, np.int64)
     by_rank[given.rank] = np.arange(n)
     queue_words, queue_starts = new_queue(n)
     free_words, free_starts = new_free(n_cores)
-    leaves = free_words[: free_starts[1]].copy()
-    widest = int(given.cores.max())
-
-    settings, clock, sizes = (np.zeros(size, np.int64) for size in (b.SETTINGS, b.CLOCK, b.SIZES))
-    settings[b.COST], settings[b.SWITCH_WAIT] = -1, b.NEVER
-    clock[[b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED]] = sizes[b.N_CHOSEN] = -1
-    clock[[b.WAKE, b.OBSERVE]] = b.NEVER
-    settings[list(given.settings)] = list(given.settings.values())
-    sizes[b.N_ROWS], sizes[b.FREE_CORES], settings[b.WIDEST] = n, n_cores, widest
-    sizes[b.PREDICTED] = n
-    sizes[b.PRESETS_LEFT] = int(jobs[b.PRESET].sum())
-    settings[b.PREDICTS] = int(len(given.history_least) > 0)
-    settings[b.N_WINDOWS] = given.windows.shape[1]
-    by_cores = bool(settings[b.BY_CORES])
-    settings[b.PLANS] = 1 if settings[b.DEPTH] > 0 else 0
-
-    # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
-    most_running = min(n, n_cores) + 1
-    slices = 4 * (most_running + (n if settings[b.DEPTH] > 1 else 0)) + 2 * given.windows.shape[1] + 64
-    count_slices = 0 if by_cores else slices
-    profile_ns, profile_free = np.zeros(count_slices, np.int64), np.zeros(count_slices, np.int64)
-    if not by_cores:
-        profile_free[0] = n_cores
-        sizes[b.LAST] = 1
-    plan = count_slices if settings[b.DEPTH] > 1 else 0
-    by_hosts = bool(settings[b.BY_HOSTS] or settings[b.WHOLE_HOSTS] or settings[b.N_RESOURCES])
+    partitions, masks = _partitions(given, free_words[: free_starts[1]])
     boundaries = np.unique(given.windows)
-    cores_profile = _core_profile(given, boundaries, free_words, by_cores, by_hosts)
-    masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
-    planned = 2 * n + n_cores if by_cores and settings[b.PLANS] else 0
-
-    limits = np.zeros((1, 5), np.int64) if given.limits is None else given.limits
-    if given.limits is None:
-        limits[0, 1:] = b.NEVER // 2
-    partitions = np.zeros((len(limits), b.PARTITION_COLUMNS), np.int64)
-    partitions[:, : limits.shape[1]] = limits
-    partitions[:, b.MASKED] = np.any(masks[: len(limits)] != leaves, axis=1)
     cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
     host_ns, host_key, host_status, sizes[b.N_HOST_EVENTS] = _host_events(given)
-    dynamic = settings[b.ORDER] == b.SCORED
     running_ns, running_job = _heap(most_running)
     expected_ns, expected_job = _heap(n if settings[b.PLANS] else 0)
-    may_arrive = len(given.child_first) > 0 or settings[b.SWITCH_WAIT] < b.NEVER
-    arriving_ns, arriving_job = _heap(2 * n if may_arrive else 0)
+    waits_for_switches = settings[b.SWITCH_WAIT] < b.NEVER
+    arriving_ns, arriving_job = _heap(2 * n if len(given.child_first) > 0 or waits_for_switches else 0)
+    pool_lo, pool_hi = _heap(4 * n + n_cores + 2 * int(settings[b.WIDEST]) + 2)
+    scored = n if settings[b.ORDER] == b.SCORED else 0
+    decided = settings[b.ORDER] == b.DECIDED
+    rarer = len(boundaries) + len(cancels) + len(host_ns) + len(given.child_first) > 0
+    settings[b.HAS_OTHERS] = rarer or settings[b.KEEP] == 1 or waits_for_switches or decided
     state = BatchState(
         settings=settings,
         clock=clock,
@@ -242,64 +278,37 @@ def new_state(given: Given) -> BatchState:
         queue_starts=queue_starts,
         free_words=free_words,
         free_starts=free_starts,
-        pool_lo=np.empty(4 * n + n_cores + 2 * widest + 2, np.int64),
-        pool_hi=np.empty(4 * n + n_cores + 2 * widest + 2, np.int64),
+        pool_lo=pool_lo,
+        pool_hi=pool_hi,
         wanted_first=np.zeros(n + 1, np.int64) if given.wanted_first is None else own(given.wanted_first, np.int64),
-        wanted_lo=own(given.wanted_lo, np.int64),
-        wanted_hi=own(given.wanted_hi, np.int64),
         started=np.empty(most_running, np.int64),
-        profile_ns=profile_ns,
-        profile_free=profile_free,
-        plan_ns=np.zeros(plan, np.int64),
-        plan_free=np.zeros(plan, np.int64),
-        cores_profile=cores_profile,
-        later_words=cores_profile.words.copy(),
-        later_hosts=cores_profile.hosts.copy(),
-        later_amounts=cores_profile.amounts.copy(),
-        offered_words=cores_profile.words.copy(),
-        offered_amounts=np.zeros(len(given.amounts), np.int64),
-        offered_hosts=cores_profile.hosts.copy(),
-        passing_amounts=np.zeros(len(given.amounts), np.int64),
         masks=masks,
-        needs=own(given.needs, np.int64),
-        history_group=own(given.history_group, np.int64),
-        history_least=own(given.history_least, np.int64),
         history=own(given.history, np.int64).copy(),
-        corrections_ns=own(given.corrections_ns, np.int64),
-        kept_lo=np.empty(planned, np.int64),
-        kept_hi=np.empty(planned, np.int64),
         cancel_order=cancels[np.lexsort((cancels, jobs[b.CANCEL, cancels]))],
-        child_first=own(given.child_first, np.int64),
-        child_row=own(given.child_row, np.int64),
         host_first=host_first,
         host_free=np.diff(host_first),
         host_of=np.repeat(np.arange(n_hosts), np.diff(host_first)),
-        outage_first=own(given.outage_first, np.int64),
-        outage_down=own(given.outage_down, np.int64),
-        outage_up=own(given.outage_up, np.int64),
         host_ns=host_ns,
         host_key=host_key,
         host_status=host_status,
-        windows=own(given.windows, np.int64),
         boundaries=boundaries,
         partitions=partitions,
-        user_tally=np.zeros((len(limits), given.n_users, 2), np.int64),
+        user_tally=np.zeros((len(partitions), given.n_users, 2), np.int64),
         numbers=own(given.numbers, np.float64),
         memory=own(given.memory, np.float64),
-        keys=np.zeros(n if dynamic else 0),
-        order=np.zeros(n if dynamic else 0, np.int64),
-        sorting=np.zeros((4, n if dynamic else 0), np.int64),
+        keys=np.zeros(scored),
+        order=np.zeros(scored, np.int64),
+        sorting=np.zeros((4, scored), np.int64),
         log=np.zeros(3 * n + 16 if settings[b.LOGS] else 0, np.int64),
-        chosen=np.zeros(n if settings[b.ORDER] == b.DECIDED else 0, np.int64),
+        chosen=np.zeros(n if decided else 0, np.int64),
         decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
+        **{name: own(getattr(given, name), np.int64) for name in _AS_GIVEN},
+        **_profiles(given, settings, boundaries, free_words, most_running),
     )
-    rarer = state.boundaries.size + state.cancel_order.size + state.host_ns.size + state.child_first.size > 0
-    rarer = rarer or settings[b.KEEP] == 1 or settings[b.SWITCH_WAIT] < b.NEVER or settings[b.ORDER] == b.DECIDED
-    settings[b.HAS_OTHERS] = int(rarer)
     state.hooks = HOOKS.filled(wanted(state))
     return state
 

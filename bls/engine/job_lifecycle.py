@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from bls.availability.count_profile import profile_add
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
 from bls.engine import state as b
 from bls.engine.hooks import AGAIN, HOLD_POOL, LEARN, PREDICT, call_hook
 from bls.engine.queue import queue_add, queue_remove
 from bls.engine.state import BatchState
+from bls.policies.contract import ACCOUNT
 from traces.algorithms.event_heap import heap_push
 from traces.base.time import MAX_NS
-from traces.compiled import compiled
+from traces.compiled import compiled, value_from
 
 __all__ = ["arrive", "count_cores", "end_job", "for_good", "hold_pool", "leave_queue", "set_stop", "take_cores"]
+
+
+_account = value_from(ACCOUNT)
 
 
 @compiled(merged=True)
@@ -163,7 +165,7 @@ def for_good(state: BatchState, job: int, now: int) -> None:
 
 
 @compiled(merged=True)
-def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) -> None:
+def end_job(state: BatchState, job: int, now: int) -> None:
     """A running job ends: it gives back what it holds, and what waits for that is told."""
     jobs, settings, clock, sizes = state.jobs, state.settings, state.clock, state.sizes
     first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
@@ -190,6 +192,7 @@ def end_job(state: BatchState, account: Callable[..., int], job: int, now: int) 
     if settings[b.LIMITED] == 1:
         tally(state, job, -1)
     if settings[b.ACCOUNTS] == 1:
+        account = _account(state.functions[b.ACCOUNT_AT])
         account(now, job, jobs[b.CORES, job], -1, state.numbers, state.memory)
     if settings[b.LOGS] == 1:
         state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_LEFT

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bls.allocators.contract import PLACE
 from bls.engine import state as b
 from bls.engine.job_lifecycle import hold_pool, leave_queue, take_cores, tally
 from bls.engine.state import BatchState
-from traces.compiled import Array, compiled
+from traces.compiled import Array, compiled, value_from
 
-__all__ = ["place_job", "start", "suggest"]
+__all__ = ["ask_allocator", "start", "suggest"]
+
+_place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(merged=True)
-def place_job(
-    state: BatchState,
-    place: Callable[..., int],
-    job: int,
-    limit: int,
-    words: Array,
-    hosts: Array,
-    out_lo: Array,
-    out_hi: Array,
+def ask_allocator(
+    state: BatchState, job: int, limit: int, words: Array, hosts: Array, out_lo: Array, out_hi: Array
 ) -> int:
-    """The allocator's choice among the cores in ``words``, of which ``hosts`` says how many; the number of intervals."""
-    jobs, request = state.jobs, state.placement
-    origin = jobs[b.ORIGIN, job]
-    wanted, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
+    """The allocator's choice of the cores in ``words``, ``hosts`` of each host, on up to ``limit`` switches (0: any).
+
+    Written into ``out_lo, out_hi``; returns the number of intervals.
+    """
+    jobs, request, place = state.jobs, state.placement, _place(state.functions[b.PLACE_AT])
+    wanted, stop = state.wanted_first[jobs[b.ORIGIN, job]], state.wanted_first[jobs[b.ORIGIN, job] + 1]
     request.number, request.n_cores, request.unit_cores = jobs[b.NUMBER, job], jobs[b.CORES, job], jobs[b.UNIT, job]
     request.limit, request.words, request.host_free = limit, words, hosts
     request.wanted_lo, request.wanted_hi = state.wanted_lo[wanted:stop], state.wanted_hi[wanted:stop]
@@ -35,11 +33,10 @@ def place_job(
 
 
 @compiled(merged=True)
-def suggest(state: BatchState, place: Callable[..., int], job: int) -> int:
+def suggest(state: BatchState, job: int) -> int:
     """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
     used = state.sizes[b.POOL_USED]
-    words, hosts = state.free_words, state.host_free
-    return place_job(state, place, job, 0, words, hosts, state.pool_lo[used:], state.pool_hi[used:])
+    return ask_allocator(state, job, 0, state.free_words, state.host_free, state.pool_lo[used:], state.pool_hi[used:])
 
 
 @compiled(merged=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_add
 from bls.engine import state as b
 from bls.engine.hooks import HOLD_KEPT, call_hook
+from bls.engine.job_lifecycle import count_cores
 from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from traces.compiled import compiled
@@ -14,17 +14,13 @@ __all__ = ["drop_slot", "drop_slots"]
 
 @compiled(inner=True)
 def drop_slot(state: BatchState, job: int) -> None:
-    # Give back what a kept reservation holds.
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
-    slot = jobs[b.SLOT, job]
-    stop = slot + jobs[b.ESTIMATE, job]
-    begin = max(slot, clock[b.NOW])
-    if settings[b.BY_CORES] == 1:
+    """Give back what a kept reservation holds."""
+    jobs, slot = state.jobs, state.jobs[b.SLOT, job]
+    begin, stop = max(slot, state.clock[b.NOW]), slot + jobs[b.ESTIMATE, job]
+    if state.settings[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_KEPT], (state, job, begin, stop, 1))
     else:
-        sizes[b.LAST] = profile_add(
-            state.profile_ns, state.profile_free, sizes[b.FIRST], sizes[b.LAST], begin, stop, jobs[b.CORES, job]
-        )
+        count_cores(state, begin, stop, jobs[b.CORES, job])
     jobs[b.SLOT, job] = b.NEVER
 
 

@@ -12,12 +12,8 @@ it starts: ``jobs[STOP]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from bls.allocators.contract import PLACE
 from bls.engine import state as b
-from bls.engine.hooks import NEXT_OTHER, OTHERS, PREDICT, PRESETS, ROOM, call_hook
-from bls.engine.hooks import OUTAGES_SHORT as OUTAGES_EXTEND
+from bls.engine.hooks import NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, ROOM, call_hook
 from bls.engine.job_lifecycle import arrive, end_job, hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
@@ -32,8 +28,7 @@ from traces.compiled import compiled, value_from
 
 __all__ = ["advance", "outcome", "promise"]
 
-_place, _account = value_from(PLACE), value_from(ACCOUNT)
-_wall_clock, _decide = value_from(CLOCK), value_from(DECIDE)
+_account, _wall_clock, _decide = value_from(ACCOUNT), value_from(CLOCK), value_from(DECIDE)
 
 #: So many passes in a row may start nothing while only outages and wake-ups are to come.
 _MOST_IDLE = 100_000
@@ -43,15 +38,16 @@ _MONOTONIC = 1
 
 
 @compiled(merged=True)
-def _wall_ns(state: BatchState, wall_clock: Callable[..., int]) -> int:
+def _wall_ns(state: BatchState) -> int:
+    """What the wall clock says, in ns."""
+    wall_clock = _wall_clock(state.functions[b.CLOCK_AT])
     wall_clock(_MONOTONIC, state.wall_time.ctypes.data)
     return int(state.wall_time[0] * 1_000_000_000 + state.wall_time[1])
 
 
 @compiled(merged=True)
-def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets: int) -> int:
-    # The jobs that a pass has chosen start: ``cost_ns`` later, if deciding takes time, but for the first ``presets``.
-    # Returns a status.
+def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
+    """Start the jobs that a pass has chosen, ``cost_ns`` later but for the first ``presets``; returns a status."""
     settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     n, unanswered, status = sizes[b.N_STARTED], 0, BatchStatus.RUNNING
     if cost_ns > 0 and n > presets:
@@ -75,6 +71,7 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
             jobs[b.START, job] = start
         set_stop(state, job, start + jobs[b.WALLTIME, job] if settings[b.KILL] == 1 else b.NEVER)
         if settings[b.ACCOUNTS] == 1:
+            account = _account(state.functions[b.ACCOUNT_AT])
             account(start, job, jobs[b.CORES, job], 1, state.numbers, state.memory)
         run = jobs[b.RUN, job]
         longer = run < 0 or run > jobs[b.ESTIMATE, job]
@@ -105,8 +102,11 @@ def _begin(state: BatchState, account: Callable[..., int], cost_ns: int, presets
 
 @compiled(inner=True)
 def _hopeless(state: BatchState) -> bool:
-    # After a pass that has started nothing: whether nothing can happen any more but outages, and wake-ups that a policy
-    # asks for, both of which may go on for ever; at once if they change nothing, else when they have not for long.
+    """Whether nothing can happen any more, after a pass that has started nothing.
+
+    Outages, and wake-ups that a policy asks for, may go on for ever: that is so at once if they change nothing, else when
+    they have not for long.
+    """
     clock, sizes = state.clock, state.sizes
     if (
         sizes[b.N_RUNNING] > 0
@@ -123,7 +123,7 @@ def _hopeless(state: BatchState) -> bool:
 
 @compiled(merged=True)
 def _room(state: BatchState) -> int:
-    # Whether the arrays have room for whatever one pass may write; a status otherwise.
+    """Whether the arrays have room for whatever one pass may write; a status otherwise."""
     settings, sizes = state.settings, state.sizes
     if sizes[b.POOL_USED] + sizes[b.FREE_CORES] + 2 * settings[b.WIDEST] + 2 > state.pool_lo.size:
         return BatchStatus.POOL_FULL
@@ -135,21 +135,16 @@ def _room(state: BatchState) -> int:
 
 
 @compiled(merged=True)
-def _pass(
-    state: BatchState,
-    place: Callable[..., int],
-    account: Callable[..., int],
-    wall_clock: Callable[..., int],
-) -> int:
-    # One scheduling pass, timed, and its starts.
+def _pass(state: BatchState) -> int:
+    """Make one scheduling pass, timed, and start the jobs that it has chosen; returns a status."""
     settings, clock, sizes = state.settings, state.clock, state.sizes
     presets = sizes[b.N_STARTED]
     waiting = sizes[b.N_WAITING]
-    began = _wall_ns(state, wall_clock)
-    status = make_pass(state, place)
+    began = _wall_ns(state)
+    status = make_pass(state)
     if status != BatchStatus.RUNNING:
         return status
-    took = _wall_ns(state, wall_clock) - began + clock[b.DECIDED_NS]
+    took = _wall_ns(state) - began + clock[b.DECIDED_NS]
     clock[b.DECIDED_NS] = 0
     clock[b.PASSES] += 1
     clock[b.DECIDE_NS] += took
@@ -167,7 +162,136 @@ def _pass(
         cost_ns = took if settings[b.COST] < 0 else settings[b.COST]
         clock[b.BUSY_UNTIL] = clock[b.NOW] + cost_ns
     clock[b.CHANGED], clock[b.ARRIVED] = 0, -1
-    return _begin(state, account, cost_ns, presets) if n > 0 else BatchStatus.RUNNING
+    return _begin(state, cost_ns, presets) if n > 0 else BatchStatus.RUNNING
+
+
+@compiled(merged=True)
+def _next_instant(state: BatchState) -> int:
+    """The next instant at which anything happens, ``NEVER`` if nothing does."""
+    settings, clock = state.settings, state.clock
+    t = b.NEVER
+    if clock[b.NEXT_ARRIVAL] < state.arrivals.size:
+        t = state.jobs[b.SUBMIT, state.arrivals[clock[b.NEXT_ARRIVAL]]]
+    if state.sizes[b.N_RUNNING] > 0:
+        t = min(t, state.running_ns[0])
+    if settings[b.HAS_OTHERS] == 1:
+        t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
+    if settings[b.CHARGE] == 1 and clock[b.CHANGED] == 1:
+        # Not before now, where the rest of an instant that asked for something is still to be handled.
+        t = min(t, max(clock[b.BUSY_UNTIL], clock[b.NOW]))
+    return int(t)
+
+
+@compiled(merged=True)
+def _end_jobs(state: BatchState, t: int) -> int:
+    """Handle what is due of running jobs at an instant: ends, and promises; returns a status."""
+    clock, sizes, jobs = state.clock, state.sizes, state.jobs
+    running_ns, running_job = state.running_ns, state.running_job
+    while sizes[b.N_RUNNING] > 0 and running_ns[0] == t:
+        job = running_job[0]
+        later = jobs[b.END, job]
+        if later < 0:
+            later = jobs[b.PROMISE, job]
+            if later <= t:
+                clock[b.DUE_JOB] = job
+                return BatchStatus.DUE
+        if later > t:
+            heap_replace_top(running_ns, running_job, sizes[b.N_RUNNING], later, job)
+            continue
+        if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and state.settings[b.REQUEUE] == 1:
+            clock[b.DUE_JOB] = job
+            if sizes[b.N_ROWS] == jobs.shape[1]:
+                return BatchStatus.ROWS_FULL
+            if jobs[b.ATTEMPT, job] + 1 >= state.settings[b.MAX_ATTEMPTS]:
+                return BatchStatus.ATTEMPTS
+        sizes[b.N_RUNNING] = heap_drop_top(running_ns, running_job, sizes[b.N_RUNNING])
+        end_job(state, job, t)
+    return BatchStatus.RUNNING
+
+
+@compiled(merged=True)
+def _arrivals(state: BatchState, t: int) -> None:
+    """Let the jobs of an instant arrive that come by themselves."""
+    clock, jobs, arrivals = state.clock, state.jobs, state.arrivals
+    while clock[b.NEXT_ARRIVAL] < arrivals.size:
+        job = arrivals[clock[b.NEXT_ARRIVAL]]
+        if jobs[b.SUBMIT, job] > t:
+            break
+        clock[b.NEXT_ARRIVAL] += 1
+        if jobs[b.STATE, job] >= 0:
+            continue  # withdrawn at the instant of its submit
+        if clock[b.ARRIVED] >= 0:
+            clock[b.CHANGED] = 1
+        arrive(state, job, t)
+
+
+@compiled(merged=True)
+def _stuck(state: BatchState) -> int:
+    """Tell that nothing can happen any more, and which job is the head of the queue."""
+    head = queue_next(state.queue_words, state.queue_starts, 0)
+    state.clock[b.DUE_JOB] = state.by_rank[head] if head >= 0 else -1
+    return BatchStatus.STUCK
+
+
+@compiled(merged=True)
+def _events(state: BatchState) -> int:
+    """Handle the next instant: ends, then what is rarer, then arrivals; ``IN_PASS`` where it is to have a pass."""
+    settings, clock, sizes = state.settings, state.clock, state.sizes
+    if sizes[b.ENDED] == state.by_rank.size:
+        return BatchStatus.DONE
+    t = _next_instant(state)
+    if t > clock[b.OBSERVE]:
+        clock[b.OBSERVE] = t
+        return BatchStatus.LOOK
+    if t == b.NEVER:
+        return _stuck(state)
+    clock[b.NOW] = t
+    status = _end_jobs(state, t)
+    if status != BatchStatus.RUNNING:
+        return status
+    while sizes[b.PREDICTED] < sizes[b.N_ROWS]:
+        # An attempt that joins again knows of all that have ended by now, and not only of those before it.
+        if settings[b.PREDICTS] == 1:
+            call_hook(state.hooks[PREDICT], (state, sizes[b.PREDICTED], t, t, 0))
+        sizes[b.PREDICTED] += 1
+    if settings[b.HAS_OTHERS] == 1:
+        if settings[b.MORE_OUTAGES] == 1 and call_hook(state.hooks[OUTAGES_SHORT], (state, -1, t, t, 0)) != 0:
+            return BatchStatus.OUTAGES_SHORT
+        call_hook(state.hooks[OTHERS], (state, -1, t, t, 0))
+    _arrivals(state, t)
+    if settings[b.CHARGE] == 1 and t < clock[b.BUSY_UNTIL]:
+        # The scheduler is still at its latest decision: it will look at what happened when it is done.
+        if clock[b.ARRIVED] >= 0:
+            clock[b.CHANGED] = 1
+        if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
+            move_on(state)  # or the profile would be full of what has passed
+    elif clock[b.CHANGED] == 1 or clock[b.ARRIVED] >= 0:  # else a promise was renewed: nobody can tell
+        clock[b.IN_PASS] = 1
+        sizes[b.N_CHOSEN] = -1
+        sizes[b.N_STARTED] = sizes[b.ANSWERED] = 0
+    return BatchStatus.RUNNING
+
+
+@compiled(merged=True)
+def _before_pass(state: BatchState) -> int:
+    """Have room for a pass, what runs from the start on the machine, and a Python policy's answer; returns a status."""
+    settings, clock, sizes = state.settings, state.clock, state.sizes
+    status = _room(state)
+    if status != BatchStatus.RUNNING:
+        return status
+    if sizes[b.PRESETS_LEFT] > 0:
+        # They run already: that is nothing to decide.
+        if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
+            prepare(state)
+        status = int(call_hook(state.hooks[PRESETS], (state, -1, clock[b.NOW], 0, 0)))
+        if status != BatchStatus.RUNNING:
+            return status
+        clock[b.CHANGED] = 1
+    if settings[b.ORDER] == b.DECIDED and sizes[b.N_CHOSEN] < 0:
+        decide = _decide(state.functions[b.DECIDE_AT])
+        if decide(clock[b.NOW]) != 0:
+            return BatchStatus.DECIDE_FAILED
+    return BatchStatus.RUNNING
 
 
 @compiled()
@@ -183,110 +307,26 @@ def advance(state: BatchState, max_ends: int) -> int:
     max_ends : int
         Pause after about so many ends, for a caller that shows progress.
     """
-    functions = state.functions
-    place = _place(functions[b.PLACE_AT])
-    account, wall_clock = _account(functions[b.ACCOUNT_AT]), _wall_clock(functions[b.CLOCK_AT])
-    decide = _decide(functions[b.DECIDE_AT])
-    settings, clock, sizes, jobs, arrivals = state.settings, state.clock, state.sizes, state.jobs, state.arrivals
-    running_ns, running_job = state.running_ns, state.running_job
-    n_jobs = state.by_rank.size
+    clock, sizes = state.clock, state.sizes
     pause_at = sizes[b.ENDED] + max_ends
-    others = settings[b.HAS_OTHERS] == 1
-    charged = settings[b.CHARGE] == 1
     while True:
         if clock[b.IN_PASS] == 0:
-            # The next instant, and at it: ends, then what is rarer, then arrivals.
-            if sizes[b.ENDED] == n_jobs:
-                return BatchStatus.DONE
-            t = jobs[b.SUBMIT, arrivals[clock[b.NEXT_ARRIVAL]]] if clock[b.NEXT_ARRIVAL] < arrivals.size else b.NEVER
-            if sizes[b.N_RUNNING] > 0:
-                t = min(t, running_ns[0])
-            if others:
-                t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
-            if charged and clock[b.CHANGED] == 1:
-                # Not before now, where the rest of an instant that asked for something is still to be handled.
-                t = min(t, max(clock[b.BUSY_UNTIL], clock[b.NOW]))
-            if t > clock[b.OBSERVE]:
-                clock[b.OBSERVE] = t
-                return BatchStatus.LOOK
-            if t == b.NEVER:
-                head = queue_next(state.queue_words, state.queue_starts, 0)
-                clock[b.DUE_JOB] = state.by_rank[head] if head >= 0 else -1
-                return BatchStatus.STUCK
-            clock[b.NOW] = t
-            while sizes[b.N_RUNNING] > 0 and running_ns[0] == t:
-                job = running_job[0]
-                later = jobs[b.END, job]
-                if later < 0:
-                    later = jobs[b.PROMISE, job]
-                    if later <= t:
-                        clock[b.DUE_JOB] = job
-                        return BatchStatus.DUE
-                if later > t:
-                    heap_replace_top(running_ns, running_job, sizes[b.N_RUNNING], later, job)
-                    continue
-                if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and settings[b.REQUEUE] == 1:
-                    clock[b.DUE_JOB] = job
-                    if sizes[b.N_ROWS] == jobs.shape[1]:
-                        return BatchStatus.ROWS_FULL
-                    if jobs[b.ATTEMPT, job] + 1 >= settings[b.MAX_ATTEMPTS]:
-                        return BatchStatus.ATTEMPTS
-                sizes[b.N_RUNNING] = heap_drop_top(running_ns, running_job, sizes[b.N_RUNNING])
-                end_job(state, account, job, t)
-            while sizes[b.PREDICTED] < sizes[b.N_ROWS]:
-                # An attempt that joins again knows of all that have ended by now, and not only of those before it.
-                if settings[b.PREDICTS] == 1:
-                    call_hook(state.hooks[PREDICT], (state, sizes[b.PREDICTED], t, t, 0))
-                sizes[b.PREDICTED] += 1
-            if others:
-                if settings[b.MORE_OUTAGES] == 1 and call_hook(state.hooks[OUTAGES_EXTEND], (state, -1, t, t, 0)) != 0:
-                    return BatchStatus.OUTAGES_SHORT
-                call_hook(state.hooks[OTHERS], (state, -1, t, t, 0))
-            while clock[b.NEXT_ARRIVAL] < arrivals.size:
-                job = arrivals[clock[b.NEXT_ARRIVAL]]
-                if jobs[b.SUBMIT, job] > t:
-                    break
-                clock[b.NEXT_ARRIVAL] += 1
-                if jobs[b.STATE, job] >= 0:
-                    continue  # withdrawn at the instant of its submit
-                if clock[b.ARRIVED] >= 0:
-                    clock[b.CHANGED] = 1
-                arrive(state, job, t)
-            if charged and t < clock[b.BUSY_UNTIL]:
-                # The scheduler is still at its latest decision: it will look at what happened when it is done.
-                if clock[b.ARRIVED] >= 0:
-                    clock[b.CHANGED] = 1
-                if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
-                    move_on(state)  # or the profile would be full of what has passed
-                continue
-            if clock[b.CHANGED] == 0 and clock[b.ARRIVED] < 0:
-                continue  # a promise was renewed: nobody can tell
-            clock[b.IN_PASS] = 1
-            sizes[b.N_CHOSEN] = -1
-            sizes[b.N_STARTED] = sizes[b.ANSWERED] = 0
-        status = _room(state)
-        if status != BatchStatus.RUNNING:
-            return status
-        if sizes[b.PRESETS_LEFT] > 0:
-            # They run already: that is nothing to decide.
-            if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
-                prepare(state)
-            status = int(call_hook(state.hooks[PRESETS], (state, -1, clock[b.NOW], 0, 0)))
+            status = _events(state)
             if status != BatchStatus.RUNNING:
                 return status
-            clock[b.CHANGED] = 1
-        if settings[b.ORDER] == b.DECIDED and sizes[b.N_CHOSEN] < 0 and decide(clock[b.NOW]) != 0:
-            return BatchStatus.DECIDE_FAILED
-        status = _pass(state, place, account, wall_clock)
+            if clock[b.IN_PASS] == 0:
+                continue
+        status = _before_pass(state)
+        if status != BatchStatus.RUNNING:
+            return status
+        status = _pass(state)
         if status != BatchStatus.RUNNING:
             return status
         clock[b.IN_PASS] = 0
         if sizes[b.N_STARTED] > 0:
             return BatchStatus.STARTED
-        if others and sizes[b.N_WAITING] > 0 and _hopeless(state):
-            head = queue_next(state.queue_words, state.queue_starts, 0)
-            clock[b.DUE_JOB] = state.by_rank[head]
-            return BatchStatus.STUCK
+        if state.settings[b.HAS_OTHERS] == 1 and sizes[b.N_WAITING] > 0 and _hopeless(state):
+            return _stuck(state)
         if sizes[b.ENDED] >= pause_at:
             return BatchStatus.PAUSED
 

@@ -8,12 +8,10 @@ ends: at others nothing comes free that was not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
-from bls.engine.job_starts import place_job
+from bls.engine.job_starts import ask_allocator
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, compiled
 
@@ -22,7 +20,7 @@ __all__ = ["earliest_place"]
 
 @compiled(inner=True)
 def _fill_levels(words: Array, starts: Array) -> None:
-    # The upper levels of a tree from its leaves: a bit for each word below that is not empty.
+    """The upper levels of a tree from its leaves: a bit for each word below that is not empty."""
     for level in range(1, starts.size - 1):
         for word in range(starts[level], starts[level + 1]):
             first = starts[level - 1] + ((word - starts[level]) << 5)
@@ -35,13 +33,14 @@ def _fill_levels(words: Array, starts: Array) -> None:
 
 @compiled(inner=True)
 def _copy(source: Array, target: Array) -> None:
+    """Copy all of a column into the front of another."""
     for k in range(source.size):  # numba's slices might overlap, so it would copy them twice
         target[k] = source[k]
 
 
 @compiled(inner=True)
 def _is_gain(profile: CoreProfile, k: int) -> bool:
-    # Whether anything is given back, or a window begins or ends, when slice k begins.
+    """Whether anything is given back, or a window begins or ends, when slice k begins."""
     change = profile.first[k]
     while change >= 0:
         if profile.amount[change] >= 0:
@@ -52,7 +51,7 @@ def _is_gain(profile: CoreProfile, k: int) -> bool:
 
 @compiled(inner=True)
 def _is_less(profile: CoreProfile, k: int, until: int) -> bool:
-    # Whether anything is taken when one of the slices k … until - 1 begins.
+    """Whether anything is taken when one of the slices k … until - 1 begins."""
     while k < until:
         change = profile.first[k]
         while change >= 0:
@@ -65,7 +64,7 @@ def _is_less(profile: CoreProfile, k: int, until: int) -> bool:
 
 @compiled(inner=True)
 def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> bool:
-    # Whether a window keeps a job off its cores: not off its own; and not what runs from the start.
+    """Whether a window keeps a job off its cores: not off its own; and not what runs from the start."""
     if state.jobs[b.WINDOW, job] >= 0:
         return False
     if state.jobs[b.PRESET, job] == 1 and state.sizes[b.PRESETS_LEFT] > 0:
@@ -75,7 +74,7 @@ def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> b
 
 @compiled(inner=True)
 def _withhold(state: BatchState, by_hosts: bool, lo: int, hi: int) -> None:
-    # Cores that are not to be had, whether or not they are offered.
+    """Take back the offer of cores [lo, hi), of as many of them as were offered."""
     if by_hosts:
         host = state.host_of[lo]
         core = lo
@@ -91,7 +90,7 @@ def _withhold(state: BatchState, by_hosts: bool, lo: int, hi: int) -> None:
 def _offer_cores(
     state: BatchState, profile: CoreProfile, words: Array, hosts: Array, job: int, at: int, until: int, stop: int
 ) -> None:
-    # The cores for a job that begins with slice ``at``, when ``words`` are free, into the state's offer.
+    """Offer the cores for a job that begins with slice ``at``, when ``words`` are free."""
     offered, starts, masks = state.offered_words, state.free_starts, state.masks
     own, partition = state.jobs[b.WINDOW, job], state.jobs[b.PARTITION, job]
     n_partitions, n_leaves = state.partitions.shape[0], starts[1]
@@ -125,7 +124,7 @@ def _offer_cores(
 
 @compiled(inner=True)
 def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: int, until: int) -> None:
-    # The least of every amount in the slices at … until - 1, of which ``amounts`` are those of the first.
+    """The least of every amount in the slices at … until - 1, of which ``amounts`` are those of the first."""
     offered, here = state.offered_amounts, state.passing_amounts
     for a in range(amounts.size):
         offered[a] = here[a] = amounts[a]
@@ -145,7 +144,7 @@ def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: 
 
 @compiled(inner=True)
 def _trim(state: BatchState, job: int) -> bool:
-    # No more cores of a host than for the units that its other resources have room for; False if that is too little.
+    """Offer of a host no more cores than for the units that its other resources have room for; False if too few."""
     offered, starts, hosts = state.offered_words, state.free_starts, state.offered_hosts
     needs, amounts, unit = state.needs, state.offered_amounts, state.jobs[b.UNIT, job]
     n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
@@ -186,7 +185,7 @@ def _trim(state: BatchState, job: int) -> bool:
 
 @compiled(inner=True)
 def _needs_others(state: BatchState, job: int) -> bool:
-    # Whether a job needs anything beside cores.
+    """Whether a job needs anything beside cores."""
     needs = 0
     for r in range(state.settings[b.N_RESOURCES] + state.settings[b.N_LICENCES]):
         needs += 1 if state.needs[r, job] > 0 else 0
@@ -197,7 +196,6 @@ def _needs_others(state: BatchState, job: int) -> bool:
 def earliest_place(
     state: BatchState,
     profile: CoreProfile,
-    place: Callable[..., int],
     job: int,
     before: int,
     out_lo: Array,
@@ -252,7 +250,7 @@ def earliest_place(
             less = less or _meets(state, job, begin, stop, w)
         count = 0
         if not less:
-            count = place_job(state, place, job, limit, words, hosts, out_lo, out_hi)
+            count = ask_allocator(state, job, limit, words, hosts, out_lo, out_hi)
         else:
             _offer_cores(state, profile, words, hosts, job, at, ahead, stop)
             enough = True
@@ -260,7 +258,7 @@ def earliest_place(
                 _offer_amounts(state, profile, amounts, at, ahead)
                 enough = _trim(state, job)
             if enough:
-                count = place_job(state, place, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+                count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
         if count != 0:
             return begin, count
         at, tried = at + 1, True

@@ -9,8 +9,6 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import state as b
 from bls.engine.hooks import CHOSEN, MOVE_PROFILE, ORDER, PLAN, TURN_AWAY, call_hook
@@ -70,9 +68,11 @@ def prepare(state: BatchState) -> None:
 
 
 @compiled(merged=True)
-def _only_the_newcomer(state: BatchState, place: Callable[..., int]) -> int:
-    # One job has arrived behind a head that is blocked still, and nothing else has changed: nobody else can start now
-    # who could not before. (As time goes on, what fits before the shadow time only gets less.) -1: a whole pass is needed.
+def _only_the_newcomer(state: BatchState) -> int:
+    """The pass where one job has arrived behind a head that is blocked still, and nothing else has changed; else -1.
+
+    Nobody else can start now who could not before: as time goes on, what fits before the shadow time only gets less.
+    """
     settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     job, head = clock[b.ARRIVED], clock[b.BLOCKED_HEAD]
     if clock[b.LOSS] == 1:  # a job was expected to end by now, and does not
@@ -87,7 +87,7 @@ def _only_the_newcomer(state: BatchState, place: Callable[..., int]) -> int:
     beyond = clock[b.NOW] + jobs[b.ESTIMATE, job] > clock[b.SHADOW]
     if n > sizes[b.FREE_CORES] or (beyond and n > clock[b.EXTRA]):
         return BatchStatus.RUNNING
-    if not start(state, job, suggest(state, place, job), b.BY_BACKFILL):
+    if not start(state, job, suggest(state, job), b.BY_BACKFILL):
         return BatchStatus.ALLOCATOR_FAULT
     if beyond:
         clock[b.EXTRA] -= n
@@ -96,7 +96,7 @@ def _only_the_newcomer(state: BatchState, place: Callable[..., int]) -> int:
 
 @compiled(merged=True)
 def _set_shadow(state: BatchState, n: int) -> None:
-    # The one reservation of EASY: when the head's n cores will be free, and how many beside them then.
+    """Find the one reservation of EASY: when the head's n cores will be free, and how many beside them then."""
     clock, sizes, ns, free = state.clock, state.sizes, state.profile_ns, state.profile_free
     first, last = sizes[b.FIRST], sizes[b.LAST]
     k = first
@@ -115,8 +115,8 @@ def _set_shadow(state: BatchState, n: int) -> None:
 
 
 @compiled(merged=True)
-def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
-    # Counts with a depth of 0 or 1, in which the profile holds running jobs only.
+def _easy(state: BatchState, n_order: int) -> int:
+    """The pass by counts with a depth of 0 or 1, where the profile holds running jobs only; returns a status."""
     settings, clock, sizes, jobs, by_rank = state.settings, state.clock, state.sizes, state.jobs, state.by_rank
     words, starts = state.queue_words, state.queue_starts
     depth, limited, static = settings[b.DEPTH], settings[b.LIMITED] == 1, settings[b.ORDER] == b.STATIC
@@ -153,7 +153,7 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
                 return BatchStatus.RUNNING
             continue
         why = b.BY_RESERVATION if jobs[b.RESERVED, job] == 1 else (b.BY_BACKFILL if blocked or waits else b.BY_HEAD)
-        if not start(state, job, suggest(state, place, job), why):
+        if not start(state, job, suggest(state, job), why):
             return BatchStatus.ALLOCATOR_FAULT
         free -= n
         if blocked:
@@ -165,7 +165,7 @@ def _easy(state: BatchState, place: Callable[..., int], n_order: int) -> int:
 
 
 @compiled(merged=True)
-def make_pass(state: BatchState, place: Callable[..., int]) -> int:
+def make_pass(state: BatchState) -> int:
     """Walk the queue once, appending jobs that start to ``state.started``; returns a ``BatchStatus``."""
     settings, clock = state.settings, state.clock
     if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
@@ -178,7 +178,7 @@ def make_pass(state: BatchState, place: Callable[..., int]) -> int:
         return BatchStatus.RUNNING
     simple = settings[b.BY_CORES] == 0 and settings[b.DEPTH] <= 1
     if simple and settings[b.ORDER] == b.STATIC:
-        status = _only_the_newcomer(state, place)
+        status = _only_the_newcomer(state)
     if status < 0:
         n_order = 0
         if settings[b.ORDER] == b.SCORED:
@@ -186,7 +186,7 @@ def make_pass(state: BatchState, place: Callable[..., int]) -> int:
             if n_order < 0:
                 return BatchStatus.SCORE_FAULT
         if simple:
-            status = _easy(state, place, n_order)
+            status = _easy(state, n_order)
         else:
             status = call_hook(state.hooks[PLAN], (state, -1, n_order, 0, 0))
     clock[b.GAIN] = clock[b.LOSS] = 0

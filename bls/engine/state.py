@@ -129,7 +129,8 @@ PLACED = 18  # intervals of cores that the hook EARLIEST has found
 PLAN_USED = 19  # intervals of kept reservations
 FIRST = 20  # slices of the profile in use: FIRST … LAST - 1
 LAST = 21
-SIZES = 22
+PLAN_SLICES = 22  # slices of a plan that is made anew
+SIZES = 23
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3

@@ -178,8 +178,8 @@ from batch_drives import engine_of
 
 by_itself = scheduling._easy, scheduling._only_the_newcomer
 general = (
-    lambda state, place, n_order: call_hook(state.hooks[PLAN], (state, -1, n_order, 0, 0)),
-    lambda state, place: -1,
+    lambda state, n_order: call_hook(state.hooks[PLAN], (state, -1, n_order, 0, 0)),
+    lambda state: -1,
 )
 new_state = first_state.new_state
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from bls.engine import state as b
 from bls.engine.core_profile import hold_cores, move_profile
 from bls.engine.placement_search import earliest_place
 from bls.engine.state import BatchState
-from traces.compiled import Array, as_value, compiled
+from traces.compiled import Array, as_value, compiled, function_table
 
 HORIZON = 60
 
@@ -204,8 +203,8 @@ def few_or_none(request: PlacementRequest) -> int:
 
 
 @compiled()
-def slot(state: BatchState, place: Callable[..., int], job: int, out_lo: Array, out_hi: Array) -> int:
-    return earliest_place(state, state.cores_profile, place, job, b.NEVER, out_lo, out_hi)[0]
+def slot(state: BatchState, job: int, out_lo: Array, out_hi: Array) -> int:
+    return earliest_place(state, state.cores_profile, job, b.NEVER, out_lo, out_hi)[0]
 
 
 @pytest.mark.parametrize(("job", "limit", "found"), [(0, 0, b.NEVER), (1, 0, 20), (0, 1, 30), (0, 2, 30)])
@@ -226,5 +225,6 @@ def test_where_nothing_is_given_back_only_some_are_asked(job: int, limit: int, f
         hold(state, -1, *intervals(frozenset({core})), begin, b.NEVER, -1)
     state.jobs[b.LIMIT, job], state.jobs[b.ELIGIBLE, job] = limit, 0
     state.settings[b.SWITCH_WAIT] = 25
-    room = np.zeros(8, np.int64)
-    assert slot(state, as_value(few_or_none, PLACE), job, room, room.copy()) == found
+    place, room = as_value(few_or_none, PLACE), np.zeros(8, np.int64)
+    state.functions = function_table([place])
+    assert slot(state, job, room, room.copy()) == found

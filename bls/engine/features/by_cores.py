@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from bls.allocators.contract import PLACE
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores, move_profile
 from bls.engine.hooks import HOOK
@@ -12,11 +9,9 @@ from bls.engine.placement_search import earliest_place
 from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.compiled import compiled, value_from
+from traces.compiled import compiled
 
 __all__ = ["earliest", "hold_host_cores", "hold_kept_cores", "hold_pool_cores", "move", "room"]
-
-_place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(HOOK)
@@ -57,15 +52,14 @@ def earliest(state: BatchState, job: int, _begin: int, before: int, _sign: int) 
     """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``PLACED`` intervals."""
     used = state.sizes[b.POOL_USED]
     lo, hi = state.pool_lo[used:], state.pool_hi[used:]
-    place = _place(state.functions[b.PLACE_AT])
-    slot, count = earliest_place(state, state.cores_profile, place, job, before, lo, hi)
+    slot, count = earliest_place(state, state.cores_profile, job, before, lo, hi)
     state.sizes[b.PLACED] = count
     return int(slot)
 
 
 @compiled(inner=True)
 def _planned_cores(state: BatchState) -> int:
-    # The most cores that may be reserved in one pass.
+    """The most cores that may be reserved in one pass."""
     settings, sizes = state.settings, state.sizes
     most = sizes[b.N_WAITING]
     if settings[b.DEPTH] < most:
@@ -83,7 +77,7 @@ def _planned_cores(state: BatchState) -> int:
 
 @compiled(inner=True)
 def _overrunning_cores(state: BatchState) -> int:
-    # What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer.
+    """What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer."""
     clock, sizes, jobs = state.clock, state.sizes, state.jobs
     if sizes[b.N_EXPECTED] == 0 or state.expected_ns[0] > clock[b.NOW]:
         return 0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from bls.allocators.contract import PLACE
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_starts import start, suggest
@@ -12,18 +9,15 @@ from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.compiled import compiled, value_from
+from traces.compiled import compiled
 
 __all__ = ["start_chosen"]
-
-_place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(HOOK)
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """What a Python policy has decided: the jobs it names, in its order."""
     settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
-    place = _place(state.functions[b.PLACE_AT])
     for k in range(sizes[b.N_CHOSEN]):
         job = state.chosen[k]
         clock[b.DUE_JOB] = job
@@ -35,7 +29,7 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
             if count == 0:
                 return BatchStatus.CHOICE_FAULT
         else:
-            count = suggest(state, place, job)
+            count = suggest(state, job)
         head = queue_next(state.queue_words, state.queue_starts, 0)
         why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
         if not start(state, job, count, why):

@@ -32,7 +32,7 @@ def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int
 
 @compiled(inner=True)
 def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
-    # Take a host's cores from the profile for [begin, stop), or give them back.
+    """Take a host's cores from the profile for [begin, stop), or give them back."""
     if state.settings[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
     else:
@@ -41,7 +41,7 @@ def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> Non
 
 @compiled(inner=True)
 def _until(state: BatchState, host: int) -> int:
-    # Until when a host is known to be gone: 0 if it is up.
+    """Until when a host is known to be gone: 0 if it is up."""
     n_hosts = state.host_first.size - 1
     return int(max(state.host_status[b.DOWN_UNTIL, host], state.host_status[b.DOWN_UNTIL, n_hosts + host]))
 

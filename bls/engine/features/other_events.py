@@ -32,7 +32,7 @@ def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int
 
 @compiled(inner=True)
 def _withdraw(state: BatchState, now: int) -> None:
-    # Cancellations: those who wait leave; those who run have been told when they started.
+    """Cancellations: those who wait leave; those who run have been told when they started."""
     settings, clock, sizes, jobs, rows = state.settings, state.clock, state.sizes, state.jobs, state.cancel_order
     while clock[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[clock[b.NEXT_CANCEL]]] <= now:
         job = state.by_rank[jobs[b.RANK, rows[clock[b.NEXT_CANCEL]]]]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from bls.allocators.contract import PLACE
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_starts import start, suggest
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.compiled import compiled, value_from
+from traces.compiled import compiled
 
 __all__ = ["start_presets"]
-
-_place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(HOOK)
@@ -23,7 +18,6 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
 
     Returns a ``BatchStatus``.
     """
-    place = _place(state.functions[b.PLACE_AT])
     settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     for k in range(state.arrivals.size):
         job = state.arrivals[k]
@@ -37,7 +31,7 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
                 call_hook(state.hooks[EARLIEST], (state, job, clock[b.NOW], clock[b.NOW] + 1, 0))
                 count = sizes[b.PLACED]
             else:
-                count = suggest(state, place, job)
+                count = suggest(state, job)
         if count != 0 and not start(state, job, count, b.BY_PRESET):
             return BatchStatus.ALLOCATOR_FAULT
     sizes[b.PRESETS_LEFT] = 0

@@ -22,6 +22,7 @@ _score: Callable[..., Callable[..., int]] = value_from(SCORE)
 
 @compiled(inner=True)
 def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
+    """Put the first n of ``order`` in the order of ``places``, by way of ``rows``."""
     copy_first(rows, order, n)
     for k in range(n):
         order[k] = rows[places[k]]
