@@ -30,7 +30,8 @@ from __future__ import annotations
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.status import BatchStatus
+from bls.engine.initial_state import unused_rows
+from bls.engine.status import FAULTS, BatchStatus
 from bls.policies import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -120,10 +121,7 @@ class _Replay:
         self.absent = absent[np.argsort(self.cancel[absent], kind="stable")]
         self.leaves = np.append(self.cancel[self.absent], b.NEVER)
 
-        unused = np.zeros(b.COLUMNS, np.int64)
-        unused[[b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE]] = -1
-        unused[[b.SLOT, b.STOP]] = b.NEVER
-        self.unused = unused[:, None]
+        self.unused = unused_rows(1)
         self.childless = np.zeros(0, np.int64)
 
     def run(self) -> Array:
@@ -198,7 +196,7 @@ class _Replay:
                     pass
                 if status in _ENDS:
                     return int(main.jobs[b.START, row])
-                if status in _FAULTS:
+                if status in FAULTS:
                     fresh.settle(status)
             finally:
                 noted.put_back()
@@ -240,15 +238,6 @@ class _Replay:
 #: Statuses in which a fork has told what it was made for: the row has started, or never will.
 _ENDS = (BatchStatus.STARTED, BatchStatus.DONE, BatchStatus.LOOK, BatchStatus.STUCK, BatchStatus.ATTEMPTS)
 
-#: Statuses that are somebody's fault.
-_FAULTS = (
-    BatchStatus.ALLOCATOR_FAULT,
-    BatchStatus.OVERFLOW,
-    BatchStatus.SCORE_FAULT,
-    BatchStatus.CHOICE_FAULT,
-    BatchStatus.DECIDE_FAILED,
-)
-
 
 def _waiting(state: b.BatchState) -> Array:
     # The rows in the queue.
@@ -265,44 +254,21 @@ class _Noted:
     def __init__(self, state: b.BatchState, rows: Array, unused: Array) -> None:
         sizes, profile = state.sizes, state.cores_profile
         self.state, self.rows, self.unused = state, rows, unused
-        running, expected = sizes[b.N_RUNNING], sizes[b.N_EXPECTED]
-        arriving, hosts = sizes[b.N_ARRIVING], sizes[b.N_HOST_EVENTS]
-        first, last, planned = sizes[b.FIRST], sizes[b.LAST], sizes[b.PLAN_USED]
+        first, last = sizes[b.FIRST], sizes[b.LAST]
         slices, changes = profile.used[b.SLICES], profile.used[b.EVER]
-        views = [
-            state.clock,
-            sizes,
-            state.running_ns[:running],
-            state.running_job[:running],
-            state.queue_words,
-            state.free_words,
-            state.profile_ns[first:last],
-            state.profile_free[first:last],
-            state.expected_ns[:expected],
-            state.expected_job[:expected],
-            state.arriving_ns[:arriving],
-            state.arriving_job[:arriving],
-            state.kept_lo[:planned],
-            state.kept_hi[:planned],
-            state.host_ns[:hosts],
-            state.host_key[:hosts],
-            state.host_status,
-            state.host_free,
-            state.partitions,
-            state.user_tally,
-            state.memory,
-            profile.used,
-            profile.ns[:slices],
-            profile.free[:slices],
-            profile.first[:slices],
-            profile.lo[:changes],
-            profile.hi[:changes],
-            profile.amount[:changes],
-            profile.after[:changes],
-            profile.words,
-            profile.hosts,
-            profile.amounts,
-        ]
+        views = [state.clock, sizes, state.profile_ns[first:last], state.profile_free[first:last]]
+        views += [state.queue_words, state.free_words, state.host_status, state.host_free, state.memory]
+        views += [state.partitions, state.user_tally, profile.used, profile.words, profile.hosts, profile.amounts]
+        views += [column[:slices] for column in (profile.ns, profile.free, profile.first)]
+        views += [column[:changes] for column in (profile.lo, profile.hi, profile.amount, profile.after)]
+        for size, one, other in (
+            (b.N_RUNNING, state.running_ns, state.running_job),
+            (b.N_EXPECTED, state.expected_ns, state.expected_job),
+            (b.N_ARRIVING, state.arriving_ns, state.arriving_job),
+            (b.N_HOST_EVENTS, state.host_ns, state.host_key),
+            (b.PLAN_USED, state.kept_lo, state.kept_hi),
+        ):
+            views += [one[: sizes[size]], other[: sizes[size]]]
         self.kept = [(view, view.copy()) for view in views if view.size]
         self.groups = np.zeros(0, np.int64)
         if state.history.size:

@@ -17,7 +17,7 @@ from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.hooks import HOOKS
-from bls.engine.status import BatchStatus
+from bls.engine.status import FAULTS, BatchStatus
 from bls.engine.wall_clock import wall_clock
 from bls.estimates import ESTIMATORS, estimator
 from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_with
@@ -270,7 +270,7 @@ class BatchSimulator:
             As :meth:`validate`.
         """
         self._entered += 1
-        if self.checks and (status == BatchStatus.DONE or (status in _SOUND and self._entered % self.checks == 0)):
+        if self.checks and (status == BatchStatus.DONE or (status not in FAULTS and self._entered % self.checks == 0)):
             self.validate()
 
     def validate(self) -> None:
@@ -509,16 +509,4 @@ _GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
     BatchStatus.ROWS_FULL: first_state.grow_rows,
     BatchStatus.PROFILE_FULL: first_state.grow_profile,
     BatchStatus.DECISIONS_FULL: first_state.grow_decisions,
-}
-
-#: What the engine returns when its state is whole: nothing has failed in it.
-_SOUND = {
-    BatchStatus.DONE,
-    BatchStatus.STARTED,
-    BatchStatus.DUE,
-    BatchStatus.PAUSED,
-    BatchStatus.STUCK,
-    BatchStatus.LOOK,
-    BatchStatus.OUTAGES_SHORT,
-    *_GROWN,
 }

@@ -15,15 +15,9 @@ from bls.engine.queue import new_queue
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, own
 
-__all__ = ["Given", "grow_decisions", "grow_pool", "grow_profile", "grow_rows", "new_state"]
+__all__ = ["Given", "grow_decisions", "grow_pool", "grow_profile", "grow_rows", "new_state", "unused_rows"]
 
 _LONGEST_NS = 2**62 - 1
-
-# Columns of BatchState that are as they are given.
-_AS_GIVEN = (
-    "wanted_lo", "wanted_hi", "needs", "history_group", "history_least", "corrections_ns", "child_first", "child_row",
-    "outage_first", "outage_down", "outage_up", "windows",
-)  # fmt: skip
 
 
 def _none() -> Array:
@@ -90,28 +84,35 @@ class Given:
     keep_decisions: bool = False
 
 
+def unused_rows(n: int) -> Array:
+    """So many rows of ``BatchState.jobs`` of which nothing is known."""
+    rows = np.zeros((b.COLUMNS, n), np.int64)
+    rows[[b.DEPENDS, b.WINDOW, b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE]] = -1
+    rows[[b.CANCEL, b.SLOT, b.STOP]] = b.NEVER
+    return rows
+
+
 def _jobs(given: Given) -> Array:
     n = len(given.submit_ns)
-    jobs = np.zeros((b.COLUMNS, n), np.int64)
+    jobs = unused_rows(n)
     jobs[b.SUBMIT] = given.submit_ns
-    jobs[b.ELIGIBLE] = -1
-    jobs[b.ESTIMATE] = np.minimum(given.estimate_ns, _LONGEST_NS)
-    jobs[b.WALLTIME] = jobs[b.ESTIMATE]
+    jobs[b.ESTIMATE] = jobs[b.WALLTIME] = np.minimum(given.estimate_ns, _LONGEST_NS)
     jobs[b.CORES], jobs[b.RANK], jobs[b.RUN] = given.cores, given.rank, given.run_ns
     jobs[b.NUMBER] = np.arange(n) if given.number is None else given.number
     jobs[b.ORIGIN] = np.arange(n)
     jobs[b.UNIT] = 1
-    for column in (b.DEPENDS, b.WINDOW, b.START, b.END, b.PROMISE, b.WHY, b.STATE):
-        jobs[column] = -1
-    for column in (b.CANCEL, b.SLOT, b.STOP):
-        jobs[column] = b.NEVER
     for column, values in given.columns.items():
         jobs[column] = values
     return jobs
 
 
-def _heap(size: int) -> tuple[Array, Array]:
-    return np.empty(size, np.int64), np.empty(size, np.int64)
+def _heap(of: str, size: int) -> dict[str, Array]:
+    return {f"{of}_ns": np.empty(size, np.int64), f"{of}_job": np.empty(size, np.int64)}
+
+
+def _columns(given: Given, *names: str) -> dict[str, Array]:
+    # Those that are as they are given.
+    return {name: own(getattr(given, name), np.int64) for name in names}
 
 
 def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
@@ -144,7 +145,7 @@ def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
         if first < given.outage_first[v + 1]:
             status[b.NEXT_DOWN, v] = given.outage_down[first]
             pending.append((int(given.outage_down[first]), n + v))
-    ns, key = _heap(n)
+    ns, key = np.empty(n, np.int64), np.empty(n, np.int64)
     pending.sort()
     for k, (t, v) in enumerate(pending):
         ns[k], key[k] = t, v
@@ -167,13 +168,9 @@ def _profiles(given: Given, settings: Array, boundaries: Array, words: Array, mo
         "plan_ns": np.zeros(slices if several else 0, np.int64),
         "plan_free": np.zeros(slices if several else 0, np.int64),
         "cores_profile": profile,
-        "later_words": profile.words.copy(),
-        "later_hosts": profile.hosts.copy(),
-        "later_amounts": profile.amounts.copy(),
-        "offered_words": profile.words.copy(),
-        "offered_amounts": np.zeros(len(given.amounts), np.int64),
-        "offered_hosts": profile.hosts.copy(),
-        "passing_amounts": np.zeros(len(given.amounts), np.int64),
+        **{f"{when}_words": profile.words.copy() for when in ("later", "offered")},
+        **{f"{when}_hosts": profile.hosts.copy() for when in ("later", "offered")},
+        **{f"{when}_amounts": profile.amounts.copy() for when in ("later", "offered", "passing")},
         "kept_lo": np.empty(kept, np.int64),
         "kept_hi": np.empty(kept, np.int64),
     }
@@ -252,11 +249,8 @@ def new_state(given: Given) -> BatchState:
     boundaries = np.unique(given.windows)
     cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
     host_ns, host_key, host_status, sizes[b.N_HOST_EVENTS] = _host_events(given)
-    running_ns, running_job = _heap(most_running)
-    expected_ns, expected_job = _heap(n if settings[b.PLANS] else 0)
     waits_for_switches = settings[b.SWITCH_WAIT] < b.NEVER
-    arriving_ns, arriving_job = _heap(2 * n if len(given.child_first) > 0 or waits_for_switches else 0)
-    pool_lo, pool_hi = _heap(4 * n + n_cores + 2 * int(settings[b.WIDEST]) + 2)
+    pool = 4 * n + n_cores + 2 * int(settings[b.WIDEST]) + 2
     scored = n if settings[b.ORDER] == b.SCORED else 0
     decided = settings[b.ORDER] == b.DECIDED
     rarer = len(boundaries) + len(cancels) + len(host_ns) + len(given.child_first) > 0
@@ -268,18 +262,12 @@ def new_state(given: Given) -> BatchState:
         jobs=jobs,
         by_rank=by_rank,
         arrivals=np.flatnonzero(jobs[b.DEPENDS] < 0),
-        running_ns=running_ns,
-        running_job=running_job,
-        expected_ns=expected_ns,
-        expected_job=expected_job,
-        arriving_ns=arriving_ns,
-        arriving_job=arriving_job,
         queue_words=queue_words,
         queue_starts=queue_starts,
         free_words=free_words,
         free_starts=free_starts,
-        pool_lo=pool_lo,
-        pool_hi=pool_hi,
+        pool_lo=np.empty(pool, np.int64),
+        pool_hi=np.empty(pool, np.int64),
         wanted_first=np.zeros(n + 1, np.int64) if given.wanted_first is None else own(given.wanted_first, np.int64),
         started=np.empty(most_running, np.int64),
         masks=masks,
@@ -306,7 +294,12 @@ def new_state(given: Given) -> BatchState:
         placement=_placement(given, free_words, free_starts, host_first),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
-        **{name: own(getattr(given, name), np.int64) for name in _AS_GIVEN},
+        **_heap("running", most_running),
+        **_heap("expected", n if settings[b.PLANS] else 0),
+        **_heap("arriving", 2 * n if len(given.child_first) or waits_for_switches else 0),
+        **_columns(given, "needs", "windows", "wanted_lo", "wanted_hi", "child_first", "child_row"),
+        **_columns(given, "outage_first", "outage_down", "outage_up"),
+        **_columns(given, "history_group", "history_least", "corrections_ns"),
         **_profiles(given, settings, boundaries, free_words, most_running),
     )
     state.hooks = HOOKS.filled(wanted(state))
@@ -349,20 +342,14 @@ def grow_rows(state: BatchState) -> BatchState:
     # Wake-ups are told from arrivals by the number of rows.
     wakes = state.arriving_job[: state.sizes[b.N_ARRIVING]]
     wakes[wakes >= rows] += size - rows
-    jobs = _longer(state.jobs, size)
-    for column in (b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE):
-        jobs[column, rows:] = -1
-    for column in (b.SLOT, b.STOP):
-        jobs[column, rows:] = b.NEVER
+    room = {"expected_ns": size, "expected_job": size, "arriving_ns": 2 * size, "arriving_job": 2 * size}
+    room["log"] = 3 * size + 16
+    columns = {name: _longer(getattr(state, name), long) for name, long in room.items() if len(getattr(state, name))}
     return state._replace(
-        jobs=jobs,
-        expected_ns=_longer(state.expected_ns, size if len(state.expected_ns) else 0),
-        expected_job=_longer(state.expected_job, size if len(state.expected_job) else 0),
+        jobs=np.concatenate([state.jobs, unused_rows(size - rows)], axis=1),
         numbers=_longer(state.numbers, size),
         needs=_longer(state.needs, size),
-        arriving_ns=_longer(state.arriving_ns, 2 * size if len(state.arriving_ns) else 0),
-        arriving_job=_longer(state.arriving_job, 2 * size if len(state.arriving_job) else 0),
-        log=_longer(state.log, 3 * size + 16 if len(state.log) else 0),
+        **columns,
     )
 
 

@@ -13,7 +13,18 @@ from traces.algorithms.event_heap import heap_push
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 
-__all__ = ["arrive", "count_cores", "end_job", "for_good", "hold_pool", "leave_queue", "set_stop", "take_cores"]
+__all__ = [
+    "account_for",
+    "arrive",
+    "count_cores",
+    "end_job",
+    "for_good",
+    "hold_pool",
+    "leave_queue",
+    "log_job",
+    "set_stop",
+    "take_cores",
+]
 
 
 _account = value_from(ACCOUNT)
@@ -112,27 +123,42 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
 
 
 @compiled(merged=True)
+def account_for(state: BatchState, job: int, instant: int, sign: int) -> None:
+    """Tell a policy that keeps accounts that a job starts (1) or ends (-1) at an instant."""
+    if state.settings[b.ACCOUNTS] == 1:
+        account = _account(state.functions[b.ACCOUNT_AT])
+        account(instant, job, state.jobs[b.CORES, job], sign, state.numbers, state.memory)
+
+
+@compiled(merged=True)
+def log_job(state: BatchState, job: int, what: int) -> None:
+    """Note that a job has arrived, started or left, where somebody is told."""
+    if state.settings[b.LOGS] == 1:
+        state.log[state.sizes[b.N_LOG]] = 4 * job + what
+        state.sizes[b.N_LOG] += 1
+
+
+@compiled(merged=True)
+def _push_arrival(state: BatchState, instant: int, key: int) -> None:
+    """Let a job arrive at an instant, or a wake-up be then (``rows`` + row)."""
+    sizes = state.sizes
+    sizes[b.N_ARRIVING] = heap_push(state.arriving_ns, state.arriving_job, sizes[b.N_ARRIVING], instant, key)
+
+
+@compiled(merged=True)
 def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
-    jobs, settings, clock, sizes = state.jobs, state.settings, state.clock, state.sizes
+    jobs, settings = state.jobs, state.settings
     jobs[b.ELIGIBLE, job] = now
     if settings[b.PREDICTS] == 1:
         call_hook(state.hooks[PREDICT], (state, job, now, now, 0))
     queue_add(state.queue_words, state.queue_starts, jobs[b.RANK, job])
-    sizes[b.N_WAITING] += 1
-    clock[b.ARRIVED] = job
-    if settings[b.LOGS] == 1:
-        state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_ARRIVED
-        sizes[b.N_LOG] += 1
+    state.sizes[b.N_WAITING] += 1
+    state.clock[b.ARRIVED] = job
+    log_job(state, job, b.LOG_ARRIVED)
     if jobs[b.LIMIT, job] > 0 and settings[b.SWITCH_WAIT] < b.NEVER - now:
         # What it accepts changes then: a pass is made.
-        sizes[b.N_ARRIVING] = heap_push(
-            state.arriving_ns,
-            state.arriving_job,
-            sizes[b.N_ARRIVING],
-            now + settings[b.SWITCH_WAIT],
-            jobs.shape[1] + job,
-        )
+        _push_arrival(state, now + settings[b.SWITCH_WAIT], jobs.shape[1] + job)
 
 
 @compiled(merged=True)
@@ -145,8 +171,8 @@ def leave_queue(state: BatchState, job: int) -> None:
 @compiled(merged=True)
 def for_good(state: BatchState, job: int, now: int) -> None:
     """A job will not run any more: those that wait for it may arrive."""
-    jobs, sizes = state.jobs, state.sizes
-    sizes[b.ENDED] += 1
+    jobs = state.jobs
+    state.sizes[b.ENDED] += 1
     if state.child_first.size == 0:
         return
     origin = jobs[b.ORIGIN, job]
@@ -155,13 +181,7 @@ def for_good(state: BatchState, job: int, now: int) -> None:
         if jobs[b.WHY, child] == b.NEVER_STARTED and jobs[b.STATE, child] == b.CANCELLED:
             continue  # withdrawn before it could arrive
         think = min(jobs[b.THINK, child], MAX_NS - now)
-        sizes[b.N_ARRIVING] = heap_push(
-            state.arriving_ns,
-            state.arriving_job,
-            sizes[b.N_ARRIVING],
-            max(jobs[b.SUBMIT, child], now + think),
-            child,
-        )
+        _push_arrival(state, max(jobs[b.SUBMIT, child], now + think), child)
 
 
 @compiled(merged=True)
@@ -191,12 +211,8 @@ def end_job(state: BatchState, job: int, now: int) -> None:
         hold_pool(state, job, now, b.NEVER, 1)
     if settings[b.LIMITED] == 1:
         tally(state, job, -1)
-    if settings[b.ACCOUNTS] == 1:
-        account = _account(state.functions[b.ACCOUNT_AT])
-        account(now, job, jobs[b.CORES, job], -1, state.numbers, state.memory)
-    if settings[b.LOGS] == 1:
-        state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_LEFT
-        sizes[b.N_LOG] += 1
+    account_for(state, job, now, -1)
+    log_job(state, job, b.LOG_LEFT)
     state_now = jobs[b.REASON, job] if jobs[b.CUT, job] == 1 else b.COMPLETED
     if state_now == b.FAILED and settings[b.REQUEUE] == 1:
         jobs[b.STATE, job] = b.REQUEUED

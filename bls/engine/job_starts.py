@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from bls.allocators.contract import PLACE
 from bls.engine import state as b
-from bls.engine.job_lifecycle import hold_pool, leave_queue, take_cores, tally
+from bls.engine.hooks import EARLIEST, call_hook
+from bls.engine.job_lifecycle import hold_pool, leave_queue, log_job, take_cores, tally
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled, value_from
 
-__all__ = ["ask_allocator", "start", "suggest"]
+__all__ = ["ask_allocator", "start", "suggest", "suggest_now"]
 
 _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
@@ -40,6 +41,16 @@ def suggest(state: BatchState, job: int) -> int:
 
 
 @compiled(merged=True)
+def suggest_now(state: BatchState, job: int) -> int:
+    """The same, or where cores differ, the allocator's choice of those that the job may have now; 0 if none will do."""
+    now = state.clock[b.NOW]
+    if state.settings[b.BY_CORES] == 0:
+        return suggest(state, job)
+    call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0))
+    return int(state.sizes[b.PLACED])
+
+
+@compiled(merged=True)
 def start(state: BatchState, job: int, count: int, why: int) -> bool:
     """Start a job on the ``count`` intervals at the end of the pool; False if they cannot be its."""
     settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
@@ -58,9 +69,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
         hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
     if settings[b.LIMITED] == 1:
         tally(state, job, 1)
-    if settings[b.LOGS] == 1:
-        state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_STARTED
-        sizes[b.N_LOG] += 1
+    log_job(state, job, b.LOG_STARTED)
     state.started[sizes[b.N_STARTED]] = job
     sizes[b.N_STARTED] += 1
     return True

@@ -14,21 +14,21 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.hooks import NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, ROOM, call_hook
-from bls.engine.job_lifecycle import arrive, end_job, hold_pool, set_stop
+from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.wall_clock import CLOCK
-from bls.policies.contract import ACCOUNT, DECIDE
+from bls.policies.contract import DECIDE
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 
 __all__ = ["advance", "outcome", "promise"]
 
-_account, _wall_clock, _decide = value_from(ACCOUNT), value_from(CLOCK), value_from(DECIDE)
+_wall_clock, _decide = value_from(CLOCK), value_from(DECIDE)
 
 #: So many passes in a row may start nothing while only outages and wake-ups are to come.
 _MOST_IDLE = 100_000
@@ -43,6 +43,13 @@ def _wall_ns(state: BatchState) -> int:
     wall_clock = _wall_clock(state.functions[b.CLOCK_AT])
     wall_clock(_MONOTONIC, state.wall_time.ctypes.data)
     return int(state.wall_time[0] * 1_000_000_000 + state.wall_time[1])
+
+
+@compiled(merged=True)
+def _push_running(state: BatchState, instant: int, job: int) -> None:
+    """Have a running job looked at when an instant has come, that of its end or its promise."""
+    sizes = state.sizes
+    sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], instant, job)
 
 
 @compiled(merged=True)
@@ -70,9 +77,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             start += late
             jobs[b.START, job] = start
         set_stop(state, job, start + jobs[b.WALLTIME, job] if settings[b.KILL] == 1 else b.NEVER)
-        if settings[b.ACCOUNTS] == 1:
-            account = _account(state.functions[b.ACCOUNT_AT])
-            account(start, job, jobs[b.CORES, job], 1, state.numbers, state.memory)
+        account_for(state, job, start, 1)
         run = jobs[b.RUN, job]
         longer = run < 0 or run > jobs[b.ESTIMATE, job]
         if settings[b.KILL] == 1 and jobs[b.WALLTIME, job] <= jobs[b.ESTIMATE, job]:
@@ -95,7 +100,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
         else:
             jobs[b.CUT, job] = 1
         jobs[b.END, job] = end
-        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], end, job)
+        _push_running(state, end, job)
     sizes[b.N_STARTED], sizes[b.ANSWERED] = unanswered, 0
     return status
 
@@ -334,7 +339,7 @@ def advance(state: BatchState, max_ends: int) -> int:
 @compiled()
 def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     """Tell that ``job``, which runs, ends at ``not_before_ns`` or later; False if that takes back what is known."""
-    jobs, clock, sizes = state.jobs, state.clock, state.sizes
+    jobs, clock = state.jobs, state.clock
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or not_before_ns < clock[b.NOW]:
         return False
     before = jobs[b.PROMISE, job]
@@ -342,8 +347,8 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
         return False
     jobs[b.PROMISE, job] = not_before_ns
     if before < 0:
-        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], not_before_ns, job)
-        sizes[b.ANSWERED] += 1
+        _push_running(state, not_before_ns, job)
+        state.sizes[b.ANSWERED] += 1
     return True
 
 
@@ -353,7 +358,7 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
 
     False if that is in the past, before its promise, after its ``STOP``, or stopped at another instant.
     """
-    jobs, clock, sizes = state.jobs, state.clock, state.sizes
+    jobs, clock = state.jobs, state.clock
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0:
         return False
     before = jobs[b.PROMISE, job]
@@ -364,6 +369,6 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
     jobs[b.END, job] = end_ns
     jobs[b.CUT, job] = 1 if stopped else 0
     if before < 0:
-        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], end_ns, job)
-        sizes[b.ANSWERED] += 1
+        _push_running(state, end_ns, job)
+        state.sizes[b.ANSWERED] += 1
     return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, HOOK, call_hook
-from bls.engine.job_starts import start, suggest
+from bls.engine.hooks import HOOK
+from bls.engine.job_starts import start, suggest_now
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
@@ -23,13 +23,9 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         clock[b.DUE_JOB] = job
         if jobs[b.CORES, job] > sizes[b.FREE_CORES] or (settings[b.LIMITED] == 1 and held_back(state, job)):
             return BatchStatus.CHOICE_FAULT
-        if settings[b.BY_CORES] == 1:
-            call_hook(state.hooks[EARLIEST], (state, job, clock[b.NOW], clock[b.NOW] + 1, 0))
-            count = sizes[b.PLACED]
-            if count == 0:
-                return BatchStatus.CHOICE_FAULT
-        else:
-            count = suggest(state, job)
+        count = suggest_now(state, job)
+        if count == 0 and settings[b.BY_CORES] == 1:
+            return BatchStatus.CHOICE_FAULT
         head = queue_next(state.queue_words, state.queue_starts, 0)
         why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
         if not start(state, job, count, why):

@@ -40,6 +40,13 @@ def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> Non
 
 
 @compiled(inner=True)
+def _push(state: BatchState, instant: int, key: int) -> None:
+    """Have an event of a host happen at an instant."""
+    sizes = state.sizes
+    sizes[b.N_HOST_EVENTS] = heap_push(state.host_ns, state.host_key, sizes[b.N_HOST_EVENTS], instant, key)
+
+
+@compiled(inner=True)
 def _until(state: BatchState, host: int) -> int:
     """Until when a host is known to be gone: 0 if it is up."""
     n_hosts = state.host_first.size - 1
@@ -64,17 +71,13 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             status[b.DOWN_UNTIL, v] = b.NEVER if v < n_hosts else state.outage_up[at]
             status[b.NEXT_DOWN, v] = b.NEVER
             if state.outage_up[at] != b.NEVER:
-                sizes[b.N_HOST_EVENTS] = heap_push(
-                    state.host_ns, state.host_key, sizes[b.N_HOST_EVENTS], state.outage_up[at], v
-                )
+                _push(state, state.outage_up[at], v)
         else:
             status[b.DOWN_UNTIL, v] = 0
             status[b.NEXT_OUTAGE, v] = at + 1
             if at + 1 < state.outage_first[v + 1]:
                 status[b.NEXT_DOWN, v] = state.outage_down[at + 1]
-                sizes[b.N_HOST_EVENTS] = heap_push(
-                    state.host_ns, state.host_key, sizes[b.N_HOST_EVENTS], state.outage_down[at + 1], n + v
-                )
+                _push(state, state.outage_down[at + 1], n + v)
         if v < n_hosts and key >= n:
             # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
             clock[b.LOSS] = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK, HOST_EVENTS, call_hook
-from bls.engine.job_lifecycle import arrive, for_good, leave_queue
+from bls.engine.job_lifecycle import arrive, for_good, leave_queue, log_job
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
@@ -33,7 +33,7 @@ def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int
 @compiled(inner=True)
 def _withdraw(state: BatchState, now: int) -> None:
     """Cancellations: those who wait leave; those who run have been told when they started."""
-    settings, clock, sizes, jobs, rows = state.settings, state.clock, state.sizes, state.jobs, state.cancel_order
+    clock, jobs, rows = state.clock, state.jobs, state.cancel_order
     while clock[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[clock[b.NEXT_CANCEL]]] <= now:
         job = state.by_rank[jobs[b.RANK, rows[clock[b.NEXT_CANCEL]]]]
         clock[b.NEXT_CANCEL] += 1
@@ -41,9 +41,7 @@ def _withdraw(state: BatchState, now: int) -> None:
             continue
         if queue_next(state.queue_words, state.queue_starts, jobs[b.RANK, job]) == jobs[b.RANK, job]:
             leave_queue(state, job)
-            if settings[b.LOGS] == 1:
-                state.log[sizes[b.N_LOG]] = 4 * job + b.LOG_LEFT
-                sizes[b.N_LOG] += 1
+            log_job(state, job, b.LOG_LEFT)
             if jobs[b.SLOT, job] != b.NEVER:
                 clock[b.HULL] = max(clock[b.HULL], jobs[b.SLOT, job] + jobs[b.ESTIMATE, job])
                 clock[b.GAIN] = 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, HOOK, call_hook
-from bls.engine.job_starts import start, suggest
+from bls.engine.hooks import HOOK
+from bls.engine.job_starts import start, suggest_now
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -18,20 +18,14 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
 
     Returns a ``BatchStatus``.
     """
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    clock, sizes, jobs = state.clock, state.sizes, state.jobs
     for k in range(state.arrivals.size):
         job = state.arrivals[k]
         if jobs[b.SUBMIT, job] > clock[b.NOW]:
             break
         if jobs[b.PRESET, job] == 0 or jobs[b.STATE, job] >= 0:
             continue
-        count = 0
-        if jobs[b.CORES, job] <= sizes[b.FREE_CORES]:
-            if settings[b.BY_CORES] == 1:
-                call_hook(state.hooks[EARLIEST], (state, job, clock[b.NOW], clock[b.NOW] + 1, 0))
-                count = sizes[b.PLACED]
-            else:
-                count = suggest(state, job)
+        count = suggest_now(state, job) if jobs[b.CORES, job] <= sizes[b.FREE_CORES] else 0
         if count != 0 and not start(state, job, count, b.BY_PRESET):
             return BatchStatus.ALLOCATOR_FAULT
     sizes[b.PRESETS_LEFT] = 0
