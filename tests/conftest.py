@@ -38,8 +38,9 @@ for _name, _derandomize in {"test": True, "check": True, "soak": False}.items():
 settings.load_profile("test")
 
 #: How many times as many examples as a test says: ``--hypothesis-profile``. ``test`` and ``check`` take the same ones in every
-#: run; ``soak`` takes others each time, and keeps what fails in ``.hypothesis``.
-SHARES = {"check": 0.1, "test": 1.0, "soak": 20.0}
+#: run; ``soak`` takes others each time, and keeps what fails in ``.hypothesis``. Of ten faults that were planted into the
+#: engines, one at a time, the eight that change a result were each found by some test within the first 4 % of what it says.
+SHARES = {"check": 0.1, "test": 0.4, "soak": 20.0}
 
 #: The fewest that are worth the name of a search.
 FEWEST = 5
@@ -47,10 +48,8 @@ FEWEST = 5
 
 def _of_profile(said: settings, profile: str) -> settings:
     """What a test has said, as the profile has it."""
-    if profile == "test":
-        return said
     examples = max(min(FEWEST, said.max_examples), round(said.max_examples * SHARES[profile]))
-    if profile == "check":
+    if profile != "soak":
         return settings(said, max_examples=examples)
     return settings(said, max_examples=examples, derandomize=False, database=settings.default.database)
 

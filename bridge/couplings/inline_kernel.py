@@ -48,6 +48,7 @@ from traces.kernels.signatures import Ints, Shorts
 
 __all__ = ["drive", "reorder"]
 
+_PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
 _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
@@ -198,7 +199,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
         if status != BatchStatus.STARTED:
             return int(status)
         if sizes[_ENDED] >= pause_at:
-            return BatchStatus.PAUSED  # what has started is answered for when it goes on
+            return _PAUSED  # what has started is answered for when it goes on
 
 
 def reorder(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
