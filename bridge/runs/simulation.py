@@ -306,27 +306,36 @@ def simulate(
         A platform, or the path of a TOML file; default the two-level paper's 4 hosts × 64 cores.
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
         See :class:`bridge.scenarios.scenario.Options`.
-    select, oversize : str
-        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``; what becomes of jobs wider than the platform:
-        ``reject`` or ``clamp``.
-    backfill, estimates : str, int or estimator, optional
-        ``none``, ``easy``, ``conservative`` or a number of reservations; who says how long jobs run (``bls.estimates``).
-    rules, surroundings, level : Rules, Surroundings, ApplicationLevel, optional
-        How the batch level behaves, but for what is given above (:mod:`bls.scheduler_options`); memory, requests, windows,
-        failures, dependencies, switches (:mod:`bls.constraints.options`); task lengths, messages, the applications' map, core
-        speeds (:mod:`bridge.scenarios.application_level`).
+    select : str
+        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``.
+    oversize : str
+        What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
+    backfill : str or int, optional
+        ``none``, ``easy``, ``conservative``, or a number of reservations: that of ``rules`` by default.
+    estimates : str or estimator, optional
+        Who says how long jobs run (``bls.estimates``): that of ``rules`` by default.
+    rules : Rules, optional
+        How the batch level behaves: see :class:`bls.scheduler_options.Rules`.
+    surroundings : Surroundings, optional
+        Memory, requests, windows, failures, dependencies, switches: see :class:`bls.constraints.options.Surroundings`.
+    level : ApplicationLevel, optional
+        Task lengths, messages, the applications' map, core speeds: see
+        :class:`bridge.scenarios.application_level.ApplicationLevel`.
     preset, cancelled : bool
         With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
-    observers, requested : sequence of str or Observer, mapping of int to str, optional
-        Who looks at the run, as objects or ``FILE.py:NAME``; the cores each job requests, as ``{17: "0-3 8"}``, for the
-        allocator ``given``.
-    coupling, workers, als_command, als_timeout_s, socket
-        ``inline``, ``pool`` or ``process``, the result is the same, only the cost differs; see
-        :class:`bridge.couplings.PeerOptions`.
-    keep_tasks, fair_start : bool
-        Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need; whether to find out when each
-        job would have started if no later one had come (``bls.fair_start``): a column ``fair_start_ns`` of ``jobs``, and the
-        metrics of unfairness.
+    observers : sequence of str or Observer
+        Who looks at the run, as objects or ``FILE.py:NAME``.
+    requested : mapping of int to str, optional
+        The cores each job requests, as ``{17: "0-3 8"}``, for the allocator ``given``.
+    coupling : str
+        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    workers, als_command, als_timeout_s, socket
+        See :class:`bridge.couplings.PeerOptions`.
+    keep_tasks : bool
+        Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
+    fair_start : bool
+        Whether to find out when each job would have started if no later one had come (``bls.fair_start``): a column
+        ``fair_start_ns`` of ``jobs``, and the metrics of unfairness.
 
     Returns
     -------
@@ -335,8 +344,10 @@ def simulate(
 
     Raises
     ------
-    InputError, PluginError, PeerError
-        If something given cannot be used; if a plug-in or an application simulator fails.
+    InputError
+        If something given cannot be used.
+    PluginError, PeerError
+        If a plug-in or an application simulator fails.
 
     Examples
     --------
