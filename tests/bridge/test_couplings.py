@@ -146,8 +146,14 @@ TOLD_IN_TIME = replace(
     seen=killed,
 )
 
+#: Features with which jobs are started again, cut, or go on at other instants; a process a job is tried with these.
+REACHES_JOBS = ("killed", "cancelled", "requeued", "charged", "python-cut", "python-charged", "preset", "chain", "all")
+
 MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
-    **{f"batch: {name}": (feature, [POOL, PROCESS]) for name, feature in BATCH_FEATURES.items()},
+    **{
+        f"batch: {name}": (feature, [POOL, PROCESS] if name in REACHES_JOBS else [POOL])
+        for name, feature in BATCH_FEATURES.items()
+    },
     "batch: all, in turn": (BATCH_FEATURES["all"], [ALONE]),
     "batch: a policy in Python that cuts, in turn": (BATCH_FEATURES["python-cut"], [ALONE]),
     **{f"application: {name}": (feature, [POOL]) for name, feature in LEVEL_FEATURES.items()},

@@ -261,7 +261,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = tree / "bridge/scenarios/options.py"
     inserted(options, "    oversize: Annotated[str, b.OVERSIZE]", OPTION)
     replaced(options, "selection=self.select,", 'selection=f"first:{self.few}" if self.few else self.select,')
-    inserted(options, '            "oversize": self.oversize,\n', '            "few": self.few,\n')
+    replaced(options, '"select", "oversize", "platform"', '"select", "few", "oversize", "platform"')
     return tree
 
 

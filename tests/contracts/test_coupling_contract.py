@@ -41,7 +41,7 @@ def test_it_drives_the_batch_level_to_its_end_and_tells_who_watches(name: str) -
     assert simulator.ended == n
     assert (simulator.column(b.END) > simulator.column(b.START)).all()
     assert applications.records is None
-    columns = (applications.tasks, applications.chunks, applications.length_gflop, applications.imbalance)
+    columns = (applications.tasks, applications.chunks, applications.length_gflop, applications.metric("imbalance"))
     assert all(column.shape == (n,) for column in columns)
     assert (applications.tasks > 0).all()
     assert (applications.chunks <= applications.tasks).all()
