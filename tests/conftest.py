@@ -40,10 +40,10 @@ settings.load_profile("test")
 #: How many times as many examples as a test says: ``--hypothesis-profile``. ``test`` and ``check`` take the same ones in every
 #: run; ``soak`` takes others each time, and keeps what fails in ``.hypothesis``. Of ten faults that were planted into the
 #: engines, one at a time, the eight that change a result were each found by some test within the first 4 % of what it says.
-SHARES = {"check": 0.1, "test": 0.4, "soak": 20.0}
+SHARES = {"check": 0.04, "test": 0.4, "soak": 20.0}
 
 #: The fewest that are worth the name of a search.
-FEWEST = 5
+FEWEST = 3
 
 
 def _of_profile(said: settings, profile: str) -> settings:
@@ -68,22 +68,35 @@ def _take_profile(items: list[pytest.Item], profile: str) -> None:
         setattr(owner, name, _of_profile(getattr(owner, name), profile))
 
 
-#: The folders of tests that start the command or other processes, read real logs or run the pages' examples; and of the
-#: other folders, the files that do so. ``make check`` leaves them out.
+#: The folders of tests that start the command or other processes, read real logs, run the pages' examples, write figures and
+#: traces or look at thousands of cases; and of the other folders, the files that do so. ``make check`` leaves them out.
 WHOLE_FOLDERS = ("cli", "docs", "real")
 WHOLE_FILES = (
+    "bls/test_fair_start.py",
+    "bls/test_reference_vectors.py",
     "bridge/test_couplings.py",
     "bridge/test_dask_cluster.py",
     "bridge/test_external.py",
     "bridge/test_faults.py",
-    "bridge/test_supervisor_environment.py",
     "bridge/test_forkserver.py",
     "bridge/test_late_and_lost_cores.py",
     "bridge/test_protocol_page.py",
+    "bridge/test_run_figures.py",
     "bridge/test_strangers.py",
     "bridge/test_study_runs.py",
+    "bridge/test_supervisor_environment.py",
+    "contracts/test_adding.py",
+    "traces/test_delay_figures.py",
+    "traces/test_gantt.py",
+    "traces/test_graph_figures.py",
+    "traces/test_intervals_of_means.py",
     "traces/test_kernel_store.py",
+    "traces/test_likeness_figure.py",
+    "traces/test_loop_figure.py",
+    "traces/test_makespans.py",
+    "traces/test_otf2.py",
     "traces/test_shipped.py",
+    "traces/test_workload_overview.py",
 )
 
 
