@@ -169,23 +169,15 @@ def draw_graph(
     The graphs of a job follow each other in its streams: the caller writes the round keys of (seed, job number) and sets both
     cursors to the beginning (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and ``GRAPH_WORK``) once for a job.
 
-
-    Parameters
     Parameters
     ----------
-    ----------
     graphs : GraphTable
-    graphs : GraphTable
-    edges : DrawingRoom
     edges : DrawingRoom
         Edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has the numbers of
         tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are moved on,
         but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
     place : int
-    place : int
         The graph's, in the table.
-        The graph's, in the table.
-    gflop : float64 (room for tasks,)
     gflop : float64 (room for tasks,)
         Written from the beginning on; of a job's second graph the caller passes the rest of its array.
     n_tasks : int
