@@ -18,7 +18,7 @@ from als.lengths import LengthModel
 from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
 from als.planners import Planner
-from als.programs import drawing as drawing
+from als.programs import drawing
 from als.programs.drawing import HOOKS, ProgramTable, draw_program
 from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler

@@ -156,7 +156,7 @@ def fit_requests(
     Parameters
     ----------
     workload, partition
-        As ``bls.machine.partitions.assign`` gives them.
+        As ``bls.constraints.partition_assignment.assign`` gives them.
     asked : Requests
         Of these jobs.
     platform : Platform

@@ -2,7 +2,7 @@
 
 What the fields mean is said in ``PROTOCOL.md``. A message is one MessagePack map: its ``type`` and all of its
 fields, no others. Decoding is strict; whether a message fits what was said before is judged in
-:mod:`bridge.protocol.tables`.
+:mod:`bridge.protocol.session`.
 """
 
 from __future__ import annotations

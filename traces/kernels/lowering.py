@@ -212,7 +212,7 @@ def lower(kernel: Kernel, arguments: tuple[Any, ...], note: Callable[[], None] |
 
     Raises
     ------
-    BuildError
+    numba.core.errors.NumbaError
         If numba does not take it.
     """
     found = _LOWERED.get((kernel, arguments))
