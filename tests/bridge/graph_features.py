@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -22,7 +20,6 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 
-LENGTHS_PEER = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
 LAYERED = '[[application]]\nname = "layered"\nmatch = { user = # }\ngraph = "layered:tasks=40,ccr=2"\nals = "gss"\n'
 BY_RANK = LAYERED + 'order = "rank"\n'
 CHOLESKY = '[[application]]\nname = "cholesky"\nmatch = { user = # }\ngraph = "cholesky:tiles=4,ccr=1"\nals = "heft"\n'

@@ -85,17 +85,6 @@ phases = [
 SMALL = crowd(21, 40, policy="sjf", technique="fac", variation=0.25, tasks_per_core=2, overhead=3)
 
 
-def written(case: Case, folder: Path, **options: Any) -> dict[str, bytes]:
-    """The bytes of the tables and of the trace's events."""
-    result = case.simulated(**options)
-    folder.mkdir()
-    write_jobs(result.ledger, folder / "jobs.parquet")
-    write_tasks(result.ledger, folder / "tasks.parquet")
-    result.write_trace(folder / "trace")
-    kinds = (".parquet", ".evt")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.suffix in kinds}
-
-
 @dataclass(frozen=True)
 class Files:
     """A run whose tables and trace are compared as files, too."""
