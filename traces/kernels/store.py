@@ -26,10 +26,10 @@ from typing import Any
 
 __all__ = ["Kept", "cache_directory", "has", "keep", "kept", "locked", "source_digest", "unit_names", "why_unused"]
 
-# Where kernels are, and the numbers that they read: of the bridge and of figures, those files that hold one.
+# Where kernels are, and the numbers that they read: of the bridge and of figures, those files that hold either.
 _PACKAGES = ("als", "bls", "bridge", "traces")
 _FEW = ("bridge", "traces/figures", "traces/statistics")
-_MARKS = (b"(State)", b"compiled(", b"_kernel")
+_MARKS = (b"(State)", b"(IntEnum)", b"compiled(", b"_kernel")
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
