@@ -48,7 +48,7 @@ class _Shown:
         self._terminal = self._stream.isatty()
         self._total, self._clock = total, clock
         self._began = self._shown_s = clock()
-        self._gone = False  # the terminal, or who reads the lines
+        self._gone = False  # the terminal
         self._bar: Bar | None = None
 
     def __enter__(self) -> Self:
@@ -75,7 +75,7 @@ class _Shown:
             else:
                 print(text, file=self._stream, flush=True)
         except OSError:
-            self._gone = True
+            self._gone = self._terminal  # it does not come back; a disk that is full may have room for a later line
 
     def _new_bar(self) -> Bar:
         from rich.progress import BarColumn, TextColumn

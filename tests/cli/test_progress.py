@@ -142,3 +142,19 @@ def test_a_reader_that_has_gone_does_not_stop_a_study() -> None:
         watch.begin(10, 0)
         clock.now_s += 60
         watch(1, 0)
+
+
+def test_a_line_that_finds_no_room_is_not_the_last() -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            if clock.now_s < 200:
+                raise OSError(28, "No space left on device")
+            return super().write(text)
+
+    clock, stream = Clock(), Full()
+    with StudyProgress(stream=stream, clock=clock) as watch:
+        watch.begin(10, 0)
+        for done in (1, 2):
+            clock.now_s += 60
+            watch(done, 0)
+    assert stream.getvalue() == "2 of 10 cells, 8 min 00 s left\n"
