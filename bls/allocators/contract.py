@@ -21,7 +21,7 @@ __all__ = ["PLACE", "Allocator", "PlacementRequest", "allocator_kernel"]
 class PlacementRequest(State):
     """What an allocator is shown: who asks for what, which cores are offered, and where the answer goes.
 
-    There is one in each run. What changes, it is told before each call; nothing of it may be kept.
+    There is one in each run: the engine sets what changes before each call, and an allocator may keep nothing of it.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ def _split(profile: CoreProfile, instant: int) -> int:
 
 @compiled(inner=True)
 def _join(profile: CoreProfile, k: int) -> None:
-    """Have slice k as no slice of its own where nothing changes when it begins."""
+    """Join slice k to the one before it where nothing changes when it begins."""
     if k == 0 or profile.first[k] >= 0:
         return
     used = profile.used[b.SLICES] - 1
@@ -56,7 +56,7 @@ def _join(profile: CoreProfile, k: int) -> None:
 
 @compiled(inner=True)
 def _free_change(profile: CoreProfile, change: int) -> None:
-    """Have the place of a change for another."""
+    """Give back the place of a change, for another."""
     profile.after[change] = profile.used[b.SPARE]
     profile.used[b.SPARE] = change
     profile.used[b.CHANGES] -= 1

@@ -202,7 +202,7 @@ def _core_profile(given: Given, settings: Array, boundaries: Array, words: Array
 
 
 def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> PlacementRequest:
-    # What is nothing here is told before each call.
+    # What is empty here is set before each call.
     nothing = _none()
     return PlacementRequest(
         number=0,

@@ -47,7 +47,7 @@ def _wall_ns(state: BatchState) -> int:
 
 @compiled(merged=True)
 def _push_running(state: BatchState, instant: int, job: int) -> None:
-    """Have a running job looked at when an instant has come, that of its end or its promise."""
+    """Look at a running job again at an instant, that of its end or of its promise."""
     sizes = state.sizes
     sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], instant, job)
 
@@ -279,7 +279,7 @@ def _events(state: BatchState) -> int:
 
 @compiled(merged=True)
 def _before_pass(state: BatchState) -> int:
-    """Have room for a pass, what runs from the start on the machine, and a Python policy's answer; returns a status."""
+    """See to room for a pass, to the jobs that run from the start, and to a Python policy's answer; returns a status."""
     settings, clock, sizes = state.settings, state.clock, state.sizes
     status = _room(state)
     if status != BatchStatus.RUNNING:

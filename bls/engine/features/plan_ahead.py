@@ -42,7 +42,7 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
 
 @compiled(merged=True)
 def _begin(state: BatchState, is_copied: bool) -> None:
-    """Forget who was blocked in the pass before, and the plan where it cannot be kept; have the profile to plan with."""
+    """Forget who was blocked in the pass before, and the plan where it cannot be kept; prepare the profile to plan with."""
     clock, sizes, partitions = state.clock, state.sizes, state.partitions
     now, lost = clock[b.NOW], clock[b.LOSS] == 1
     clock[b.BLOCKED_HEAD] = -1
@@ -68,7 +68,7 @@ def _begin(state: BatchState, is_copied: bool) -> None:
 
 @compiled(merged=True)
 def _plan_with(state: BatchState, begin: int, stop: int, cores: int) -> None:
-    """Have so many cores less free in the copy of the profile for [begin, stop)."""
+    """Take so many cores from the copy of the profile for [begin, stop)."""
     sizes = state.sizes
     sizes[b.PLAN_SLICES] = profile_add(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], begin, stop, -cores)
 
