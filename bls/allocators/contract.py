@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from traces.base.errors import PluginError
-from traces.compiled import State, compiled, types
+from traces.base.rules import compiled_rule
+from traces.compiled import State, types
 from traces.kernels.signatures import Ints, StateKind
 
 __all__ = ["PLACE", "Allocator", "PlacementRequest", "allocator_kernel"]
@@ -127,5 +128,11 @@ class Allocator:
 
 
 def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the signature of an allocator."""
-    return compiled(PLACE)(function)
+    """Compile a function to the signature of an allocator.
+
+    Raises
+    ------
+    InputError
+        If it has another number of arguments.
+    """
+    return compiled_rule(function, "allocator_kernel", (PLACE, ("request",)))

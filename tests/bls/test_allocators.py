@@ -127,6 +127,11 @@ def _below_zero(request: PlacementRequest) -> int:
     return -1
 
 
+def test_an_allocator_is_a_function_of_a_request() -> None:
+    with pytest.raises(InputError, match="allocator_kernel: <lambda> takes 2 arguments; allowed: request"):
+        allocator_kernel(lambda number, n_cores: 0)
+
+
 def test_an_allocator_of_ones_own() -> None:
     assert placed(Allocator("highest", _highest)) == [(0, [(4, 6)]), (0, [(1, 4)]), (10, [(4, 6)])]
 
