@@ -205,8 +205,8 @@ def test_one_result(
     if "als_command" in options:
         assert result.coupling["refused"] == 0
     suspends = getattr(feature, "suspends", None)
-    if suspends is not None and options == POOL:  # else: about three messages for each job
-        assert (result.coupling["messages"] > 4 * len(result.jobs)) == suspends
+    if suspends is not None and options == POOL:  # else: three messages for each job or so, with graphs up to five
+        assert (result.coupling["messages"] > 5 * len(result.jobs)) == suspends
     if compares_files:
         found, wanted = files_of(tmp_path), files_of(folder)
         assert len(wanted) == 2 + sum(SMALL.core_speeds[core] > 0 for core in range(9)) + 1
