@@ -4,8 +4,8 @@ The function is compiled (:func:`graph_kernel`)::
 
     make(draft: GraphDraft) -> int
 
-It fills ``gflop``, ``source``, ``target``, ``bytes`` and ``size`` of the draft. It must not raise, since compiled code has
-nobody to catch it, and it makes no arrays. It answers
+It fills ``gflop``, ``source``, ``target``, ``bytes`` and ``size`` of the draft, and puts no column elsewhere. It must not
+raise, since compiled code has nobody to catch it, and it makes no arrays. It answers
 
 ``0``
     if the graph is there;

@@ -15,7 +15,6 @@ from als.graphs.contract import (
     MAX_EDGES_PER_JOB,
     MAX_TASKS_PER_JOB,
     NO_ROOM,
-    GraphDraft,
     GraphModel,
     check_size,
 )
@@ -59,10 +58,8 @@ class DrawnGraph(NamedTuple):
 
 
 @compiled(inner=True)
-def _is_graph(draft: GraphDraft) -> bool:
+def _is_graph(gflop: Array, source: Array, target: Array, bytes_: Array, n: int, n_edges: int) -> bool:
     """Whether a rule has kept its contract."""
-    n, n_edges = draft.size[0], draft.size[1]
-    gflop, source, target, bytes_ = draft.gflop, draft.source, draft.target, draft.bytes
     if n < 1 or n > gflop.size or n_edges < 0 or n_edges > source.size:
         return False
     for k in range(n):
@@ -127,15 +124,16 @@ def _made(
     """The graph of a rule: 0, NO_ROOM or IMPOSSIBLE."""
     draft = edges.draft
     draft.n_tasks, draft.n_cores, draft.params, draft.keys, draft.gflop = n_tasks, n_cores, params, edges.keys, gflop
-    draft.source, draft.target = edges.source[first_edge:], edges.target[first_edge:]
-    draft.bytes = edges.bytes[first_edge:]
-    draft.size[0] = draft.size[1] = 0
+    source, target, bytes_ = edges.source[first_edge:], edges.target[first_edge:], edges.bytes[first_edge:]
+    draft.source, draft.target, draft.bytes, size = source, target, bytes_, draft.size
+    size[0] = size[1] = 0
     block, place = draft.cursor[0], draft.cursor[1]
     status = _call(entry, (draft,))
+    draft.size = size  # what a rule has put elsewhere does not count: the graph is in our columns, or it is none
     if status == NO_ROOM:
         _set_back(edges.keys, draft.cursor, draft.words, block, place)
         return NO_ROOM
-    if status != 0 or not _is_graph(draft):
+    if status != 0 or not _is_graph(gflop, source, target, bytes_, size[0], size[1]):
         return IMPOSSIBLE
     return 0
 

@@ -232,6 +232,24 @@ def test_a_graph_that_is_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch)
 
 
 @graph_kernel
+def elsewhere(draft: GraphDraft) -> int:
+    """A chain of three with an edge to nowhere, in columns of which the draft has only the good end of one."""
+    draft.size[0], draft.size[1] = 3, 2
+    if draft.gflop.size < 3 or draft.source.size < 2:
+        return NO_ROOM
+    draft.gflop[:3], draft.bytes[:2] = 1.0, 1.0
+    draft.source[0], draft.target[0], draft.source[1], draft.target[1] = 0, 10**9, 0, 1
+    draft.source, draft.target, draft.size = draft.source[1:], draft.target[1:], draft.source[:2]
+    return 0
+
+
+def test_a_graph_is_looked_for_where_it_was_to_be() -> None:
+    model = GraphModel("e", elsewhere, (), lambda tasks, cores: (3, 2))
+    with pytest.raises(PluginError, match="graph e: its rule makes no graph"):
+        drawn_graph(model, 1, 2, 3, 4, 1.0, 1.0)
+
+
+@graph_kernel
 def wrong_one(draft: GraphDraft) -> int:
     """A graph of two edges that the parameters say: gflop of a task, the edges, bytes of one, and the sizes."""
     gflop, source, target, bytes_, size = draft.gflop, draft.source, draft.target, draft.bytes, draft.size
