@@ -72,7 +72,7 @@ def fair_starts(finished: BatchSimulator, fresh: BatchSimulator) -> Array:
     finished : BatchSimulator
         The run, done.
     fresh : BatchSimulator
-        One of the same workload, platform, policy, allocator, rules, circumstances, slack, requested cores and seed, not yet
+        One of the same workload, platform, policy, allocator, rules, constraints, slack, requested cores and seed, not yet
         advanced and without observers. It is used up.
 
     Returns

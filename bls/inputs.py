@@ -1,4 +1,4 @@
-"""What the batch engine is told about a run, made of what a user gives: workload, platform, policy, rules, circumstances."""
+"""What the batch engine is told about a run, made of what a user gives: workload, platform, policy, rules, constraints."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ class BatchSimulator:
         return status
 
     def check(self, status: int) -> None:
-        """After the engine has been run and has returned ``status``: :meth:`validate`, where a check is due.
+        """After the engine, or a coupling's loop around it, was run and has returned ``status``: :meth:`validate`, if due.
 
         Raises
         ------

@@ -101,37 +101,37 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
 
 
 @compiled(inner=True)
-def _copied(graphs: GraphTable, row: Array, edges: DrawingRoom, gflop: Array, first_edge: int) -> bool:
+def _copied(graphs: GraphTable, row: Array, room: DrawingRoom, gflop: Array, first_edge: int) -> bool:
     """The graph of a file; False if there is too little room."""
     first, first_given = row[columns.TASKS_FIRST], row[columns.EDGES_FIRST]
     n, n_edges = row[columns.TASKS_STOP] - first, row[columns.EDGES_STOP] - first_given
-    edges.draft.size[0], edges.draft.size[1] = n, n_edges
-    if n > gflop.size or n_edges > edges.source.size - first_edge:
+    room.draft.size[0], room.draft.size[1] = n, n_edges
+    if n > gflop.size or n_edges > room.source.size - first_edge:
         return False
     for k in range(n):
         gflop[k] = graphs.gflop[first + k]
     for e in range(n_edges):
-        edges.source[first_edge + e] = graphs.source[first_given + e]
-        edges.target[first_edge + e] = graphs.target[first_given + e]
-        edges.bytes[first_edge + e] = graphs.bytes[first_given + e]
+        room.source[first_edge + e] = graphs.source[first_given + e]
+        room.target[first_edge + e] = graphs.target[first_given + e]
+        room.bytes[first_edge + e] = graphs.bytes[first_given + e]
     return True
 
 
 @compiled(inner=True)
 def _made(
-    entry: int, params: Array, edges: DrawingRoom, gflop: Array, first_edge: int, n_tasks: int, n_cores: int
+    entry: int, params: Array, room: DrawingRoom, gflop: Array, first_edge: int, n_tasks: int, n_cores: int
 ) -> int:
     """The graph of a rule: 0, NO_ROOM or IMPOSSIBLE."""
-    draft = edges.draft
-    draft.n_tasks, draft.n_cores, draft.params, draft.keys, draft.gflop = n_tasks, n_cores, params, edges.keys, gflop
-    source, target, bytes_ = edges.source[first_edge:], edges.target[first_edge:], edges.bytes[first_edge:]
+    draft = room.draft
+    draft.n_tasks, draft.n_cores, draft.params, draft.keys, draft.gflop = n_tasks, n_cores, params, room.keys, gflop
+    source, target, bytes_ = room.source[first_edge:], room.target[first_edge:], room.bytes[first_edge:]
     draft.source, draft.target, draft.bytes, size = source, target, bytes_, draft.size
     size[0] = size[1] = 0
     block, place = draft.cursor[0], draft.cursor[1]
     status = _call(entry, (draft,))
     draft.size = size  # what a rule has put elsewhere does not count: the graph is in our columns, or it is none
     if status == NO_ROOM:
-        _set_back(edges.keys, draft.cursor, draft.words, block, place)
+        _set_back(room.keys, draft.cursor, draft.words, block, place)
         return NO_ROOM
     if status != 0 or not _is_graph(gflop, source, target, bytes_, size[0], size[1]):
         return IMPOSSIBLE
@@ -153,7 +153,7 @@ def _factor(gflop: Array, n: int, total_gflop: float) -> float:
 @compiled(DRAW_GRAPH)
 def draw_graph(
     graphs: GraphTable,
-    edges: DrawingRoom,
+    room: DrawingRoom,
     place: int,
     gflop: Array,
     first_edge: int,
@@ -170,7 +170,7 @@ def draw_graph(
     Parameters
     ----------
     graphs : GraphTable
-    edges : DrawingRoom
+    room : DrawingRoom
         Edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has the numbers of
         tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are moved on,
         but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
@@ -194,25 +194,25 @@ def draw_graph(
         0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract, all work is 0 and
         is to be scaled, or work or bytes would be beyond every float.
     """
-    row, bytes_ = graphs.rows[place], edges.bytes[first_edge:]
+    row, bytes_ = graphs.rows[place], room.bytes[first_edge:]
     ccr, cov = graphs.ratios[place, columns.CCR], graphs.ratios[place, columns.COV]
     is_given = row[columns.TASKS_STOP] > row[columns.TASKS_FIRST]
     bytes_factor = 1.0
     if is_given:
-        if not _copied(graphs, row, edges, gflop, first_edge):
+        if not _copied(graphs, row, room, gflop, first_edge):
             return NO_ROOM
     else:
         params = graphs.params[row[columns.PARAMS_FIRST] : row[columns.PARAMS_STOP]]
-        status = _made(graphs.calls[place], params, edges, gflop, first_edge, n_tasks, n_cores)
+        status = _made(graphs.calls[place], params, room, gflop, first_edge, n_tasks, n_cores)
         if status != 0:
             return int(status)
-    n, n_edges = edges.draft.size[0], edges.draft.size[1]
+    n, n_edges = room.draft.size[0], room.draft.size[1]
     if not is_given:
         weight = 0.0
         for e in range(n_edges):
             weight += bytes_[e]
         bytes_factor = ccr * bytes_per_gflop * (total_gflop / n) * (n_edges / weight) if n_edges > 0 else 0.0
-    if cov > 0.0 and not _vary(gflop, n, cov, edges.keys, edges.work_cursor, edges.work_words):
+    if cov > 0.0 and not _vary(gflop, n, cov, room.keys, room.work_cursor, room.work_words):
         return IMPOSSIBLE
     if row[columns.SCALE] != 0:
         factor = _factor(gflop, n, total_gflop)

@@ -80,36 +80,36 @@ _call_graph = caller(DRAW_GRAPH)
 
 
 @compiled(inner=True)
-def _repeat_part(lengths: Floats, at: int, part_first: Ints, edges: DrawingRoom, part: int, earlier: int) -> int:
+def _repeat_part(lengths: Floats, at: int, part_first: Ints, room: DrawingRoom, part: int, earlier: int) -> int:
     """Copy the tasks and edges of an earlier part; returns the index after the last task, or ``NO_ROOM``."""
     first, n = part_first[earlier], part_first[earlier + 1] - part_first[earlier]
-    edge, first_edge = edges.first[part], edges.first[earlier]
-    n_edges = edges.first[earlier + 1] - first_edge
-    if at + n > lengths.size or edge + n_edges > edges.source.size:
+    edge, first_edge = room.first[part], room.first[earlier]
+    n_edges = room.first[earlier + 1] - first_edge
+    if at + n > lengths.size or edge + n_edges > room.source.size:
         return NO_ROOM
     copy_first(lengths[at:], lengths[first:], n)
-    copy_first(edges.source[edge:], edges.source[first_edge:], n_edges)
-    copy_first(edges.target[edge:], edges.target[first_edge:], n_edges)
-    copy_first(edges.bytes[edge:], edges.bytes[first_edge:], n_edges)
-    edges.first[part + 1] = edge + n_edges
+    copy_first(room.source[edge:], room.source[first_edge:], n_edges)
+    copy_first(room.target[edge:], room.target[first_edge:], n_edges)
+    copy_first(room.bytes[edge:], room.bytes[first_edge:], n_edges)
+    room.first[part + 1] = edge + n_edges
     return int(at + n)
 
 
 @compiled(inner=True)
 def _draw_graph(
-    lengths: Floats, at: int, table: ProgramTable, phase: int, edges: DrawingRoom, part: int, n_cores: int,
+    lengths: Floats, at: int, table: ProgramTable, phase: int, room: DrawingRoom, part: int, n_cores: int,
     total_gflop: float, bytes_per_gflop: float,
 ) -> int:  # fmt: skip
     """Draw a part that is a graph; returns the index after its last task, or what went wrong."""
-    wanted, edge = table.phases[phase, PHASE_TASKS], edges.first[part]
+    wanted, edge = table.phases[phase, PHASE_TASKS], room.first[part]
     if wanted == 0:
         wanted = n_cores * table.phases[phase, PHASE_TASKS_PER_CORE]
-    where = table.graphs, edges, table.phases[phase, PHASE_GRAPH], lengths[at:], edge
+    where = table.graphs, room, table.phases[phase, PHASE_GRAPH], lengths[at:], edge
     status = _call_graph(table.hooks[0], (*where, wanted, n_cores, total_gflop, bytes_per_gflop))
     if status != 0:
         return int(status)
-    edges.first[part + 1] = edge + edges.draft.size[1]
-    return int(at + edges.draft.size[0])
+    room.first[part + 1] = edge + room.draft.size[1]
+    return int(at + room.draft.size[0])
 
 
 @compiled(inner=True)

@@ -1,8 +1,9 @@
 """What an allocator is: one function that says which of the offered cores a job gets.
 
 An allocator is a compiled function ``place(request) -> int`` of a :class:`PlacementRequest`. It returns the number of
-intervals that it has written, or 0 if the job cannot be placed on what is offered. It changes nothing else, and its answer
-must depend on the request alone. The engine checks the answer, applies it, and names the allocator if it is impossible.
+intervals that it has written, or 0 if the job cannot be placed on what is offered. It changes nothing else and puts no column
+elsewhere, and its answer must depend on the request alone. The engine checks the answer, applies it, and names the
+allocator if it is impossible.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def surround(
 
     Returns
     -------
-    workload, circumstances
+    Workload, JobConstraints
         The jobs that no partition or host has room for are counted as rejects.
 
     Raises

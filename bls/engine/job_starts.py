@@ -28,6 +28,7 @@ def ask_allocator(
     wanted, stop = state.wanted_first[jobs[b.ORIGIN, job]], state.wanted_first[jobs[b.ORIGIN, job] + 1]
     request.number, request.n_cores, request.unit_cores = jobs[b.NUMBER, job], jobs[b.CORES, job], jobs[b.UNIT, job]
     request.limit, request.words, request.host_free = limit, words, hosts
+    request.starts, request.host_first = state.free_starts, state.host_first
     request.wanted_lo, request.wanted_hi = state.wanted_lo[wanted:stop], state.wanted_hi[wanted:stop]
     request.out_lo, request.out_hi = out_lo, out_hi
     return place(request)

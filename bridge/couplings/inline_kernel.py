@@ -96,7 +96,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         place,
         inline.seed[0],
         inline.job_id[origin],
-        inline.edges,
+        inline.room,
         n_cores,
         inline.core_gflop[origin],
         costs.bytes_per_gflop,
@@ -113,8 +113,8 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         return InlineStatus.LEDGER_FULL
     phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
     parts = phases.shape[0] * table.programs[place, 2]
-    sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.edges.first[parts] > 0
-    if sends and inline.cursor[TRANSFERS_USED] + inline.edges.first[parts] > inline.transfers.source.size:
+    sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.room.first[parts] > 0
+    if sends and inline.cursor[TRANSFERS_USED] + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
     start_ns = inline.cursor[STARTED_NS] = jobs[_START, job]
     steady = inline.speeds.component.size == 0
@@ -135,7 +135,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
     if has_graph:
-        app.graph.edge_first = inline.edges.first[: parts + 1]
+        app.graph.edge_first = inline.room.first[: parts + 1]
         app.graph.host_number = work.graph.host_number[:hosts]
     engines = inline.engines
     _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0))

@@ -124,7 +124,7 @@ class InlineState(State):
     speeds : SpeedState
     part_first : int64
         Where the parts of a job begin.
-    edges : DrawingRoom
+    room : DrawingRoom
     base_gflops : float64, next_ns : int64
         Work space of a job's cores.
     application
@@ -165,7 +165,7 @@ class InlineState(State):
     table: ProgramTable
     speeds: SpeedState
     part_first: Ints
-    edges: DrawingRoom
+    room: DrawingRoom
     base_gflops: Floats
     next_ns: Ints
     application: ApplicationState
@@ -250,7 +250,7 @@ def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool) -> Inl
         table=programs.table,
         speeds=speeds,
         part_first=np.zeros(programs.most_parts + 1, np.int64),
-        edges=_drawing_room(programs, edges, work.keys),
+        room=_drawing_room(programs, edges, work.keys),
         base_gflops=np.zeros(widest),
         next_ns=np.zeros(widest, np.int64),
         application=work,
@@ -304,9 +304,9 @@ def _graph_room(
 
 def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:
     """The same with other arrays of an application, or other room for edges."""
-    edges, graph = inline.edges, work.graph
+    room, graph = inline.room, work.graph
     if graph.numbers.size:
-        graph = graph._replace(source=edges.source, target=edges.target, bytes=edges.bytes)
+        graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
     return inline._replace(application=work, app=work._replace(table=inline.table.rules, graph=graph))
 
 
@@ -318,15 +318,15 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
     if not programs.has_graph:
         return with_application(inline, grown)
-    edges = min(2 * len(inline.edges.source) + 16, MAX_EDGES_PER_JOB)
+    edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
     graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net)
     room = _drawing_room(programs, edges, work.keys)
-    return with_application(inline._replace(edges=room), grown._replace(graph=graph))
+    return with_application(inline._replace(room=room), grown._replace(graph=graph))
 
 
 def with_transfers(inline: InlineState) -> InlineState:
     """The same with room for half as many transfers again, and for those of one more job."""
-    more = len(inline.transfers.source) // 2 + len(inline.edges.source)
+    more = len(inline.transfers.source) // 2 + len(inline.room.source)
     grown = (np.concatenate([column, np.empty(more, column.dtype)]) for column in inline.transfers)
     return inline._replace(transfers=TransferColumns(*grown))
 

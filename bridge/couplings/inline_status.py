@@ -10,20 +10,11 @@ __all__ = ["InlineStatus"]
 class InlineStatus(IntEnum):
     """What ``bridge.couplings.inline_kernel.drive`` returns beside the batch engine's statuses; all are below 0."""
 
-    LENGTHS_FULL = -1
-    """A job has more tasks than there is room to draw."""
-
-    LEDGER_FULL = -2
-    """The task records must grow."""
-
-    APPLICATION_FAULT = -3
-    """An application has failed: ``FAULT_JOB`` and ``FAULT_STATUS`` of ``InlineState.cursor`` say which, and how."""
-
-    ROWS_SHORT = -4
-    """There are more attempts than rows."""
-
-    LENGTHS_FAULT = -5
-    """The tasks of ``FAULT_JOB`` cannot be drawn."""
-
-    TRANSFERS_FULL = -6
-    """The records of transfers must grow."""
+    LENGTHS_FULL = -1  #: A job has more tasks than there is room to draw.
+    LEDGER_FULL = -2  #: The task records must grow.
+    APPLICATION_FAULT = (
+        -3
+    )  #: An application has failed: ``FAULT_JOB`` and ``FAULT_STATUS`` of the cursor say which, how.
+    ROWS_SHORT = -4  #: There are more attempts than rows.
+    LENGTHS_FAULT = -5  #: The tasks of ``FAULT_JOB`` cannot be drawn.
+    TRANSFERS_FULL = -6  #: The records of transfers must grow.

@@ -31,10 +31,11 @@ class _Marks(NamedTuple):
 
     shades: str  # idle, up to a quarter, a half, less than all, all of a cell held
     down: str
+    times: str  # between the names of both levels
     levels: str  # of a line of the past, from nothing up
 
 
-_UNICODE, _ASCII = _Marks("·░▒▓█", "×", " ▁▂▃▄▅▆▇█"), _Marks(".-+*#", "x", " .:-=+*%#")
+_UNICODE, _ASCII = _Marks("·░▒▓█", "×", "×", " ▁▂▃▄▅▆▇█"), _Marks(".-+*#", "x", "x", " .:-=+*%#")
 
 
 def console_on(stream: TextIO) -> Console:
@@ -144,7 +145,7 @@ def screen_lines(
 
 
 def _status(live: Live, setting: Setting, pulse: Pulse, look: Look, width: int, marks: _Marks) -> list[Text]:
-    options, times = setting.options, marks.down
+    options, times = setting.options, marks.times
     hosts = f"{setting.hosts:,} host{'s' if setting.hosts > 1 else ''}"
     first = f"{PurePath(setting.workload).name} on {hosts}, {setting.cores:,} cores"
     where = f"process {live.process.pid}" + ("" if live.process.is_here else f" on {live.process.host_name}")

@@ -11,7 +11,7 @@ from bridge.protocol.messages import Change, Hello, Outcome, Records, Start, Tra
 from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.connection import Connection
 
-__all__ = ["Ahead", "Order", "Report", "Assignment", "Worker", "changed"]
+__all__ = ["Ahead", "Assignment", "Order", "Report", "Worker", "changed"]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from bridge.workers.launchers import Launcher
 from bridge.workers.listener import OVER, STRANGERS, Listener
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["RETRIES", "Supervisor", "Order", "Report"]
+__all__ = ["RETRIES", "Order", "Report", "Supervisor"]
 
 log = logging.getLogger("twolevel.bridge")
 

@@ -136,7 +136,10 @@ TOLD_IN_TIME = replace(
 )
 
 #: Features with which jobs are started again, cut, or go on at other instants; a process a job is tried with these.
-REACHES_JOBS = ("killed", "cancelled", "requeued", "charged", "python-cut", "python-charged", "preset", "chain", "all")
+REACHES_JOBS = (
+    "killed", "cancelled", "withdrawn", "requeued", "lost", "mean-time", "windows", "charged", "python-cut", "python-charged",
+    "preset", "chain", "all",
+)  # fmt: skip
 
 MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
     **{

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graph_features import GRAPH_FEATURES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_result import assert_one_result
 from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd, done
 
 import bls.policies
@@ -241,6 +243,30 @@ def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) ->
     result = case.simulated()
     assert grown == [1]
     assert done(result) == done(expected)
+
+
+def test_room_for_graphs_that_turns_out_too_small_grows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    feature = GRAPH_FEATURES["a map"]
+    expected = feature.simulated(tmp_path)
+    made, growing = inline.new_inline_state, inline.with_room
+    grown: list[int] = []
+
+    def small(*arguments: Any, **keywords: Any) -> Any:
+        state = made(*arguments, **keywords)
+        room = state.room._replace(source=np.empty(1, np.int64), target=np.empty(1, np.int64), bytes=np.empty(1))
+        return with_application(state._replace(room=room), state.application._replace(lengths=np.empty(1)))
+
+    def grow(*arguments: Any) -> Any:
+        state = growing(*arguments)
+        grown.append(len(state.room.source))
+        return state
+
+    monkeypatch.setattr(inline, "new_inline_state", small)
+    monkeypatch.setattr(inline, "with_room", grow)
+    result = feature.simulated(tmp_path)
+    assert len(grown) > 1
+    assert grown == sorted(set(grown))
+    assert_one_result(result, expected)
 
 
 @technique_kernel

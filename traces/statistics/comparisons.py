@@ -117,8 +117,8 @@ def paired_comparisons(
             head |= {"option": option, "base": chosen, "value": value}
             for metric, column in columns.items():
                 found = paired(column[pairs[0]], column[pairs[1]], confidence=confidence)
-                told = {_NAMES.get(name, name): value for name, value in asdict(found).items()}
-                rows.append(head | {"metric": metric} | told | {"confidence": confidence})
+                named = {_NAMES.get(name, name): value for name, value in asdict(found).items()}
+                rows.append(head | {"metric": metric} | named | {"confidence": confidence})
     if not rows:
         raise InputError(
             f"nothing to compare with {option} {shown(chosen)}; allowed: an option with two or more values"

@@ -120,7 +120,7 @@ def _all(tasks: pd.DataFrame) -> _Lengths:
     ratio = length[some] / mean[index[some]]
     freedom = int((count[usable] - 1).sum())
     sigma = float(np.sqrt(np.square(ratio - 1.0).sum() / freedom))
-    said = f"{len(ratio):,} tasks of {int(usable.sum()):,} job{'s' if usable.sum() > 1 else ''}"
+    said = f"{len(ratio):,} tasks of {counted(int(usable.sum()), 'job')}"
     alone = int((~usable).sum())
     if alone:
         said += f"; {counted(alone, 'job')} of one task left out"
