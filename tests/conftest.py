@@ -86,6 +86,7 @@ WHOLE_FILES = (
     "bridge/test_study_runs.py",
     "bridge/test_supervisor_environment.py",
     "contracts/test_adding.py",
+    "contracts/test_figure_contract.py",
     "traces/test_delay_figures.py",
     "traces/test_gantt.py",
     "traces/test_graph_figures.py",

@@ -10,6 +10,7 @@ from bridge.studies.input.study_file import COMPARED
 from bridge.studies.study import Comparison, Study, option_column
 from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, paired_comparisons
+from traces.statistics.comparisons import combination_columns, option_columns
 from traces.tables import joined_frames, write_frame
 
 if TYPE_CHECKING:
@@ -73,5 +74,8 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
             continue  # an option that goes with the workload has nothing to be compared with
     if found:
         everything = joined_frames([frame.astype({"base": str, "value": str}) for frame in found])
-        write_frame(everything, target)
+        # In the order of the results: of an option that is compared first, the column would stand last.
+        options = [name for name in ("workload", *option_columns(results)) if name in combination_columns(everything)]
+        told = [name for name in everything.columns if name not in options]
+        write_frame(everything[[*options, *told]].drop_duplicates(ignore_index=True), target)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.studies.comparing import COMPARISONS
 from bridge.studies.results import COSTS, RESULTS
-from bridge.studies.study import Study
+from bridge.studies.study import Study, short_word
 from bridge.studies.study_record import read_study_record
 from bridge.studies.subsets import subsets
 from traces.base.errors import InputError, one_of
@@ -94,10 +94,13 @@ def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.Dat
         return []
     found = read_rows(folder / COMPARISONS, ("option", "metric"))
     several = found["workload"].nunique() > 1
+    bases = {str(option): rows["base"].nunique() for option, rows in found.groupby("option")}
     parts = []
-    for key, rows in found.groupby(["option", "workload"] if several else ["option"], sort=False):
-        words = [f"{key[0]} compared", *(str(one) for one in key[1:])]
-        parts.append(("-".join(map(str, key)), ", ".join(words), rows))
+    for key, rows in found.groupby(["option", "base", *["workload"] * several], sort=False):
+        option, base, *workload = map(str, key)
+        words = [f"{option} compared with {base.removesuffix('.0')}", *workload]
+        names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
+        parts.append(("-".join(names), ", ".join(words), rows))
     return parts
 
 
@@ -121,6 +124,14 @@ def _remove_drawn(folder: Path) -> None:
     for path in folder.glob("*"):
         if path.suffix.removeprefix(".") in FORMATS and path.stem.partition("-")[0] in STUDY_FIGURES:
             path.unlink()
+
+
+def _fresh(stem: str, taken: set[str]) -> str:
+    # Parts may be called alike, as plug-ins of one name from two files are; neither is to replace the other.
+    names = (stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3)))
+    found = next(name for name in names if name not in taken)
+    taken.add(found)
+    return found
 
 
 def draw_study_figures(
@@ -163,7 +174,8 @@ def draw_study_figures(
         if not names:
             _remove_drawn(target)
     drawn = []
-    for name in names or STUDY_FIGURES:
+    stems: set[str] = set()
+    for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
             raise one_of("figure", name, STUDY_FIGURES)
         parts = _parts(study, folder, name)
@@ -177,6 +189,6 @@ def draw_study_figures(
                 raise InputError(f"{name}: cannot be drawn of {folder}: {missing}")
             if not missing:
                 figure = STUDY_FIGURES[name](frame, words)
-                stem = f"{name}-{part}" if part else name
+                stem = _fresh(f"{name}-{part}" if part else name, stems)
                 drawn += [save(figure, target / f"{stem}.{form}") for form in formats]
     return drawn

@@ -15,7 +15,7 @@ from traces.figures.study.comparison import comparison_figure
 from traces.figures.study.cost import cost_figure
 from traces.figures.study.ratio import ratio_figure
 from traces.figures.study.variation import variation_figure
-from traces.statistics import mean_interval, paired, paired_comparisons
+from traces.statistics import comparison_table, mean_interval, paired, paired_comparisons
 
 MANY = [f"tss:first={k}" for k in range(9)]
 
@@ -230,3 +230,24 @@ def test_the_lines_are_within_their_figures() -> None:
     for figure in figures:
         figure.draw_without_rendering()
         assert within(figure)
+
+
+def test_comparisons_of_several_options_in_one_table_are_all_drawn() -> None:
+    batches = [("fcfs", "none"), ("sjf", "none")]
+    frame = results(grows, batches=batches, variations=[0.0, 0.1234567, 0.1234568])
+    tables = [paired_comparisons(frame, name, base, ["makespan_ns"]) for name, base in (("als", "ss"), ("bls", "fcfs"))]
+    # As a study joins them: the option that is compared first is the last column.
+    joined = pd.concat([table.astype({"base": str, "value": str}) for table in tables], ignore_index=True)
+    for alone, rows in zip(tables, (joined[joined.option == "als"], joined[joined.option == "bls"]), strict=True):
+        figure = comparison_figure(rows)
+        names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+        assert len(names) == len(rows) == len(figure.axes[0].collections)
+        assert len(set(names)) == len(alone)
+        lines = [sorted(comparison_table(table).splitlines()[1].split()) for table in (rows, alone)]
+        assert lines[0] == lines[1]  # the same columns, though in another order
+    with pytest.raises(InputError, match="option: 2 in one table of comparisons; allowed: one of als, bls"):
+        comparison_figure(joined)
+    with pytest.raises(InputError, match="option: 2 in one table of comparisons"):
+        comparison_table(joined)
+    with pytest.raises(InputError, match="makespan_ns: a value is there twice in one combination"):
+        comparison_figure(pd.concat([tables[0], tables[0]]))

@@ -9,6 +9,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.metric_units import Shown, four_digits, interval_text, shown_as
+from traces.statistics.comparisons import check_one_base, combination_columns
 from traces.statistics.intervals import MIN_SEEDS
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ def comparison_table(comparisons: pd.DataFrame) -> str:
     Raises
     ------
     InputError
-        If there is no comparison.
+        If there is no comparison, or there are several options or bases.
     """
     if len(comparisons) == 0:
         raise InputError("no comparison to show")
-    names = [str(name) for name in comparisons.columns]
-    context = names[: names.index("option")]
+    check_one_base(comparisons)
+    # In a table that had further options, theirs are columns of nothing here.
+    context = [name for name in combination_columns(comparisons) if comparisons[name].notna().any()]
     told = [name for name in context if comparisons[name].nunique(dropna=False) > 1]
     metrics = list(comparisons["metric"].unique())
     units = {metric: _unit(comparisons[comparisons["metric"] == metric], metric) for metric in metrics}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +11,45 @@ import numpy as np
 from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE
-from traces.statistics.pairs import paired
+from traces.statistics.pairs import Paired, paired
 from traces.tables import rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["finished", "metric_values", "option_columns", "paired_comparisons"]
+__all__ = ["check_one_base", "combination_columns", "finished", "metric_values", "option_columns", "paired_comparisons"]
 
 #: Columns of a comparison that are not called as in :class:`traces.statistics.Paired`.
 _NAMES = {"n": "seeds", "mean_other": "mean_value"}
+
+#: The columns of a comparison that say what is compared and what came of it; all others say in which combination.
+_TOLD = frozenset(
+    ("option", "base", "value", "metric", "confidence", *(_NAMES.get(one.name, one.name) for one in fields(Paired)))
+)
+
+
+def combination_columns(comparisons: pd.DataFrame) -> list[str]:
+    """The columns of comparisons that say in which combination: the workload and the other options, wherever they stand.
+
+    In a table of the comparisons of several options, the rows of an option have nothing in its own column.
+    """
+    return [str(name) for name in comparisons.columns if name not in _TOLD]
+
+
+def check_one_base(comparisons: pd.DataFrame) -> None:
+    """Comparisons that stand in one table or figure are of one option with one of its values.
+
+    Raises
+    ------
+    InputError
+        If they are not.
+    """
+    for name in ("option", "base"):
+        several = [str(one) for one in comparisons[name].unique()]
+        if len(several) > 1:
+            raise InputError(
+                f"{name}: {len(several)} in one table of comparisons; allowed: one of {', '.join(several)}"
+            )
 
 
 def option_columns(results: pd.DataFrame) -> list[str]:

@@ -14,6 +14,7 @@ from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import name_rows, panel_grid
 from traces.figures.study.combinations import batch_label, of_workload, style
 from traces.metric_units import shown_as
+from traces.statistics.comparisons import check_one_base, combination_columns
 from traces.statistics.intervals import MIN_SEEDS
 
 if TYPE_CHECKING:
@@ -42,12 +43,14 @@ def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None,
     """Draw comparisons with their intervals: a row a combination and value, a panel a metric, a line at "no change".
 
     A metric that has a ratio in every row is drawn as ratio of means, else as difference. A filled point's interval leaves
-    out "no change". Comparisons from too few seeds for an interval are left out, and it is said how many.
+    out "no change". Comparisons from too few seeds for an interval are left out, and it is said how many; every other one is a
+    point.
 
     Parameters
     ----------
     comparisons : DataFrame
-        As :func:`traces.statistics.paired_comparisons` makes it.
+        As :func:`traces.statistics.paired_comparisons` makes it, of one option and one base; or such rows of a study's
+        comparisons.parquet.
     workload : str, optional
         Which one, if there are several.
     title : str
@@ -56,9 +59,11 @@ def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None,
     Raises
     ------
     InputError
-        If there are several workloads and none is chosen, or no comparison has an interval.
+        If there are several workloads and none is chosen, several options or bases, the same comparison twice, or none with
+        an interval.
     """
     rows = of_workload(comparisons, workload)
+    check_one_base(rows)
     known = rows[np.isfinite(rows["difference_low"].to_numpy(np.float64))]
     if len(known) == 0:
         raise InputError(
@@ -117,6 +122,8 @@ def _panel(known: pd.DataFrame, metric: str, of_row: Array, n_rows: int) -> _Pan
     columns = [rows[name].to_numpy(np.float64) for name in (kind, f"{kind}_low", f"{kind}_high")]
     how = shown_as(metric, float(np.nanmedian(np.abs(columns[0]))))
     base = f"{known['option'].iloc[0]} {_plain(known['base'].iloc[0])}"
+    if len(np.unique(of_row[mine])) < len(rows):
+        raise InputError(f"{metric}: a value is there twice in one combination; allowed: a row a combination and value")
     table = np.full((3, n_rows), np.nan)
     table[:, of_row[mine]] = np.stack(columns) / (1.0 if ratios else how.scale)
     if ratios:
@@ -128,20 +135,21 @@ def _panel(known: pd.DataFrame, metric: str, of_row: Array, n_rows: int) -> _Pan
 
 def _row_names(known: pd.DataFrame) -> tuple[list[str], list[str], Array]:
     # The names of the rows, which combination each belongs to, and in which row each comparison is.
-    columns = [str(name) for name in known.columns]
-    context = columns[: columns.index("option")]
+    context = combination_columns(known)
     told = [name for name in context if known[name].nunique(dropna=False) > 1]
     if "backfill" in told and "bls" in context and "bls" not in told:
         told.insert(0, "bls")
-    places: dict[tuple[str, str], int] = {}
-    of_row = []
-    records: list[dict[str, Any]] = known.to_dict("records")  # type: ignore[assignment]
-    for row in records:
+    # By the values themselves: two of them may read alike.
+    keys = known[[*told, "value"]].astype(object).where(known[[*told, "value"]].notna(), None)
+    places: dict[tuple[Any, ...], int] = {}
+    of_row = [places.setdefault(key, len(places)) for key in keys.itertuples(index=False, name=None)]
+    groups, names = [], []
+    for *combination, value in places:
+        row = dict(zip(told, combination, strict=True))
         parts = [_part(name, row) for name in told if not (name == "backfill" and "bls" in told)]
-        key = (", ".join(parts), _plain(row["value"]))
-        of_row.append(places.setdefault(key, len(places)))
-    names = [f"{group}: {value}" if group else value for group, value in places]
-    return names, [group for group, _ in places], np.array(of_row)
+        groups.append(", ".join(parts))
+        names.append(f"{groups[-1]}: {_plain(value)}" if parts else _plain(value))
+    return names, groups, np.array(of_row)
 
 
 def _part(name: str, row: dict[str, Any]) -> str:
@@ -160,4 +168,7 @@ def _remark(known: pd.DataFrame, left_out: int) -> str:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    # A table of several options has all values as text.
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return str(value).removesuffix(".0")

@@ -1,0 +1,259 @@
+"""Every figure of a run or a study shows all of its table: as many marks as there are rows to show, none upon another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.container import BarContainer
+from matplotlib.patches import StepPatch
+
+import bridge
+import traces.figures.drawing.canvas as canvas
+from bls import sample_path
+from bridge import run_study
+from bridge.runs.figures import RUN_FIGURES, RunView
+from bridge.studies.comparing import compare_study
+from bridge.studies.drawing import STUDY_FIGURES, draw_study_figures, read_results
+from bridge.studies.executors.local import Here
+from bridge.studies.input.study_file import parse_study
+from traces.figures.drawing.canvas import Figure
+
+#: Tables by the name of the figure, and the figures drawn of them.
+Drawn = list[tuple[str, pd.DataFrame, Figure]]
+
+
+def bars(axes: Any, *, lying: bool) -> list[tuple[float, float]]:
+    """The bars that are seen: where each stands, and how long it is."""
+    found = [bar for container in axes.containers if isinstance(container, BarContainer) for bar in container]
+    if lying:
+        return [(bar.get_y() + bar.get_height() / 2, bar.get_width()) for bar in found if bar.get_width()]
+    return [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in found if bar.get_height()]
+
+
+def points(figure: Figure) -> list[tuple[float, float]]:
+    """The markers that are seen in all panels, without the caps of whiskers: by panel and line, x and y."""
+    lines = [line for axes in figure.axes for line in axes.get_lines() if line.get_markersize() > 0]
+    lines = [line for line in lines if str(line.get_marker()) not in ("None", "", " ", "|", "_")]
+    return [(float(x), float(y)) for line in lines for x, y in line.get_xydata() if np.isfinite(y)]
+
+
+STUDIES = {
+    "readme": """
+        bls = ["fcfs", "sjf"]
+        als = ["static", "gss", "fac"]
+        variation = [0, 0.25]
+    """,
+    "rows": """
+        bls = ["fcfs"]
+        backfill = ["none", "easy"]
+        als = ["static", "ss", "gss", "tss", "fac", "fac2", "wf", "fsc", "tfss"]
+        variation = [0.1, 0.25]
+    """,
+    "one-variation": """
+        bls = ["fcfs", "sjf"]
+        als = ["static", "gss"]
+        variation = [0.25]
+        allocator = ["lowest", "best-fit"]
+    """,
+    "sizes": """
+        bls = ["fcfs", "ljf"]
+        als = ["gss"]
+        variation = [0, 0.25]
+        select = ["first:4", "first:8"]
+    """,
+}
+
+MORE = {
+    "one-variation": """
+        [[compare]]
+        option = "als"
+        base = "static"
+        metrics = ["makespan_ns"]
+        [[compare]]
+        option = "als"
+        base = "gss"
+        metrics = ["makespan_ns", "mean_wait_ns"]
+        [[compare]]
+        option = "als"
+        base = "gss"
+        metrics = ["mean_wait_ns"]
+    """
+}
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    """All figures of a study, beside the tables that they are drawn of."""
+    text = f"""
+        [study]
+        seeds = 5
+        metrics = ["makespan_ns", "mean_wait_ns", "mean_imbalance"]
+        [[workload]]
+        file = "sample"
+        {'select = "first:12"' if "select" not in STUDIES[request.param] else ""}
+        [run]
+        tasks-per-core = 2
+        [grid]
+        {STUDIES[request.param]}
+        {MORE.get(request.param, "")}
+    """
+    folder = tmp_path_factory.mktemp("studies") / request.param
+    study = parse_study(text, [Path()], request.param)
+    run_study(study, folder, lambda needs: Here())
+    compare_study(study, read_results(folder), folder)
+    found: Drawn = []
+
+    def noting(name: str, draw: Callable[[Any, str], Figure]) -> Callable[[Any, str], Figure]:
+        def noted(frame: pd.DataFrame, title: str) -> Figure:
+            figure = draw(frame, title)
+            found.append((name, frame, figure))
+            return figure
+
+        return noted
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, draw in STUDY_FIGURES.items():
+            patch.setitem(STUDY_FIGURES, name, noting(name, draw))
+        patch.setattr(canvas, "save", lambda figure, path: path)
+        paths = draw_study_figures(folder, formats=["png"])
+    assert len(set(paths)) == len(found)
+    rows = pd.read_parquet(folder / "comparisons.parquet")
+    assert sum(len(frame) for name, frame, _ in found if name == "comparison") == len(rows)
+    return found
+
+
+def _makespans(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    rows = frame[frame["variation"] == frame["variation"].min()]
+    lying = len(figure.axes) > 1 or not figure.axes[0].get_xlabel()
+    return rows["cell"].nunique(), sum(len(set(bars(axes, lying=lying))) for axes in figure.axes)
+
+
+def _lines(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    return frame["cell"].nunique(), len(points(figure))
+
+
+def _ratios(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    return _lines(frame[frame["variation"] > frame["variation"].min()], figure)
+
+
+def _imbalance(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    # Of one variation it is boxes, whose means are diamonds.
+    return (frame["cell"].nunique() if frame["variation"].nunique() > 1 else frame["als"].nunique()), len(
+        points(figure)
+    )
+
+
+def _costs(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    return frame.groupby(["group", "jobs"]).ngroups, len(points(figure))
+
+
+def _comparisons(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    for axes, (_, rows) in zip(figure.axes, frame.groupby("metric", sort=False), strict=True):
+        lines = [
+            line for line in axes.get_lines() if len(line.get_xdata()) == 1 and line.get_marker() not in ("|", "_")
+        ]
+        kind = "difference" if rows["ratio"].isna().any() else "ratio"
+        assert sorted(line.get_xdata()[0] for line in lines) == pytest.approx(sorted(rows[kind]))
+        assert len({line.get_ydata()[0] for line in lines}) == len(rows)
+        names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+        assert len(set(names)) == len(names) == len(rows)
+    return len(frame), len(points(figure))
+
+
+#: How many marks there should be, and how many there are, by the figure's name: a new figure says it here, too.
+MARKS_OF_STUDIES: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[int, int]]] = {
+    "makespan": _makespans,
+    "variation": _lines,
+    "ratio": _ratios,
+    "imbalance": _imbalance,
+    "cost": _costs,
+    "comparison": _comparisons,
+}
+
+
+def test_a_figure_of_a_study_has_as_many_marks_as_rows(drawn: Drawn) -> None:
+    assert MARKS_OF_STUDIES.keys() == STUDY_FIGURES.keys()
+    for name, frame, figure in drawn:
+        wanted, found = MARKS_OF_STUDIES[name](frame, figure)
+        assert found == wanted > 0, (name, frame)
+
+
+@pytest.fixture(scope="module")
+def run() -> Any:
+    return bridge.simulate(sample_path(), select="first:40", als="gss", variation=0.25, tasks_per_core=4, seed=1)
+
+
+def _area(axes: Any) -> float:
+    (curve,) = [patch for patch in axes.patches if isinstance(patch, StepPatch) and not patch.get_fill()]
+    data = curve.get_data()
+    return float((data.values * np.diff(data.edges)).sum())
+
+
+def _shares(figure: Figure) -> float:
+    # Of core × time, in the unit of the axis.
+    image = figure.axes[0].images[0]
+    left, right, bottom, top = image.get_extent()
+    share = np.asarray(image.get_array())
+    return float(share.mean() * (right - left) * (bottom - top))
+
+
+def _core_hours(rows: pd.DataFrame, cores: Any = 1) -> float:
+    return float(((rows["end_ns"] - rows["start_ns"]) * cores).sum()) / 3600e9
+
+
+def _busy(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    return _core_hours(rows, rows["held_cores"]), 256 * _area(figure.axes[0])
+
+
+def _waits(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    # A step a job, the beginning, and the end of the axis.
+    return len(rows), {len(axes.get_lines()[0].get_xdata()) - 2 for axes in figure.axes}.pop()
+
+
+def _classes(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    texts = [text.get_text().split("\n")[1] for text in figure.axes[0].get_xticklabels()]
+    return int(rows["imbalance"].notna().sum()), sum(int(text.split()[0]) for text in texts)
+
+
+def _polygons(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    (collection,) = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
+    return len(rows), len(collection.get_paths())
+
+
+def _chunks(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    counts = rows.groupby("job_id")["task"].size()
+    job = rows[rows["job_id"] == counts.idxmax()]
+    return _polygons(job.drop_duplicates("chunk"), figure)
+
+
+def _lengths(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    steps = [patch for patch in figure.axes[0].patches if isinstance(patch, StepPatch)]
+    return len(rows), float(steps[0].get_data().values.sum())
+
+
+MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]]] = {
+    "utilisation": _busy,
+    "waits": _waits,
+    "imbalance": _classes,
+    "held": lambda rows, figure: (_core_hours(rows, rows["held_cores"]), _shares(figure)),
+    "heat": lambda rows, figure: (_core_hours(rows), _shares(figure)),
+    "gantt": _polygons,
+    "chunks": _chunks,
+    "lengths": _lengths,
+}
+
+
+@pytest.mark.parametrize("name", RUN_FIGURES)
+def test_a_figure_of_a_run_shows_every_row(run: Any, name: str) -> None:
+    machine = run.ledger.machine
+    view = RunView(np.asarray(machine.first_core), list(machine.host_names), None, None, "title")
+    rows = getattr(run, RUN_FIGURES[name].needs)
+    wanted, found = MARKS_OF_RUNS[name](rows, RUN_FIGURES[name].draw(rows, view))
+    assert found == pytest.approx(wanted, rel=1e-9)
+    assert wanted > 0
