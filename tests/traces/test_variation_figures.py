@@ -32,7 +32,8 @@ def test_lines_are_the_means_and_whiskers_the_intervals() -> None:
         lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3 and line.get_linestyle() != "None"]
         for line, more in zip(lines, (2, 0, 1), strict=True):
             expected = [[v, (base + more) * (1 + v)] for v in (0, 0.1, 0.25)]
-            np.testing.assert_allclose(line.get_xydata(), expected)
+            np.testing.assert_allclose(line.get_ydata(), np.array(expected)[:, 1])
+            np.testing.assert_allclose(line.get_xdata(), (0, 0.1, 0.25), atol=0.0025)
         assert len({line.get_marker() for line in lines}) == 3
         assert len(axes.collections) == 3
     found = mean_interval([plain("fcfs", "static", 0.1, seed) for seed in range(6)])
@@ -59,7 +60,7 @@ def test_ratios_are_paired_by_seed() -> None:
     lines = [line for line in lines if line.get_linestyle() != "None"]
     seeds = range(6)
     first = paired([grows("fcfs", "static", 0.0, s) for s in seeds], [grows("fcfs", "static", 0.1, s) for s in seeds])
-    assert lines[0].get_xydata()[0].tolist() == pytest.approx([0.1, first.ratio])
+    assert lines[0].get_xydata()[0].tolist() == pytest.approx([0.1, first.ratio], abs=2e-3)
     segment = axes.collections[0].get_segments()[0]
     assert segment[:, 1].tolist() == pytest.approx([first.ratio_low, first.ratio_high])
     assert axes.get_lines()[0].get_ydata()[0] == 1.0  # no change
@@ -67,6 +68,25 @@ def test_ratios_are_paired_by_seed() -> None:
     # By another base, and where one combination has no common seeds.
     other = ratio_figure(results(grows), base=0.25)
     assert "Υ = 0.25" in other.axes[0].get_ylabel()
+
+
+@pytest.mark.parametrize("variations", [[0.0, 0.25], [0.0, 0.1, 0.25], [0.0, 0.1, 0.101, 0.9]])
+def test_a_whisker_is_at_its_point(variations: list[float]) -> None:
+    frame = results(grows, techniques=("static", "ss", "gss", "fac"), variations=variations)
+    for figure in (ratio_figure(frame), variation_figure(frame), imbalance_figure(frame)):
+        for axes in figure.axes:
+            lines = [line for line in axes.get_lines() if line.get_marker() in ("o", "s", "D", "^")]
+            assert len(lines) == len(axes.collections) == 4
+            low, high = axes.get_xlim()
+            ticks = axes.get_xticks()
+            for line, whiskers in zip(lines, axes.collections, strict=True):
+                x = [segment[0, 0] for segment in whiskers.get_segments()]
+                np.testing.assert_allclose(x, line.get_xdata())
+                assert low < min(x)
+                assert max(x) < high
+                # A point is nearer to its own variation than to any other.
+                assert [int(np.abs(ticks - one).argmin()) for one in x] == list(range(len(ticks)))
+                assert max(abs(np.array(x) - ticks)) < 0.3 * (high - low)
 
 
 def test_there_is_no_ratio_without_an_interval() -> None:

@@ -18,8 +18,9 @@ __all__ = ["legend_columns", "lines_figure"]
 #: So many panels stand side by side.
 _PER_LINE = 3
 
-#: The whiskers of one variation are set apart by this share of the axis for each technique, so that none hides another.
-_APART = 0.009
+#: Techniques are set apart at each variation, points with their whiskers, so that none hides another: by this share of the
+#: axis, and of no more than this share of the room between two variations in all; of the panel where there is one variation.
+_APART, _CROWD, _APART_ALONE = 0.009, 0.6, 0.09
 
 
 def legend_columns(names: Sequence[str], width_in: float, handle_in: float) -> int:
@@ -27,6 +28,11 @@ def legend_columns(names: Sequence[str], width_in: float, handle_in: float) -> i
     column_in = handle_in + 0.068 * max(map(len, names))
     most = max(1, min(len(names), int(width_in / column_in)))
     return -(-len(names) // -(-len(names) // most))  # lines of one length
+
+
+def _step(at: Array, n_techniques: int) -> float:
+    # Neighbours are not to reach into each other, however near two variations are.
+    return float(min(_APART * (at[-1] - at[0]), _CROWD * np.diff(at).min() / n_techniques))
 
 
 def lines_figure(
@@ -68,7 +74,8 @@ def lines_figure(
     lines = -(-len(batches) // columns)
     width_in = max(4.5, 2.7 * columns + 0.7)
     at = np.asarray(variations, np.float64)
-    step = _APART * (float(at[-1] - at[0]) or 1.0)
+    alone = len(at) == 1
+    step = _APART_ALONE if alone else _step(at, len(techniques))
     with canvas.styled():
         beside = legend_columns(techniques, width_in, 0.75)
         figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // beside) - 1))
@@ -79,8 +86,9 @@ def lines_figure(
                 mean, low, high = (one[place, j] for one in estimates)
                 known = np.isfinite(mean)
                 look = style(j)
+                places = at + (j - (len(techniques) - 1) / 2) * step
                 axes.plot(
-                    at[known],
+                    places[known],
                     mean[known],
                     color=look.colour,
                     linestyle=look.dash,
@@ -89,11 +97,12 @@ def lines_figure(
                     markersize=3.8,
                     label=technique if place == 0 else None,
                 )
-                places = at + (j - (len(techniques) - 1) / 2) * step
                 draw_intervals(axes, places, (mean, low, high), colour=look.colour)
             axes.set_title(batches[place], weight="bold")
             axes.set_xticks(at, labels=[f"{one:g}" for one in variations])
             axes.tick_params(axis="x", labelsize=7.5)
+            if alone:
+                axes.set_xlim(at[0] - 0.5, at[0] + 0.5)
             if place + columns >= len(batches):
                 axes.set_xlabel("variation Υ")
             if place % columns == 0:

@@ -20,7 +20,7 @@ def variation_figure(
 ) -> Figure:
     """Draw the makespan against the task variation Υ: one panel per batch policy, one line per technique.
 
-    A point is the mean over the seeds, its whisker the 95 % interval. The whiskers of one variation are set apart a little, and
+    A point is the mean over the seeds, its whisker the 95 % interval. The points of one variation are set apart a little, and
     stand in the order of the legend. The axis of makespans does not start at zero, and says so. More than eight techniques
     are rows.
 
