@@ -31,9 +31,9 @@ IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 
 #: Batch policy, backfilling and technique of each run by its label.
 RUNS = {
-    "fcfs, static": ("fcfs", "none", "static"),
-    "fcfs, gss": ("fcfs", "none", "gss"),
-    "sjf+easy, fac": ("sjf", "easy", "fac"),
+    "fcfs × static": ("fcfs", "none", "static"),
+    "fcfs × gss": ("fcfs", "none", "gss"),
+    "sjf+easy × fac": ("sjf", "easy", "fac"),
 }
 
 #: What the picture of the Gantt chart shows, and those of the maps.

@@ -258,9 +258,11 @@ def gantt_command(
         str | None, typer.Option(metavar="NUMBERS", help="Job numbers, as 1542-1546; default: all.")
     ] = None,
     cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Cores, as 64-127; default: all.")] = None,
-    title: Annotated[str, typer.Option(help="Shown above the chart.")] = "",
+    title: Annotated[
+        str | None, typer.Option(help="Shown above the chart; default: what was run, policy × technique.")
+    ] = None,
 ) -> None:
-    """Draw the tasks of a run: cores as rows, jobs as colours, idle white."""
+    """Draw the tasks of a run: cores as rows, jobs as colours; what is idle, or has other jobs, white."""
     from bridge.runs.gantt import draw_results
 
     print(draw_results(Path(results), Path(output), jobs, cores, title))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bridge.runs.directory import read_record
-from bridge.runs.gantt import hosts
+from bridge.runs.gantt import hosts, run_title
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
-from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals
 from traces.tables import read_jobs, read_tasks
 
@@ -90,13 +89,7 @@ def _gantt(tasks: pd.DataFrame, view: RunView) -> Figure:
 def _heat(frame: pd.DataFrame, view: RunView) -> Figure:
     from traces.figures.run.core_heat import heat_figure
 
-    return heat_figure(
-        _chosen(frame, view),
-        first_core=view.first_core,
-        host_names=view.host_names,
-        cores=view.cores,
-        title=view.title,
-    )
+    return heat_figure(frame, **view._asdict())
 
 
 def _chunks(tasks: pd.DataFrame, view: RunView) -> Figure:
@@ -183,7 +176,7 @@ def draw_run_figures(
         host_names,
         None if jobs is None else parse_intervals(jobs, "--jobs"),
         None if cores is None else parse_intervals(cores, "--cores"),
-        _title(record),
+        run_title(record),
     )
     chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
@@ -230,18 +223,3 @@ def _chosen(frame: pd.DataFrame, view: RunView) -> pd.DataFrame:
     if view.jobs is None or "job_id" not in frame.columns:
         return frame
     return frame[within(frame["job_id"].to_numpy(), view.jobs)]
-
-
-def _title(record: Mapping[str, Any]) -> str:
-    """What was run in one line, of what the record says: ``sample: fcfs, gss, Υ = 0.25``."""
-    arguments = record.get("arguments")
-    if not isinstance(arguments, Mapping):
-        return ""
-    words = [
-        batch_label(str(arguments["bls"]), str(arguments.get("backfill", "none"))) if "bls" in arguments else "",
-        f"{arguments.get('als') or ''}",
-        f"Υ = {arguments['variation']}" if arguments.get("variation") else "",
-    ]
-    said = ", ".join(word for word in words if word)
-    workload = Path(str(arguments["workload"])).name if arguments.get("workload") else ""
-    return f"{workload}: {said}" if workload and said else workload or said

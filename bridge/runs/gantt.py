@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bridge.runs.directory import read_record
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals
 from traces.tables import read_tasks
 
-__all__ = ["draw_results", "hosts"]
+__all__ = ["draw_results", "hosts", "run_title"]
 
 
-def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None, title: str) -> Path:
+def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None, title: str | None) -> Path:
     """Draw the tasks of a result into a png, svg or pdf file.
 
     Parameters
@@ -26,8 +29,8 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
         The file.
     jobs, cores : str or None
         Job numbers and core numbers as ``1542-1546 1600``; None is all.
-    title : str
-        Shown above the chart.
+    title : str or None
+        Shown above the chart; None is what was run.
 
     Raises
     ------
@@ -43,11 +46,26 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     first_core, host_names = hosts(folder)
     if not (folder / "tasks.parquet").is_file():
         raise InputError(f"{folder} has no tasks.parquet; simulate again with --tasks to keep one row per task")
+    if title is None:
+        title = run_title(read_record(folder))
     tasks = read_tasks(folder / "tasks.parquet")
     figure = core_gantt_figure(
         tasks, first_core=first_core, host_names=host_names, jobs=job_intervals, cores=core_intervals, title=title
     )
     return save(figure, output)
+
+
+def run_title(record: Mapping[str, Any]) -> str:
+    """What was run in one line, of what the record says: ``sample: fcfs × gss, Υ = 0.25``."""
+    arguments = record.get("arguments")
+    if not isinstance(arguments, Mapping):
+        return ""
+    batch = batch_label(str(arguments["bls"]), str(arguments.get("backfill", "none"))) if "bls" in arguments else ""
+    levels = " × ".join(word for word in (batch, str(arguments.get("als") or "")) if word)
+    varied = f"Υ = {arguments['variation']}" if arguments.get("variation") else ""
+    said = ", ".join(word for word in (levels, varied) if word)
+    workload = Path(str(arguments["workload"])).name if arguments.get("workload") else ""
+    return f"{workload}: {said}" if workload and said else workload or said
 
 
 def hosts(folder: Path) -> tuple[Array, list[str]]:

@@ -11,7 +11,7 @@ from bridge.studies.comparing import COMPARISONS
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study, short_word
 from bridge.studies.study_record import read_study_record
-from bridge.studies.subsets import subsets
+from bridge.studies.subsets import Subset, subsets
 from traces.base.errors import InputError, one_of
 from traces.figures.study.combinations import FEW
 from traces.statistics import MIN_SEEDS
@@ -82,7 +82,7 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
 def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.DataFrame]]:
     # What a figure is drawn of: what the file's name says, what its title says, and the rows.
     if name in _OF_PARTS:
-        return [(part.name, part.words, part.frame) for part in subsets(study, read_results(folder))]
+        return [(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
@@ -102,6 +102,11 @@ def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.Dat
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
         parts.append(("-".join(names), ", ".join(words), rows))
     return parts
+
+
+def _two_levels(part: Subset) -> str:
+    # The part, by its workload where there is one only, and what its bars and lines are.
+    return f"{part.words or short_word(str(part.frame['workload'].iloc[0]))}: batch policy × technique"
 
 
 def _groups(costs: pd.DataFrame) -> pd.Series[str]:

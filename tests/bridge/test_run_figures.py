@@ -120,7 +120,7 @@ def test_of_which_there_is_nothing_is_left_out_unless_it_is_named(run: Path, tmp
 def test_the_view_says_what_ran_on_which_machine(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
     draw_run_figures(run, ["waits"], tmp_path)
     view = drawn["waits"][1]
-    assert view.title == "some.swf: sjf+easy, gss, Υ = 0.25"
+    assert view.title == "some.swf: sjf+easy × gss, Υ = 0.25"
     assert (view.first_core.tolist(), view.host_names) == ([0, 2, 4], ["host 0", "host 1"])
     assert (view.jobs, view.cores) == (None, None)
 

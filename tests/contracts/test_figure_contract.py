@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,15 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.container import BarContainer
 from matplotlib.patches import StepPatch
+from matplotlib.text import Text
 
 import bridge
 import traces.figures.drawing.canvas as canvas
 from bls import sample_path
+from bls.analysis.description import describe
+from bls.machine.platform import Platform
+from bls.workloads import read_workload
+from bls.workloads.workload import Workload
 from bridge import run_study
 from bridge.runs.figures import RUN_FIGURES, RunView
 from bridge.studies.comparing import compare_study
@@ -23,6 +29,7 @@ from bridge.studies.drawing import STUDY_FIGURES, draw_study_figures, read_resul
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study
 from traces.figures.drawing.canvas import Figure
+from traces.figures.workload.overview import overview_figure
 
 #: Tables by the name of the figure, and the figures drawn of them.
 Drawn = list[tuple[str, pd.DataFrame, Figure]]
@@ -182,6 +189,80 @@ def test_a_figure_of_a_study_has_as_many_marks_as_rows(drawn: Drawn) -> None:
     for name, frame, figure in drawn:
         wanted, found = MARKS_OF_STUDIES[name](frame, figure)
         assert found == wanted > 0, (name, frame)
+
+
+def _words(figure: Figure) -> list[Text]:
+    """The texts that are seen, once the figure is laid out; without what is cut at the edge of its panel on purpose."""
+    figure.draw_without_rendering()
+    seen = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    hidden = [text for axes in figure.axes if not axes.get_visible() for text in axes.findobj(Text)]
+    return [text for text in seen if text not in hidden]
+
+
+def _check_words(name: str, figure: Figure) -> None:
+    texts = _words(figure)
+    width, height = figure.bbox.size
+    for text in texts:
+        # The plain upsilon is read as a Latin Y.
+        assert "Υ" not in text.get_text(), (name, text.get_text())
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            at_ticks = [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            boxes = [label.get_window_extent() for label in at_ticks if label in texts]
+            for one, other in pairwise(boxes):
+                assert not one.overlaps(other), (name, [label.get_text() for label in at_ticks])
+            for box in boxes:
+                assert box.x0 >= -1, name
+                assert box.x1 <= width + 1, (name, [label.get_text() for label in at_ticks])
+        for text in (*axes.texts, axes.title):
+            if text not in texts or text.get_gid() == "job":
+                continue
+            box = text.get_window_extent()
+            assert min(box.x0, box.y0) >= -1, (name, text.get_text())
+            assert box.x1 <= width + 1, (name, text.get_text())
+            assert box.y1 <= height + 1, (name, text.get_text())
+
+
+def test_the_words_of_a_study_are_whole_and_apart(drawn: Drawn) -> None:
+    for name, _, figure in drawn:
+        _check_words(name, figure)
+        if name != "cost":
+            title = figure.get_suptitle() or figure.legends[0].get_title().get_text()
+            assert title.endswith("batch policy × technique") or name == "comparison"
+
+
+@pytest.mark.parametrize("name", RUN_FIGURES)
+def test_the_words_of_a_run_are_whole_and_apart(run: Any, name: str) -> None:
+    machine = run.ledger.machine
+    for jobs in (None, [(1, 9)]):
+        view = RunView(np.asarray(machine.first_core), list(machine.host_names), jobs, None, "w: fcfs × gss, Υ = 0.25")
+        _check_words(name, RUN_FIGURES[name].draw(getattr(run, RUN_FIGURES[name].needs), view))
+
+
+def test_the_words_of_a_workload_are_whole_and_apart() -> None:
+    sample = read_workload(sample_path())
+    burst = Workload.from_jobs([(k, 600 * (k // 2), 3600 * (1 + 999 * (k == 300)), 64, 7200) for k in range(900)])
+    for workload in (sample, burst):
+        figure = overview_figure(describe(workload, Platform()))
+        _check_words("overview", figure)
+
+
+def test_what_white_is_depends_on_what_is_left_out(run: Any) -> None:
+    machine = run.ledger.machine
+    for jobs, gantt, heat in (
+        (None, "white: idle", "mean share"),
+        ([(1, 1000)], "white: idle", "mean share"),
+        ([(1, 9)], "white: idle or other jobs", "without other jobs"),
+    ):
+        view = RunView(np.asarray(machine.first_core), list(machine.host_names), jobs, None, "title")
+        said = RUN_FIGURES["gantt"].draw(run.tasks, view).axes[0].get_title(loc="right")
+        assert gantt in said
+        assert ("other jobs" in said) == ("other jobs" in gantt)
+        for name, rows in (("heat", run.tasks), ("held", run.jobs)):
+            said = RUN_FIGURES[name].draw(rows, view).axes[0].get_title(loc="right")
+            assert heat in said
+            assert ("other jobs" in said) == ("other jobs" in heat)
 
 
 @pytest.fixture(scope="module")

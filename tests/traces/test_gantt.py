@@ -107,7 +107,7 @@ def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.Monke
     assert [column.tolist() for column in select_bars(*rows.T)] == rows[[0, 2, 3]].T.tolist()
     axes = gantt_figure(*rows.T, **HOSTS).axes[0]
     assert axes.get_xlim() == (0, 9)  # and not from the one at -1
-    assert axes.get_title(loc="right") == "3 bars of 2 jobs on 6 cores"
+    assert axes.get_title(loc="right") == "3 bars of 2 jobs on 6 cores; white: idle"
 
 
 def test_more_jobs_than_colours_have_no_legend() -> None:

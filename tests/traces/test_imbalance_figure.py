@@ -45,7 +45,7 @@ def test_boxes_and_points_by_hand() -> None:
     assert (median.get_xdata().tolist(), median.get_ydata().tolist()) == ([1], [pytest.approx(box.median)])
     assert (list(points.get_xdata()), list(points.get_ydata())) == ([0, 0, 2], [0, 0, 0.7])
     assert axes.get_ylim()[0] == 0
-    assert axes.get_title(loc="right") == "9 jobs, mean 0.344, largest 0.9"
+    assert axes.get_title(loc="right") == "9 jobs, mean 0.344, largest 0.9 (not drawn)"
 
 
 def test_so_few_jobs_are_points() -> None:

@@ -48,7 +48,7 @@ def test_lines_are_the_means_and_whiskers_the_intervals() -> None:
 def test_lines_of_few_seeds_have_no_whiskers_and_say_so() -> None:
     figure = variation_figure(results(plain, seeds=[3]))
     assert all(len(one.get_segments()) == 0 for axes in figure.axes for one in axes.collections)
-    assert figure.get_supxlabel() == "1 seed: too few for an interval (5), so no difference is shown"
+    assert figure.get_supxlabel() == "1 seed: too few for an interval (5)"
 
 
 def test_ratios_are_paired_by_seed() -> None:
@@ -64,10 +64,10 @@ def test_ratios_are_paired_by_seed() -> None:
     segment = axes.collections[0].get_segments()[0]
     assert segment[:, 1].tolist() == pytest.approx([first.ratio_low, first.ratio_high])
     assert axes.get_lines()[0].get_ydata()[0] == 1.0  # no change
-    assert "makespan at Υ / makespan at Υ = 0\n(axis does not start at zero)" in axes.get_ylabel()
+    assert "makespan at ϒ / makespan at ϒ = 0\n(axis does not start at zero)" in axes.get_ylabel()
     # By another base, and where one combination has no common seeds.
     other = ratio_figure(results(grows), base=0.25)
-    assert "Υ = 0.25" in other.axes[0].get_ylabel()
+    assert "ϒ = 0.25" in other.axes[0].get_ylabel()
 
 
 @pytest.mark.parametrize("variations", [[0.0, 0.25], [0.0, 0.1, 0.25], [0.0, 0.1, 0.101, 0.9]])
@@ -110,7 +110,7 @@ def test_many_techniques_are_rows_of_points() -> None:
         assert "axis does not start at zero" in figure.get_supxlabel()
         for axes in figure.axes:
             assert len(axes.collections[0].get_segments()) == len(MANY)
-    assert figure.axes[3].get_title() == "sjf+easy, Υ = 0.25"
+    assert figure.axes[3].get_title() == "sjf+easy, ϒ = 0.25"
 
 
 def test_imbalance_starts_at_zero() -> None:
@@ -195,10 +195,10 @@ def test_comparisons_are_points_beside_a_line() -> None:
     left, right = figure.axes
     rows = comparisons[comparisons.metric == "makespan_ns"].reset_index(drop=True)
     names = [text.get_text() for text in left.get_yticklabels()]
-    assert names[:3] == ["fcfs, Υ 0.25: static", "fcfs, Υ 0.25: gss", "fcfs, Υ 0: static"]
-    assert names[6] == "sjf+easy, Υ 0.25: static"
-    assert left.get_xlabel() == "makespan: ratio to als ss\n(axis does not start at zero)"
-    assert right.get_xlabel() == "mean imbalance: difference\nfrom als ss [fraction]"
+    assert names[:3] == ["fcfs, ϒ 0.25: static", "fcfs, ϒ 0.25: gss", "fcfs, ϒ 0: static"]
+    assert names[6] == "sjf+easy, ϒ 0.25: static"
+    assert left.get_xlabel() == "makespan: ratio to ss\n(axis does not start at zero)"
+    assert right.get_xlabel() == "mean imbalance: difference\nfrom ss [fraction]"
     dashed = [next(line for line in axes.get_lines() if line.get_linestyle() == "--") for axes in (left, right)]
     assert [list(line.get_xdata()) for line in dashed] == [[1.0, 1.0], [0.0, 0.0]]
     points = [line for line in left.get_lines() if line.get_marker() in ("o", "s", "D") and len(line.get_xdata()) == 1]

@@ -60,7 +60,9 @@ def test_bars_are_the_figures(sample: Description) -> None:
     assert bars(above) == [one.jobs for one in sample.timeline]
     below = figure.axes[figure.axes.index(above) + 1]
     assert bars(below) == [one.load for one in sample.timeline]
-    assert bars(panel(figure, "By month of the year")) == list(sample.arrivals.by_month)
+    assert "By month of the year" not in {axes.get_title(loc="left") for axes in figure.axes}  # of a day
+    year = every(24, 30 * 86_400, START)
+    assert bars(panel(overview_figure(year), "By month of the year")) == list(year.arrivals.by_month)
     hours = panel(figure, "By hour and day of the week")
     assert bars(hours) == list(sample.arrivals.by_hour)
     heat, days = figure.axes[figure.axes.index(hours) + 1 :][:2]
@@ -116,7 +118,8 @@ def test_a_log_that_says_little() -> None:
     said = {text.get_text() for axes in figure.axes for text in axes.texts}
     assert {"the log names no users", "the log has no status,\nqueue, partition or QOS"} <= said
     assert any(axes.get_xlabel() == "days since time 0 of the log" for axes in figure.axes)
-    assert marks(panel(figure, "By month of the year")) == [f"{k}" for k in range(1, 13)]
+    months = panel(overview_figure(every(9, 14 * 86_400)), "By month of the year")
+    assert marks(months) == [f"{k}" for k in range(1, 13)]
     exact = describe(Workload.from_jobs([(k, k, 600, 2, None) for k in range(9)]), PLATFORM)
     figure = overview_figure(exact)
     assert len(panel(figure, "Run times").get_lines()) == 1
@@ -130,7 +133,10 @@ def test_an_hour_of_huge_work_does_not_flatten_the_others() -> None:
     figure = overview_figure(describe(Workload.from_jobs(jobs), PLATFORM))
     (below,) = [axes for axes in figure.axes if axes.get_ylabel() == "offered load"]
     assert below.get_ylim()[1] < 20
-    assert [text.get_text() for text in below.texts] == ["1e+03"]
+    # A bar of an hour among a hundred is too narrow for its number, which is said above, and the cut is marked.
+    assert not below.texts
+    assert below.get_title(loc="right").endswith("; cut off: 1 hour, up to 1,000")
+    assert [line.get_marker() for line in below.get_lines()].count("^") == 1
 
 
 def test_classes_are_shown_in_part() -> None:
@@ -159,7 +165,7 @@ def test_classes_are_shown_in_part() -> None:
 def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
     header = (START, "; Computer: $x^{ " + "long " * 60) if len(jobs) % 2 else ()
     figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
-    assert len(figure.axes) == 12
+    assert len(figure.axes) == (12 if jobs[-1][1] - jobs[0][1] > 62 * 86_400 else 11)
     for axes in figure.axes:
         box = axes.get_position()
         assert (round(box.x0, 5), round(box.y0, 5)) == (box.x0, box.y0)

@@ -10,6 +10,7 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import name_rows, title_figure
+from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import Combinations
 from traces.figures.study.panels import lines_figure
 
@@ -67,7 +68,9 @@ def _boxes(cells: Combinations, title: str) -> Figure:
         boxes.append(Box.of(known) if known.size else None)
     several = f"{len(cells.batches)} batch policies and " if len(cells.batches) > 1 else ""
     n_seeds = len(cells.seeds)
-    remark = f"variation Υ = {cells.variations[0]:g}; over {several}{n_seeds} seed{'s' * (n_seeds > 1)}\n{LEGEND}"
+    remark = (
+        f"variation {UPSILON} = {cells.variations[0]:g}; over {several}{n_seeds} seed{'s' * (n_seeds > 1)}\n{LEGEND}"
+    )
     with canvas.styled():
         names_in = 0.3 + 0.065 * max(map(len, cells.techniques))
         figure = canvas.new_figure(max(4.5, names_in + 4.2), 0.32 * len(boxes) + 1.15)

@@ -9,6 +9,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.figures.drawing.canvas import GREY, INK, Axes, Figure
+from traces.figures.drawing.styles import UPSILON
 
 __all__ = [
     "counted",
@@ -105,8 +106,8 @@ def small() -> dict[str, Any]:
 
 
 def short(text: str, most: int) -> str:
-    """A text of at most so many characters, none of which starts a formula."""
-    text = text.replace("$", r"\$")
+    """A text of at most so many characters, none of which starts a formula, and with upsilons that are told from Y."""
+    text = text.replace("$", r"\$").replace("Υ", UPSILON)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

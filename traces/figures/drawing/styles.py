@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FEW", "PALETTE", "STYLES", "Style", "style"]
+__all__ = ["FEW", "PALETTE", "STYLES", "UPSILON", "Style", "style"]
+
+#: How the variation Υ is written in figures: a capital upsilon with its hooks, since the plain letter looks like a Latin Y.
+UPSILON = "ϒ"
 
 #: Fifteen colours that can be told apart on white, the first seven also by most people who see fewer.
 PALETTE = (

@@ -38,11 +38,22 @@ _FINE = (
 )
 
 
+#: Marks of a logarithmic axis are at least this share of it apart, so that their words stay apart.
+_LEAST_APART = 0.1
+
+
 def duration_marks(low_ns: float, high_ns: float, most: int = 8) -> list[tuple[int, str]]:
     """At most ``most`` marks for a logarithmic axis of durations from ``low_ns`` to ``high_ns``: ns, and what is written."""
     found = [mark for mark in _COARSE if low_ns <= mark[0] <= high_ns]
     if len(found) < 4:
         found = [mark for mark in _FINE if low_ns <= mark[0] <= high_ns]
+    if len(found) > 2:
+        apart = (high_ns / low_ns) ** _LEAST_APART
+        kept = found[:1]
+        for mark in found[1:]:
+            if mark[0] >= kept[-1][0] * apart:
+                kept.append(mark)
+        found = kept
     return found[:: -(-len(found) // most) or 1]
 
 

@@ -17,7 +17,7 @@ from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.host_marks import mark_hosts
 from traces.figures.drawing.panels import remark, title_figure
 from traces.figures.drawing.time_axis import time_axis
-from traces.figures.run.gantt import Intervals, chosen_cores, select_bars
+from traces.figures.run.gantt import Intervals, chosen_cores, select_bars, within
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def heat_figure(
     *,
     first_core: Array,
     host_names: Sequence[str],
+    jobs: Intervals | None = None,
     cores: Intervals | None = None,
     columns: int = 500,
     title: str = "",
@@ -55,6 +56,9 @@ def heat_figure(
         As in ``traces.ledger.Machine``.
     host_names : sequence of str
         One per host.
+    jobs : sequence of (int, int), optional
+        Half-open intervals of the numbers of the jobs to show, by a column ``job_id``; None is all. Where others are left out,
+        the figure says so.
     cores : sequence of (int, int), optional
         Half-open intervals of the cores to show; None is all. With more than :data:`MOST_ROWS` a row is the mean of 2, 4, 8 …
         cores that follow each other.
@@ -70,6 +74,10 @@ def heat_figure(
     """
     if columns < 1:
         raise InputError(f"columns: {shown(columns)} is out of range; allowed: 1 or more")
+    others = False
+    if jobs is not None:
+        chosen = within(arrays(frame, ("job_id",), "jobs or tasks")[0], jobs)
+        others, frame = not chosen.all(), frame[chosen]
     held = "core" not in frame.columns and "allocation" in frame.columns
     core, start_ns, end_ns = _held(frame) if held else arrays(frame, ("core", "start_ns", "end_ns"), "tasks")
     rows = chosen_cores(first_core, cores)
@@ -103,6 +111,7 @@ def heat_figure(
             whole += float(share[-1].sum()) * (len(rows) % per_row)
         said = f"{len(rows):,} cores" + (f", {per_row} a row" if per_row > 1 else "")
         said += f"; a cell is {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
+        said += "; without other jobs" if others else ""
         title_figure(figure, title, 98)
         remark(axes, said)
     return figure

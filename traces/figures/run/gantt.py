@@ -122,7 +122,8 @@ def core_gantt_figure(
     """
     columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
     bars = select_bars(*columns, jobs=jobs, cores=cores)
-    return gantt_figure(*bars, first_core=first_core, host_names=host_names, title=title, cores=cores)
+    others = jobs is not None and len(bars[0]) < len(select_bars(*columns, cores=cores)[0])
+    return gantt_figure(*bars, first_core=first_core, host_names=host_names, title=title, cores=cores, others=others)
 
 
 def gantt_figure(
@@ -135,6 +136,7 @@ def gantt_figure(
     host_names: Sequence[str],
     title: str = "",
     cores: Intervals | None = None,
+    others: bool = False,
 ) -> Figure:
     """A Gantt chart of bars.
 
@@ -161,6 +163,8 @@ def gantt_figure(
         Shown above the chart.
     cores : sequence of (int, int), optional
         Half-open intervals of the cores that get a row; None is every core of the machine.
+    others : bool
+        Whether these cores had other jobs, too, so that white is not only idle: the figure says so.
 
     Raises
     ------
@@ -198,12 +202,13 @@ def gantt_figure(
         mark_hosts(axes, rows, first_core, host_names)
         n_jobs = len(np.unique(job_id))
         said = f"{len(job_id):,} bars of {counted(n_jobs, 'job')} on {len(rows):,} cores"
+        said += "; white: idle or other jobs" if others else "; white: idle"
         if legend:
             handles = [canvas.Patch(facecolor=palette[k], label=f"job {number}") for number, k in legend]
             legend_above(figure, handles, min(len(handles), 8), handle=1.1)
         else:
             said += "; colours recur"
-        axes.set_title(short(title, 64), loc="left", weight="bold")
+        axes.set_title(short(title, 50), loc="left", weight="bold")
         remark(axes, said)
     return figure
 

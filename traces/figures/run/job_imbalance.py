@@ -95,7 +95,9 @@ def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
         title_figure(figure, title, 62 if len(panels) == 1 else 100)
         mean = float(imbalance[every].mean())
         if len(found) == 1:
-            remark(grid[0], f"{counted(len(every), 'job')}, mean {mean:.3f}, largest {imbalance[every].max():.3g}")
+            largest = float(imbalance[every].max())
+            beyond = " (not drawn)" if largest > highest else ""
+            remark(grid[0], f"{counted(len(every), 'job')}, mean {mean:.3f}, largest {largest:.3g}{beyond}")
     return figure
 
 

@@ -182,6 +182,6 @@ class Combinations:
         few, most = int(counts[counts > 0].min()), int(counts.max())
         seeds = f"{most} seed{'s' * (most > 1)}" if few == most else f"{few} to {most} seeds"
         if most < MIN_SEEDS:
-            return f"{seeds}: too few for an interval ({MIN_SEEDS}), so no difference is shown"
+            return f"{seeds}: too few for an interval ({MIN_SEEDS})"
         said = f"means of {seeds}; {100 * CONFIDENCE:g} % intervals"
         return said if few >= MIN_SEEDS else f"{said} where there are {MIN_SEEDS} or more"

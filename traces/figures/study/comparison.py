@@ -12,6 +12,7 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import name_rows, panel_grid
+from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import batch_label, of_workload, style
 from traces.metric_units import shown_as
 from traces.statistics.comparisons import check_one_base, combination_columns
@@ -121,7 +122,8 @@ def _panel(known: pd.DataFrame, metric: str, of_row: Array, n_rows: int) -> _Pan
     kind = "ratio" if ratios else "difference"
     columns = [rows[name].to_numpy(np.float64) for name in (kind, f"{kind}_low", f"{kind}_high")]
     how = shown_as(metric, float(np.nanmedian(np.abs(columns[0]))))
-    base = f"{known['option'].iloc[0]} {_plain(known['base'].iloc[0])}"
+    option, base = str(known["option"].iloc[0]), _plain(known["base"].iloc[0])
+    base = base if option in ("bls", "als") else f"{UPSILON} = {base}" if option == "variation" else f"{option} {base}"
     if len(np.unique(of_row[mine])) < len(rows):
         raise InputError(f"{metric}: a value is there twice in one combination; allowed: a row a combination and value")
     table = np.full((3, n_rows), np.nan)
@@ -156,14 +158,14 @@ def _part(name: str, row: dict[str, Any]) -> str:
     if name == "bls":
         return batch_label(str(row["bls"]), str(row.get("backfill", "none")))
     value = _plain(row[name])
-    return f"Υ {value}" if name == "variation" else value if name in ("als", "backfill") else f"{name} {value}"
+    return f"{UPSILON} {value}" if name == "variation" else value if name in ("als", "backfill") else f"{name} {value}"
 
 
 def _remark(known: pd.DataFrame, left_out: int) -> str:
     few, most = int(known["seeds"].min()), int(known["seeds"].max())
     seeds = f"{most}" if few == most else f"{few} to {most}"
     said = f"paired by seed ({seeds}); whiskers: {100 * float(known['confidence'].iloc[0]):g} % intervals; "
-    said += "filled: leaves out no change"
+    said += "filled: the interval leaves out “no change”"
     return f"{said}\nleft out: {left_out} with fewer than {MIN_SEEDS} seeds" if left_out else said
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import draw_intervals, legend_above, quiet
+from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW, Combinations, style
 from traces.figures.study.makespan_rows import makespan_rows
 from traces.figures.study.panels import legend_columns
@@ -70,7 +71,7 @@ def makespans_figure(
     how = cells.how
     mean, low, high = (one[:, :, at] / how.scale for one in cells.estimates())
     over = above_lowest(cells, at)
-    corner = f"variation Υ = {cells.variations[at]:g}; {cells.seeds_text([at])}"
+    corner = f"variation {UPSILON} = {cells.variations[at]:g}; {cells.seeds_text([at])}"
     n_batches, n_techniques = mean.shape
     labels = [[four_digits(value) if np.isfinite(value) else "" for value in row] for row in mean.tolist()]
     slots = [_slot_in(texts) * mean.size / _GROUP + 0.8 for texts in (_joined(labels, over), labels)]

@@ -10,6 +10,7 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import draw_intervals, legend_above, panel_grid, quiet
+from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW, style
 from traces.figures.study.variation_rows import variation_rows
 
@@ -104,7 +105,7 @@ def lines_figure(
             if alone:
                 axes.set_xlim(at[0] - 0.5, at[0] + 0.5)
             if place + columns >= len(batches):
-                axes.set_xlabel("variation Υ")
+                axes.set_xlabel(f"variation {UPSILON}")
             if place % columns == 0:
                 axes.set_ylabel(label)
             quiet(axes, "y")

@@ -8,6 +8,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import Combinations
 from traces.figures.study.panels import lines_figure
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS
@@ -71,7 +72,7 @@ def ratio_figure(
         )
     if not np.isfinite(found[0]).any():
         raise InputError(f"no ratio of {metric} to variation {cells.variations[at]:g}; allowed: a metric above 0 there")
-    how = f"{cells.how.words} at Υ / {cells.how.words} at Υ = {cells.variations[at]:g}"
+    how = f"{cells.how.words} at {UPSILON} / {cells.how.words} at {UPSILON} = {cells.variations[at]:g}"
     return lines_figure(
         cells.batches,
         cells.techniques,

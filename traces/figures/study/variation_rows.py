@@ -11,6 +11,7 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import draw_intervals, name_rows
+from traces.figures.drawing.styles import UPSILON
 
 __all__ = ["variation_rows"]
 
@@ -46,7 +47,7 @@ def variation_rows(
                 mean, low, high = (one[i, :, k] for one in estimates)
                 known = np.isfinite(mean)
                 name_rows(axes, techniques, labelled=k == 0)
-                axes.set_title(f"{batch}, Υ = {variations[k]:g}", weight="bold", fontsize=8)
+                axes.set_title(f"{batch}, {UPSILON} = {variations[k]:g}", weight="bold", fontsize=8)
                 if reference is not None:
                     axes.axvline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
                 axes.plot(mean[known], rows[known], "o", color=canvas.PALETTE[0], markersize=3.0)

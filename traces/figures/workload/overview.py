@@ -16,6 +16,9 @@ __all__ = ["Described", "overview_figure"]
 
 _HOUR_S = 3600
 
+#: Of a shorter log there is no panel of the months of the year: it has not even two whole ones to compare.
+_MONTHS_NS = 62 * 86_400 * 10**9
+
 
 class Described(Protocol):
     """Figures of a workload, as ``bls.describe`` returns them."""
@@ -25,8 +28,8 @@ class Described(Protocol):
 
 
 def overview_figure(described: Described) -> Figure:
-    """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday and month,
-    widths, run times and estimates, users, and classes of jobs.
+    """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday and month (of logs of
+    two months or more), widths, run times and estimates, users, and classes of jobs.
 
     Parameters
     ----------
@@ -38,9 +41,11 @@ def overview_figure(described: Described) -> Figure:
         figure = canvas.new_figure(11.7, 8.3)  # A4, landscape
         rows = figure.add_gridspec(4, 12, height_ratios=(0.2, 1.0, 1.0, 1.0))
         _head(figure.add_subplot(rows[0, :]), found)
-        line = rows[1, :9].subgridspec(2, 1, hspace=0.04)
+        long = found["span_ns"] >= _MONTHS_NS
+        line = rows[1, : 9 if long else 12].subgridspec(2, 1, hspace=0.04)
         time_panels.time_line(figure.add_subplot(line[0]), figure.add_subplot(line[1]), found)
-        time_panels.by_month(figure.add_subplot(rows[1, 9:]), found)
+        if long:
+            time_panels.by_month(figure.add_subplot(rows[1, 9:]), found)
         week = rows[2, :6].subgridspec(2, 2, height_ratios=(1, 1.5), width_ratios=(5, 1), hspace=0.04, wspace=0.03)
         time_panels.week([figure.add_subplot(week[k]) for k in (0, 2, 3)], found)
         job_panels.widths(figure.add_subplot(rows[2, 6:]), found)

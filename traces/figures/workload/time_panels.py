@@ -10,13 +10,16 @@ from typing import Any
 from traces.base.time import NS_PER_S
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes
-from traces.figures.drawing.panels import quiet, remark, small
+from traces.figures.drawing.panels import counted, quiet, remark, small
 
 __all__ = ["by_month", "time_line", "week"]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = 86_400
+
+#: A number stands in a bar that is at least this share of its panel wide.
+_NUMBER_SHARE = 0.02
 
 #: Nominal lengths of the steps of the time line, in days.
 _STEP_DAYS = {"year": 365.0, "month": 30.0, "week": 7.0, "day": 1.0, "hour": 1 / 24}
@@ -33,14 +36,16 @@ def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
     bars: Any = {"align": "edge", "color": shades, "edgecolor": "white", "linewidth": 0.3 if len(rows) < 150 else 0}
     above.bar(left, [row["jobs"] for row in rows], width, **bars)
     above.set_ylabel(f"jobs per {step}")
+    above.yaxis.set_major_formatter("{x:,.0f}")
     above.set_title(f"Arrivals and offered load, by {step}", loc="left", weight="bold")
     if not all(row["whole"] for row in rows):
         remark(above, f"pale: part of the {step} is outside of the log")
     loads = [row["load"] or 0.0 for row in rows]
+    said = []
     below.bar(left, loads, width, **bars)
     if found["load"] is not None:
         below.axhline(found["load"], color=canvas.PALETTE[1], linewidth=1.2, linestyle="dashed")
-        below.set_title(f"dashed: the whole log, {found['load']:.3f}", loc="right", pad=2, **small())
+        said.append(f"dashed: the whole log, {found['load']:.3f}")
     below.set_ylabel("offered load")
     # One hour with a huge job is not to flatten all the others.
     ordered = sorted(loads)
@@ -51,11 +56,19 @@ def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
         top = max(top, 1.15)
         below.axhline(1.0, color=canvas.INK, linewidth=0.8, linestyle="dotted")
     below.set_ylim(0, top or 1.0)
-    for at, wide, load in zip(left, width, loads, strict=True):
-        if load > top:
-            below.annotate(
-                f"{load:.3g}", (at + wide / 2, top), ha="center", va="top", fontsize=6.5, color="white", rotation=90
-            )
+    beyond = [(at + wide / 2, wide, load) for at, wide, load in zip(left, width, loads, strict=True) if load > top]
+    if beyond:
+        # A number is in its bar where it has room, and the highest is said in any case.
+        places, shares = [at for at, _, _ in beyond], sum(width)
+        below.plot(places, [top] * len(places), "^", color=canvas.INK, markersize=3.5, clip_on=False)
+        said.append(f"cut off: {counted(len(beyond), step)}, up to {_figure(max(loads))}")
+        for at, wide, load in beyond:
+            if wide >= _NUMBER_SHARE * shares:
+                below.annotate(
+                    _figure(load), (at, 0.9 * top), ha="center", va="top", fontsize=6.5, color="white", rotation=90
+                )
+    if said:
+        below.set_title("; ".join(said), loc="right", pad=4 if beyond else 2, **small())
     for axes in (above, below):
         axes.set_xlim(left[0], left[-1] + width[-1])
         quiet(axes, "y")
@@ -68,6 +81,10 @@ def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
     above.tick_params(labelbottom=False)
 
 
+def _figure(load: float) -> str:
+    return f"{load:,.0f}" if load >= 100 else f"{load:.3g}"
+
+
 def by_month(axes: Axes, found: Mapping[str, Any]) -> None:
     """Jobs by month of the year."""
     axes.bar(range(12), found["arrivals"]["by_month"], 0.8, color=canvas.PALETTE[0])
@@ -77,6 +94,7 @@ def by_month(axes: Axes, found: Mapping[str, Any]) -> None:
         axes.set_xlabel("month (time 0 begins month 1)")
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel("jobs")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("By month of the year", loc="left", weight="bold")
     quiet(axes, "y")
 
@@ -90,6 +108,7 @@ def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
     hours.set_xlim(-0.5, 23.5)
     hours.tick_params(labelbottom=False, length=0)
     hours.set_ylabel("jobs")
+    hours.yaxis.set_major_formatter("{x:,.0f}")
     zone = arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h"
     hours.set_title("By hour and day of the week", loc="left", weight="bold")
     remark(hours, zone)
@@ -104,6 +123,7 @@ def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
     days.tick_params(axis="y", labelleft=False, length=0)
     days.set_xlabel("jobs")
     days.locator_params(axis="x", nbins=2)
+    days.xaxis.set_major_formatter("{x:,.0f}")
     quiet(days, "x")
 
 
