@@ -63,11 +63,18 @@ def test_bars_are_the_figures(sample: Description) -> None:
     assert "By month of the year" not in {axes.get_title(loc="left") for axes in figure.axes}  # of a day
     year = every(24, 30 * 86_400, START)
     assert bars(panel(overview_figure(year), "By month of the year")) == list(year.arrivals.by_month)
+    assert bars(panel(figure, "By hour of the day")) == list(sample.arrivals.by_hour)
+    assert "By hour and day of the week" not in {axes.get_title(loc="left") for axes in figure.axes}
+    days_of = every(100, 7000, START)
+    figure = overview_figure(days_of)
     hours = panel(figure, "By hour and day of the week")
-    assert bars(hours) == list(sample.arrivals.by_hour)
+    assert bars(hours) == list(days_of.arrivals.by_hour)
     heat, days = figure.axes[figure.axes.index(hours) + 1 :][:2]
-    assert np.asarray(heat.images[0].get_array()).tolist() == [list(row) for row in sample.arrivals.by_weekday_and_hour]
-    assert [bar.get_width() for bar in days.containers[0]] == list(sample.arrivals.by_weekday)
+    assert np.asarray(heat.images[0].get_array()).tolist() == [
+        list(row) for row in days_of.arrivals.by_weekday_and_hour
+    ]
+    assert [bar.get_width() for bar in days.containers[0]] == list(days_of.arrivals.by_weekday)
+    figure = overview_figure(sample)
     widths = panel(figure, "Widths")
     assert sum(bars(widths, 0)) == pytest.approx(100)
     assert sum(bars(widths, 1)) == pytest.approx(100)
@@ -165,7 +172,7 @@ def test_classes_are_shown_in_part() -> None:
 def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
     header = (START, "; Computer: $x^{ " + "long " * 60) if len(jobs) % 2 else ()
     figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
-    assert len(figure.axes) == (12 if jobs[-1][1] - jobs[0][1] > 62 * 86_400 else 11)
+    assert len(figure.axes) == (12 if jobs[-1][1] - jobs[0][1] > 62 * 86_400 else 9)
     for axes in figure.axes:
         box = axes.get_position()
         assert (round(box.x0, 5), round(box.y0, 5)) == (box.x0, box.y0)

@@ -14,7 +14,7 @@ from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import remark, title_figure
+from traces.figures.drawing.panels import empty, remark, title_figure
 
 __all__ = ["PANELS", "likeness_figure"]
 
@@ -27,6 +27,9 @@ PANELS: Mapping[str, str] = {
 }
 
 _COLUMNS = ("panel", "at", "source", "generated")
+#: Panels that have nothing to tell where all jobs are in one class.
+_CALENDAR = ("weekday", "month")
+
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = "JFMAMJJASOND"
 
@@ -64,6 +67,9 @@ def likeness_figure(
         grid: list[Axes] = list(figure.subplots(2, 2).flat)
         for axes, (name, label) in zip(grid, PANELS.items(), strict=True):
             at, source, generated = panels[name]
+            if name in _CALENDAR and np.count_nonzero(source + generated) == 1:
+                empty(axes, f"all jobs of both are of one {name}")
+                continue
             _draw(axes, at, 100 * source, 100 * generated, names)
             axes.set_xlabel(label)
             axes.set_ylabel("jobs [%]")

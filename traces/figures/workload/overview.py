@@ -28,8 +28,8 @@ class Described(Protocol):
 
 
 def overview_figure(described: Described) -> Figure:
-    """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday and month (of logs of
-    two months or more), widths, run times and estimates, users, and classes of jobs.
+    """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday (of more than one) and
+    month (of logs of two months or more), widths, run times and estimates, users, and classes of jobs.
 
     Parameters
     ----------
@@ -46,8 +46,11 @@ def overview_figure(described: Described) -> Figure:
         time_panels.time_line(figure.add_subplot(line[0]), figure.add_subplot(line[1]), found)
         if long:
             time_panels.by_month(figure.add_subplot(rows[1, 9:]), found)
-        week = rows[2, :6].subgridspec(2, 2, height_ratios=(1, 1.5), width_ratios=(5, 1), hspace=0.04, wspace=0.03)
-        time_panels.week([figure.add_subplot(week[k]) for k in (0, 2, 3)], found)
+        if sum(jobs > 0 for jobs in found["arrivals"]["by_weekday"]) > 1:
+            week = rows[2, :6].subgridspec(2, 2, height_ratios=(1, 1.5), width_ratios=(5, 1), hspace=0.04, wspace=0.03)
+            time_panels.week([figure.add_subplot(week[k]) for k in (0, 2, 3)], found)
+        else:
+            time_panels.hours(figure.add_subplot(rows[2, :6]), found)
         job_panels.widths(figure.add_subplot(rows[2, 6:]), found)
         job_panels.lengths(figure.add_subplot(rows[3, :3]), found)
         job_panels.accuracy(figure.add_subplot(rows[3, 3:6]), found)

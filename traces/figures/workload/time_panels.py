@@ -12,7 +12,7 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.panels import counted, quiet, remark, small
 
-__all__ = ["by_month", "time_line", "week"]
+__all__ = ["by_month", "hours", "time_line", "week"]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -99,20 +99,29 @@ def by_month(axes: Axes, found: Mapping[str, Any]) -> None:
     quiet(axes, "y")
 
 
+def hours(axes: Axes, found: Mapping[str, Any], title: str = "By hour of the day") -> None:
+    """Jobs by hour of the day."""
+    arrivals = found["arrivals"]
+    axes.bar(range(24), arrivals["by_hour"], 0.8, color=canvas.PALETTE[0])
+    axes.set_xlim(-0.5, 23.5)
+    axes.set_xticks(range(0, 24, 3))
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlabel("hour of the day")
+    axes.set_ylabel("jobs")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title(title, loc="left", weight="bold")
+    remark(axes, arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h")
+    quiet(axes, "y")
+
+
 def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
     """Jobs by hour of the day, by both, and by day of the week: three panels."""
-    hours, both, days = panels
+    above, both, days = panels
     arrivals = found["arrivals"]
     table = arrivals["by_weekday_and_hour"]
-    hours.bar(range(24), arrivals["by_hour"], 0.8, color=canvas.PALETTE[0])
-    hours.set_xlim(-0.5, 23.5)
-    hours.tick_params(labelbottom=False, length=0)
-    hours.set_ylabel("jobs")
-    hours.yaxis.set_major_formatter("{x:,.0f}")
-    zone = arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h"
-    hours.set_title("By hour and day of the week", loc="left", weight="bold")
-    remark(hours, zone)
-    quiet(hours, "y")
+    hours(above, found, "By hour and day of the week")
+    above.set_xlabel("")
+    above.tick_params(labelbottom=False)
     both.imshow(table, aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
     both.set_xticks(range(0, 24, 3))
     both.set_yticks(range(7), labels=_DAYS)
