@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import DecodeError, Meta, MsgspecError, Struct, field, json, msgpack, to_builtins
+from msgspec import Meta, Struct, field, json, msgpack, to_builtins
 
-__all__ = ["DecodeError", "Meta", "MsgspecError", "Struct", "field", "json", "msgpack", "to_builtins"]
+__all__ = ["Meta", "Struct", "field", "json", "msgpack", "to_builtins"]

@@ -13,6 +13,7 @@ from als.schedulers import AnyScheduler, scheduler_name
 from als.techniques.selection import PREFIX
 from traces.base.errors import InputError, one_of, shown
 from traces.base.naming import split_names, split_parameters
+from traces.base.parsing import parse_json
 
 if TYPE_CHECKING:
     from als.programs.program import Program
@@ -43,10 +44,7 @@ def to_json(program: Program) -> str:
 
 def from_json(text: str) -> Program:
     """As :meth:`als.programs.program.Program.from_json`."""
-    try:
-        table = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"program: not JSON: {error}") from None
+    table = parse_json(text, "program", parse_constant=float)  # which numbers may be is said with their path
     if not isinstance(table, dict):
         raise InputError(f"program: {shown(table)} is not a table")
     return program_of(table, "program")

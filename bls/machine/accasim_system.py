@@ -22,10 +22,10 @@ systems", Cluster Computing 23, 2020, doi:10.1007/s10586-019-02905-5; the system
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from traces.base.errors import InputError, one_of, shown
+from traces.base.parsing import parse_json
 from traces.base.ranges import real, whole
 from traces.base.shared_options import CORE_GFLOPS
 
@@ -49,15 +49,9 @@ def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str,
     """
     speed = real("processor_gflops", processor_gflops, 1e-9, 1e9)
     try:
-        table = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        table = parse_json(text, "", object_pairs_hook=_object)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{source}: not valid JSON: {error.msg} (at line {error.lineno}, column {error.colno})"
-        ) from None
-    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
-        raise InputError(f"{source}: not usable JSON: {' '.join(str(error).split())}") from None
     _table(table, f"{source}: the file")
     for key in table:
         if key not in _KEYS:
@@ -113,7 +107,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InputError(f"{key if key.isprintable() else shown(key)}: given twice")
         found[key] = value
     return found
-
-
-def _constant(name: str) -> Any:
-    raise InputError(f"not valid JSON: {name} is no number")

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from bridge.encoding import MsgspecError, json
+from bridge.encoding import json
 from traces.base.errors import InputError
+from traces.base.parsing import parsing
 
 __all__ = [
     "FILE",
@@ -254,14 +255,15 @@ def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) 
     path = folder / FILE
     try:
         text = read(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    with parsing("JSON", str(path)):
         version = json.decode(text, type=_Version).version
         if version != _VERSION:
             raise InputError(f"{path}: is of version {version}; this twolevel reads version {_VERSION}")
         return json.decode(text, type=Live)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, MsgspecError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, shown
+from traces.base.parsing import parse_json
 
 __all__ = [
     "check_place",
@@ -170,12 +171,12 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
     """
     path = folder / name
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = parse_json(path.read_bytes(), str(path))
     except FileNotFoundError:
         missing = f"it has no {name}" if folder.is_dir() else "there is no such folder"
         raise InputError(f"{folder} is not a result of twolevel {what}: {missing}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(record, dict):
         raise InputError(f"{path}: is not a record of twolevel {what}")
     return record

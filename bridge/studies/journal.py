@@ -18,9 +18,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from bridge.encoding import DecodeError, Struct, field, json
+from bridge.encoding import Struct, field, json
 from bridge.studies.unit import NO_ROOM, NoRoomError
 from traces.base.errors import InputError, shown
+from traces.base.parsing import parsing
 
 __all__ = ["FORMAT", "JOURNAL", "Entry", "Journal"]
 
@@ -150,8 +151,9 @@ class Journal:
             if not text.endswith(b"\n"):
                 break
             try:
-                line = decode(text)
-            except (DecodeError, UnicodeDecodeError):
+                with parsing("JSON", ""):
+                    line = decode(text)
+            except InputError:
                 raise self._damaged(number, text) from None
             if at == 0:
                 self._check(line)

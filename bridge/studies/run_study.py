@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from bridge.runs.directory import check_target
+from bridge.runs.directory import check_target, read_record
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS
 from bridge.studies.executors.executor import Executor, Needs, Outcome
@@ -220,9 +219,9 @@ def _kept(study: Study, folder: Path | None, cell: int, mark: dict[str, object])
     if folder is None:
         return True
     try:
-        if json.loads((folder / CELL).read_text(encoding="utf-8")) != mark:
+        if read_record(folder, CELL, "study") != mark:
             return False
-    except (OSError, ValueError):
+    except InputError:
         return False
     files = ["run.json", *(KEEP[word] for word in study.keep)]
     if study.cells[cell].value("als") == RECORDED and "tasks" in study.keep:

@@ -183,10 +183,10 @@ def test_what_is_no_graph_in_any_format(tmp_path: Path, text: str, says: str) ->
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"workflow": ', "not JSON: "),
-        ("{" + '"a":{' * 100_000, "not WfFormat: nested too deep"),
-        ('{"workflow": ' + "[" * 100_000, "not WfFormat: nested too deep"),
-        (wfformat().replace("60", "6" + "0" * 5000), "not JSON: Exceeds the limit"),
+        ('{"workflow": ', "not valid JSON: "),
+        ("{" + '"a":{' * 100_000, "not usable JSON: nested too deeply"),
+        ('{"workflow": ' + "[" * 100_000, "not usable JSON: nested too deeply"),
+        (wfformat().replace("60", "6" + "0" * 5000), "not usable JSON: a number of thousands of digits"),
         (wfformat().replace("60", "6" + "0" * 400), "sizeInBytes: 6000"),
         (wfformat().encode() + b"\xff", "not valid JSON: byte "),
         ('{"jobs": []}', "JSON without workflow, so no WfFormat"),

@@ -440,9 +440,9 @@ def test_mistakes_in_python() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "program: not JSON: "),
+        ("{", "program: not valid JSON: "),
         ("[1]", r"program: \[1\] is not a table"),
-        ("[" * 100_000, "program: not JSON: "),
+        ("[" * 100_000, "program: not usable JSON: nested too deeply"),
         ('{"phases":[{"kind":"serial","share":NaN}]}', r"program\.phases\[0\]\.share: nan"),
         ('{"als":"gss","x":1}', r"program\.x: unknown key"),
     ],

@@ -141,10 +141,10 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     chain = {f"d{k}": {"type": "composed", "seq": [f"d{k + 1}"]} for k in range(1, 300)}
     for text, message in (
         (b"", "the file is empty"),
-        (b"{", "not JSON: Expecting property name"),
-        (b'{"jobs": [\xff]}', "not JSON: 'utf-8' codec can't decode"),
-        (b"[" * 100_000, "not a workload of Batsim: nested too deep"),
-        (b'{"jobs": [' + b"9" * 5000 + b"]}", "not JSON: Exceeds the limit"),
+        (b"{", "not valid JSON: Expecting property name"),
+        (b'{"jobs": [\xff]}', "not valid JSON: byte 10 is not UTF-8"),
+        (b"[" * 100_000, "not usable JSON: nested too deeply"),
+        (b'{"jobs": [' + b"9" * 5000 + b"]}", "not usable JSON: a number of thousands of digits"),
         (b'{"jobs": [1e99999999999999999999]}', "a number is beyond any range"),
         (b"[1]", "not a workload of Batsim: a list, no object with jobs and profiles"),
         (b"{}", "jobs is missing; it must be a list"),

@@ -262,7 +262,7 @@ def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", '{"version": 1}', "[]", '{"version": "x"}', "\xff" * 5])
 def test_a_file_that_is_none_of_ours(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_bytes(text.encode("latin-1"))
-    with pytest.raises(InputError, match=r"live\.json: cannot be read"):
+    with pytest.raises(InputError, match=r"live\.json: not valid JSON"):
         read_live(tmp_path)
 
 

@@ -90,7 +90,7 @@ def test_no_column_has_two_meanings() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[study", "is no TOML"),
+        ("[study", "not valid TOML"),
         ("[stduy]\n", "unknown key 'stduy'; known: study"),
         ("[study]\nseed = 3\n" + WORKLOAD, r"\[study\]: unknown key 'seed'; known: seeds"),
         ("", r"\[\[workload\]\]: none"),

@@ -211,7 +211,7 @@ def test_plug_ins_that_are_none(here: Path) -> None:
         ("other -o x.png", "it has no run.json"),
         ("half -o x.png", "run.json: does not say which hosts"),
         ("list -o x.png", "run.json: is not a record"),
-        ("noise -o x.png", "run.json: cannot be read"),
+        ("noise -o x.png", "run.json: not valid JSON"),
         ("no-tasks -o x.png", "simulate again with --tasks"),
         ("spoilt -o x.png", "tasks.parquet: not a readable table"),
         ("RESULT -o x.bmp", "allowed: .png, .svg, .pdf"),

@@ -211,7 +211,7 @@ def test_where_there_is_no_run(here: Path) -> None:
         assert fault("g").startswith("what is being made there, or was left there, shows nothing of itself")
     (here / ".h.partial-1").mkdir()
     (here / ".h.partial-1" / FILE).write_text("{")
-    assert "live.json: cannot be read: " in fault("h")
+    assert "live.json: not valid JSON: " in fault("h")
 
 
 # ---- the command ----

@@ -38,6 +38,8 @@ def shown(value: object, limit: int = 60) -> str:
         text = repr(value)
     except ValueError:  # Python refuses to write a number of thousands of digits
         return "a number of thousands of digits"
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply"
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -7,24 +7,21 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from traces.base.errors import InputError, one_of, shown
+from traces.base.parsing import parsing
 
 __all__ = ["check_keys", "list_of_tables", "parse_toml"]
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
-    """The content of a TOML text; ``source`` is its name for messages.
+    """The content of a TOML text; ``source`` is its name for messages, as of :func:`traces.base.parsing.parsing`.
 
     Raises
     ------
     InputError
         If it is none.
     """
-    try:
+    with parsing("TOML", source):
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source}: not valid TOML: {' '.join(str(error).split())}") from None
-    except (RecursionError, ValueError) as error:  # nested too deeply; a number too long to convert
-        raise InputError(f"{source}: not usable TOML: {' '.join(str(error).split())}") from None
 
 
 def list_of_tables(table: Mapping[str, Any], key: str, source: str) -> list[tuple[str, dict[str, Any]]]:

@@ -5,12 +5,12 @@ Schema: https://github.com/wfcommons/WfFormat; Coleman et al. (2022, doi:10.1016
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from als.graphs.readers.contract import GraphRows, text_of
 from als.graphs.readers.files import Files
 from traces.base.errors import shown
+from traces.base.parsing import parse_json
 
 __all__ = ["VERSION", "read_wfformat"]
 
@@ -74,13 +74,8 @@ def _add_edges(rows: GraphRows, tasks: list[dict[str, Any]], files: Files) -> No
 
 
 def _parsed(data: bytes, rows: GraphRows) -> Any:
-    text = text_of(data, rows, "JSON")
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise rows.error("", "not WfFormat: nested too deep") from None
-    except ValueError as error:  # also whole numbers of thousands of digits
-        raise rows.error("", f"not JSON: {error}") from None
+    # What is not looked at may be NaN: programs in Python write it.
+    return parse_json(text_of(data, rows, "JSON"), rows.source, parse_constant=float)
 
 
 def _member(rows: GraphRows, holder: dict[str, Any], place: str, key: str, kind: type) -> Any:

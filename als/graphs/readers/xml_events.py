@@ -6,6 +6,7 @@ from collections.abc import Callable
 from xml.parsers import expat
 
 from als.graphs.readers.contract import GraphRows
+from traces.base.parsing import parsing
 
 __all__ = ["Place", "read_xml"]
 
@@ -69,11 +70,12 @@ def read_xml(
     parser.EndElementHandler = on_end
     parser.CharacterDataHandler = text.append
     parser.EntityDeclHandler = on_entity
-    try:
-        parser.Parse(data, True)
-    except expat.ExpatError as error:
-        if error.code == _NO_MEMORY:
-            raise MemoryError from None
-        raise rows.error("", f"not well-formed {form}: {error}") from None
-    except (LookupError, ValueError) as error:  # an encoding that Python does not know
-        raise rows.error("", f"not well-formed {form}: {error}") from None
+    with parsing(form, rows.source):
+        try:
+            parser.Parse(data, True)
+        except expat.ExpatError as error:
+            if error.code == _NO_MEMORY:
+                raise MemoryError from None
+            raise rows.error("", f"not well-formed {form}: {error}") from None
+        except (LookupError, ValueError) as error:  # an encoding that Python does not know
+            raise rows.error("", f"not well-formed {form}: {error}") from None

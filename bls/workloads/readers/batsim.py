@@ -36,15 +36,15 @@ doi:10.1007/978-3-319-61756-5_10.
 
 from __future__ import annotations
 
-import json
 import os
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from bls.workloads.readers.job_rows import JobRows, Names, exact_ns
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
+from traces.base.parsing import parse_json
 from traces.base.time import MAX_NS
 
 __all__ = ["RUN_TIME_NOT_KNOWN", "UNKNOWN_PROFILE", "read_batsim"]
@@ -111,15 +111,8 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
             parts.append(bytes(block[:got]))
     if not parts:
         raise InputError(f"{source}: the file is empty")
-    try:
-        # Decimals, as 0.1 s is no float; NaN and Infinity are no numbers of JSON.
-        data = json.loads(b"".join(parts), parse_float=Decimal, parse_constant=str)
-    except RecursionError:
-        raise InputError(f"{source}: not a workload of Batsim: nested too deep") from None
-    except InvalidOperation:
-        raise InputError(f"{source}: not a workload of Batsim: a number is beyond any range") from None
-    except ValueError as error:  # also bytes that are no text, and numbers of thousands of digits
-        raise InputError(f"{source}: not JSON: {error}") from None
+    # Decimals, as 0.1 s is no float; a job with NaN or Infinity is a reject.
+    data = parse_json(b"".join(parts), source, parse_float=Decimal, parse_constant=str)
     if not isinstance(data, dict):
         raise InputError(
             f"{source}: not a workload of Batsim: a {type(data).__name__}, no object with jobs and profiles"

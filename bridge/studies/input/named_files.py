@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError
+from traces.base.given_file import read_text
+from traces.base.toml import parse_toml
 
 __all__ = ["PATHS", "FileSums", "NamedFile", "find_file", "located", "names_in"]
 
@@ -154,15 +155,17 @@ class FileSums:
 
 def _within(path: Path, folders: Sequence[Path]) -> list[NamedFile]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError):
+        content = parse_toml(read_text(path, "file", "TOML"), str(path))
+    except InputError:
         return []  # it is something else; whoever reads it as what it should be says what is wrong with it
     return [one for text in _texts(content) for one in names_in(text, folders, whole=True)]
 
 
 def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            left += reversed(one.values() if isinstance(one, dict) else one)

@@ -31,7 +31,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ from bridge.studies.input.run_options import Value, checked_value
 from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
+from traces.base.toml import parse_toml
 
 __all__ = ["COMPARED", "load_study", "parse_study"]
 
@@ -90,10 +90,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
     InputError
         As :func:`load_study`.
     """
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is no TOML: {error}") from None
+    given = parse_toml(text, "")
     _check_keys(given, _TABLES, "")
     head = _table(given.get("study", {}), "[study]")
     _check_keys(head, _STUDY, "[study] ")

@@ -1,0 +1,181 @@
+"""Every reader of texts that others wrote: whatever stands in them, they are taken or refused in one line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from als.core_speeds import core_speeds
+from als.graphs.readers import READERS as GRAPH_READERS
+from als.graphs.readers import read_graph
+from als.lengths.file import read_lengths
+from als.programs.program import Program
+from bls.constraints.advance_reservations import load_windows
+from bls.constraints.outages import read_outages
+from bls.constraints.request_file import read_request_file
+from bls.machine.platform import Platform, load_platform
+from bls.policies.multifactor.settings import Multifactor
+from bls.workloads import READERS, read_workload
+from bls.workloads.workload import Workload
+from bridge.live.file import FILE, read_live
+from bridge.runs.directory import read_record
+from bridge.scenarios.application_map import load_application_map
+from bridge.studies.input.named_files import names_in
+from bridge.studies.input.study_file import load_study
+from bridge.studies.journal import JOURNAL, Journal
+from bridge.studies.study_record import RECORD, read_study_record
+from traces.base.errors import InputError, TwolevelError, shown
+from traces.base.parsing import parse_json, parsing
+
+PACKAGES = ("als", "bls", "bridge", "traces")
+ROOT = Path(__file__).parents[2]
+
+DIGITS, NINES = "9" * 5000, "9" * 4000
+HOSTILE = {
+    "nothing": "",
+    "no UTF-8": b"\xff\xfe\x00",
+    "a NUL": "\0",
+    "many digits": DIGITS,
+    "fewer digits": NINES,
+    "many digits of a key of JSON": f'{{"a": {DIGITS}, "format": {DIGITS}}}',
+    "many digits of a key of TOML": f"[study]\nseeds = {DIGITS}",
+    "fewer digits of a key of TOML": f"[study]\nseeds = {NINES}",
+    "hexadecimal digits of TOML": f"[study]\nseeds = 0x{'f' * 9000}",
+    "a large exponent in JSON": '{"jobs": [], "profiles": {}, "a": 1e9999999999999999999}',
+    "a large exponent in TOML": "a = 1e9999999999999999999",
+    "deep lists": "[" * 5000,
+    "deep lists of JSON": '{"a": ' + "[" * 5000,
+    "deep objects of JSON": '{"a": ' * 5000,
+    "less deep lists of JSON": "[" * 900 + "]" * 900,
+    "deep lists of TOML": "a = " + "[" * 5000,
+    "less deep lists of TOML": "[study]\nname = " + "[" * 280 + "]" * 280,
+    "deep tables of TOML": "a = " + "{a = " * 5000,
+    "deep keys of TOML": "[" + "a." * 5000 + "a]",
+    "half a character of JSON": '{"system_name": "\\ud800", "groups": {"g": {"core": 1}}, "resources": {"g": 1}}',
+    "deep elements": "<graphml>" + "<graph>" * 5000,
+    "deep DOT": "digraph {" * 5000,
+    "a number of DOT": f"digraph {{ a [weight={DIGITS}] }}",
+    "CSV": f"host,down_s,up_s\n{DIGITS},0,1\n",
+    "CSV of speeds": f"time_s,core,factor\n0,{DIGITS},1\n",
+    "CSV of requests": f"job_id,memory_kb\n{DIGITS},{DIGITS}\n",
+    "a field of CSV": f'"{"a" * 200_000}"\n',
+    "SWF": f"; UnixStartTime: {DIGITS}\n; MaxProcs: {DIGITS}\n; field {DIGITS}: x\n{' '.join([DIGITS] * 18)}\n",
+    "a date of TOML": "a = 9999-99-99",
+}
+
+
+def _journal(path: Path) -> None:
+    folder = path.parent / "study"
+    folder.mkdir()
+    with Journal(folder):
+        pass
+    with (folder / JOURNAL).open("ab") as file:
+        file.write(path.read_bytes().replace(b"\n", b" ") + b"\n")
+    with Journal(folder):
+        pass
+
+
+def _renamed(path: Path, name: str) -> Path:
+    path.rename(path.parent / name)
+    return path.parent
+
+
+def _jobs() -> Workload:
+    return Workload.from_jobs([(1, 0, 1, 1, 1)])
+
+
+MACHINE = Platform()
+
+READ: dict[str, Callable[[Path], object]] = {
+    "platform": load_platform,
+    "study": load_study,
+    "application map": load_application_map,
+    "windows": lambda path: load_windows(path, MACHINE),
+    "multifactor": lambda path: Multifactor.from_toml(path.read_text("utf-8", "replace"), str(path)),
+    "program": lambda path: Program.from_json(path.read_text("utf-8", "replace")),
+    "outages": lambda path: read_outages(path, MACHINE),
+    "requests": lambda path: read_request_file(path, _jobs(), ["memory_kb"], _jobs().job_id),
+    "speeds": lambda path: core_speeds([f"trace:{path}"], 4, 0),
+    "lengths": read_lengths,
+    "files in a file": lambda path: names_in(str(path), [path.parent]),
+    "graph": read_graph,
+    **{f"graph as {name}": lambda path, name=name: read_graph(path, format=name) for name in GRAPH_READERS},
+    **{f"log as {name}": lambda path, name=name: read_workload(path, format=name) for name in READERS},
+    "run.json": lambda path: read_record(_renamed(path, "run.json")),
+    "study.json": lambda path: read_study_record(_renamed(path, RECORD)),
+    "live.json": lambda path: read_live(_renamed(path, FILE)),
+    "journal": _journal,
+}
+
+
+@pytest.mark.parametrize("reader", READ)
+def test_a_hostile_text_is_taken_or_refused_in_one_line(tmp_path: Path, reader: str) -> None:
+    for number, (what, text) in enumerate(HOSTILE.items()):
+        path = tmp_path / str(number) / "x.txt"
+        path.parent.mkdir()
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        try:
+            READ[reader](path)
+        except TwolevelError as error:
+            message = str(error)
+            assert "\n" not in message, what
+            assert len(message) < 700 + 2 * len(str(path)), what
+            message.encode()
+        except Exception as error:
+            raise AssertionError(f"{what}: {type(error).__name__}: {shown(str(error))}") from error
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 5000, "x: not usable JSON: nested too deeply"),
+        (DIGITS, "x: not usable JSON: a number of thousands of digits"),
+        (b'{"a": "\xff"}', "x: not valid JSON: byte 7 is not UTF-8"),
+        ('["\\uD83D"]', r"x: not valid JSON: '\ud83d' is no text in UTF-8"),
+        ('{\n"a": -Infinity}', "x: not valid JSON: -Infinity is no number"),
+        ("{\n", "x: not valid JSON: Expecting property name enclosed in double quotes (at line 2, column 1)"),
+    ],
+)
+def test_what_is_wrong_with_json(text: str | bytes, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_json(text, "x")
+    assert str(caught.value) == message
+
+
+def test_characters_of_two_halves_are_whole() -> None:
+    assert parse_json('["\\ud83d\\ude00", "\\\\ud800"]', "x") == ["😀", "\\ud800"]
+
+
+def test_the_name_may_be_the_caller_s_to_add() -> None:
+    with pytest.raises(InputError, match=r"\Anot usable TOML: nested too deeply\Z"), parsing("TOML", ""):
+        raise RecursionError
+
+
+def test_there_is_one_way_to_parse() -> None:
+    """Who parses JSON, TOML or XML of others does it in ``parsing``, or by ``parse_json`` and ``parse_toml``."""
+    # What we have written ourselves a moment ago, to another process of ours or beside machine code, checked by its digest.
+    ours = {"bridge/workers/forkserver.py", "bridge/workers/launchers.py", "traces/kernels/shipped.py"}
+    ours |= {"traces/kernels/store.py"}
+    found = set()
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            name, tree = str(path.relative_to(ROOT)), ast.parse(path.read_text())
+            guarded = {
+                id(inner)
+                for outer in ast.walk(tree)
+                if isinstance(outer, ast.With) and any("parsing(" in ast.unparse(item) for item in outer.items)
+                for inner in ast.walk(outer)
+            }
+            found |= {
+                f"{name}: {ast.unparse(call)}"
+                for call in ast.walk(tree)
+                if isinstance(call, ast.Call)
+                and ast.unparse(call.func)
+                in ("json.loads", "json.load", "json.decode", "tomllib.loads", "parser.Parse")
+                and id(call) not in guarded
+                and name not in ours
+            }
+    assert found == set()

@@ -1,0 +1,96 @@
+"""Texts that others wrote, parsed: whatever a parser raises of one is one clear line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from traces.base.errors import InputError, TwolevelError
+
+__all__ = ["parse_json", "parsing"]
+
+#: What Python says of a number of more digits than it converts.
+_TOO_LONG = "set_int_max_str_digits"
+
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@contextmanager
+def parsing(form: str, source: str) -> Iterator[None]:
+    """Have what a parser raises within say what is wrong with the text.
+
+    Parameters
+    ----------
+    form : str
+        What the text should be, as ``"TOML"``.
+    source : str
+        Its name, with which the message begins; empty if the caller adds it.
+
+    Raises
+    ------
+    InputError
+        For whatever the parser raises: a text that is not of this form, nested too deeply, or with a number that is too long.
+    """
+    name = f"{source}: " if source else ""
+    try:
+        yield
+    except TwolevelError:
+        raise
+    except RecursionError:
+        raise InputError(f"{name}not usable {form}: nested too deeply") from None
+    except ArithmeticError:
+        raise InputError(f"{name}not usable {form}: a number is beyond any range") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}not valid {form}: byte {error.start} is not {error.encoding.upper()}") from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{name}not valid {form}: {error.msg} (at line {error.lineno}, column {error.colno})"
+        ) from None
+    except (ValueError, LookupError) as error:
+        if _TOO_LONG in str(error):
+            raise InputError(f"{name}not usable {form}: a number of thousands of digits") from None
+        raise InputError(f"{name}not valid {form}: {' '.join(str(error).split())}") from None
+
+
+def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
+    """The content of a JSON text, without NaN and infinities.
+
+    Parameters
+    ----------
+    text : str or bytes
+    source : str
+        As of :func:`parsing`.
+    **how
+        Parameters of :func:`json.loads`.
+
+    Raises
+    ------
+    InputError
+        If it is none, or has texts that cannot be written again.
+    """
+    with parsing("JSON", source):
+        content = json.loads(text, **{"parse_constant": _constant, **how})
+        written = text if isinstance(text, str) else text.decode("ascii", "ignore")
+        if _HALF_CHARACTER.search(written):
+            _check_texts(content)
+        return content
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_texts(content: Any) -> None:
+    # Halves of a pair of UTF-16 are no characters: nobody could write them to a table or a terminal.
+    left = [content]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and one.encode("utf-8", "ignore").decode() != one:
+            raise ValueError(f"{one!r} is no text in UTF-8")
+        if isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list):
+            left += one
