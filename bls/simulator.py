@@ -40,7 +40,7 @@ from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision
 from bls.scheduler_options import Rules
 from bls.view import Observer, View
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError, TwolevelError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, shown
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
@@ -335,7 +335,7 @@ class BatchSimulator:
             raise PluginError(f"{self._deciding()}: {error}") from error
         except TwolevelError:
             raise
-        except (Exception, SystemExit) as error:
+        except RAISED_BY_PLUGINS as error:
             raise PluginError(f"{self._deciding()}: decide() failed: {type(error).__name__}: {error}") from error
         finally:
             view._deciding = False

@@ -9,7 +9,7 @@ import numpy as np
 from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphDraft, GraphModel
 from als.guarded_arrays import Fences
 from als.streams import GRAPHS, fill_round_keys, start_stream
-from traces.base.errors import InputError, PluginError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown
 from traces.compiled import Array, as_value
 
 __all__ = ["try_out"]
@@ -71,7 +71,7 @@ def _room(model: GraphModel, who: str) -> tuple[int, int]:
         answer = model.n_tasks(_TASKS, _CORES)
     except InputError:
         raise
-    except Exception as error:
+    except RAISED_BY_PLUGINS as error:
         raise PluginError(f"{who}: n_tasks raises {type(error).__name__} {error}; allowed: an answer") from None
     if (
         not isinstance(answer, tuple)
@@ -108,7 +108,7 @@ def _made(model: GraphModel, who: str, tasks: int, edges: int) -> tuple[int, dic
     try:
         draft = GraphDraft(n_tasks=_TASKS, n_cores=_CORES, keys=keys, cursor=cursor, words=words, **arrays)
         status = model.make(draft)
-    except Exception as error:
+    except RAISED_BY_PLUGINS as error:
         raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
     fences.check()
     if not np.array_equal(arrays["params"], model.params, equal_nan=True):

@@ -9,7 +9,7 @@ import numpy as np
 from als.guarded_arrays import Fences
 from als.lengths.contract import NEXT_LENGTH, NORMAL, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
-from traces.base.errors import PluginError
+from traces.base.errors import RAISED_BY_PLUGINS, PluginError
 from traces.compiled import as_value
 
 __all__ = ["try_out"]
@@ -40,6 +40,6 @@ def try_out(model: LengthModel) -> None:
     for task in range(min(model.tasks(_TASKS), _TASKS)):
         try:
             model.next_length(task, model.tasks(_TASKS), 1.0, **fences.arrays, keys=keys, cursor=cursor, words=words)
-        except Exception as error:
+        except RAISED_BY_PLUGINS as error:
             raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
         fences.check()

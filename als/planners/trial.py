@@ -9,7 +9,7 @@ import numpy as np
 from als.graphs.order import index_edges, topological_order
 from als.guarded_arrays import Fences
 from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
-from traces.base.errors import PluginError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown
 from traces.base.ranges import whole
 from traces.compiled import Array, as_value
 
@@ -53,7 +53,7 @@ def try_out(planner: Planner) -> None:
         arrays = {name: fences.arrays[name].view(values.dtype) for name, values in given.items()}
         try:
             answer = planner.plan(PlanningProblem(**arrays))
-        except Exception as error:
+        except RAISED_BY_PLUGINS as error:
             raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
         fences.check()
         for name, values in given.items():
@@ -99,6 +99,6 @@ def _inputs(speed: tuple[float, ...]) -> dict[str, Array]:
 def _room(who: str, field: str, planner: Planner, n: int, e: int, p: int) -> int:
     try:
         room: Any = getattr(planner, field)(n, e, p)
-    except Exception as error:
+    except RAISED_BY_PLUGINS as error:
         raise PluginError(f"{who}: {field} raises {type(error).__name__} {error}; allowed: a whole number") from None
     return whole(f"{who}: {field}", room, 0, _MOST)

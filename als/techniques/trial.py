@@ -8,7 +8,7 @@ import numpy as np
 
 from als.guarded_arrays import Fences
 from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, Technique
-from traces.base.errors import PluginError
+from traces.base.errors import RAISED_BY_PLUGINS, PluginError
 from traces.compiled import as_value
 
 __all__ = ["try_out"]
@@ -43,7 +43,7 @@ def try_out(technique: Technique) -> None:
     for request in range(_TASKS):
         try:
             size = technique.asked(_TASKS, n_cores, request % n_cores, request, left, **fences.arrays)
-        except Exception as error:
+        except RAISED_BY_PLUGINS as error:
             raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
         fences.check()
         if not 0 < size < left:

@@ -19,7 +19,7 @@ import numpy as np
 
 from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
-from traces.base.errors import PluginError, TwolevelError, one_of
+from traces.base.errors import PluginError, blamed_on, one_of
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
@@ -96,13 +96,8 @@ def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Ar
     PluginError
         If it fails, or gives something else than a run time from 1 ns on for every job.
     """
-    try:
+    with blamed_on(f"estimator {estimator.name}: planned_ns() failed"):
         found = np.asarray(estimator.planned_ns(workload, seed))
-    except TwolevelError:
-        raise
-    except Exception as error:  # whatever it is, it is the estimator's
-        what = f"{type(error).__name__}: {error}"
-        raise PluginError(f"estimator {estimator.name}: planned_ns() failed: {what}") from error
     if found.shape != (len(workload),) or found.dtype.kind != "i" or int(found.min()) < 1:
         raise PluginError(
             f"estimator {estimator.name}: planned_ns() gave {found.dtype} of shape {found.shape}; "

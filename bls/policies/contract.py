@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from traces.base.columns import read_only
-from traces.base.errors import PluginError, TwolevelError
+from traces.base.errors import PluginError, TwolevelError, blamed_on
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, as_value, compiled, types
 
@@ -296,14 +296,10 @@ def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
         If its methods fail, its functions are not compiled as they must be, or its numbers have another shape.
     """
     blamed = f"batch policy {policy.name}"
-    try:
+    with blamed_on(f"{blamed}: prepare() failed"):
         scored = policy.scored(jobs)
         numbers, memory = scored.prepare(jobs)
         numbers, memory = np.array(numbers, np.float64, order="C"), np.array(memory, np.float64, order="C")
-    except TwolevelError:
-        raise
-    except Exception as error:  # whatever it is, it is the policy's
-        raise PluginError(f"{blamed}: prepare() failed: {type(error).__name__}: {error}") from error
     n = len(jobs.job_id)
     if numbers.ndim != 2 or numbers.shape[1] != n or memory.ndim != 1:
         raise PluginError(
@@ -353,12 +349,8 @@ def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
         If the policy says that the user is to blame.
     """
     n = len(jobs.submit_ns)
-    try:
+    with blamed_on(f"batch policy {policy.name}: keys() failed"):
         keys = np.asarray(policy.keys(jobs))
-    except TwolevelError:
-        raise
-    except Exception as error:  # whatever it is, it is the policy's
-        raise PluginError(f"batch policy {policy.name}: keys() failed: {type(error).__name__}: {error}") from error
     if keys.shape != (n,) or keys.dtype.kind not in "iuf":
         raise PluginError(
             f"batch policy {policy.name}: keys() gave {keys.dtype} of shape {keys.shape}; allowed: numbers of shape ({n},)"

@@ -8,6 +8,7 @@ in :data:`ENDINGS`. Where the ending says nothing, the file's first lines do.
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -19,7 +20,7 @@ from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.swf import read_swf
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError, TwolevelError
+from traces.base.errors import InputError, PluginError, blamed_on
 from traces.base.plugins import entry_points, resolve
 
 __all__ = ["ENDINGS", "READERS", "Reader", "read_workload", "sample_path"]
@@ -86,14 +87,8 @@ def read_workload(
     reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
     if cancelled and "cancelled" not in signature(reader).parameters:
         raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")
-    try:
+    with nullcontext() if name in READERS else blamed_on(f"{path}: reader {name} failed"):
         workload = partial(cast(Any, reader), cancelled=True)(path) if cancelled else reader(path)
-    except TwolevelError:
-        raise
-    except Exception as error:
-        if name in READERS:
-            raise
-        raise PluginError(f"{path}: reader {name} failed: {type(error).__name__}: {error}") from error
     if not isinstance(workload, Workload):
         raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")
     return workload

@@ -21,7 +21,7 @@ from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.studies.executors.executor import Outcome, Prepared, Unit
-from traces.base.errors import TwolevelError, one_of
+from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
 from traces.kernels.progress import spent_s, working_s
 
 __all__ = [
@@ -189,7 +189,7 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
         error, code = str(fault), fault.exit_code
     except MemoryError:
         error, code = "there is not enough memory", 1
-    except Exception as fault:  # a plug-in may raise anything, and the other cells go on
+    except RAISED_BY_PLUGINS as fault:  # a plug-in may raise anything, and the other cells go on
         error, code = f"{type(fault).__name__}: {fault}", 1
         no_room = isinstance(fault, OSError) and fault.errno in NO_ROOM
     return Outcome(

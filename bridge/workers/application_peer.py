@@ -36,7 +36,7 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError
 from traces.compiled import Array
 
 __all__ = ["ApplicationPeer"]
@@ -75,7 +75,7 @@ class ApplicationPeer:
             yield self._failed(order.job, str(error), "user")
         except PluginError as error:
             yield self._failed(order.job, str(error), "application")
-        except Exception as error:  # a plug-in's own, or no memory: another process would fare no better
+        except RAISED_BY_PLUGINS as error:  # a plug-in's own, or no memory: another process would fare no better
             yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
 
     def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> Failed:

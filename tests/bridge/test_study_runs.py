@@ -216,13 +216,13 @@ def test_what_is_kept_is_of_the_seed_and_of_the_inputs(tmp_path: Path) -> None:
 
 
 def test_tables_stay_until_those_of_a_study_that_grew_are_whole(tmp_path: Path) -> None:
-    path = write_study(tmp_path, killing_policy(tmp_path, "raise SystemExit('stop')", "len(jobs.job_id) == 18"))
+    path = write_study(tmp_path, killing_policy(tmp_path, "raise KeyboardInterrupt", "len(jobs.job_id) == 18"))
     small = path.read_text().replace("fatal.py:Fatal", "edf")
     path.write_text(small)
     ran(path, tmp_path / "out")
     tables = {name: (tmp_path / "out" / name).read_bytes() for name in (RESULTS, COSTS, "study.json")}
     path.write_text(small.replace('"edf"', '"edf", "fatal.py:Fatal"'))
-    with pytest.raises(SystemExit):
+    with pytest.raises(KeyboardInterrupt):
         ran(path, tmp_path / "out")
     assert {name: (tmp_path / "out" / name).read_bytes() for name in tables} == tables
     assert repeat_study(tmp_path / "out", None, lambda study: here).equal

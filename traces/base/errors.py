@@ -7,9 +7,23 @@ exits with :attr:`TwolevelError.exit_code`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
 
-__all__ = ["InputError", "PeerError", "PluginError", "TwolevelError", "one_of", "shown"]
+__all__ = [
+    "RAISED_BY_PLUGINS",
+    "InputError",
+    "PeerError",
+    "PluginError",
+    "TwolevelError",
+    "blamed_on",
+    "one_of",
+    "shown",
+]
+
+#: What a plug-in's code may raise: ``sys.exit()`` in it is a fault like any other, and no end of the program.
+RAISED_BY_PLUGINS: Final = (Exception, SystemExit)
 
 
 class TwolevelError(Exception):
@@ -30,6 +44,28 @@ class PluginError(TwolevelError):
 
 class PeerError(TwolevelError):
     """An application simulator's: it broke the protocol, died or did not answer. The message names the job."""
+
+
+@contextmanager
+def blamed_on(what: str) -> Iterator[None]:
+    """Have whatever a plug-in's code raises within be the plug-in's fault.
+
+    Parameters
+    ----------
+    what : str
+        Whose code it is, and which: the message begins with it, as in ``"batch policy mine: keys() failed"``.
+
+    Raises
+    ------
+    PluginError
+        For :data:`RAISED_BY_PLUGINS`; errors of this project, and interrupts, pass.
+    """
+    try:
+        yield
+    except TwolevelError:
+        raise
+    except RAISED_BY_PLUGINS as error:
+        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def shown(value: object, limit: int = 60) -> str:

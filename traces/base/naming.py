@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from traces.base.errors import InputError, PluginError, TwolevelError, one_of, shown
+from traces.base.errors import InputError, blamed_on, one_of, shown
 from traces.base.time import parse_duration_ns
 
 __all__ = ["split_names", "split_parameters", "with_parameters"]
@@ -88,12 +88,8 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
         if of in given:
             raise InputError(f"{where}: parameter {key} of {kind} {name} is given twice")
         given[of] = _value(value, expected, of, f"{where}: {name}:{key}")
-    try:
+    with blamed_on(f"{where}: {name}:{text} cannot be made"):
         return replace(plug_in, **given)  # type: ignore[type-var]
-    except TwolevelError:
-        raise
-    except Exception as error:
-        raise PluginError(f"{where}: {name}:{text} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def _known(plug_in: object) -> dict[str, tuple[str, type]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from traces.base.errors import InputError, PluginError, one_of, shown
+from traces.base.errors import InputError, PluginError, blamed_on, one_of, shown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -42,10 +42,11 @@ def _load_file(path: Path, where: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        with blamed_on(f"{where}: {path} cannot be loaded"):
+            spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        raise PluginError(f"{where}: {path} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise
     return module
 
 
@@ -111,15 +112,11 @@ def resolve(
         points = {point.name: point for point in entry_points(group)}
         if name not in points:
             raise one_of(kind, name, [*builtin, *points, *also], where)
-        try:
+        with blamed_on(f"{where}: plug-in {name} cannot be loaded"):
             found = points[name].load()
-        except Exception as error:
-            raise PluginError(f"{where}: plug-in {name} cannot be loaded: {type(error).__name__}: {error}") from error
     if isinstance(found, type):  # a class stands for what it makes without arguments
-        try:
+        with blamed_on(f"{where}: {name}() cannot be made"):
             found = found()
-        except Exception as error:
-            raise PluginError(f"{where}: {name}() cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(found, expected):
         raise PluginError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
     return found
