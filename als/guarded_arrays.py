@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+import ctypes
+import mmap
+import weakref
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +20,32 @@ _BEHIND: Final = 2**17
 
 #: What stands there: small enough to become another number when 1 is added to it.
 _UNTOUCHED: Final = -12345.678
+
+#: Bytes of address space before and behind, where nothing is: whoever reads or writes there is killed by a signal.
+_NOWHERE: Final = 2**35
+
+_libc: Any = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+_libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_FAILED: Final = ctypes.c_void_p(-1).value
+
+
+def _far_from_all(count: int) -> Array:
+    """``count`` numbers far from whatever else is in memory; plain ones where the system has no room for that."""
+    size = -(-8 * count // mmap.PAGESIZE) * mmap.PAGESIZE
+    whole = size + 2 * _NOWHERE
+    at = _libc.mmap(None, whole, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    if at in (None, _FAILED):
+        return np.empty(count)
+    if _libc.mprotect(at + _NOWHERE, size, mmap.PROT_READ | mmap.PROT_WRITE) != 0:
+        _libc.munmap(at, whole)
+        return np.empty(count)
+    # The last number is at the end of a page.
+    room: Any = (ctypes.c_double * count).from_address(at + _NOWHERE + size - 8 * count)
+    weakref.finalize(room, _libc.munmap, at, whole)
+    return np.frombuffer(room, np.float64)
 
 
 class Fences:
@@ -36,9 +65,10 @@ class Fences:
 
     def __init__(self, who: str, **arrays: Array) -> None:
         self._who = who
-        self._fields = {name: np.full(_BEFORE + len(values) + _BEHIND, _UNTOUCHED) for name, values in arrays.items()}
+        self._fields = {name: _far_from_all(_BEFORE + len(values) + _BEHIND) for name, values in arrays.items()}
         self.arrays: dict[str, Array] = {}
         for name, values in arrays.items():
+            self._fields[name][:] = _UNTOUCHED
             self.arrays[name] = self._fields[name][_BEFORE : _BEFORE + len(values)]
             self.arrays[name][:] = values
 

@@ -9,6 +9,7 @@ import numpy as np
 from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphDraft, GraphModel
 from als.guarded_arrays import Fences
 from als.streams import GRAPHS, fill_round_keys, start_stream
+from als.tried_apart import call_apart
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown
 from traces.compiled import Array, as_value
 
@@ -29,7 +30,7 @@ def try_out(model: GraphModel) -> None:
     ------
     PluginError
         If it raises, writes outside its arrays, makes what is no graph or another one the second time, does not heed the room,
-        or is not made by ``graph_kernel``.
+        is killed, or is not made by ``graph_kernel``.
     """
     who = f"graph {model.name}"
     if model.source is not None:
@@ -38,6 +39,10 @@ def try_out(model: GraphModel) -> None:
         as_value(model.make, MAKE_GRAPH)
     except TypeError as error:
         raise PluginError(f"{who}: {error}; decorate make with graph_kernel") from None
+    call_apart(who, lambda: _make_graphs(who, model))
+
+
+def _make_graphs(who: str, model: GraphModel) -> None:
     tasks, edges = _room(model, who)
     status, arrays = _made(model, who, tasks, edges)
     if status == NO_ROOM and arrays["size"][0] <= tasks and tasks + edges < _MOST:

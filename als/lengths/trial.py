@@ -9,6 +9,7 @@ import numpy as np
 from als.guarded_arrays import Fences
 from als.lengths.contract import NEXT_LENGTH, NORMAL, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
+from als.tried_apart import call_apart
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError
 from traces.compiled import as_value
 
@@ -24,7 +25,7 @@ def try_out(model: LengthModel) -> None:
     Raises
     ------
     PluginError
-        If it raises, writes outside ``params``, ``pattern`` or ``memo``, or is not made by ``length_kernel``.
+        If it raises, writes outside ``params``, ``pattern`` or ``memo``, is killed, or is not made by ``length_kernel``.
     """
     who = f"lengths {model.name}"
     if model.mode == NORMAL:
@@ -33,6 +34,10 @@ def try_out(model: LengthModel) -> None:
         as_value(model.next_length, NEXT_LENGTH)
     except TypeError as error:
         raise PluginError(f"{who}: {error}; decorate next_length with length_kernel") from None
+    call_apart(who, lambda: _draw_loop(who, model))
+
+
+def _draw_loop(who: str, model: LengthModel) -> None:
     fences = Fences(who, params=np.array(model.params), pattern=model.pattern, memo=np.zeros(model.memo_size))
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(0), np.uint64(0))

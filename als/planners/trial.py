@@ -9,6 +9,7 @@ import numpy as np
 from als.graphs.order import index_edges, topological_order
 from als.guarded_arrays import Fences
 from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
+from als.tried_apart import call_apart
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown
 from traces.base.ranges import whole
 from traces.compiled import Array, as_value
@@ -33,14 +34,18 @@ def try_out(planner: Planner) -> None:
     Raises
     ------
     PluginError
-        If it raises, changes what it should only read, writes outside its arrays, makes a plan that cannot be run, answers
-        something else than 0 or, where no core is present, ``NO_CORE``, or is not made by ``planner_kernel``.
+        If it raises, is killed, changes what it should only read, writes outside its arrays, makes a plan that cannot be run,
+        answers something else than 0 or, where no core is present, ``NO_CORE``, or is not made by ``planner_kernel``.
     """
     who = f"planner {planner.name}"
     try:
         as_value(planner.plan, PLAN)
     except TypeError as error:
         raise PluginError(f"{who}: {error}; decorate plan with planner_kernel") from None
+    call_apart(who, lambda: _plan(who, planner))
+
+
+def _plan(who: str, planner: Planner) -> None:
     n, e, p = len(_GFLOP), len(_EDGES), len(_SPEED)
     for speed, right in ((_SPEED, 0), ((0.0,) * p, NO_CORE)):
         given = _inputs(speed)

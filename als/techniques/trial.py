@@ -8,6 +8,7 @@ import numpy as np
 
 from als.guarded_arrays import Fences
 from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, Technique
+from als.tried_apart import call_apart
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError
 from traces.compiled import as_value
 
@@ -24,13 +25,18 @@ def try_out(technique: Technique) -> None:
     Raises
     ------
     PluginError
-        If it raises, writes outside the arrays that it is given, or is not made by ``technique_kernel``.
+        If it raises, writes outside the arrays that it is given, is killed, or is not made by ``technique_kernel``.
     """
-    who, n_cores = f"technique {technique.name}", technique.only_cores or _CORES
+    who = f"technique {technique.name}"
     try:
         as_value(technique.next_chunk, NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL)
     except TypeError as error:
         raise PluginError(f"{who}: {error}; decorate next_chunk with technique_kernel") from None
+    call_apart(who, lambda: _simulate_loop(who, technique))
+
+
+def _simulate_loop(who: str, technique: Technique) -> None:
+    n_cores = technique.only_cores or _CORES
     fences = Fences(
         who,
         facts=np.zeros(FACTS),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from als import tried_apart
 from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
 from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
@@ -93,6 +97,7 @@ def test_what_fits_is_taken(fit: Technique) -> None:
 
 def test_a_rule_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
     text = """
+from als import tried_apart
 from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
 from als.techniques import Technique, technique_kernel
@@ -198,3 +203,79 @@ def test_parameters_that_are_no_numbers(params: Any) -> None:
     with pytest.raises(InputError, match=r"lengths t: params .*; allowed: numbers"):
         LengthModel("t", wanders, params=params)
     assert hash(Technique("t", forgets_its_memo, params=[1])) == hash(Technique("t", forgets_its_memo, params=(1.0,)))  # type: ignore[arg-type]
+
+
+@technique_kernel
+def goes_astray(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[n_tasks * 100_000_000] = 1.0
+    return 1
+
+
+@technique_kernel
+def goes_astray_back(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[-n_tasks * 10_000] = 1.0
+    return 1
+
+
+@technique_kernel
+def turns_for_ever(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    k = 0
+    while remaining > 0:
+        k += 1
+        memo[k & 1] = 1.0
+    return 1
+
+
+@length_kernel
+def strays(
+    k: int, n: int, mean: float, params: Any, pattern: Any, memo: Any, keys: Any, cursor: Any, words: Any
+) -> float:
+    return memo[n * 100_000_000] + mean
+
+
+KILLED = r" its rule was killed by SIG[A-Z]+ in its first trial; allowed: to read and write its arrays only$"
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="Python does not let a rule go that far")
+@pytest.mark.parametrize("rule", [goes_astray, goes_astray_back])
+def test_what_would_kill_the_command_is_an_error(rule: Any) -> None:
+    with pytest.raises(PluginError, match="technique astray:" + KILLED):
+        try_out(Technique("astray", rule, memo_size=2))
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="Python does not let a rule go that far")
+def test_so_it_is_of_lengths() -> None:
+    with pytest.raises(PluginError, match="lengths astray:" + KILLED):
+        length_trial.try_out(LengthModel("astray", strays))
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="what is not compiled can be interrupted")
+def test_a_rule_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tried_apart, "_LONGEST_S", 1)
+    with pytest.raises(PluginError, match="technique turns: its rule does not end; allowed: an answer within 1 s"):
+        try_out(Technique("turns", turns_for_ever, memo_size=2))
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="nothing is forked")
+def test_no_process_is_left_of_a_trial() -> None:
+    try_out(Technique("well", forgets_its_memo, memo_size=3))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="Python does not let a rule go that far")
+def test_the_command_says_it(tmp_path: Path) -> None:
+    (tmp_path / "far.py").write_text(
+        "from als.techniques import Technique, technique_kernel\n"
+        "@technique_kernel\n"
+        "def rule(n_tasks, n_cores, core, request, remaining, memo):\n"
+        "    memo[n_tasks * 100_000_000] = 1.0\n"
+        "    return 1\n"
+        'MINE = Technique("mine", rule, memo_size=1)\n'
+    )
+    words = ("loop", "--n", "100", "--cores", "2", "--als", "far.py:MINE", "--out", "r")
+    ran = subprocess.run(
+        [sys.executable, "-m", "bridge.cli", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "technique mine: its rule was killed by SIG" in ran.stderr.splitlines()[-1]
