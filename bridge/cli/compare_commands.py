@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -48,9 +49,9 @@ def compare_command(
         raise InputError("--force: only with --out, whose folder it replaces")
     target = None if out is None else named_folder(out)
     if target is not None:
-        check_target(target, force)
-        if target.exists() and any(Path(run).exists() and target.samefile(run) for run in (a, b)):
+        if force and any(os.path.exists(run) and os.path.exists(target) and target.samefile(run) for run in (a, b)):
             raise InputError(f"--out: {target} is one of the runs that are compared; choose another folder")
+        check_target(target, force)
     runs = read_run(Path(a)), read_run(Path(b))
     compared = compare_jobs(runs[0].jobs, runs[1].jobs)
     rows = [] if job is None else job_rows(compared, job, *runs)

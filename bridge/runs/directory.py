@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bridge.runs.ownership import CELL, RECORDS, files_in, is_ours, move_others, ours_in
 from traces.base.errors import InputError, shown
 from traces.base.parsing import parse_json
 
@@ -26,9 +27,6 @@ __all__ = [
     "unusable",
     "write_record",
 ]
-
-#: The files that mark a folder as one of ours: only such a one is ever replaced.
-RECORDS = ("run.json", "study.json", "comparison.json")
 
 
 def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> Path:
@@ -44,8 +42,10 @@ def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> P
     return Path(out)
 
 
-def check_target(target: Path, force: bool) -> None:
+def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
     """Refuse a result folder that cannot or must not be written, before anything is simulated.
+
+    ``shared``: it is in a folder of ours, and may hold what is another's without a record.
 
     Raises
     ------
@@ -60,8 +60,10 @@ def check_target(target: Path, force: bool) -> None:
             if not force:
                 raise InputError(f"--out: {target} exists; choose another folder, or replace it with --force")
             empty = target.is_dir() and not any(target.iterdir())
-            if target.is_symlink() or not (empty or any((target / name).is_file() for name in RECORDS)):
-                raise InputError(f"--out: {target} is not a result of twolevel, so --force does not replace it")
+            if target.is_symlink() or not (empty or (shared and target.is_dir()) or is_ours(target)):
+                raise InputError(
+                    f"--out: {target} has no record that says it is a result of twolevel, so --force does not replace it"
+                )
         check_place(target, "--out")
     except OSError as error:
         raise unusable(target, "--out", error) from None
@@ -104,39 +106,53 @@ def made_beside(target: Path, where: str) -> Iterator[Path]:
 
 
 @contextmanager
-def fresh_directory(target: Path, force: bool) -> Iterator[Path]:
+def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Iterator[Path]:
     """A new folder beside ``target`` (:func:`made_beside`) that takes its name at the end, if all went well.
+
+    Its record then lists its files. Of a result that it replaces, what its record does not list is moved into the new one.
 
     Raises
     ------
     InputError
         As :func:`check_target`.
     """
-    check_target(target, force)
+    check_target(target, force, shared=shared)
     target = target.absolute()
     with made_beside(target, "--out") as partial:
         yield partial
+        _list_files(partial)
         partial.chmod(0o777 & ~_umask())
-        check_target(target, force)  # somebody else may have used the name meanwhile
+        check_target(target, force, shared=shared)  # somebody else may have used the name meanwhile
         _put(partial, target)
 
 
 def _put(partial: Path, target: Path) -> None:
-    """Give ``partial`` the name ``target``; what had it is removed when that has been done, and only then."""
+    """Give ``partial`` the name ``target``; what of ours had it is removed when that has been done, and only then."""
     if not target.exists():
         partial.rename(target)
         return
+    ours = ours_in(target)
+    others = [name for name in files_in(target) if name not in ours]
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
+    old = aside / "old"
     try:
-        target.rename(aside / "old")
+        target.rename(old)
         partial.rename(target)
     except BaseException:
-        if not target.exists():
-            (aside / "old").rename(target)
+        if old.exists() and not target.exists():
+            old.rename(target)
+        with contextlib.suppress(OSError):  # somebody else has taken the name: what was there stays aside
+            aside.rmdir()
         raise
-    finally:
-        if target.exists():
-            shutil.rmtree(aside, ignore_errors=True)
+    move_others(others, old, target)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _list_files(folder: Path) -> None:
+    for name in RECORDS:
+        if (folder / name).is_file():
+            record = parse_json((folder / name).read_bytes(), str(folder / name))
+            write_record(folder / name, record | {"files": [file for file in files_in(folder) if file != CELL]})
 
 
 def _umask() -> int:

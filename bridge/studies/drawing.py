@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bridge.runs.ownership import remove_files
 from bridge.studies.comparing import COMPARISONS
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study, short_word
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from traces.figures.drawing.canvas import Figure
 
-__all__ = ["STUDY_FIGURES", "draw_study_figures", "read_results"]
+__all__ = ["STUDY_FIGURES", "draw_study_figures", "read_results", "remove_drawn"]
 
 #: Endings of what is drawn.
 FORMATS = ("svg", "png", "pdf")
@@ -124,11 +125,14 @@ def _groups(costs: pd.DataFrame) -> pd.Series[str]:
     )
 
 
-def _remove_drawn(folder: Path) -> None:
-    # What was drawn of a study that had other parts; files of other names are the user's.
-    for path in folder.glob("*"):
-        if path.suffix.removeprefix(".") in FORMATS and path.stem.partition("-")[0] in STUDY_FIGURES:
-            path.unlink()
+def remove_drawn(folder: Path) -> None:
+    """Remove what was drawn of a study, perhaps of other parts, from its folder of figures; others' files stay."""
+    drawn = [
+        path.name
+        for path in folder.glob("*")
+        if path.suffix.removeprefix(".") in FORMATS and path.stem.partition("-")[0] in STUDY_FIGURES
+    ]
+    remove_files(folder, drawn)
 
 
 def _fresh(stem: str, taken: set[str]) -> str:
@@ -177,7 +181,7 @@ def draw_study_figures(
     if target is None:
         target = folder / "figures"
         if not names:
-            _remove_drawn(target)
+            remove_drawn(target)
     drawn = []
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):

@@ -23,7 +23,7 @@ from bridge.studies.unit import NO_ROOM, NoRoomError
 from traces.base.errors import InputError, shown
 from traces.base.parsing import parsing
 
-__all__ = ["FORMAT", "JOURNAL", "Entry", "Journal"]
+__all__ = ["FORMAT", "JOURNAL", "Entry", "Journal", "is_journal"]
 
 #: The file's name within the folder of a study.
 JOURNAL = "journal.jsonl"
@@ -81,6 +81,18 @@ class _Line(Struct, omit_defaults=True):
     every: bool = False
     format: int = 0
     twolevel: str = ""
+
+
+def is_journal(folder: Path) -> bool:
+    """Whether the journal in a folder begins as those of ``twolevel`` do, of whichever form and version; or is empty."""
+    with open(folder / JOURNAL, "rb") as file:
+        first = file.readline(1000)
+    try:
+        with parsing("JSON", ""):
+            line = json.decode(first, type=_Line) if first else None
+    except InputError:
+        return False
+    return line is None or (line.format > 0 and line.twolevel != "")
 
 
 class Journal:

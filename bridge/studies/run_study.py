@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Protocol
 
 from bridge.runs.directory import check_target, read_record
+from bridge.runs.ownership import CELL, is_ours, ours_in, remove_files
 from bridge.scenarios.scenario import RECORDED
-from bridge.studies.comparing import COMPARISONS
 from bridge.studies.executors.executor import Executor, Needs, Outcome
 from bridge.studies.executors.local import local_executor
-from bridge.studies.journal import JOURNAL, Entry, Journal
+from bridge.studies.journal import JOURNAL, Entry, Journal, is_journal
 from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere
-from bridge.studies.results import COSTS, RESULTS, write_tables
+from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
-from bridge.studies.unit import CELL, NO_ROOM, NoRoomError, check_metrics, remove_partial
+from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial
 from traces.base.errors import InputError, one_of, shown
 
 __all__ = ["Report", "Watch", "run_study"]
@@ -161,9 +161,16 @@ def _is_study(folder: Path) -> bool:
         raise InputError(f"--out: {shown(str(folder))} cannot be made: {error.strerror}") from None
 
 
+def _is_ours(folder: Path) -> bool:
+    # By its record; or by its journal, where a study was killed before it had one.
+    if (folder / RECORD).is_file():
+        return is_ours(folder)
+    return (folder / JOURNAL).is_file() and is_journal(folder)
+
+
 def _check_target(folder: Path) -> None:
     # A study begins only where nothing is, or begins anew where one is.
-    if _is_study(folder) or (folder.is_dir() and not any(folder.iterdir())):
+    if _is_ours(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return
     if folder.exists() or folder.is_symlink():
         raise InputError(f"--out: {folder} exists and is not a result of twolevel study; choose another folder")
@@ -178,11 +185,17 @@ def _make(folder: Path) -> None:
 
 
 def _remove_ours(folder: Path) -> None:
-    # What else is there is the user's.
-    for name in (RECORD, RESULTS, COSTS, COMPARISONS):
-        (folder / name).unlink(missing_ok=True)
-    for name in ("cells", "figures"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    # What else is there is the user's. The record, which says what is ours, goes last.
+    from bridge.studies.drawing import remove_drawn
+
+    ours = ours_in(folder) - {JOURNAL, RECORD}  # the journal is open
+    remove_files(folder, sorted(ours))
+    figures = folder / "figures"
+    if figures.is_dir() and not figures.is_symlink():
+        remove_drawn(figures)
+        with contextlib.suppress(OSError):  # something is left in it
+            figures.rmdir()
+    remove_files(folder, [RECORD])
 
 
 def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) -> int:

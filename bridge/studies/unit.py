@@ -15,6 +15,7 @@ from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.runs.directory import fresh_directory, write_record
+from bridge.runs.ownership import CELL
 from bridge.runs.record import write_run
 from bridge.runs.result import Result
 from bridge.runs.shared_outcomes import all_completed, same_anywhere
@@ -26,7 +27,6 @@ from traces.kernels.progress import spent_s, working_s
 
 __all__ = [
     "check_metrics",
-    "CELL",
     "NO_ROOM",
     "LikeRuns",
     "NoRoomError",
@@ -36,8 +36,6 @@ __all__ = [
     "warm_up",
 ]
 
-#: The file in the folder of what is kept of a cell and seed that says which it is.
-CELL = "cell.json"
 
 #: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -128,7 +126,8 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
         like_runs.hold(unit, result)
     metrics = _wanted(result, unit.metrics)
     if unit.folder is not None:
-        with fresh_directory(unit.folder, force=True) as folder:
+        with fresh_directory(unit.folder, force=True, shared=True) as folder:
+            write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
             write_run(
                 result,
                 folder,
@@ -137,7 +136,6 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
                 trace="trace" in unit.keep,
                 nodes="nodes" in unit.keep,
             )
-            write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
     return metrics, float(result.coupling["simulation_s"])
 
 

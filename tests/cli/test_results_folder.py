@@ -17,8 +17,13 @@ from command_line import everything_in, twolevel
 
 from als.engine.metrics import LOOP_METRICS
 from bridge.runs.directory import fresh_directory, read_record, write_record
+from bridge.runs.library_versions import versions
+from bridge.runs.ownership import ours_in
 from traces.base.errors import InputError
 from traces.tables import JOB_COLUMNS, TASK_COLUMNS
+
+#: What every record of ours has.
+OURS = {"versions": versions()}
 
 RUN = ("run", "sample", "--select", "first:5", "--variation", "0.1")
 
@@ -57,8 +62,10 @@ def test_a_result_is_replaced_with_force_only(here: Path, words: tuple[str, ...]
     ran = twolevel(*words, "--out", "r")
     assert (ran.code, everything_in(here)) == (2, before)
     assert "--force" in ran.err
+    (here / "r" / "jobs.parquet").write_text("of the first run")
     assert twolevel(*words, "--out", "r/", "--force").code == 0
-    assert not (here / "r" / "old").exists()
+    assert pd.read_parquet(here / "r" / "jobs.parquet").shape[0] == 5
+    assert (here / "r" / "old").read_text() == "of the first run"
     assert os.listdir(here) == ["r"]
 
 
@@ -81,18 +88,18 @@ def test_a_fault_leaves_nothing_and_keeps_what_was_there(tmp_path: Path) -> None
     with pytest.raises(ZeroDivisionError):
         fail(force=False)
     assert list(tmp_path.iterdir()) == []
-    target.mkdir()
-    write_record(target / "run.json", {"a": float("nan"), "b": (1, [2.5])})
+    with fresh_directory(target, False) as folder:
+        write_record(folder / "run.json", OURS | {"a": float("nan"), "b": (1, [2.5])})
     with pytest.raises(ZeroDivisionError):
         fail(force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
-    assert read_record(target) == {"a": None, "b": [1, [2.5]]}
+    assert read_record(target) == OURS | {"a": None, "b": [1, [2.5]], "files": ["run.json"]}
 
 
 def test_a_target_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "r"
-    target.mkdir()
-    (target / "run.json").write_text("{}")
+    with fresh_directory(target, False) as folder:
+        write_record(folder / "run.json", OURS)
     rename = Path.rename
 
     def refuse(self: Path, to: Path) -> Path:
@@ -218,3 +225,88 @@ def test_what_took_the_name_meanwhile_is_kept(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists"):
         overtaken()
     assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["r", "r/precious.txt"]
+
+
+def test_the_record_lists_the_files(here: Path) -> None:
+    assert twolevel(*RUN, "--als", "ss", "--out", "r").code == 0
+    files = json.loads((here / "r" / "run.json").read_text())["files"]
+    assert files == sorted(
+        path.relative_to(here / "r").as_posix() for path in (here / "r").rglob("*") if not path.is_dir()
+    )
+    assert {"jobs.parquet", "run.json", "trace/traces.otf2"} <= set(files)
+
+
+@pytest.mark.parametrize("name", ["run.json", "study.json", "comparison.json", "journal.jsonl"])
+@pytest.mark.parametrize(
+    "text", ['{"mine": 1}', "[]", "", "no JSON", "[" * 5000, '{"files": ["run.json"]}', '{"versions": {"twolevel": 1}}']
+)
+def test_a_folder_with_another_s_record_is_not_ours(here: Path, name: str, text: str) -> None:
+    (here / "r").mkdir()
+    (here / "r" / name).write_text(text)
+    (here / "r" / "thesis.tex").write_text("years of work")
+    before = everything_in(here)
+    ran = twolevel(*RUN, "--out", "r", "--force")
+    assert ran.code == 2
+    assert "no record that says it is a result of twolevel" in ran.err
+    if name != "journal.jsonl" or text:  # an empty journal is that of a study that was killed as it began
+        grid = twolevel(
+            "grid", "sample", "--select", "first:3", "--bls", "fcfs", "--als", "ss", "--out", "r", "--force"
+        )
+        assert grid.code == 2, grid.err
+    assert everything_in(here) == before
+
+
+def test_what_a_user_puts_into_a_result_stays(here: Path) -> None:
+    assert twolevel(*RUN, "--no-trace", "--out", "r").code == 0
+    folder = here / "r"
+    (folder / "notes" / "deep").mkdir(parents=True)
+    (folder / "notes" / "deep" / "why.txt").write_text("mine")
+    (folder / "empty").mkdir()
+    (folder / "link").symlink_to("notes")
+    (folder / "tasks.parquet").write_text("mine, too")
+    (folder / "trace").write_text("and mine")
+    for again in range(2):
+        assert twolevel(*RUN, "--als", "ss", "--tasks", "--out", "r", "--force").code == 0
+        assert (folder / "notes" / "deep" / "why.txt").read_text() == "mine", again
+        assert (folder / "empty").is_dir()
+        assert (folder / "link").is_symlink()
+        # The new result has a file of that name, and a folder.
+        assert (folder / "tasks.parquet~").read_text() == "mine, too"
+        assert (folder / "trace~").read_text() == "and mine"
+        assert len(pd.read_parquet(folder / "tasks.parquet")) > 0
+    assert twolevel(*RUN, "--no-trace", "--out", "r", "--force").code == 0
+    assert not (folder / "trace").exists()
+    assert not (folder / "tasks.parquet").exists()
+    assert os.listdir(here) == ["r"]
+
+
+def test_a_record_says_nothing_of_what_is_outside_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    write_record(folder / "run.json", OURS | {"files": ["run.json", "../x", "/etc/x", "a/../../x", "", ".", "a//b"]})
+    assert ours_in(folder) == {"run.json"}
+
+
+def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None:
+    (here / "s.toml").write_text(
+        '[study]\nseeds = 2\nkeep = ["jobs"]\n[[workload]]\nfile = "sample"\nselect = "first:3"\n'
+        '[grid]\nbls = ["fcfs", "sjf"]\nals = "ss"\n'
+    )
+    words = ("study", "s.toml", "--out", "g", "--workers", 1)
+    assert twolevel(*words).code == 0
+    folder = here / "g"
+    made = set(everything_in(folder))
+    (folder / "figures" / "mine.svg").write_text("mine")
+    (folder / "figures" / "makespan-old.svg").write_text("of a study that had other parts")
+    (folder / "cells" / "my").mkdir()
+    (folder / "cells" / "my" / "notes").write_text("mine")
+    cell = next((folder / "cells").glob("*/seed-1"))
+    (cell / "notes").write_text("mine")
+    mine = {"figures/mine.svg", "cells/my", "cells/my/notes", str((cell / "notes").relative_to(folder))}
+    assert twolevel(*words, "--force").code == 0
+    assert set(everything_in(folder)) == made | mine
+    # Of one that keeps nothing only what is another's is left of the cells.
+    (here / "s.toml").write_text((here / "s.toml").read_text().replace('keep = ["jobs"]', "keep = []"))
+    assert twolevel(*words, "--force").code == 0
+    left = {name for name in everything_in(folder) if name.startswith("cells/") and (folder / name).is_file()}
+    assert left == {name for name in mine if name.startswith("cells/") and name != "cells/my"}
