@@ -15,6 +15,7 @@ import typer
 
 from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
+from traces.base.printable import printable
 
 __all__ = ["main"]
 
@@ -54,7 +55,7 @@ class _Warnings(logging.Handler):
     """Shows what the bridge logs, a line each."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say("twolevel: " + " ".join(record.getMessage().split()))
+        say(f"twolevel: {_one_line(record.getMessage())}")
 
 
 def _show_warnings() -> None:
@@ -128,5 +129,10 @@ def _parses(parse: Callable[[str], object], text: str) -> bool:
 
 
 def _fault(message: str, code: int) -> int:
-    say("twolevel: " + " ".join(message.split()))
+    say(f"twolevel: {_one_line(message)}")
     return code
+
+
+def _one_line(message: str) -> str:
+    # Also what others have written: peers, plug-ins, the system.
+    return printable(" ".join(message.split()))

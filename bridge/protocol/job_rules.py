@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from bridge.protocol.core_rules import check_cores
 from bridge.protocol.graph_rules import check_graph, edges_rule, transfers_rule
 from bridge.protocol.job_session import (
     BrokenRule,
@@ -23,6 +24,7 @@ from bridge.protocol.job_session import (
     whole_column,
 )
 from bridge.protocol.messages import (
+    MAX_PROMISES,
     MAX_TASKS,
     Cancel,
     Edges,
@@ -69,8 +71,16 @@ def _check_promise(message: Promise | Suspended, job: JobSession) -> None:
         raise BrokenRule(f"not_before_ns is {message.not_before_ns}; allowed: up to stop_ns, {job.stop_ns}")
 
 
+def _promises(job: JobSession) -> int:
+    """How many there are with one more."""
+    if job.promises == MAX_PROMISES:
+        raise BrokenRule(f"promise {job.promises + 1}; allowed: up to {MAX_PROMISES} for a job")
+    return job.promises + 1
+
+
 def _promise(message: Promise, job: JobSession) -> None:
     _check_promise(message, job)
+    job.promises = _promises(job)
     job.promised_ns = message.not_before_ns
 
 
@@ -82,6 +92,8 @@ def _suspended(message: Suspended, job: JobSession) -> None:
         raise BrokenRule(f"now_ns is {message.now_ns}; allowed: up to until_ns, {job.until_ns}")
     at_least("not_before_ns", message.not_before_ns, message.now_ns, "now_ns,")
     _check_promise(message, job)
+    if message.now_ns < job.until_ns:  # or a job could be suspended for ever without coming any further
+        job.promises = _promises(job)
     job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
 
 
@@ -112,6 +124,7 @@ def _records(message: Records, job: JobSession) -> None:
             f"core 0 to {job.cores - 1}, chunk from 0 on"
         )
     job.records += count
+    job.spans.append((message.start_ns, message.end_ns, message.core))
     job.ran += int(np.count_nonzero(ran))
     job.last_ns = max(job.last_ns, int(end.max()))
     job.last_chunk = max(job.last_chunk, int(chunk.max()))
@@ -160,6 +173,7 @@ def _outcome(message: Outcome, job: JobSession) -> None:
             f"allowed: up to end_ns, {end_ns}, and chunk {message.chunks - 1}"
         )
     check_graph(message, job)
+    check_cores(message, job)
 
 
 def _no_rule(message: Message, job: JobSession) -> None:

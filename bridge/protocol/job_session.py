@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -50,6 +50,10 @@ class JobSession:
     transfers: int = 0  # reported so far, the last of them, and the last instant
     last_transfer: tuple[int, int] = (-1, -1)
     arrived_ns: int = 0
+    spans: list[tuple[bytes, bytes, bytes]] = field(
+        default_factory=list
+    )  # of the tasks: start, end and core, as reported
+    promises: int = 0  # given so far, and suspensions before it was to suspend
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod

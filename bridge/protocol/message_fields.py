@@ -19,6 +19,7 @@ __all__ = [
     "MAX_EDGES",
     "MAX_HOSTS",
     "MAX_PARTS",
+    "MAX_PROMISES",
     "MAX_TASKS",
     "RECORDS_PER_FRAME",
     "Change",
@@ -52,13 +53,15 @@ __all__ = [
 #: The ``core`` of a :class:`Change` that concerns every core of the job.
 ALL_CORES: Final = -1
 
-#: Most cores of one job, tasks of one job, edges of one job, changes in one message, parts of one job, hosts of the machine.
+#: Most cores of one job, tasks of one job, edges of one job, changes in one message, parts of one job, hosts of the machine,
+#: promises for one job.
 MAX_CORES: Final = 2**20
 MAX_TASKS: Final = 2**31 - 1
 MAX_EDGES: Final = 2**31 - 1
 MAX_CHANGES: Final = 2**16
 MAX_PARTS: Final = 2**16
 MAX_HOSTS: Final = 2**24
+MAX_PROMISES: Final = 2**16
 
 #: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
 LENGTHS_PER_FRAME: Final = 2**20

@@ -20,6 +20,7 @@ from bridge.protocol.message_fields import (
     MAX_EDGES,
     MAX_HOSTS,
     MAX_PARTS,
+    MAX_PROMISES,
     MAX_TASKS,
     RECORDS_PER_FRAME,
     Change,
@@ -47,6 +48,7 @@ from bridge.protocol.message_fields import (
     TechniqueName,
     Version,
 )
+from bridge.protocol.repeated_keys import entries, repeated_key
 from traces.base.errors import shown
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "MAX_EDGES",
     "MAX_HOSTS",
     "MAX_PARTS",
+    "MAX_PROMISES",
     "MAX_TASKS",
     "MESSAGES",
     "PROTOCOL_VERSION",
@@ -299,6 +302,7 @@ MESSAGES: Final[dict[str, type[Message]]] = {
     "quit": Quit,
 }
 _NAMES: Final = {kind: name for name, kind in MESSAGES.items()}
+_ENTRIES: Final = {kind: 1 + len(kind.__struct_fields__) for kind in MESSAGES.values()}  # the type, and the fields
 
 _ENCODER: Final = msgpack.Encoder()
 _DECODERS: Final[dict[Role, msgpack.Decoder[Any]]] = {
@@ -342,10 +346,20 @@ def decode(payload: bytes | memoryview, sender: Role) -> Message:
     Raises
     ------
     MessageError
-        If it is not exactly one map with a known ``type`` and that type's fields, each in its range.
+        If it is not exactly one map with a known ``type`` and that type's fields, each once and in its range.
     """
     message: Message = _decoded(_DECODERS[sender], payload)
+    # All fields are there and no others, so that their number tells; maps within are those of our own encoding, mostly.
+    several = entries(payload) != _ENTRIES[type(message)]
+    if several or (_has_maps(message) and payload != _ENCODER.encode(message)):
+        key = repeated_key(payload)
+        if key:
+            raise MessageError(f"not a message: the key {shown(key)} occurs twice")
     return message
+
+
+def _has_maps(message: Message) -> bool:
+    return isinstance(message, Start | Resume) or (isinstance(message, Outcome) and message.graph is not None)
 
 
 def decode_greeting(payload: bytes | memoryview) -> Greeting:

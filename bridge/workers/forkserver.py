@@ -12,7 +12,8 @@ quoted as in JSON.
 end of the commands                    kill every worker and exit: the bridge is gone
 =====================================  ============================================================================
 
-When a worker has ended, ``gone WORKER HOW`` is reported; when none could be started, ``unborn WORKER WHY``.
+A worker that was started reports ``born WORKER PID`` by itself, before it connects. When a worker has ended, ``gone WORKER
+HOW`` is reported; when none could be started, ``unborn WORKER WHY``.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ def _be_worker(server: int, pipes: _Pipes, address: str, token: str, worker: str
     try:
         die_with_parent(server)
         name_process(PROCESS_NAME)
+        pipes.report("born", worker, str(os.getpid()))
         _step_aside(pipes)
         asyncio.run(work())
     except OSError:
@@ -102,6 +104,7 @@ def _be_command(server: int, pipes: _Pipes, address: str, token: str, worker: st
     try:
         os.setsid()  # a group of its own, to be killed with all that it starts
         die_with_parent(server)
+        pipes.report("born", worker, str(os.getpid()))
         _step_aside(pipes)
         environment = {ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token, WORKER_VARIABLE: worker}
         os.execvpe(words[0], words, {**os.environ, **environment})

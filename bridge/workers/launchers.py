@@ -28,6 +28,9 @@ _READY_S = 600.0
 #: How long processes that were asked to quit may take before they are killed, s.
 PARTING_S = 2.0
 
+#: How long a process that has ended is remembered as one of ours, s.
+_REMEMBERED_S = 1.0
+
 #: What starts the threads that a fork would only copy; none of them does anything for us.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -66,9 +69,14 @@ class Launcher:
     command : str or None
         Starts an application simulator of the user's own, split into words as a shell would, but no shell runs it;
         None is ours.
+    awaited : dict
+        Kept here: the processes that have started and not said hello, names by process ids.
     """
 
-    def __init__(self, owner: Owner, address: str, token: str, technique: str, command: str | None) -> None:
+    def __init__(
+        self, owner: Owner, address: str, token: str, technique: str, command: str | None, awaited: dict[int, str]
+    ) -> None:
+        self._awaited = awaited
         self._owner, self._address, self._token, self._technique = owner, address, token, technique
         self._words = shlex.split(command or "")
         self._server: asyncio.subprocess.Process | None = None
@@ -160,6 +168,9 @@ class Launcher:
             self._ready.set()
             return
         worker, how = details
+        if word == "born":
+            self._awaited[int(how)] = worker
+            return
         self._drop(worker)
         if word == "gone":
             self._owner.gone(worker, how, blameless=False)
@@ -167,6 +178,8 @@ class Launcher:
             self._owner.unborn(worker, how)
 
     def _drop(self, worker: str) -> None:
+        # A little later, as the end of its connection may not have been seen yet.
+        asyncio.get_running_loop().call_later(_REMEMBERED_S, self.greeted, worker)
         self._workers.discard(worker)
         if not self._workers:
             self._all_gone.set()
@@ -176,6 +189,11 @@ class Launcher:
         self._workers.add(worker)
         self._all_gone.clear()
         self._tell("start" if self._words else "fork", worker, self._address, self._token, *self._words)
+
+    def greeted(self, worker: str) -> None:
+        """It has said hello, or never will."""
+        for pid in [pid for pid, name in self._awaited.items() if name == worker]:
+            del self._awaited[pid]
 
     def kill(self, worker: str) -> None:
         """Kill it, and what it has started, if it is still there."""

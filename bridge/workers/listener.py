@@ -1,27 +1,32 @@
 """The listener: hears what strangers have to say, and lets in only who says a proper hello.
 
 A stranger may send one small frame and be silent for a while, no more, and costs the run nothing but a line in the
-log (``twolevel.bridge``).
+log (``twolevel.bridge``), and of many not even that. Who is no stranger, as the run has started its process, never has to go
+for one, and its end is for the one to tell who has started it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import shutil
+import socket
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Refused, Role, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
 from bridge.workers.connection import Connection
+from bridge.workers.other_end import process_at, process_of_tcp
 from traces.base.errors import InputError, shown
 
-__all__ = ["HELLO_S", "OVER", "STRANGERS", "Listener"]
+__all__ = ["HELLO_S", "LINES", "OVER", "STRANGERS", "Listener"]
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -30,6 +35,9 @@ HELLO_S = 10.0
 
 #: How many may be connected without having said hello; of more, the one that has been silent longest must go.
 STRANGERS = 64
+
+#: Of so many refused connections there is a line each.
+LINES: Final = 10
 
 #: What is wrong with a hello that comes when everything has been done: not refused, but no longer of use.
 OVER: Final = "the run is over"
@@ -61,6 +69,8 @@ class Listener:
         Given a hello with the right token and version, says why it is refused, or None.
     serve : callable
         Given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
+    awaited : mapping
+        The processes that are to say hello: their names by their ids, or by those of their process groups.
 
     Attributes
     ----------
@@ -75,8 +85,9 @@ class Listener:
         token: str,
         admit: Callable[[Hello], str | None],
         serve: Callable[[Hello, Connection], Awaitable[None]],
+        awaited: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
-        self._token, self._admit, self._serve = token, admit, serve
+        self._token, self._admit, self._serve, self._awaited = token, admit, serve, awaited
         self._server: asyncio.Server | None = None
         self._folder: Path | None = None
         self._strangers: dict[asyncio.Task[None], Connection] = {}  # the longest here first
@@ -84,10 +95,10 @@ class Listener:
         self._quiet = False
         self.refused = self.messages = self.bytes_sent = self.bytes_received = 0
 
-    async def open(self, socket: str) -> str:
+    async def open(self, kind: str) -> str:
         """Listen on a ``unix`` or ``tcp`` socket; returns the address, as ``PROTOCOL.md`` writes it."""
         # In two steps: asyncio lets go of the loop once it serves, and who is cancelled there would never see the server.
-        if socket == "tcp":
+        if kind == "tcp":
             self._server = await asyncio.start_server(
                 self._connected, "127.0.0.1", 0, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
             )
@@ -127,18 +138,23 @@ class Listener:
             await self._server.wait_closed()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+        if self.refused > LINES and not self._quiet:
+            log.warning("%d connections were refused in all", self.refused)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         connection = Connection(Session(Role.BRIDGE, self._token), reader, writer)
-        while len(self._strangers) >= STRANGERS:
-            oldest = next(iter(self._strangers))
-            self._strangers.pop(oldest).abort()
-        self._connections[task] = self._strangers[task] = connection
+        ours = self._whose(writer)
+        self._connections[task] = connection
+        if not ours:
+            while len(self._strangers) >= STRANGERS:
+                oldest = next(iter(self._strangers))
+                self._strangers.pop(oldest).abort()
+            self._strangers[task] = connection
         try:
             try:
-                hello = await self._greet(connection)
+                hello = await self._greet(connection, ours)
             finally:
                 self._strangers.pop(task, None)
             if hello is not None:
@@ -152,8 +168,22 @@ class Listener:
             self.bytes_received += connection.bytes_received
             connection.close()
 
-    async def _greet(self, connection: Connection) -> Hello | None:
-        """The hello of somebody who may come in, or None."""
+    def _whose(self, writer: asyncio.StreamWriter) -> str:
+        """Which awaited process has connected; empty for a stranger."""
+        if not self._awaited:
+            return ""
+        end = writer.get_extra_info("socket")
+        if end.family != socket.AF_UNIX:
+            return self._awaited.get(process_of_tcp(end, self._awaited), "")
+        pid = process_at(end)
+        if pid in self._awaited:
+            return self._awaited[pid]
+        with contextlib.suppress(OSError):  # it has ended
+            return self._awaited.get(os.getpgid(pid), "")
+        return ""
+
+    async def _greet(self, connection: Connection, ours: str) -> Hello | None:
+        """The hello of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
         try:
             async with asyncio.timeout(HELLO_S):
                 event = await connection.hear()
@@ -168,16 +198,22 @@ class Listener:
             elif isinstance(event, Refusal):
                 connection.say_bytes(event.farewell)
                 reason = f"{event.reason} (to blame: the {event.blame})"
+            elif ours:
+                return None  # how its process has ended is known better elsewhere
             else:
                 reason = "it ended before a hello"
         except TimeoutError:
             reason = f"no hello within {HELLO_S:g} s"
         except ProtocolError as error:
+            if ours and connection.ended:
+                return None
             connection.say_bytes(error.farewell)
             reason = str(error)
         except Exception as error:  # a fault of ours that a stranger has found must not end the run
             reason = f"{type(error).__name__}: {shown(str(error), 200)}"
         self.refused += 1
-        if not self._quiet:
-            log.warning("a connection was refused: %s", reason)
+        if not self._quiet and self.refused <= LINES:
+            log.warning("%s was refused: %s", f"application process {ours}" if ours else "a connection", reason)
+        elif not self._quiet and self.refused == LINES + 1:
+            log.warning("more connections are refused; they are only counted")
         return None

@@ -117,7 +117,8 @@ class Supervisor:
         self._arrived = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._token = secrets.token_hex(16)
-        self._listener = Listener(self._token, self._admit, self._serve)
+        self._awaited: dict[int, str] = {}  # processes that have not said hello
+        self._listener = Listener(self._token, self._admit, self._serve, self._awaited)
         self._launcher: Launcher | None = None
         #: Reports that nobody has taken yet, by row.
         self.reports: dict[int, Report] = {}
@@ -149,7 +150,7 @@ class Supervisor:
         """
         self._expected = expected_jobs
         address = await self._listener.open(self._socket)
-        self._launcher = Launcher(self, address, self._token, self._technique, self._command)
+        self._launcher = Launcher(self, address, self._token, self._technique, self._command, self._awaited)
         await self._launcher.open()
         self._spawn(self._watch_time())
         self._recruit()
@@ -266,6 +267,7 @@ class Supervisor:
         assert self._launcher is not None
         self._launcher.kill(worker.name)
         if worker.connection is None:
+            log.warning("application process %s, which had not said hello, %s", worker.name, worker.how)
             self._stillborn += not worker.blameless
             if self._stillborn >= _STILLBORN:
                 what = self._command or "the application simulator"
@@ -443,6 +445,8 @@ class Supervisor:
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workers[hello.worker]
         worker.hello, worker.connection, worker.since = hello, connection, self._now()
+        assert self._launcher is not None
+        self._launcher.greeted(worker.name)
         self._stillborn = 0
         self._assignment.add(worker)
         self._learn(hello)

@@ -75,10 +75,12 @@ def lengths(first: int = 0, count: int = 3) -> Lengths:
 
 
 def records(first: int = 0, count: int = 3, **fields: Any) -> Records:
+    """All on core 0, one after the other, 50 ns each."""
+    starts = [100 + 50 * task for task in range(first, first + count)]
     defaults: dict[str, Any] = {
-        "start_ns": pack_int64([100] * count),
-        "end_ns": pack_int64([300] * count),
-        "core": pack_int32([1] * count),
+        "start_ns": pack_int64(starts),
+        "end_ns": pack_int64([start_ns + 50 for start_ns in starts]),
+        "core": pack_int32([0] * count),
         "chunk": pack_int32([0] * count),
         "length_gflop": pack_float64([1.0] * count),
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import msgpack
 
 HOW, MARK = sys.argv[1], sys.argv[2:]
-WHERE = "records" if HOW in ("other-lengths", "broken-promise") else "outcome"
+WHERE = "records" if HOW in ("other-lengths", "broken-promise", "two-at-once", "promises") else "outcome"
 
 
 def is_first():
@@ -38,6 +38,22 @@ def spoiled(message):
         return framed(message | {"length_gflop": struct.pack(f"<{len(lengths)}d", *reversed(lengths))})
     if HOW == "broken-promise":
         return framed({"type": "promise", "job": message["job"], "not_before_ns": 2**61}) + framed(message)
+    if HOW == "two-at-once":
+        first = message["start_ns"][:8]
+        return framed(message | {"start_ns": first * (len(message["start_ns"]) // 8)})
+    if HOW == "promises":
+        begun = min(struct.unpack(f"<{len(message['start_ns']) // 8}q", message["start_ns"]))
+        return framed({"type": "promise", "job": message["job"], "not_before_ns": begun}) * (2**16 + 1)
+    if HOW == "scheduling":
+        return framed(message | {"scheduling_ns": 2**63 - 1})
+    if HOW == "two-keys":
+        payload = msgpack.encode(message)
+        count = int.from_bytes(payload[1:3], "big")  # of a map of more than 15 entries
+        payload = payload[:1] + (count + 1).to_bytes(2, "big") + payload[3:] + msgpack.encode("job") + b"\x01"
+        return struct.pack(">I", len(payload)) + payload
+    if HOW == "escapes":
+        reason = "out\x1b[2J of\x07 luck\r\n\x9b31m"
+        return framed({"type": "failed", "job": message["job"], "reason": reason, "blame": "application"})
     if HOW == "garbage":
         return struct.pack(">I", 5) + b"\xc1tea\xc1"
     if HOW == "oversized":

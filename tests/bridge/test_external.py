@@ -90,6 +90,13 @@ def test_a_simulator_that_gives_up() -> None:
         simulated("pool", als_command=rogue("failed"))
 
 
+def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
+    with pytest.raises(PeerError) as caught:
+        simulated("pool", als_command=rogue("escapes"))
+    assert str(caught.value).endswith(r"says: out\x1b[2J of\x07 luck  \x9b31m")
+    assert str(caught.value).isprintable()
+
+
 RECOVERABLE = {
     "garbage": "not a message",
     "oversized": "a frame of 2147483648 bytes",
@@ -101,6 +108,10 @@ RECOVERABLE = {
     "unknown-message": "not a message",
     "other-lengths": "records of tasks with other lengths than it was told",
     "half-a-frame": "was killed by SIGKILL",
+    "two-at-once": "works on two tasks at once",
+    "scheduling": "scheduling_ns is 9223372036854775807; allowed: up to ",
+    "two-keys": "not a message: the key 'job' occurs twice",
+    "promises": "promise 65537; allowed: up to 65536 for a job",
 }
 
 

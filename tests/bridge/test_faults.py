@@ -126,7 +126,9 @@ def test_killed_while_idle(coupling: str) -> None:
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)
-def test_killed_before_its_hello(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_before_its_hello(
+    coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     launch = Launcher.launch
 
     def stillborn(self: Launcher, worker: str) -> None:
@@ -140,6 +142,11 @@ def test_killed_before_its_hello(coupling: str, monkeypatch: pytest.MonkeyPatch)
     # On a busy machine one may have said hello, and been given a job, before the blow fell.
     assert result.coupling["retries"] <= 3
     assert result.coupling["processes"] == (40 if coupling == "process" else 2) + 3
+    # They are no strangers.
+    assert result.coupling["refused"] == 0
+    assert "was refused" not in caplog.text
+    lines = caplog.text.count(", which had not said hello, was killed by SIGKILL")
+    assert lines + result.coupling["retries"] >= 3
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)

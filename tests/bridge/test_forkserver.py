@@ -20,6 +20,7 @@ class Server:
     """A fork server and both of its pipes."""
 
     def __init__(self) -> None:
+        self.born: dict[str, int] = {}
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from bridge.workers.forkserver import main; main()"],
             stdin=subprocess.PIPE,
@@ -33,9 +34,13 @@ class Server:
         self.process.stdin.write(json.dumps(words) + "\n")
 
     def report(self) -> list[str]:
+        """The next that is not of a birth; these are kept."""
         assert self.process.stdout is not None
-        words: list[str] = json.loads(self.process.stdout.readline())
-        return words
+        while True:
+            words: list[str] = json.loads(self.process.stdout.readline())
+            if words[0] != "born":
+                return words
+            self.born[words[1]] = int(words[2])
 
     def start(self, worker: str, *command: str) -> None:
         self.tell("start", worker, "unix:/nowhere", "token", *command)
@@ -97,6 +102,7 @@ def test_what_a_command_leaves_behind_is_killed(server: Server) -> None:
     leader = next(pid for pid in pids if os.getpgid(pid) == pid)
     strike([leader], signal.SIGTERM)
     assert server.report() == ["gone", "w", "was killed by SIGTERM"]
+    assert server.born == {"w": leader}
     await_end(pids)
 
 

@@ -142,6 +142,11 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
         outcome(graph=measurement()),
         "graph is given, but no part",
     ),
+    "outcome: waiting for ever": (
+        [*RAN, transfers()],
+        outcome(transfers=1, graph=measurement(transfer_wait_ns=401)),
+        "transfer_wait_ns is 401; allowed: up to 400, all the time of all cores",
+    ),
     "outcome: no work": ([start(), lengths()], outcome(length_gflop=0.0), "length_gflop is 0; allowed: above 0"),
     "outcome: no spread": ([start(), lengths()], outcome(length_cov=None), "length_cov is nil, and length_gflop 3.0"),
 }

@@ -22,6 +22,7 @@ from conversation import (
     suspended,
 )
 
+from bridge.protocol import job_rules
 from bridge.protocol.messages import (
     Lengths,
     Message,
@@ -39,6 +40,13 @@ TWO_RAN: dict[str, Any] = {
     "core": pack_int32([0, 1, -1]),
     "chunk": pack_int32([0, 1, -1]),
 }
+
+
+def spans(*tasks: tuple[int, int]) -> dict[str, bytes]:
+    """When tasks began and ended."""
+    starts, ends = zip(*tasks, strict=True)
+    return {"start_ns": pack_int64(starts), "end_ns": pack_int64(ends)}
+
 
 BAD: dict[str, tuple[list[Message], Message, str]] = {
     "start: lengths unasked": ([], start("recipe"), "asked for, which is lengths"),
@@ -137,12 +145,12 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "records: before start": (
         [start(records=True), lengths()],
         records(start_ns=pack_int64([100, 99, 100])),
-        "task 1 has start_ns 99, end_ns 300, core 1, chunk 0; allowed: 100 <= start_ns",
+        "task 1 has start_ns 99, end_ns 200, core 0, chunk 0; allowed: 100 <= start_ns",
     ),
     "records: ends first": (
         [start(records=True), lengths()],
-        records(end_ns=pack_int64([100, 100, 99])),
-        "task 2 has start_ns 100, end_ns 99",
+        records(end_ns=pack_int64([150, 200, 199])),
+        "task 2 has start_ns 200, end_ns 199",
     ),
     "records: no such core": (
         [start(records=True), lengths()],
@@ -225,7 +233,7 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     ),
     "outcome: no records": ([start(records=True), lengths()], outcome(), "but 0 were recorded and 0"),
     "outcome: record later": (
-        [start(records=True), lengths(), records(end_ns=pack_int64([100, 301, 100]))],
+        [start(records=True), lengths(), records(end_ns=pack_int64([150, 200, 301]))],
         outcome(),
         "go to 301 ns and chunk 0; allowed: up to end_ns, 300, and chunk 1",
     ),
@@ -233,6 +241,52 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
         [start(records=True), lengths(), records(chunk=pack_int32([0, 1, 2]))],
         outcome(),
         "and chunk 2; allowed: .* and chunk 1",
+    ),
+    "outcome: two tasks at once": (
+        [start(records=True), lengths(), records(start_ns=pack_int64([100, 149, 200]))],
+        outcome(),
+        "core 0 works on two tasks at once: task 0 from 100 to 150, task 1 from 149 to 200; allowed: one after the other",
+    ),
+    "outcome: two tasks at once, in two messages": (
+        [start(records=True), lengths(), records(count=2), records(2, 1, start_ns=pack_int64([199]))],
+        outcome(),
+        "two tasks at once: task 1 from 150 to 200, task 2 from 199 to 250",
+    ),
+    "outcome: two tasks at once, the later one first": (
+        [start(records=True), lengths(), records(**spans((200, 250), (150, 201), (100, 150)))],
+        outcome(),
+        "two tasks at once: task 1 from 150 to 201, task 0 from 200 to 250",
+    ),
+    "outcome: two tasks at once, one of no duration": (
+        [start(records=True), lengths(), records(**spans((100, 200), (150, 150), (200, 250)))],
+        outcome(),
+        "two tasks at once: task 0 from 100 to 200, task 1 from 150 to 150",
+    ),
+    "outcome: busy beyond its end": (
+        [start(), lengths()],
+        outcome(busy_ns=pack_int64([150, 1])),
+        "busy_ns of core 1 is 1; allowed: up to its finish_ns less start_ns, 0",
+    ),
+    "outcome: less busy than recorded": (
+        [start(records=True), lengths(), records()],
+        outcome(busy_ns=pack_int64([149, 0])),
+        "busy_ns of core 0 is 149; allowed: from 150 on, as its tasks were recorded",
+    ),
+    "outcome: a core finished before its last task": (
+        [start(records=True), lengths(), records()],
+        outcome(finish_ns=pack_int64([249, 300]), busy_ns=pack_int64([149, 0])),
+        "finish_ns of core 0 is 249; allowed: from 250 on",
+    ),
+    "outcome: scheduling for ever": (
+        [start(), lengths()],
+        outcome(scheduling_ns=2**63 - 1),
+        "scheduling_ns is 9223372036854775807; allowed: up to 250, as cores were busy else",
+    ),
+    "outcome: scheduling while cores work": ([start(), lengths()], outcome(scheduling_ns=251), "up to 250, "),
+    "outcome: scheduling after a stop": (
+        [start(stop_ns=300, overhead_ns=7, latency_ns=pack_int64([0, 5])), lengths()],
+        outcome(stopped=True, scheduling_ns=250 + 2 * (2 * 7 + 2 * 5) + 1),
+        "scheduling_ns is 299; allowed: up to 298",
     ),
 }
 
@@ -284,7 +338,7 @@ def test_a_value_out_of_range_is_not_sent() -> None:
 def test_what_a_stop_permits() -> None:
     pair = Pair()
     pair.say(start(records=True, stop_ns=300), lengths(), records(**TWO_RAN))
-    pair.say(outcome(stopped=True, ran=2, finish_ns=pack_int64([300, 300])))
+    pair.say(outcome(stopped=True, ran=2, finish_ns=pack_int64([300, 300]), busy_ns=pack_int64([200, 100])))
 
 
 @pytest.mark.parametrize("stopped", [False, True])
@@ -298,7 +352,8 @@ def test_a_job_that_ends_at_its_stop_says_whether_it_has_completed(stopped: bool
 def test_a_stop_at_the_start_leaves_nothing_done() -> None:
     pair = Pair()
     pair.say(start(stop_ns=100), lengths())
-    pair.say(outcome(end_ns=100, stopped=True, ran=0, chunks=0, finish_ns=pack_int64([100, 100])))
+    columns = {"finish_ns": pack_int64([100, 100]), "busy_ns": pack_int64([0, 0])}
+    pair.say(outcome(end_ns=100, stopped=True, ran=0, chunks=0, **columns))
 
 
 def test_records_in_several_slices_and_jobs_side_by_side() -> None:
@@ -322,6 +377,42 @@ def test_a_promise_rises_and_a_change_takes_it_back_to_where_it_takes_effect() -
     pair.say(outcome(end_ns=350, finish_ns=pack_int64([350, 350])))
     with pytest.raises(LocalProtocolError, match="job 7 is not open"):
         pair.bridge.not_before_ns(JOB)
+
+
+def test_of_tasks_that_never_ran_no_core_is_asked() -> None:
+    """They may say which core they had been assigned to; all of them, in a job that was stopped at once."""
+    pair = Pair()
+    cut: dict[str, Any] = {"core": pack_int32([0, 1, 0]), "chunk": pack_int32([0, 1, 1])}
+    pair.say(start(records=True, stop_ns=300), lengths(), records(**spans((100, 200), (-1, -1), (-1, -1)), **cut))
+    pair.say(outcome(stopped=True, ran=1))
+    pair.say(start(records=True, stop_ns=300), lengths(), records(**spans(*[(-1, -1)] * 3), **cut))
+    pair.say(outcome(stopped=True, ran=0))
+
+
+def test_tasks_need_not_be_recorded_in_the_order_in_which_they_ran() -> None:
+    pair = Pair()
+    pair.say(start(records=True), lengths(), records(**spans((200, 250), (150, 150), (100, 150))), outcome())
+
+
+def test_a_chunk_that_a_stop_or_a_loss_has_forestalled_counts_as_if_it_had_begun() -> None:
+    fields: dict[str, Any] = {"overhead_ns": 7, "latency_ns": pack_int64([0, 5])}
+    pair = Pair()
+    pair.say(start(stop_ns=300, **fields), lengths(), outcome(stopped=True, scheduling_ns=298))
+    pair.say(start(changes=(change(150, 1, speed_gflops=0.0),), **fields), lengths(), outcome(scheduling_ns=298))
+
+
+def test_promises_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_rules, "MAX_PROMISES", 3)
+    pair = Pair()
+    pair.say(start(until_ns=200), lengths(), promise(150), promise(150), suspended(190, 190), resume(until_ns=200))
+    for message in (promise(199), suspended(199, 199)):
+        with pytest.raises(LocalProtocolError, match="job 7: promise 4; allowed: up to 3 for a job"):
+            pair.application.send(message)
+    pair.say(suspended(200, 200), resume(until_ns=210), suspended(210, 210), resume(), outcome())
+    pair.say(start(), lengths(), promise(150))
+    pair.say(promise(150), promise(150))
+    with pytest.raises(ProtocolError, match="promise 4; allowed: up to 3 for a job"):
+        pair.forge(promise(151)).next_event()
 
 
 def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
@@ -376,7 +467,7 @@ def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
         ),
         lengths(),
     )
-    pair.say(outcome(busy_ns=pack_int64([MAX_NS, 0]), scheduling_ns=2**63 - 1, chosen=(1, 0), ahead_chunks=2**63 - 1))
+    pair.say(outcome(busy_ns=pack_int64([200, 0]), scheduling_ns=200, chosen=(1, 0), ahead_chunks=2**63 - 1))
 
 
 def test_one_that_does_not_conserve_work_cannot() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,68 @@ def test_a_missing_field_is_refused(name: str, field: str) -> None:
     fields = {key: value for key, value in PLAIN[name].items() if key != field}
     with pytest.raises(MessageError, match=field):
         decode(msgspec.msgpack.encode({"type": name, **fields}), role_of(name))
+
+
+def twice(fields: dict[str, Any], key: str, *, long: bool = False) -> bytes:
+    """A map in which a key occurs once more at its end, perhaps in the long forms that MessagePack has for all of it."""
+    pairs = [*fields.items(), (key, fields[key])]
+    size = struct.pack(">BI", 0xDF, len(pairs)) if long else bytes([0x80 | len(pairs)])
+    if not long and len(pairs) > 15:
+        size = struct.pack(">BH", 0xDE, len(pairs))
+    heads = [struct.pack(">BB", 0xD9, len(name)) + name.encode() if long else encoded(name) for name, _ in pairs]
+    return size + b"".join(head + encoded(value) for head, (_, value) in zip(heads, pairs, strict=True))
+
+
+encoded = msgspec.msgpack.encode
+
+MAPS: list[tuple[str, str, dict[str, Any], Any]] = [
+    ("start", "changes", CHANGE, lambda raw: [CHANGE, raw]),
+    ("start", "recipe", RECIPE, lambda raw: raw),
+    ("start", "parts", PART, lambda raw: [PART, PART, raw]),
+    ("start", "network", NETWORK, lambda raw: raw),
+    ("resume", "changes", CHANGE, lambda raw: [raw]),
+    ("outcome", "graph", MEASUREMENT, lambda raw: raw),
+]
+
+
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("name", list(MESSAGES))
+def test_a_key_that_occurs_twice_is_refused(name: str, long: bool) -> None:
+    fields = {"type": name, **PLAIN[name]}
+    for key in fields:
+        with pytest.raises(MessageError, match=f"^not a message: (the key '{key}' occurs twice|.*)$") as caught:
+            decode(memoryview(twice(fields, key, long=long)), role_of(name))
+        assert key == "type" or f"the key '{key}' occurs twice" in str(caught.value)
+
+
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize(("name", "field", "fields", "within"), MAPS)
+def test_so_is_one_in_a_map_of_a_message(
+    name: str, field: str, fields: dict[str, Any], within: Any, long: bool
+) -> None:
+    for key in fields:
+        payload = plain(name, **{field: within(msgspec.Raw(twice(fields, key, long=long)))})
+        with pytest.raises(MessageError, match=f"^not a message: the key '{key}' occurs twice$"):
+            decode(payload, role_of(name))
+
+
+def test_a_message_in_other_forms_than_ours_is_the_same_message() -> None:
+    """Other keys first, a float of 4 bytes, an integer of 8, text, columns and maps with long lengths."""
+    text, longest = "x" * 300, "y" * 70_000
+    recipe = RECIPE | {"program": longest, "n": 40_000, "seed": 2**40, "mean_gflop": 2, "variation": 0.1}
+    fields = {
+        **PLAIN["start"],
+        "technique": text,
+        "changes": [CHANGE] * 20,
+        "network": NETWORK,
+        "core_host": bytes(300),
+    }
+    fields |= {"recipe": recipe, "tasks": None, "core_speed_gflops": bytes(70_000), "until_ns": 70_000, "master": True}
+    fields["parts"] = [PART] * 16
+    reordered = dict(reversed({"type": "start", **fields}.items()))
+    payload = encoded(reordered).replace(encoded(2**40), struct.pack(">Bq", 0xD3, 2**40))
+    payload = payload.replace(encoded(1.0), struct.pack(">Bf", 0xCA, 1.0))
+    assert decode(payload, Role.BRIDGE) == decode(plain("start", **fields), Role.BRIDGE)
 
 
 @pytest.mark.parametrize(("name", "field"), EVERY_FIELD)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from traces.base.printable import printable
+
 __all__ = [
     "RAISED_BY_PLUGINS",
     "InputError",
@@ -27,9 +29,12 @@ RAISED_BY_PLUGINS: Final = (Exception, SystemExit)
 
 
 class TwolevelError(Exception):
-    """Base of the errors this project raises on purpose. The message is one line."""
+    """Base of the errors this project raises on purpose. The message is one line, whoever's words are in it."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(TwolevelError):

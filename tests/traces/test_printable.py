@@ -1,0 +1,38 @@
+"""Texts of others: what is shown of them cannot steer a terminal."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import pytest
+
+from bridge.cli.app import _fault, _Warnings
+from bridge.standard_error import lined_up, text_table
+from traces.base.errors import InputError, PluginError
+from traces.base.printable import printable
+
+CASES = {
+    "plain, as it is: Υ 3 µs": "plain, as it is: Υ 3 µs",
+    "two\nlines\tand\r\nmore": "two lines and  more",
+    "\x1b[2Jgone\x07": r"\x1b[2Jgone\x07",
+    "\x9b31mred": r"\x9b31mred",
+    "back\u202ewards": r"back\u202ewards",
+    "half\udc9b": r"half\udc9b",
+    "no\xa0break": "no break",
+    "beyond\U000e0001": r"beyond\U000e0001",
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_a_line_that_a_terminal_can_show(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = CASES[text]
+    assert printable(text) == expected
+    assert printable(expected) == expected
+    # Wherever it comes from: an error, a fault of the system, a warning, a table.
+    assert str(InputError(text)) == str(pickle.loads(pickle.dumps(PluginError(text)))) == expected
+    assert lined_up([(text, text)]) == text_table([[text, text]]) == f"{expected}  {expected}"
+    _fault(text, 1)
+    _Warnings().emit(logging.makeLogRecord({"msg": text}))
+    once = f"twolevel: {' '.join(expected.split())}\n"
+    assert capsys.readouterr().err == 2 * once
