@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.base.written_file import naming
 from traces.compiled import Array
 from traces.intervals import Texts, intervals_texts
 from traces.ledger import STATES, WHY, Ledger, TaskRecords, TransferRecords
@@ -229,7 +230,8 @@ def _write(columns: Mapping[str, Any], path: Path) -> None:
     import pyarrow.parquet as pq
 
     table = pa.table({name: _arrow(column) for name, column in columns.items()})
-    pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=_REPEATED)
+    with naming(path):
+        pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=_REPEATED)
 
 
 def write_jobs(ledger: Ledger, path: Path, further: Mapping[str, Array] | None = None) -> None:
@@ -271,7 +273,7 @@ def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapp
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        with naming(path), pq.ParquetWriter(partial, schema, compression="zstd") as writer:
             for rows in blocks:
                 columns = [
                     pa.array([row.get(name) for row in rows], types[kind], from_pandas=True)
@@ -286,7 +288,8 @@ def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapp
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame as Parquet, its columns with the types that it gives them."""
-    frame.to_parquet(path, index=False, compression="zstd")
+    with naming(path):
+        frame.to_parquet(path, index=False, compression="zstd")
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

@@ -12,9 +12,26 @@ from typing import Protocol
 from bls.workloads.archive import ArchivedLog
 from traces.base.errors import TwolevelError
 
-__all__ = ["Damaged", "FetchError", "Response", "Unpacked", "check_kind", "check_sum", "one_line", "reported"]
+__all__ = [
+    "MAX_TEXT_BYTES",
+    "MOST_TIMES",
+    "Damaged",
+    "FetchError",
+    "Response",
+    "Unpacked",
+    "check_kind",
+    "check_sum",
+    "one_line",
+    "reported",
+]
+
+#: No log is longer, unpacked, and none that is longer than the second is so many times as long as its file.
+MAX_TEXT_BYTES = 16 << 30
+MOST_TIMES = 100
+_FREE_TEXT_BYTES = 16 << 20
 
 _HEADER = 1 << 16  # so much of the text is looked at for its header, bytes
+_AT_ONCE = 1 << 18  # so much text is unpacked at once, bytes
 
 
 class FetchError(TwolevelError):
@@ -42,10 +59,13 @@ class Unpacked:
     def __init__(self) -> None:
         self.sum = hashlib.sha256()
         self.head = bytearray()
+        self.size_bytes = 0
+        self._packed_bytes = 0
         self._member = zlib.decompressobj(wbits=31)
 
     def feed(self, block: bytes) -> None:
         """Unpack the next bytes of the file."""
+        self._packed_bytes += len(block)
         while block:
             if self._member.eof:
                 block = block.lstrip(b"\0")  # a file may be padded, and may have further members
@@ -53,7 +73,11 @@ class Unpacked:
                     return
                 self._member = zlib.decompressobj(wbits=31)
             try:
-                self._keep(self._member.decompress(block))
+                text = self._member.decompress(block, _AT_ONCE)
+                self._keep(text)
+                while len(text) == _AT_ONCE or self._member.unconsumed_tail:
+                    text = self._member.decompress(self._member.unconsumed_tail, _AT_ONCE)
+                    self._keep(text)
             except zlib.error as error:
                 raise Damaged(f"the gzip file is damaged: {error}") from None
             block = self._member.unused_data
@@ -68,6 +92,13 @@ class Unpacked:
 
     def _keep(self, text: bytes) -> None:
         self.sum.update(text)
+        self.size_bytes += len(text)
+        most = min(MAX_TEXT_BYTES, max(MOST_TIMES * self._packed_bytes, _FREE_TEXT_BYTES))
+        if self.size_bytes > most:
+            raise Damaged(
+                f"what the gzip file holds is no log: its first {self._packed_bytes:,} bytes are more than {most:,} bytes "
+                "of text"
+            )
         if len(self.head) < _HEADER:
             self.head += text[: _HEADER - len(self.head)]
 

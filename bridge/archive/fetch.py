@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
 from bridge.archive.download_checks import FetchError, Response, Unpacked, check_kind, check_sum, one_line, reported
@@ -235,10 +235,27 @@ def _writing(place: Path) -> Iterator[None]:
         raise InputError(f"{shown(str(place), 200)}: cannot be written: {reason}") from None
 
 
+class _Redirects(HTTPRedirectHandler):
+    """Followed to where the archive could be, too, and never from a connection that is encrypted to one that is not."""
+
+    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
+        allowed = ("https",) if req.type == "https" else ("http", "https")
+        if urlsplit(newurl).scheme not in allowed:
+            fp.close()
+            raise FetchError(f"{req.full_url}: the server leads to {one_line(newurl)}; allowed: {' or '.join(allowed)}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def urlopen(request: Request, *, timeout: float) -> Response:
+    """As ``urllib.request.urlopen``, but redirections are followed by HTTP only."""
+    response: Response = build_opener(_Redirects).open(request, timeout=timeout)
+    return response
+
+
 def _ask(url: str, timeout_s: float) -> Response:
     request = Request(url, headers={"User-Agent": f"twolevel/{version('twolevel')}", "Accept-Encoding": "identity"})
     try:
-        response: Response = urlopen(request, timeout=timeout_s)
+        return urlopen(request, timeout=timeout_s)
     except HTTPError as error:
         error.close()
         meant = "; the archive may have a newer version of this log under another name" if error.code == 404 else ""
@@ -251,7 +268,6 @@ def _ask(url: str, timeout_s: float) -> Response:
         raise FetchError(f"{url}: the server cannot be reached: {_reason(error.reason)}") from None
     except (OSError, HTTPException) as error:
         raise FetchError(f"{url}: the server's answer cannot be read: {_reason(error)}") from None
-    return response
 
 
 def _blocks(response: Response, url: str, timeout_s: float, watch: Watch | None) -> Iterator[bytes]:

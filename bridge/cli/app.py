@@ -89,10 +89,11 @@ def main() -> None:
         code = _fault(f"{error}; twolevel doctor says what is wrong with the installation", 1)
     except Exception as error:
         from traces.base.errors import TwolevelError
+        from traces.base.written_file import of_system
 
         if not isinstance(error, TwolevelError | OSError):
             raise
-        code = _fault(str(error), getattr(error, "exit_code", 1))
+        code = _fault(of_system(error), getattr(error, "exit_code", 1))
     if code == _INTERRUPTED:
         say("twolevel: interrupted; nothing was written")
     sys.exit(code or 0)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from bridge.encoding import json
 from traces.base.errors import InputError
 from traces.base.parsing import parsing
+from traces.base.written_file import naming
 
 __all__ = [
     "FILE",
@@ -235,7 +236,8 @@ class LiveFile:
 
     def write(self, live: Live) -> None:
         """Show this from now on; an OSError, if it cannot be written, leaves what was shown before."""
-        self._next.write_bytes(json.encode(live))
+        with naming(self._path):
+            self._next.write_bytes(json.encode(live))
         self._next.replace(self._path)
 
     def remove(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from bridge.live.file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Look, Process
 from bridge.live.sampler import Sampler
 from traces.base.time import NS_PER_S, format_ns
+from traces.base.written_file import of_system
 from traces.kernels.progress import working_s
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ class Broadcast:
                     self._file.write(self._now())
                 except OSError as error:  # the run is worth more than that somebody can watch it
                     self._file = None
-                    _log.warning("the run goes on, but twolevel watch will not see it: %s", error)
+                    _log.warning("the run goes on, but twolevel watch will not see it: %s", of_system(error))
                 self._write_s = _next(self._clock(), now_s, _EVERY_S, _REST)
             if self._live and now_s >= max(self._draw_s, self._began + QUIET_S):
                 every_s = self._draw(self._now())

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from bridge.runs.ownership import CELL, RECORDS, files_in, is_ours, move_others, ours_in
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.parsing import parse_json
+from traces.base.written_file import naming, under_its_name
 
 __all__ = [
     "check_place",
@@ -97,7 +98,12 @@ def made_beside(target: Path, where: str) -> Iterator[Path]:
         raise unusable(target, where, error) from None
     try:
         yield partial
-    except BaseException:
+    except BaseException as error:
+        # It never had the name that it has here.
+        if isinstance(error, TwolevelError):
+            error.args = (under_its_name(str(error), partial, target),)
+        elif isinstance(error, OSError) and isinstance(error.filename, str):
+            error.filename = under_its_name(error.filename, partial, target)
         shutil.rmtree(partial, ignore_errors=True)
         with contextlib.suppress(OSError):  # somebody else may have put something there
             for parent in missing:
@@ -174,7 +180,9 @@ def _plain(value: Any) -> Any:
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a run.json, grid.json or comparison.json."""
-    path.write_text(json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    text = json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    with naming(path):
+        path.write_text(text, encoding="utf-8")
 
 
 def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict[str, Any]:

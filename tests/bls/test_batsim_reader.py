@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.workloads import read_workload
+from bls.workloads.readers import batsim
 from bls.workloads.readers.batsim import read_batsim
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -200,3 +201,11 @@ def test_fuzzed_jobs_are_jobs_or_counted_and_never_raise(
     fuzzed.write_text(json.dumps({"jobs": jobs, "profiles": {"short": PROFILES["short"], **profiles}}))
     found = read_batsim(fuzzed)
     assert len(found) + sum(found.rejects.values()) == found.n_lines == len(jobs)
+
+
+def test_more_text_than_json_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batsim, "MAX_TEXT_BYTES", 1 << 21)
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b"[" * (1 << 30 >> 8)))
+    with pytest.raises(InputError, match=r"bomb\.json\.gz: more than 2,097,152 bytes of JSON; allowed: up to as many"):
+        read_batsim(path)

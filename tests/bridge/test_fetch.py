@@ -12,12 +12,14 @@ import re
 import socket
 import stat
 import threading
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.error import URLError
+from urllib.request import Request
 
 import pytest
 from hypothesis import given
@@ -26,8 +28,9 @@ from hypothesis import strategies as st
 import bridge.archive.fetch
 from bls.workloads import read_workload
 from bls.workloads.archive import catalogue, find_log
+from bridge.archive import download_checks
 from bridge.archive.download_checks import Damaged, FetchError, Unpacked
-from bridge.archive.fetch import Download, catalogue_table, download, fetch, told
+from bridge.archive.fetch import Download, _Redirects, catalogue_table, download, fetch, told
 from traces.base.errors import InputError
 
 # One of which no sum is known, and one of which one is.
@@ -443,6 +446,22 @@ def test_led_to_the_log(server: Server, tmp_path: Path) -> None:
     assert fetch(FREE, tmp_path, base_url=server.url).read_bytes() == LOG
 
 
+@pytest.mark.parametrize("place", ["ftp://127.0.0.1:1/log.gz", "FTP://127.0.0.1:1/log.gz"])
+def test_led_away_from_the_web(server: Server, tmp_path: Path, place: str) -> None:
+    url = server.answers_for(FREE, moved(place))
+    assert refused(server, tmp_path) == f"{url}: the server leads to {place.lower()}; allowed: http or https"
+
+
+def test_led_from_an_encrypted_connection_to_one_that_is_not() -> None:
+    request = Request("https://a.org/log.gz")
+    with pytest.raises(FetchError) as caught:
+        _Redirects().redirect_request(request, io.BytesIO(), 302, "", HTTPMessage(), "http://a.org/log\x1b.gz")
+    assert str(caught.value) == "https://a.org/log.gz: the server leads to http://a.org/log .gz; allowed: https"
+    led = _Redirects().redirect_request(request, io.BytesIO(), 302, "", HTTPMessage(), "https://b.org/log.gz")
+    assert led is not None
+    assert led.full_url == "https://b.org/log.gz"
+
+
 def test_led_in_a_circle(server: Server, tmp_path: Path) -> None:
     url = server.answers_for(FREE, lambda handler: moved(handler.path)(handler))
     assert refused(server, tmp_path).startswith(f"{url}: the server answers 302 ")
@@ -477,6 +496,42 @@ def test_only_the_beginning_is_kept() -> None:
     unpacked.finish()
     assert bytes(unpacked.head) == text[: 1 << 16]
     assert unpacked.sum.hexdigest() == hashlib.sha256(text * 2).hexdigest()
+
+
+def bomb(lines: int) -> bytes:
+    """A log of 2 KB lines that are all the same: so many, in a thousandth of the bytes."""
+    return gzip.compress(TEXT + (b";" * 2047 + b"\n") * lines, 9)
+
+
+def test_more_text_than_any_log_has_in_so_few_bytes(server: Server, tmp_path: Path) -> None:
+    data = bomb(20_000)
+    url = server.answers_for(FREE, sends(data))
+    text = refused(server, tmp_path)
+    assert text.startswith(f"{url}: what the gzip file holds is no log: its first ")
+    assert text.endswith(f" bytes are more than {16 << 20:,} bytes of text")
+    server.answers_for(FREE, sends(bomb(8_000)))  # of so little nobody is afraid
+    fetch(FREE, tmp_path, base_url=server.url)
+
+
+def test_more_text_than_any_log_has(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download_checks, "MAX_TEXT_BYTES", len(TEXT) - 1)
+    url = server.answers_for(FREE, sends(LOG))
+    assert refused(server, tmp_path).startswith(
+        f"{url}: what the gzip file holds is no log: its first {len(LOG)} bytes"
+    )
+
+
+def test_what_is_unpacked_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download_checks, "MOST_TIMES", 10_000)
+    data, text = bomb(100_000), TEXT + (b";" * 2047 + b"\n") * 100_000
+    unpacked = Unpacked()
+    tracemalloc.start()
+    unpacked.feed(data)
+    unpacked.finish()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < len(text) / 50
+    assert unpacked.sum.hexdigest() == hashlib.sha256(text).hexdigest()
 
 
 def test_more_than_any_log_has(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from bridge.runs.directory import fresh_directory, read_record, write_record
 from bridge.runs.library_versions import versions
 from bridge.runs.ownership import ours_in
 from traces.base.errors import InputError
+from traces.base.written_file import naming, of_system
 from traces.tables import JOB_COLUMNS, TASK_COLUMNS
 
 #: What every record of ours has.
@@ -310,3 +311,31 @@ def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None
     assert twolevel(*words, "--force").code == 0
     left = {name for name in everything_in(folder) if name.startswith("cells/") and (folder / name).is_file()}
     assert left == {name for name in mine if name.startswith("cells/") and name != "cells/my"}
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("run", "sample", "--als", "recorded", "--no-trace", "--out", "full"), "full/jobs.parquet"),
+        (("workload", "cut", "sample", "-o", "full.swf"), "full.swf"),
+        (("workload", "cut", "sample", "-o", "full.swf.gz"), "full.swf.gz"),
+        (("loop", "--als", "gss", "--n", "20000", "--cores", "4", "--out", "full"), "full/tasks.parquet"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(here: Path, words: tuple[str, ...], named: str) -> None:
+    """By the name that it was to get, where nothing is left."""
+    command = 'ulimit -f 1; exec "$0" -m bridge.cli "$@"'
+    shell = ["/bin/sh", "-c", command, sys.executable, *words]
+    ran = subprocess.run(shell, cwd=here, capture_output=True, text=True, check=False)
+    assert ran.returncode in (1, 2)
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith(f"twolevel: {here / named}: ")
+    assert last.endswith("File too large")
+    assert [path for path in here.iterdir() if "full" in path.name] == []
+
+
+def test_a_fault_that_names_a_file_keeps_its_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, naming(tmp_path / "written"):
+        (tmp_path / "read").read_text()
+    assert of_system(caught.value) == f"{tmp_path / 'read'}: No such file or directory"
+    assert of_system(ValueError("plain")) == "plain"

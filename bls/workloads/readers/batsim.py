@@ -57,6 +57,9 @@ _SEQUENCES = frozenset(("composed", "sequential_composition", "SequentialComposi
 _RUN_TIMES = ("runtime", "real_duration")
 _DEEPEST = 100  # sequences of sequences
 
+#: The longest text; of JSON all is in memory at once, several times.
+MAX_TEXT_BYTES = 1 << 28
+
 
 def read_batsim(path: str | os.PathLike[str]) -> Workload:
     """Read a workload of Batsim.
@@ -104,11 +107,16 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
 
 
 def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
-    parts = []
+    parts, size = [], 0
     with GivenFile(path, "workload file") as file:
         block = bytearray(1 << 20)
         while got := file.readinto(memoryview(block)):
             parts.append(bytes(block[:got]))
+            size += got
+            if size > MAX_TEXT_BYTES:
+                raise InputError(
+                    f"{source}: more than {MAX_TEXT_BYTES:,} bytes of JSON; allowed: up to as many, or as SWF any number"
+                )
     if not parts:
         raise InputError(f"{source}: the file is empty")
     # Decimals, as 0.1 s is no float; a job with NaN or Infinity is a reject.
