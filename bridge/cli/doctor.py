@@ -15,7 +15,8 @@ __all__ = ["Finding", "examine", "report", "versions"]
 #: (what was looked at, what was found, whether it is well)
 Finding = tuple[str, str, bool]
 
-_PACKAGES = ("bls", "als", "bridge", "traces")
+#: What is installed at the top, by the name that is imported.
+_PACKAGES = {"bls": "bls", "als": "als", "bridge": "bridge", "traces": "traces", "twolevel": "twolevel.py"}
 
 
 def _cache() -> Finding:
@@ -53,12 +54,12 @@ def _shadows() -> list[Finding]:
     ours = Path(__file__).resolve().parents[2]
     findings: list[Finding] = []
     owners = packages_distributions()
-    for name in _PACKAGES:
+    for name, file in _PACKAGES.items():
         spec = importlib.util.find_spec(name)
         places = list(spec.submodule_search_locations or [spec.origin or "a built-in"]) if spec else ["nothing"]
         place = Path(places[0]).resolve()
         others = [other for other in owners.get(name, []) if other != "twolevel"]
-        if place != ours / name:
+        if place != ours / file:
             findings.append((f"package {name}", f"{place} shadows ours in {ours}", False))
         elif others:
             findings.append((f"package {name}", f"also installed by {', '.join(others)}: uninstall one of them", False))

@@ -15,6 +15,7 @@ from typing import Any
 
 from bridge.runs.ownership import CELL, RECORDS, files_in, is_ours, move_others, ours_in
 from traces.base.errors import InputError, TwolevelError, shown
+from traces.base.given_file import near_files
 from traces.base.parsing import parse_json
 from traces.base.written_file import naming, under_its_name
 
@@ -197,7 +198,7 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
     try:
         record = parse_json(path.read_bytes(), str(path))
     except FileNotFoundError:
-        missing = f"it has no {name}" if folder.is_dir() else "there is no such folder"
+        missing = f"it has no {name}" if folder.is_dir() else f"there is no such folder{near_files(folder)}"
         raise InputError(f"{folder} is not a result of twolevel {what}: {missing}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None

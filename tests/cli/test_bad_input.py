@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,37 @@ def refused(folder: Path, words: tuple[object, ...], *said: str) -> None:
 def test_a_workload_that_is_none(shelf: Path, command: str, name: str, said: str) -> None:
     target = () if command == "workload info" else ("--out", "out")
     refused(shelf, (*command.split(), name, *target), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("run sampel --out out", "sample"),
+        ("workload info empti.swf", "empty.swf"),
+        ("run nois.swf --out out", "noise.swf"),
+        ("run folder/fil --out out", "folder/file"),
+        ("run sample --platform machine.tom --out out", "machine.toml"),
+        ("run sample --bls polices.py:Short --out out", "policies.py"),
+        ("run sample --bls policies.py:Shrt --out out", "Short"),
+        ("study studi.toml --out out", "study.toml"),
+        ("gantt foldr -o x.png", "folder"),
+        ("rn sample", "run"),
+        ("run sample --bsl sjf --out out", "--bls"),
+    ],
+)
+def test_what_was_meant_is_said(shelf: Path, words: str, meant: str) -> None:
+    for name in ("machine.toml", "study.toml"):
+        (shelf / name).write_text("")
+    (shelf / "policies.py").write_text('class Short:\n    name = "short"\n')
+    ran = twolevel(*words.split())
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    found = re.search(r"(?:did you mean|Did you mean|Possible options:) '?([^ ,'?)]+)", ran.err)
+    assert found, ran.err
+    assert found[1] == meant
+
+
+def test_nothing_is_guessed_where_nothing_is_near(shelf: Path) -> None:
+    assert twolevel("run", "quite-another.log", "--out", "out").err == "twolevel: quite-another.log: no such file\n"
 
 
 @pytest.mark.parametrize(

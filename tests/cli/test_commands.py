@@ -16,6 +16,7 @@ from typing import Annotated
 import pandas as pd
 import pytest
 from command_line import twolevel
+from pages import ROOT
 
 import bridge
 import traces
@@ -68,6 +69,12 @@ def test_the_command_is_installed() -> None:
     assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith(
         "twolevel "
     )
+
+
+def test_the_command_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "twolevel", "--version"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout == twolevel("--version").out
 
 
 def test_the_platform_is_the_default_one(here: Path) -> None:

@@ -24,6 +24,7 @@ def test_a_sound_installation(here: Path) -> None:
     )
     for name in ("bls", "als", "bridge", "traces"):
         assert lines[name] == str(ROOT / name)
+    assert lines["twolevel"] == str(ROOT / "twolevel.py")
     assert set(doctor.versions()) >= {"twolevel", "python", "numba", "otf2", "pandas", "pyarrow"}
     assert "not installed" not in doctor.versions().values()
     assert "C functions found" in ran.out

@@ -20,6 +20,7 @@ __all__ = [
     "PluginError",
     "TwolevelError",
     "blamed_on",
+    "did_you_mean",
     "one_of",
     "shown",
 ]
@@ -82,6 +83,14 @@ def shown(value: object, limit: int = 60) -> str:
     except RecursionError:
         return f"a {type(value).__name__} that is nested too deeply"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`` (did you mean X?)``, to be put behind an error, if up to three known words are near; else nothing."""
+    by_fold = {name.casefold(): name for name in known if name != word and name.isprintable()}
+    near = difflib.get_close_matches(word.casefold(), by_fold, n=3)
+    *others, last = [by_fold[name] for name in near] or [""]
+    return f" (did you mean {', '.join(others)}{' or ' * bool(others)}{last}?)" if last else ""
 
 
 def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:

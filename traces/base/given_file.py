@@ -8,12 +8,20 @@ import io
 import os
 import zlib
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, did_you_mean
 
-__all__ = ["GivenFile", "read_csv", "read_given", "read_text"]
+__all__ = ["GivenFile", "near_files", "read_csv", "read_given", "read_text"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
+
+#: What may stand in place of a file, by its kind.
+_WORDS = {"workload file": ("sample",)}
+
+#: So many names of a folder are compared with one that is not there.
+_COMPARED = 2000
 
 
 class GivenFile:
@@ -70,11 +78,22 @@ def _name(path: str | os.PathLike[str], kind: str) -> str:
 
 def _unreadable(source: str, error: OSError | ValueError, kind: str) -> InputError:
     if isinstance(error, FileNotFoundError):
-        return InputError(f"{source}: no such file")
+        return InputError(f"{source}: no such file{near_files(source, _WORDS.get(kind, ()))}")
     if isinstance(error, IsADirectoryError):
         article = "an" if kind[0] in "aeiou" else "a"
         return InputError(f"{source}: is a directory, not {article} {kind}")
     return InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def near_files(path: str | os.PathLike[str], words: tuple[str, ...] = ()) -> str:
+    """Which files of its folder, or words, a name that is not there may have been meant to be, to be put behind an error."""
+    folder, name = os.path.split(os.fspath(path))
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = [str(Path(folder, entry.name)) for entry in islice(entries, _COMPARED)]
+    except (OSError, ValueError):
+        names = []
+    return did_you_mean(str(Path(folder, name)), [*words, *sorted(names)]) if name else ""
 
 
 def read_given(path: str | os.PathLike[str], kind: str) -> bytes:

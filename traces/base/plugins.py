@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from traces.base.errors import InputError, PluginError, blamed_on, one_of, shown
+from traces.base.errors import InputError, PluginError, blamed_on, did_you_mean, one_of, shown
+from traces.base.given_file import near_files
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -30,7 +31,7 @@ def entry_points(group: str) -> EntryPoints:
 
 def _load_file(path: Path, where: str) -> ModuleType:
     if not path.is_file():
-        raise InputError(f"{where}: no file {shown(str(path))}; allowed: a name, or FILE.py:NAME")
+        raise InputError(f"{where}: no file {shown(str(path))}{near_files(path)}; allowed: a name, or FILE.py:NAME")
     # The name is made from the whole path, so that two files of one name do not replace each other, and is the same in
     # every process, since a compiled kernel from the cache looks for its module by name.
     name = f"twolevel_plugin_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
@@ -102,8 +103,10 @@ def resolve(
     if colon and file.endswith(".py"):
         module = _load_file(Path(file), where)
         if not hasattr(module, attribute):
+            names = _own_names(module)
             raise InputError(
-                f"{where}: {file} has no {shown(attribute)}; it has: {', '.join(_own_names(module)) or 'nothing'}"
+                f"{where}: {file} has no {shown(attribute)}{did_you_mean(attribute, names)}; "
+                f"it has: {', '.join(names) or 'nothing'}"
             )
         found: object = getattr(module, attribute)
     elif name.endswith(".py"):
