@@ -65,7 +65,7 @@ def read_workload(
     Parameters
     ----------
     path : path
-        The file.
+        The file, or ``"sample"``: the workload that is shipped.
     format : str, optional
         A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the
         ending of the file's name without ``.gz`` (:data:`ENDINGS`); where no reader is called so, what the first lines
@@ -83,6 +83,8 @@ def read_workload(
     PluginError
         If an outside reader fails.
     """
+    if path == "sample":
+        path = sample_path()
     name = format or _format_of(path)
     reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
     if cancelled and "cancelled" not in signature(reader).parameters:

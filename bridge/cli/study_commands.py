@@ -52,8 +52,13 @@ def study_command(
     """Run a study: every cell for every seed, what is finished already excepted; write its tables and figures."""
     from bridge.runs.directory import named_folder
     from bridge.studies.input.study_file import load_study
+    from traces.base.errors import InputError
 
-    _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
+    try:
+        _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
+    except InputError as error:
+        # What is found late, as a metric that there is not, says its table only.
+        raise InputError(f"{file}: {error}" if str(error).startswith("[") else str(error)) from None
 
 
 def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *, force: bool, figures: bool) -> None:

@@ -28,6 +28,7 @@ from bls.workloads.workload import Workload
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
 from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, COUPLING, SOCKET, WORKERS
+from bridge.options.keywords import errors_name_keywords
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
@@ -265,6 +266,7 @@ def _rules(rules: Rules, backfill: str | int | None, estimates: str | AnyEstimat
     return replace(rules, **{name: value for name, value in given.items() if value is not None})
 
 
+@errors_name_keywords
 def simulate(
     workload: Workload | str | Path,
     platform: Platform | str | Path | None = None,
@@ -301,7 +303,7 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload, or the path of one in any format of ``bls.workloads``, plain or gzipped.
+        A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, or ``sample``: the shipped one.
     platform : Platform, str or Path, optional
         A platform, or the path of a TOML file; default the two-level paper's 4 hosts × 64 cores.
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator

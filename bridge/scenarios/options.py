@@ -121,10 +121,10 @@ class ScenarioOptions:
 
     def jobs(self, workload: str, machine: Platform) -> tuple[Workload, Array]:
         """The workload, fitted to the machine and selected; and all job numbers of the log."""
-        from bls.workloads import read_workload, sample_path
+        from bls.workloads import read_workload
         from bridge.scenarios.scenario import load_workload
 
-        log = read_workload(sample_path() if workload == "sample" else workload, cancelled=self.cancelled)
+        log = read_workload(workload, cancelled=self.cancelled)
         jobs = load_workload(log, machine, selection=self.select, oversize=self.oversize, preset=self.preset)
         return jobs, log.job_id
 

@@ -15,6 +15,7 @@ from als.lengths import check_variation
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
+from bridge.options.keywords import errors_name_keywords
 from bridge.scenarios.scenario import RECORDED, Options, Scenario
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
@@ -94,6 +95,7 @@ def _failure(outcome: Outcome, options: Options) -> Exception:
     return kind(f"{outcome.error} ({place})")
 
 
+@errors_name_keywords
 def run_grid(
     workload: Workload,
     platform: Platform,

@@ -13,6 +13,7 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.scenario import Scenario, load_workload
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import PATHS, FileSums, find_file, located, names_in
+from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown
@@ -56,7 +57,7 @@ def find_inputs(study: Study) -> Inputs:
         If a workload's file is not there, or a file cannot be read.
     """
     sums = FileSums()
-    logs = {one.name: _log(one, study.folders) for one in study.workloads}
+    logs = {one.name: _log(one, study) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
     keys = []
     by_text: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
@@ -88,19 +89,20 @@ def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
     return {path: sum_ for path, sum_ in inputs.files.values() if path not in here}
 
 
-def _log(source: WorkloadSource, folders: Sequence[Path]) -> Path:
+def _log(source: WorkloadSource, study: Study) -> Path:
     if source.file == "sample":
         return Path(sample_path())
-    found = find_file(source.file, folders)
+    found = find_file(source.file, study.folders)
     if found is None:
+        origin = study.origins.get(("file", source.file), f"workload {source.name}")
         try:
             GivenFile(source.file, "workload file")  # it says best why not
         except InputError as error:
             raise InputError(
-                f"workload {source.name}: {error}; say with --data in which folder it is, or download a log of the archive "
+                f"{origin}: {error}; say with --data in which folder it is, or download a log of the archive "
                 "with twolevel workload fetch"
             ) from None
-        raise InputError(f"workload {source.name}: {shown(source.file)} is no file")
+        raise InputError(f"{origin}: {shown(source.file)} is no file")
     return found
 
 
@@ -155,8 +157,12 @@ class Preparation:
             try:
                 self._drawn[cell] = options_of(self._study, self._study.cells[cell], self._study.seeds[0])
             except TwolevelError as error:
-                raise type(error)(f"{error}{self._said(cell)}") from None
+                raise self._of_cell(error, cell) from None
         return self._drawn[cell]
+
+    def _of_cell(self, error: TwolevelError, cell: int) -> TwolevelError:
+        where = with_origin(str(error), self._study.cells[cell].given, self._study.origins)
+        return type(error)(f"{where}{self._said(cell)}")
 
     def _said(self, cell: int) -> str:
         return f" (cell {cell}: {self._study.names[cell]})" if len(self._study.cells) > 1 else ""
@@ -174,7 +180,8 @@ class Preparation:
                     log, machine, selection=shared.select, oversize=shared.oversize, preset=shared.preset
                 )
             except TwolevelError as error:
-                raise type(error)(f"workload {source.name}: {error}") from None
+                given = self._study.cells[cell].given
+                raise type(error)(with_origin(f"workload {source.name}: {error}", given, self._study.origins)) from None
             self._places[key] = len(self.prepared)
             self.prepared[len(self.prepared)] = Prepared(jobs, machine, log.job_id)
         return self._places[key]
@@ -207,7 +214,7 @@ class Preparation:
             try:
                 Scenario.of(ready.workload, ready.platform, self._options(cell).options, known_jobs=ready.known_jobs)
             except TwolevelError as error:
-                raise type(error)(f"{error}{self._said(cell)}") from None
+                raise self._of_cell(error, cell) from None
 
     def units(self, places: Sequence[int]) -> Iterator[Unit]:
         """The units of some places (cell × number of seeds + place of the seed), those that have their applications in

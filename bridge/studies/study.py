@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import product
@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bridge.scenarios.scenario import RECORDED
+from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import WITHOUT_EFFECT, Value, effects, known_options
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
@@ -146,6 +147,8 @@ class Study:
         Settings of clusters, by kind.
     text : str
         The study as a file says it (``study_file``): what is needed to repeat it.
+    origins : mapping
+        Where in that file each value stands, for errors; empty if it is no file of the user's.
 
     Raises
     ------
@@ -163,6 +166,7 @@ class Study:
     folders: tuple[Path, ...]
     cluster: Mapping[str, Mapping[str, object]]
     text: str
+    origins: Origins = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.cells:

@@ -212,7 +212,7 @@ def test_fewer_processes_than_wanted(monkeypatch: pytest.MonkeyPatch, caplog: py
 
 
 def test_a_recorded_run_has_no_use_for_a_command() -> None:
-    with pytest.raises(InputError, match="--als-command: with --als recorded no application is simulated"):
+    with pytest.raises(InputError, match="als_command='true': with als='recorded' no application is simulated"):
         bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), als="recorded", coupling="pool", als_command="true")
 
 

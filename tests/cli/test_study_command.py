@@ -224,19 +224,22 @@ def test_figures_of_a_run(result: Path, here: Path) -> None:
     ("text", "said"),
     [
         ("[grid]\n", r"study.toml: [[workload]]: none"),
-        ('[[workload]]\nfile = "gone.swf"\n', "workload gone: gone.swf: no such file"),
-        ('[[workload]]\nfile = "sample"\nselect = "first:0"\n', "workload sample: "),
-        ('[[workload]]\nfile = "sample"\n[grid]\nbls = ["fcfs", "sfj"]\n', "unknown batch policy 'sfj'; known: sjf"),
+        ('[[workload]]\nfile = "gone.swf"\n', "study.toml: [[workload]] 1: file: gone.swf: no such file"),
+        ('[[workload]]\nfile = "sample"\nselect = "first:0"\n', "study.toml: [[workload]] 1: select: "),
+        ('[[workload]]\nfile = "sample"\n[grid]\nbls = ["sfj"]\n', "study.toml: [grid] bls: unknown batch policy 'sfj'"),
+        ('[[workload]]\nfile = "sample"\n[grid]\nvariation = [0, 11]\n', "study.toml: [grid] variation: 11.0 is out of range"),
         ('[[workload]]\nfile = "sample"\n[grid]\nvariation = [0, 11]\n', "(cell 1: fcfs-static-11)"),
+        ('[[workload]]\nfile = "sample"\n[[cell]]\nals = "ss"\n[[cell]]\nals = "sss"\n', "study.toml: [[cell]] 2: als: "),
+        ('[[workload]]\nfile = "sample"\n[run]\nplatform = "no.toml"\n', "study.toml: [run] platform: workload sample: no"),
         (
             '[study]\nmetrics = ["makespan"]\n[[workload]]\nfile = "sample"\n',
-            "[study] metrics: unknown metric 'makespan'",
+            "study.toml: [study] metrics: unknown metric 'makespan'",
         ),
-        ('[[workload]]\nfile = "sample"\n[run]\nswitches = "1"\n', "--switches: allocator first-fit"),
+        ('[[workload]]\nfile = "sample"\n[run]\nswitches = "1"\n', "study.toml: [run] switches: allocator first-fit"),
         (
             '[[workload]]\nfile = "sample"\n[grid]\nals = ["static", "ss"]\n'
             '[[compare]]\noption = "als"\nbase = "static"\nmetrics = ["x"]\n',
-            "[[compare]] 1: metrics: unknown metric 'x'",
+            "study.toml: [[compare]] 1: metrics: unknown metric 'x'",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bls.machine.platform import MAX_CORES, HostGroup, Platform
-from bls.workloads import read_workload, sample_path
+from bls.workloads import read_workload
 from bls.workloads.calendar import header_facts
 from bls.workloads.generators.machines import machine_of
 from bls.workloads.workload import Workload, rejects_text
@@ -42,7 +42,7 @@ STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}
 
 def read(workload: str, form: str | None = None, *, cancelled: bool = False) -> Workload:
     """The workload that a user names: a file, or ``sample``."""
-    return read_workload(sample_path() if workload == "sample" else workload, format=form, cancelled=cancelled)
+    return read_workload(workload, format=form, cancelled=cancelled)
 
 
 def machine_of_log(log: Workload) -> Platform:

@@ -32,10 +32,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bls.machine.switches import printable_name
+from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import Value, checked_value
 from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, one_of, shown
@@ -77,9 +79,10 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
             raise InputError(f"--data: {folder} is not a folder")
         folders.append(Path(folder).resolve())
     try:
-        return parse_study(text, folders, Path(path).stem)
+        study = parse_study(text, folders, Path(path).stem)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    return replace(study, origins=origins_of(parse_toml(text, ""), str(path)))
 
 
 def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:

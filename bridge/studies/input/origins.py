@@ -1,0 +1,54 @@
+"""Where in a study's file a value stands, for errors that are found when the study is prepared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from bridge.studies.input.run_options import Value, checked_value
+
+__all__ = ["Origins", "origins_of", "with_origin"]
+
+#: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
+Origins: TypeAlias = Mapping[tuple[str, Value], str]
+
+_OPTION = re.compile(r"(?:workload .*?: )?--([a-z][a-z-]*)(?:: )?")
+
+
+def origins_of(given: Mapping[str, Any], path: str) -> Origins:
+    """Of every value in the tables of a study's file, which have been checked."""
+    found: dict[tuple[str, Value], str] = {}
+    for where, table in _tables(given):
+        for name, values in table.items():
+            for value in values if isinstance(values, list) and "grid" in where else [values]:
+                known = value if name in ("file", "name") else checked_value(name, value, where)
+                found.setdefault((name, known), f"{path}: {where}{name}")
+    return found
+
+
+def _tables(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    # The more special ones first: what a cell says holds there.
+    grids = given.get("grid", [])
+    for k, cell in enumerate(given.get("cell", [])):
+        yield f"[[cell]] {k + 1}: ", cell
+    for k, grid in enumerate([grids] if isinstance(grids, dict) else grids):
+        yield "[grid] " if isinstance(grids, dict) or len(grids) == 1 else f"[[grid]] {k + 1}: ", grid
+    for k, workload in enumerate(given.get("workload", [])):
+        yield f"[[workload]] {k + 1}: ", workload
+    yield "[run] ", given.get("run", {})
+
+
+def with_origin(error: str, given: Mapping[str, Value], origins: Origins) -> str:
+    """An error of a cell that is given some options, with the place of what it is about in front.
+
+    That is the option that the error begins with, or else the one whose value it names.
+    """
+    found = _OPTION.match(error)
+    if found and (place := origins.get((found[1], given.get(found[1])))):
+        return f"{place}: {error[found.end() :].lstrip()}"
+    for name, value in given.items():
+        texts = [text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)]
+        if (name, value) in origins and any(text and text in error for text in texts):
+            return f"{origins[name, value]}: {error}"
+    return error
