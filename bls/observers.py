@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 from bls.engine.state import NEVER
 from bls.view import Observer, View
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raised_text, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 
@@ -83,7 +83,7 @@ class Observers:
         except PluginError as error:
             raise PluginError(f"{where}: {error}") from error
         except RAISED_BY_PLUGINS as error:
-            raise PluginError(f"{where}: look() failed: {type(error).__name__}: {error}") from error
+            raise PluginError(f"{where}: look() failed: {raised_text(error)}") from error
         if noted is None:
             return
         if not isinstance(noted, Mapping):

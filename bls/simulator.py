@@ -40,7 +40,7 @@ from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision
 from bls.scheduler_options import Rules
 from bls.view import Observer, View
 from bls.workloads.workload import Workload
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
@@ -336,7 +336,7 @@ class BatchSimulator:
         except TwolevelError:
             raise
         except RAISED_BY_PLUGINS as error:
-            raise PluginError(f"{self._deciding()}: decide() failed: {type(error).__name__}: {error}") from error
+            raise PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}") from error
         finally:
             view._deciding = False
         clock[b.DECIDED_NS] = time.perf_counter_ns() - began

@@ -10,7 +10,7 @@ from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphDraft, GraphModel
 from als.guarded_arrays import Fences
 from als.streams import GRAPHS, fill_round_keys, start_stream
 from als.tried_apart import call_apart
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown, where_raised
 from traces.compiled import Array, as_value
 
 __all__ = ["try_out"]
@@ -77,7 +77,9 @@ def _room(model: GraphModel, who: str) -> tuple[int, int]:
     except InputError:
         raise
     except RAISED_BY_PLUGINS as error:
-        raise PluginError(f"{who}: n_tasks raises {type(error).__name__} {error}; allowed: an answer") from None
+        raise PluginError(
+            f"{who}: n_tasks raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
+        ) from None
     if (
         not isinstance(answer, tuple)
         or len(answer) != 2
@@ -114,7 +116,9 @@ def _made(model: GraphModel, who: str, tasks: int, edges: int) -> tuple[int, dic
         draft = GraphDraft(n_tasks=_TASKS, n_cores=_CORES, keys=keys, cursor=cursor, words=words, **arrays)
         status = model.make(draft)
     except RAISED_BY_PLUGINS as error:
-        raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+        raise PluginError(
+            f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
+        ) from None
     fences.check()
     if not np.array_equal(arrays["params"], model.params, equal_nan=True):
         raise PluginError(f"{who}: its rule writes to params, which are to be read only")

@@ -10,7 +10,7 @@ from als.guarded_arrays import Fences
 from als.lengths.contract import NEXT_LENGTH, NORMAL, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from als.tried_apart import call_apart
-from traces.base.errors import RAISED_BY_PLUGINS, PluginError
+from traces.base.errors import RAISED_BY_PLUGINS, PluginError, where_raised
 from traces.compiled import as_value
 
 __all__ = ["try_out"]
@@ -46,5 +46,7 @@ def _draw_loop(who: str, model: LengthModel) -> None:
         try:
             model.next_length(task, model.tasks(_TASKS), 1.0, **fences.arrays, keys=keys, cursor=cursor, words=words)
         except RAISED_BY_PLUGINS as error:
-            raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+            raise PluginError(
+                f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
+            ) from None
         fences.check()

@@ -10,7 +10,7 @@ from als.graphs.order import index_edges, topological_order
 from als.guarded_arrays import Fences
 from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
 from als.tried_apart import call_apart
-from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown, where_raised
 from traces.base.ranges import whole
 from traces.compiled import Array, as_value
 
@@ -59,7 +59,9 @@ def _plan(who: str, planner: Planner) -> None:
         try:
             answer = planner.plan(PlanningProblem(**arrays))
         except RAISED_BY_PLUGINS as error:
-            raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+            raise PluginError(
+                f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
+            ) from None
         fences.check()
         for name, values in given.items():
             if name not in _OUT and not np.array_equal(arrays[name], values, equal_nan=True):
@@ -105,5 +107,7 @@ def _room(who: str, field: str, planner: Planner, n: int, e: int, p: int) -> int
     try:
         room: Any = getattr(planner, field)(n, e, p)
     except RAISED_BY_PLUGINS as error:
-        raise PluginError(f"{who}: {field} raises {type(error).__name__} {error}; allowed: a whole number") from None
+        raise PluginError(
+            f"{who}: {field} raises {type(error).__name__} {error}; allowed: a whole number{where_raised(error)}"
+        ) from None
     return whole(f"{who}: {field}", room, 0, _MOST)

@@ -36,7 +36,7 @@ import numpy as np
 
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, shown
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
 from traces.compiled import Array, caller, compiled, jit_enabled, types
 
 __all__ = ["Ask", "LoopStart", "PythonTechnique", "WritesChunks"]
@@ -320,7 +320,7 @@ class _Calls:
 
     def _failed(self, error: BaseException, what: str) -> int:
         if isinstance(error, RAISED_BY_PLUGINS) and not isinstance(error, TwolevelError):
-            text = f"technique {self.name}: {what}: {type(error).__name__}: {error}"
+            text = f"technique {self.name}: {what}: {raised_text(error)}"
             raised: BaseException = PluginError(text)
             raised.__cause__ = error
         else:

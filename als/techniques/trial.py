@@ -9,7 +9,7 @@ import numpy as np
 from als.guarded_arrays import Fences
 from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, Technique
 from als.tried_apart import call_apart
-from traces.base.errors import RAISED_BY_PLUGINS, PluginError
+from traces.base.errors import RAISED_BY_PLUGINS, PluginError, where_raised
 from traces.compiled import as_value
 
 __all__ = ["try_out"]
@@ -50,7 +50,9 @@ def _simulate_loop(who: str, technique: Technique) -> None:
         try:
             size = technique.asked(_TASKS, n_cores, request % n_cores, request, left, **fences.arrays)
         except RAISED_BY_PLUGINS as error:
-            raise PluginError(f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer") from None
+            raise PluginError(
+                f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
+            ) from None
         fences.check()
         if not 0 < size < left:
             return  # the loop is over, or the engine will judge the answer in a real one

@@ -22,6 +22,9 @@ __all__ = ["main"]
 #: What the shell sees after an interrupt.
 _INTERRUPTED = 130
 
+#: The option that is heard wherever it stands, as an error may come of any command.
+_DEBUG = "--debug"
+
 #: So long after an interrupt further ones are not heard, s: what was begun is being removed.
 _CLEARING_S = 3.0
 
@@ -69,11 +72,13 @@ def main() -> None:
     # Typer names only this one of the errors of a wrong command line; the class above it is all of them.
     usage_error: Any = typer.BadParameter.__bases__[0]
     code: Any
+    words = [word for word in sys.argv[1:] if word != _DEBUG]
+    debug = len(words) < len(sys.argv) - 1
     try:
         _clean_rarely()
         _hear_interrupts()
         _show_warnings()
-        code = command_line(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)
+        code = command_line(words[0] if words else "")(words, standalone_mode=False)
     except usage_error as error:
         code = _fault(_usage(error), 2)
     except (typer.Abort, KeyboardInterrupt):
@@ -93,6 +98,8 @@ def main() -> None:
 
         if not isinstance(error, TwolevelError | OSError):
             raise
+        if debug:
+            _show_traceback(error)
         code = _fault(of_system(error), getattr(error, "exit_code", 1))
     if code == _INTERRUPTED:
         say("twolevel: interrupted; nothing was written")
@@ -127,6 +134,16 @@ def _parses(parse: Callable[[str], object], text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _show_traceback(error: BaseException) -> None:
+    import traceback
+
+    cause: BaseException | None = error
+    while cause is not None:  # what led to it, too, which a message of one line stands for
+        cause.__suppress_context__ = False
+        cause = cause.__cause__ or cause.__context__
+    traceback.print_exception(error)
 
 
 def _fault(message: str, code: int) -> int:

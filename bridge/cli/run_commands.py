@@ -138,6 +138,9 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Of an error, show the traceback; also behind a command.")
+    ] = False,
 ) -> None:
     """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -300,7 +301,10 @@ WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it asks for 3
 def test_mistakes_name_the_policy(answer: Callable[[View], Any], message: str) -> None:
     with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(answer))
-    assert str(caught.value) == f"batch policy mine, {message}"
+    place = (
+        rf" \(.*{Path(__file__).name}:\d+: .*\)" if " failed: " in message else ""
+    )  # where the line is that raised it
+    assert re.fullmatch(re.escape(f"batch policy mine, {message}") + place, str(caught.value))
 
 
 def test_a_job_of_an_earlier_look_is_not_waiting() -> None:

@@ -346,7 +346,7 @@ def test_what_cannot_be_is_one_line(files: Path, words: str, said: str) -> None:
     ("words", "said"),
     [
         ("--bls raises.py:X", "--bls: raises.py cannot be loaded: RuntimeError: on import"),
-        ("--bls broken.py:X", "--bls: broken.py cannot be loaded: SyntaxError: '(' was never closed (broken.py, line 1)"),
+        ("--bls broken.py:X", "--bls: broken.py cannot be loaded: SyntaxError: '(' was never closed (broken.py:1: "),
         ("--bls mine.py:CannotBeMade", "--bls: mine.py:CannotBeMade() cannot be made: ValueError: no idea"),
         ("--bls mine.py:Raises", "batch policy by-hand, at 0 ns: decide() failed: ZeroDivisionError: division by zero"),
         ("--bls mine.py:Nothing", "mine.py:Nothing has no keys(jobs), no scored(jobs) and no decide(view); allowed: one"),
@@ -362,6 +362,30 @@ def test_a_plug_in_that_errs_is_named(files: Path, words: str, said: str) -> Non
     assert shown.err.count("\n") == 1, shown.err
     assert said in shown.err
     assert not (files / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--bls raises.py:X", "raise RuntimeError('on import')"),
+        ("--bls mine.py:Raises", "1 / 0"),
+        ("--bls mine.py:CannotBeMade", 'raise ValueError("no idea")'),
+        ("--observe mine.py:Blind", 'raise RuntimeError("dark")'),
+    ],
+)  # fmt: skip
+def test_the_line_of_a_plug_in_that_errs_is_shown_and_its_traceback_on_request(
+    files: Path, words: str, line: str
+) -> None:
+    file = words.split()[1].partition(":")[0]
+    number = next(k for k, text in enumerate((files / file).read_text().splitlines(), 1) if line in text)
+    short = ran(words).err.strip()
+    assert f"({file}:{number}: " in short
+    assert line in short
+    long = ran(f"{words} --debug")
+    assert long.code == 1
+    assert "Traceback (most recent call last)" in long.err
+    assert f'{file}", line {number}, in ' in long.err
+    assert long.err.strip().splitlines()[-1] == short
 
 
 def test_a_study_of_backfilling(files: Path) -> None:

@@ -226,11 +226,23 @@ def test_figures_of_a_run(result: Path, here: Path) -> None:
         ("[grid]\n", r"study.toml: [[workload]]: none"),
         ('[[workload]]\nfile = "gone.swf"\n', "study.toml: [[workload]] 1: file: gone.swf: no such file"),
         ('[[workload]]\nfile = "sample"\nselect = "first:0"\n', "study.toml: [[workload]] 1: select: "),
-        ('[[workload]]\nfile = "sample"\n[grid]\nbls = ["sfj"]\n', "study.toml: [grid] bls: unknown batch policy 'sfj'"),
-        ('[[workload]]\nfile = "sample"\n[grid]\nvariation = [0, 11]\n', "study.toml: [grid] variation: 11.0 is out of range"),
+        (
+            '[[workload]]\nfile = "sample"\n[grid]\nbls = ["sfj"]\n',
+            "study.toml: [grid] bls: unknown batch policy 'sfj'",
+        ),
+        (
+            '[[workload]]\nfile = "sample"\n[grid]\nvariation = [0, 11]\n',
+            "study.toml: [grid] variation: 11.0 is out of range",
+        ),
         ('[[workload]]\nfile = "sample"\n[grid]\nvariation = [0, 11]\n', "(cell 1: fcfs-static-11)"),
-        ('[[workload]]\nfile = "sample"\n[[cell]]\nals = "ss"\n[[cell]]\nals = "sss"\n', "study.toml: [[cell]] 2: als: "),
-        ('[[workload]]\nfile = "sample"\n[run]\nplatform = "no.toml"\n', "study.toml: [run] platform: workload sample: no"),
+        (
+            '[[workload]]\nfile = "sample"\n[[cell]]\nals = "ss"\n[[cell]]\nals = "sss"\n',
+            "study.toml: [[cell]] 2: als: ",
+        ),
+        (
+            '[[workload]]\nfile = "sample"\n[run]\nplatform = "no.toml"\n',
+            "study.toml: [run] platform: workload sample: no",
+        ),
         (
             '[study]\nmetrics = ["makespan"]\n[[workload]]\nfile = "sample"\n',
             "study.toml: [study] metrics: unknown metric 'makespan'",

@@ -7,8 +7,11 @@ exits with :attr:`TwolevelError.exit_code`.
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 from traces.base.printable import printable
@@ -22,7 +25,9 @@ __all__ = [
     "blamed_on",
     "did_you_mean",
     "one_of",
+    "raised_text",
     "shown",
+    "where_raised",
 ]
 
 #: What a plug-in's code may raise: ``sys.exit()`` in it is a fault like any other, and no end of the program.
@@ -71,7 +76,7 @@ def blamed_on(what: str) -> Iterator[None]:
     except TwolevelError:
         raise
     except RAISED_BY_PLUGINS as error:
-        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+        raise PluginError(f"{what}: {raised_text(error)}") from error
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -117,3 +122,50 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> I
     ordered = near + [name for name in names if name not in near]
     place = f"{where}: " if where else ""
     return InputError(f"{place}unknown {kind} {shown(value)}; known: {', '.join(ordered) or 'none'}")
+
+
+#: Where the code is that is not a user's: the packages of the project, and Python's own.
+_PROJECT = Path(__file__).resolve().parents[2]
+_OURS = tuple(str(_PROJECT / name) + os.sep for name in ("als", "bls", "bridge", "traces"))
+_PYTHONS = os.path.dirname(os.__file__) + os.sep
+
+#: So much of a line of a file is shown.
+_SHOWN = 80
+
+
+def raised_text(error: BaseException) -> str:
+    """What a plug-in raised, and where: ``NameError: name 'x' is not defined (mine.py:12: return x)``."""
+    text = str(error.msg) if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}{': ' if text else ''}{text}{where_raised(error)}"
+
+
+def where_raised(error: BaseException) -> str:
+    """`` (FILE:LINE: SOURCE)``, to be put behind an error: the last line of a user's file that was being run; else nothing."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        place: tuple[str, int] | None = (error.filename, error.lineno)
+    else:
+        place = _last_line(error.__traceback__)
+    if place is None:
+        return ""
+    import linecache  # needed for errors only
+
+    file, line = place
+    linecache.checkcache(file)
+    source = linecache.getline(file, line).strip()
+    near = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
+    return f" ({near}:{line}{': ' if source else ''}{source if len(source) <= _SHOWN else source[: _SHOWN - 1] + '…'})"
+
+
+def _last_line(at: TracebackType | None) -> tuple[str, int] | None:
+    # Of the user's own files; else of a package that is installed, as a plug-in may be.
+    own: tuple[str, int] | None = None
+    installed: tuple[str, int] | None = None
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        if os.path.isfile(file) and not file.startswith((*_OURS, _PYTHONS)):
+            if "site-packages" in file or "dist-packages" in file:
+                installed = file, at.tb_lineno
+            else:
+                own = file, at.tb_lineno
+        at = at.tb_next
+    return own or installed

@@ -15,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import linecache
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -160,6 +162,15 @@ def _no_garbage() -> Iterator[None]:
             gc.enable()
 
 
+def _where(error: Any) -> str:
+    # The line of Python that numba does not take, where it knows it.
+    at = getattr(error, "loc", None)
+    if at is None or not os.path.isfile(at.filename):
+        return ""
+    source = linecache.getline(at.filename, at.line).strip()
+    return f" ({os.path.relpath(at.filename)}:{at.line}{': ' if source else ''}{source[:80]})"
+
+
 def emit(
     entries: Sequence[Entry], note: Callable[[], None] = lambda: None, processor: str | None = None
 ) -> tuple[bytes, dict[str, str], dict[str, int]]:
@@ -195,7 +206,7 @@ def emit(
                 # Which step of numba's failed is said before what is wrong.
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 told = [line for line in lines if not line.startswith("Failed in")]
-                raise BuildError(told[0]) from error
+                raise BuildError(told[0] + _where(error)) from error
         kinds_returned = [_returned_kind(one.returned) for one in found]
         codegen = context.codegen()
         wrappers = codegen._create_empty_module("entries")
