@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from traces.base.option import Choice, Option, Real, Whole
+from traces.base.option import Choice, Option, Panel, Real, Whole
 
 __all__ = [
     "ALS",
@@ -37,12 +37,15 @@ TECHNIQUES = "static, ss, gss, fac, awf-c, heft …; as fsc:h=1e-6,sigma=0.2; se
 
 ALS = Option(
     name="--als",
+    panel=Panel.APPLICATION,
+    names="als.techniques:TECHNIQUES",
     default="static",
     metavar="NAME",
     help=f"Application technique: {TECHNIQUES}",
 )
 VARIATION = Real(
     name="--variation",
+    panel=Panel.APPLICATION,
     default=0.0,
     lowest=0.0,
     highest=10.0,
@@ -51,6 +54,7 @@ VARIATION = Real(
 )
 TASKS_PER_CORE = Whole(
     name="--tasks-per-core",
+    panel=Panel.APPLICATION,
     default=1,
     lowest=1,
     highest=MAX_TASKS_PER_JOB,
@@ -59,6 +63,8 @@ TASKS_PER_CORE = Whole(
 )
 LENGTHS = Option(
     name="--lengths",
+    panel=Panel.APPLICATION,
+    names="als.lengths:LENGTHS",
     default="",
     metavar="SPEC",
     help="Distribution of task lengths, as gamma:cov=0.5 or file:PATH",
@@ -66,12 +72,14 @@ LENGTHS = Option(
 )
 APPLICATIONS = Option[str | None](
     name="--applications",
+    panel=Panel.APPLICATION,
     default=None,
     metavar="FILE",
     help="TOML that says which job computes what: serial parts, loops, steps",
 )
 OVERHEAD = Whole(
     name="--overhead",
+    panel=Panel.APPLICATION,
     default=0,
     lowest=0,
     highest=3600 * 10**9,
@@ -81,6 +89,7 @@ OVERHEAD = Whole(
 )
 LATENCY = Whole(
     name="--latency",
+    panel=Panel.APPLICATION,
     default=0,
     lowest=0,
     highest=10**12,
@@ -90,6 +99,7 @@ LATENCY = Whole(
 )
 ASSIGNMENT = Choice(
     name="--assignment",
+    panel=Panel.APPLICATION,
     default="distributed",
     choices=("distributed", "master"),
     what="assignment",
@@ -98,12 +108,15 @@ ASSIGNMENT = Choice(
 )
 SPEEDS = Option[tuple[str, ...]](
     name="--speeds",
+    panel=Panel.APPLICATION,
     default=(),
     metavar="SPEC",
     help="Core speeds that change, as square:period=60s,low=0.5; may be repeated",
 )
 NETWORK = Option(
     name="--network",
+    panel=Panel.APPLICATION,
+    names="als.network.models:MODELS",
     default="none",
     metavar="MODEL",
     help="What data between a graph's tasks take: none, hockney, cm02, lv08",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from traces.base.option import Choice, Option, Real, Whole
+from traces.base.option import Choice, Option, Panel, Real, Whole
 from traces.base.shared_options import CORE_GFLOPS
 
 __all__ = [
@@ -49,80 +49,110 @@ HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 
 BLS = Option(
-    name="--bls", default="fcfs", metavar="NAME",
+    name="--bls", panel=Panel.BATCH, names="bls.policies:POLICIES", default="fcfs", metavar="NAME",
     help="Batch policy by name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME",
 )  # fmt: skip
 SELECT = Option(
-    name="--select", default="all", metavar="WHICH",
+    name="--select", panel=Panel.JOBS, default="all", metavar="WHICH",
     help="all, first:N, busiest:LENGTH or window:START+LENGTH, as busiest:24h",
 )  # fmt: skip
 OVERSIZE = Choice(
-    name="--oversize", default="reject", choices=("reject", "clamp"), what="treatment of too wide jobs", metavar="HOW",
+    name="--oversize", panel=Panel.JOBS, default="reject", choices=("reject", "clamp"),
+    what="treatment of too wide jobs", metavar="HOW",
     help="Jobs wider than the platform: reject, or clamp to its width",
 )  # fmt: skip
 PLATFORM = Option[str | None](
-    name="--platform", default=None, metavar="FILE",
+    name="--platform", panel=Panel.JOBS, default=None, metavar="FILE",
     help="Platform in TOML, or AccaSim's JSON",
     rule=f"{HOSTS} hosts × {HOST_CORES} cores (twolevel platform)",
 )  # fmt: skip
 SLACK = Real(
-    name="--slack", default=2.0, lowest=0.0, highest=1e6, metavar="X", help="EDF's deadline is submit + X × estimate"
+    name="--slack",
+    panel=Panel.BATCH,
+    default=2.0,
+    lowest=0.0,
+    highest=1e6,
+    metavar="X",
+    help="EDF's deadline is submit + X × estimate",
 )
 ALLOCATOR = Option(
-    name="--allocator", default="first-fit", metavar="NAME",
+    name="--allocator", panel=Panel.BATCH, names="bls.allocators:ALLOCATORS", default="first-fit", metavar="NAME",
     help="Choice of cores by name (first-fit …), or FILE.py:NAME",
 )  # fmt: skip
 BACKFILL = Option(
-    name="--backfill", default="none", metavar="HOW",
+    name="--backfill", panel=Panel.BATCH, default="none", metavar="HOW",
     help="Reservations: none, easy (one), conservative (all), or their number",
 )  # fmt: skip
 CONSERVATIVE = Choice(
-    name="--conservative", default="keep", choices=("keep", "rebuild"), what="kind of conservative backfilling",
+    name="--conservative", panel=Panel.BATCH, default="keep", choices=("keep", "rebuild"),
+    what="kind of conservative backfilling",
     metavar="HOW", help="Conservative plans: keep what was promised, or rebuild each time",
 )  # fmt: skip
-KILL_AT_WALLTIME = Option(name="--kill-at-walltime", default=False, help="Kill jobs that have run for their request")
+KILL_AT_WALLTIME = Option(
+    name="--kill-at-walltime", panel=Panel.BATCH, default=False, help="Kill jobs that have run for their request"
+)
 ESTIMATES = Option(
-    name="--estimates", default="requested", metavar="NAME",
+    name="--estimates", panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
     help="How long the scheduler thinks that jobs run: requested, exact, within:X%, last-two, profile or FILE.py:NAME",
 )  # fmt: skip
 ON_FAILURE = Choice(
-    name="--on-failure", default="requeue", choices=("requeue", "lose"), what="treatment of jobs that lose a host",
+    name="--on-failure", panel=Panel.BATCH, default="requeue", choices=("requeue", "lose"),
+    what="treatment of jobs that lose a host",
     metavar="HOW", help="Jobs that lose a host: requeue or lose",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
-    name="--max-attempts", default=1000, lowest=1, highest=10**9, metavar="N",
+    name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",
     help="Give up when a job was cut so often",
 )  # fmt: skip
 CHARGE_DECISIONS = Option(
-    name="--charge-decisions", default=False, help="Jobs start only after the time it took to decide so"
+    name="--charge-decisions",
+    panel=Panel.BATCH,
+    default=False,
+    help="Jobs start only after the time it took to decide so",
 )
 DECISION_COST = Option[str | None](
-    name="--decision-cost", default=None, metavar="TIME",
+    name="--decision-cost", panel=Panel.BATCH, default=None, metavar="TIME",
     help="What a decision takes, as 50ms, instead of what is measured",
 )  # fmt: skip
 MEMORY = Choice(
-    name="--memory", default="none", choices=("none", "swf"), what="source of memory requests", metavar="WHENCE",
+    name="--memory", panel=Panel.AROUND, default="none", choices=("none", "swf"),
+    what="source of memory requests", metavar="WHENCE",
     help="Memory that a core asks for: none, or swf: the log's",
 )  # fmt: skip
 REQUESTS = Option[str | None](
-    name="--requests", default=None, metavar="FILE",
+    name="--requests", panel=Panel.AROUND, default=None, metavar="FILE",
     help="CSV of what jobs ask for: units, resources, licences, switches",
 )  # fmt: skip
 WINDOWS = Option[str | None](
-    name="--windows", default=None, metavar="FILE", help="TOML of reservations and maintenance windows"
+    name="--windows",
+    panel=Panel.AROUND,
+    default=None,
+    metavar="FILE",
+    help="TOML of reservations and maintenance windows",
 )
 FAILURES = Option[str | None](
-    name="--failures", default=None, metavar="WHAT", help="Host failures: a CSV file, or mtbf:30d,mttr:4h"
+    name="--failures",
+    panel=Panel.AROUND,
+    default=None,
+    metavar="WHAT",
+    help="Host failures: a CSV file, or mtbf:30d,mttr:4h",
 )
 DEPENDENCIES = Option(
-    name="--dependencies", default=False, help="Jobs wait for their preceding job and think time (SWF 17, 18)"
+    name="--dependencies",
+    panel=Panel.AROUND,
+    default=False,
+    help="Jobs wait for their preceding job and think time (SWF 17, 18)",
 )
 SWITCHES = Option[str | None](
-    name="--switches", default=None, metavar="N[@TIME]",
+    name="--switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]",
     help="Jobs accept so many leaf switches, and wait so long for it",
 )  # fmt: skip
-PRESET = Option(name="--preset", default=False, help="With the jobs that by the log run at the window's start")
-CANCELLED = Option(name="--cancelled", default=False, help="With the jobs that were cancelled before they started")
+PRESET = Option(
+    name="--preset", panel=Panel.JOBS, default=False, help="With the jobs that by the log run at the window's start"
+)
+CANCELLED = Option(
+    name="--cancelled", panel=Panel.JOBS, default=False, help="With the jobs that were cancelled before they started"
+)
 
 TOPOLOGY = Option(
     name="--topology", default="full", metavar="SPEC",

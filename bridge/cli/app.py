@@ -54,6 +54,13 @@ def _clean_rarely() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN, *gc.get_threshold()[1:])
 
 
+def _completed_command() -> str:
+    # The command whose words a shell wants to complete; it says the line, in one of two ways, where it does.
+    said = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    command, following, _ = said.partition(" ")[2].lstrip().partition(" ")
+    return command if following else ""
+
+
 class _Warnings(logging.Handler):
     """Shows what the bridge logs, a line each."""
 
@@ -78,7 +85,8 @@ def main() -> None:
         _clean_rarely()
         _hear_interrupts()
         _show_warnings()
-        code = command_line(words[0] if words else "")(words, standalone_mode=False)
+        first = words[0] if words else _completed_command()
+        code = command_line(first)(words, standalone_mode=False)
     except usage_error as error:
         code = _fault(_usage(error), 2)
     except (typer.Abort, KeyboardInterrupt):

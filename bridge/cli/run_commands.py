@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +18,7 @@ from bridge.options.declared import FORCE, OUT, WORKLOAD
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import LevelOptions, ScenarioOptions
 from bridge.standard_error import lined_up, say
+from traces.base.option import Panel
 
 __all__ = ["COMMANDS", "command_line"]
 
@@ -92,6 +95,12 @@ COMMANDS: dict[str, _Command] = {
 
 _GROUP = "workload"
 
+#: Words for which no command is loaded.
+_OF_ALL = ("-h", "--help", "--version")
+
+#: An option that is declared with its command, and says what is written.
+_result = partial(typer.Option, rich_help_panel=Panel.RESULTS)
+
 
 def command_line(first_word: str) -> typer.Typer:
     """The command line.
@@ -102,28 +111,32 @@ def command_line(first_word: str) -> typer.Typer:
         Its first word. Where that is the name of a command, the parser has this command alone: to load and make all
         takes as long as to simulate a small workload.
     """
+    alone = first_word if first_word in (*COMMANDS, _GROUP) else None
     app = typer.Typer(
         name="twolevel",
         cls=QuickGroup,
         help="Simulate batch-level and application-level scheduling of an HPC cluster on one clock.",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=alone is None or "_TWOLEVEL_COMPLETE" in os.environ,  # which takes time to load
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
     app.callback()(_root)
-    alone = first_word if first_word in (*COMMANDS, _GROUP) else None
     for name, command in COMMANDS.items():
         if alone in (None, name):
             example = f"Example: {command.example}"
             add = app.command(name, cls=QuickCommand, short_help=command.short_help, epilog=example)
-            add(command.function(name))
+            add(_unused if first_word in _OF_ALL else command.function(name))
     if alone in (None, _GROUP):
         from bridge.cli.workload.commands import workload_app
 
         app.add_typer(workload_app, name=_GROUP)
     return app
+
+
+def _unused() -> None:
+    """Stands for a command of which only the name is shown."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -153,15 +166,32 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
+def _hear_config(context: typer.Context, file: str | None) -> str | None:
+    if file is not None and not context.resilient_parsing:
+        from bridge.cli.config_file import options_of_file
+
+        assert context.command.callback is not None  # it is the command that has this option
+        context.default_map = options_of_file(file, context.command.callback)
+    return file
+
+
 @dataclass(frozen=True)
 class RunTables:
     """Tables that are written only where they are asked for."""
 
-    nodes: Annotated[bool, typer.Option("--nodes", help="Also write nodes.parquet, host states over time.")] = False
-    decisions: Annotated[
-        bool, typer.Option("--decisions", help="Also write decisions.parquet, one row per scheduling pass.")
+    nodes: Annotated[
+        bool,
+        _result("--nodes", help="Also write nodes.parquet, host states over time."),
     ] = False
-    tasks: Annotated[bool, typer.Option("--tasks", help="Also write tasks.parquet, one row per task.")] = False
+    decisions: Annotated[
+        bool,
+        typer.Option(
+            "--decisions",
+            rich_help_panel=Panel.RESULTS,
+            help="Also write decisions.parquet, one row per scheduling pass.",
+        ),
+    ] = False
+    tasks: Annotated[bool, _result("--tasks", help="Also write tasks.parquet, one row per task.")] = False
 
 
 @bundled
@@ -173,20 +203,45 @@ def run_command(
     shared: ScenarioOptions,
     how: CouplingOptions,
     observe: Annotated[
-        list[str] | None, typer.Option(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="FILE.py:NAME", rich_help_panel=Panel.RESULTS, help="An observer of your own; may be repeated."
+        ),
     ] = None,
     tables: RunTables,
     fair_start: Annotated[
-        bool, typer.Option("--fair-start", help="Also find each job's fair start time, and the unfairness.")
+        bool,
+        typer.Option(
+            "--fair-start",
+            rich_help_panel=Panel.RESULTS,
+            help="Also find each job's fair start time, and the unfairness.",
+        ),
     ] = False,
-    trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
+    trace: Annotated[bool, _result("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
     live: Annotated[
-        bool, typer.Option("--live", help="Show the run while it is under way, as twolevel watch.")
+        bool,
+        typer.Option(
+            "--live", rich_help_panel=Panel.RESULTS, help="Show the run while it is under way, as twolevel watch."
+        ),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the engines' states while they run, and the result; slower.")
+        bool,
+        typer.Option(
+            "--check",
+            rich_help_panel=Panel.RESULTS,
+            help="Check the engines' states while they run, and the result; slower.",
+        ),
     ] = False,
     force: Annotated[bool, FORCE] = FORCE.default,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=_hear_config,
+            is_eager=True,
+            help="TOML of these options, named as in a study's [run], WORKLOAD too; what is given here wins.",
+        ),
+    ] = None,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
     from bridge.couplings import peers as peers_of

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import update_wrapper
+from importlib import import_module
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from traces.base.option import Option
+from traces.base.option import Choice, Option
 
 __all__ = ["bundled"]
 
@@ -84,7 +85,32 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     names = [declared.name, *([declared.short] if declared.short else [])]
     unsaid = not required and said is None and declared.default not in (None, "", ())
     shown: Any = _plain(declared.default) if unsaid else True
-    return Annotated[kind, typer.Option(*names, metavar=metavar, help=text, show_default=shown)]
+    words = _words(declared) if declared.names or isinstance(declared, Choice) else None
+    return Annotated[
+        kind,
+        typer.Option(
+            *names,
+            metavar=metavar,
+            help=text,
+            show_default=shown,
+            rich_help_panel=declared.panel,
+            autocompletion=words,
+        ),
+    ]
+
+
+def _words(declared: Option[Any]) -> Callable[[str], list[str]]:
+    # What a shell offers; the registry is loaded when it asks.
+    def offered(begun: str) -> list[str]:
+        if isinstance(declared, Choice):
+            known: Iterable[str] = declared.choices
+        else:
+            module, _, registry = declared.names.partition(":")
+            known = getattr(import_module(module), registry)
+        done, comma, rest = begun.rpartition(",")  # several names in a row
+        return [f"{done}{comma}{name}" for name in known if name.startswith(rest)]
+
+    return offered
 
 
 def _plain(default: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from als import options as a
 from bls import options as b
-from traces.base.option import Choice, Option, Real, Whole
+from traces.base.option import Choice, Option, Panel, Real, Whole
 from traces.base.shared_options import CORE_GFLOPS
 
 __all__ = [
@@ -48,23 +48,27 @@ WORKLOAD = Option[str | None](
 )
 OUT = Option[str | None](
     name="--out",
+    panel=Panel.RESULTS,
     default=None,
     metavar="DIR",
     help="Folder for the results; it must not exist",
 )
-FORCE = Option(name="--force", default=False, help="Replace the results in DIR")
+FORCE = Option(name="--force", panel=Panel.RESULTS, default=False, help="Replace the results in DIR")
 TRACE = Option(name="--trace", default=False, help="Also write the OTF2 trace")
 
 # How applications are run; none of it can change a result.
 
 COUPLING = Option(
     name="--coupling",
+    panel=Panel.COUPLING,
+    names="bridge.couplings:COUPLINGS",
     default="inline",
     metavar="NAME",
     help="How applications are run: inline, pool or process",
 )
 WORKERS = Whole[int | None](
     name="--workers",
+    panel=Panel.COUPLING,
     default=None,
     lowest=1,
     highest=1024,
@@ -74,12 +78,14 @@ WORKERS = Whole[int | None](
 )
 ALS_COMMAND = Option[str | None](
     name="--als-command",
+    panel=Panel.COUPLING,
     default=None,
     metavar="COMMAND",
     help="An application simulator of your own (bridge/PROTOCOL.md)",
 )
 ALS_TIMEOUT = Real(
     name="--als-timeout",
+    panel=Panel.COUPLING,
     default=300.0,
     lowest=1e-3,
     highest=1e6,
@@ -89,6 +95,7 @@ ALS_TIMEOUT = Real(
 )
 SOCKET = Choice(
     name="--socket",
+    panel=Panel.COUPLING,
     default="unix",
     choices=("unix", "tcp"),
     what="socket",
@@ -110,6 +117,7 @@ TECHNIQUES = replace(
 )
 VARIATIONS = Option(
     name=a.VARIATION.name,
+    panel=a.VARIATION.panel,
     default="0,0.1,0.15,0.2,0.25",
     metavar="NUMBERS",
     help=f"Task variation factors, {a.VARIATION.limits}, separated by commas; 0 alone for task lengths that take none",

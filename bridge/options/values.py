@@ -15,7 +15,12 @@ from typing import Any, get_args, get_origin
 
 from typer.core import TyperCommand, TyperGroup
 
+from traces.base.option import Panel
+
 __all__ = ["QuickCommand", "QuickGroup"]
+
+#: From so many options on they are shown by what they are about.
+_MANY = 25
 
 #: Words that are a number, beyond doubt, by the number's type.
 _PLAIN: dict[Any, re.Pattern[str]] = {
@@ -41,6 +46,21 @@ class QuickGroup(_QuickHelp, TyperGroup):
 
 class QuickCommand(_QuickHelp, TyperCommand):
     """A command that converts plain values of its parameters itself."""
+
+    def format_options(self, context: Any, formatter: Any) -> None:
+        """Write the arguments, and the options: many ones by what they are about (``traces.base.option.Panel``)."""
+        by_panel: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in Panel}}
+        shown = [(one, one.get_help_record(context)) for one in self.get_params(context)]
+        options = [one for one, record in shown if record is not None and one.param_type_name != "argument"]
+        for one, record in shown:
+            if record is not None:
+                panel = getattr(one, "rich_help_panel", None) if len(options) >= _MANY else None
+                is_argument = one.param_type_name == "argument"
+                by_panel["Arguments" if is_argument else panel or Panel.OTHER].append(record)
+        for heading, records in by_panel.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
         """Parse the words of a command line, as every command does."""

@@ -25,6 +25,7 @@ from bls.machine.platform import parse_platform
 from bridge.cli.app import _show_warnings
 from bridge.options.bundles import bundled
 from bridge.scenarios.options import ScenarioOptions
+from traces.base.option import Panel
 
 COMMANDS = (
     *("run", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph", "workload info"),
@@ -186,12 +187,87 @@ def test_what_run_and_grid_share_is_the_same_in_both() -> None:
     assert len(names) == 30
     described = []
     for command in ("run", "grid"):
-        text = twolevel(command, "--help").out.partition("Example:")[0]
-        options = re.split(r" (?=--[a-z])", " ".join(text.split()))
+        text = re.sub(r"\n\n[A-Z].*:\n", "\n", twolevel(command, "--help").out.partition("Example:")[0])
+        options = re.split(r" (?=--[a-z]|-h,)", " ".join(text.split()))
         by_name = {one.split(maxsplit=1)[0]: one for one in options}
         described.append({name: by_name[name] for name in names})
     assert described[0] == described[1]
     assert "[default: distributed]" in described[0]["--assignment"]
+
+
+@pytest.mark.parametrize("command", ["run", "grid"])
+def test_many_options_are_shown_by_what_they_are_about(command: str) -> None:
+    text = twolevel(command, "--help").out
+    panels = re.findall(r"^([A-Z].*):$", text, re.MULTILINE)
+    assert panels == ["Arguments", *Panel]
+    blocks = dict(re.findall(r"^([A-Z].*):\n((?:  .*\n)+)", text, re.MULTILINE))
+    options = {panel: re.findall(r"^  (--?[a-z-]+)", block, re.MULTILINE) for panel, block in blocks.items()}
+    assert max(map(len, options.values())) <= 12
+    assert set(options[Panel.OTHER]) <= {"--seed", "--seeds", "--config", "-h"}
+    assert {"--bls", "--backfill"} <= set(options[Panel.BATCH])
+    assert {"--als", "--variation"} <= set(options[Panel.APPLICATION])
+
+
+def test_few_options_are_one_list() -> None:
+    assert re.findall(r"^([A-Z].*):$", twolevel("story", "--help").out, re.MULTILINE) == ["Arguments", "Options"]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("twolevel ru", ["run"]),
+        ("twolevel workload fe", ["fetch"]),
+        ("twolevel run sample --dec", ["--decision-cost", "--decisions"]),
+        ("twolevel run sample --bls sj", ["sjf"]),
+        ("twolevel run sample --coupling ", ["inline", "pool", "process"]),
+        ("twolevel run sample --oversize c", ["clamp"]),
+        ("twolevel grid sample --als gss,ts", ["gss,tss"]),
+        ("twolevel loop --als aw", ["awf", "awf-b", "awf-c", "awf-d", "awf-e"]),
+    ],
+)
+def test_a_shell_completes(line: str, offered: list[str]) -> None:
+    asked = {"_TWOLEVEL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    script = Path(sys.executable).parent / "twolevel"
+    ran = subprocess.run([script], env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert (sorted(ran.stdout.split()), ran.stderr) == (offered, "")
+
+
+def test_options_come_from_a_file_where_they_are_not_given(here: Path) -> None:
+    (here / "sub").mkdir()
+    (here / "sub" / "machine.toml").write_text(twolevel("platform").out)
+    (here / "sub" / "my.toml").write_text(
+        '[run]\nworkload = "sample"\nbls = "sjf"\nals = "gss"\nselect = "first:20"\n'
+        "variation = 1\nbackfill = 2\ntrace = false\n"
+        'platform = "machine.toml"\nspeeds = ["square:period=60s,low=0.5"]\n'
+    )
+    assert twolevel("run", "--config", "sub/my.toml", "--bls", "fcfs", "--out", "a").code == 0
+    words = ("--bls", "fcfs", "--als", "gss", "--select", "first:20", "--variation", 1, "--backfill", 2, "--no-trace")
+    words = (*words, "--platform", "sub/machine.toml", "--speeds", "square:period=60s,low=0.5")
+    assert twolevel("run", "sample", *words, "--out", "b").code == 0
+    pd.testing.assert_frame_equal(pd.read_parquet("a/jobs.parquet"), pd.read_parquet("b/jobs.parquet"))
+    one, other = (json.loads((here / name / "run.json").read_text())["arguments"] for name in "ab")
+    one["platform"] = other["platform"]
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('bsl = "sjf"', "my.toml: unknown option of twolevel run 'bsl'; known: bls, "),
+        ('config = "my.toml"', "my.toml: unknown option of twolevel run 'config'"),
+        ('tasks-per-core = "4"', "my.toml: tasks-per-core: '4'; allowed: a whole number"),
+        ("variation = true", "my.toml: variation: True; allowed: a number"),
+        ('[run]\ntrace = "no"', "my.toml: [run] trace: 'no'; allowed: true or false"),
+        ("speeds = [1]", "my.toml: speeds: [1]; allowed: a list of texts"),
+        ("bls = ", "my.toml: not valid TOML"),
+    ],
+)
+def test_a_file_of_options_that_is_wrong(here: Path, text: str, said: str) -> None:
+    (here / "my.toml").write_text(text + "\n")
+    ran = twolevel("run", "sample", "--config", "my.toml", "--out", "r")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith(f"twolevel: {said}")
+    assert "no such file" in twolevel("run", "sample", "--config", "your.toml", "--out", "r").err
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,27 @@ come from these declarations, and the pages' tables are held against them. What 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Generic, TypeVar
 
 from traces.base.errors import one_of
 from traces.base.ranges import real, whole
 
-__all__ = ["Choice", "Option", "Real", "Whole", "number_text"]
+__all__ = ["Choice", "Option", "Panel", "Real", "Whole", "number_text"]
 
 T = TypeVar("T")
+
+
+class Panel(StrEnum):
+    """What an option is about: the headings, in their order, under which the help of a command with many options has them."""
+
+    JOBS = "Jobs and machine"
+    BATCH = "Batch level"
+    AROUND = "What jobs ask for and wait for, and what happens to hosts"
+    APPLICATION = "Application level"
+    COUPLING = "How applications are run"
+    RESULTS = "Results"
+    OTHER = "Options"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +50,10 @@ class Option(Generic[T]):
         What stands for its value in the help; empty: nothing, or what the parser puts there.
     short : str
         A short name, ``-o``; empty: none.
+    panel : Panel
+        What it is about.
+    names : str
+        The registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none.
     """
 
     name: str
@@ -45,6 +62,8 @@ class Option(Generic[T]):
     rule: str = ""
     metavar: str = ""
     short: str = ""
+    panel: Panel = Panel.OTHER
+    names: str = ""
 
     @property
     def limits(self) -> str:

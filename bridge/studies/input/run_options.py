@@ -23,7 +23,9 @@ __all__ = [
     "column_name",
     "drawn",
     "effects",
+    "kind_of",
     "known_options",
+    "value_of_kind",
 ]
 
 #: What an option's value may be.
@@ -71,7 +73,8 @@ class MetricOptions:
     fair_start: bool = False
 
 
-def _kind(hint: Any) -> type:
+def kind_of(hint: Any) -> type:
+    """The kind of an option that is annotated so."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if get_origin(hint) in (Union, UnionType):
@@ -94,7 +97,7 @@ def known_options() -> Mapping[str, RunOption]:
         for entry in fields(bundle):
             if entry.name != SEED:
                 name = entry.name.replace("_", "-")
-                kind = _kind(hints[entry.name])
+                kind = kind_of(hints[entry.name])
                 found[name] = RunOption(name, entry.name, bundle, kind, _default(entry, kind))
     return found
 
@@ -117,7 +120,17 @@ def checked_value(name: str, value: object, where: str) -> Value:
         raise InputError(f"{where}: a study has seeds: seeds in [study]")
     if name not in known:
         raise one_of("option of twolevel run", name, known, where)
-    kind = known[name].kind
+    return value_of_kind(known[name].kind, value, where)
+
+
+def value_of_kind(kind: type, value: object, where: str) -> Value:
+    """A value of a file as an option takes it that is ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
         return value

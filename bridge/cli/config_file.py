@@ -1,0 +1,64 @@
+"""``run --config FILE.toml``: options from a file, under the names that a study's file has for them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from bridge.studies.input.named_files import PATHS, located
+from bridge.studies.input.run_options import kind_of, value_of_kind
+from traces.base.errors import InputError, one_of
+from traces.base.given_file import read_text
+
+__all__ = ["options_of_file"]
+
+#: What a file cannot say.
+_NOT_THERE = ("config",)
+
+#: What names no file that is read.
+_NO_INPUT = ("out", "als-command")
+
+
+def options_of_file(file: str, command: Callable[..., None]) -> dict[str, Any]:
+    """The options of a file, by their names in Python.
+
+    Parameters
+    ----------
+    file : str
+    command : callable
+        The options are its arguments.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, an option is unknown, or a value is not of its kind; the message begins with file and key.
+    """
+    try:
+        given = tomllib.loads(read_text(file, "file of options", "TOML"))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{file}: not valid TOML: {error}") from None
+    where = f"{file}: "
+    if list(given) == ["run"] and isinstance(given["run"], dict):  # as in a study's file
+        given, where = given["run"], f"{file}: [run] "
+    known = signature(command, eval_str=True).parameters
+    names = {name.replace("_", "-"): name for name in known if name not in _NOT_THERE}
+    found = {}
+    for key, value in given.items():
+        if key not in names:
+            raise one_of("option of twolevel run", key, names, where.strip().rstrip(":"))
+        kind = kind_of(known[names[key]].annotation)
+        checked = value_of_kind(kind, value, f"{where}{key}")
+        found[names[key]] = _located(key, checked, Path(file).resolve().parent)
+    return found
+
+
+def _located(key: str, value: Any, folder: Path) -> Any:
+    # Files that are named are looked for beside the file, as those of a study are.
+    if key in _NO_INPUT:
+        return value
+    if isinstance(value, tuple):
+        return [located(one, [folder]) for one in value]
+    return located(value, [folder], whole=key in (*PATHS, "workload")) if isinstance(value, str) else value
