@@ -35,6 +35,7 @@ __all__ = [
     "read_transfers",
     "rows_frame",
     "tasks_frame",
+    "timedeltas",
     "transfers_frame",
     "write_blocks",
     "write_frame",
@@ -181,6 +182,50 @@ def transfers_frame(ledger: Ledger) -> pd.DataFrame:
         If the ledger has no transfers, or no tasks, whose cores they are between.
     """
     return rows_frame(_transfer_columns(ledger))
+
+
+def timedeltas(values: Any) -> Any:
+    """Times as ``Timedelta`` instead of whole ns, without ``_ns`` at the end of their names.
+
+    Parameters
+    ----------
+    values : DataFrame or mapping
+        A table, as ``result.jobs``, or metrics by name, as ``result.metrics``.
+
+    Returns
+    -------
+    DataFrame or dict
+        The same with every column, or number, whose name ends in ``_ns`` as times; what there is not (None, -1) is ``NaT``.
+        Instants are times since the simulation's time 0.
+
+    Examples
+    --------
+    >>> timedeltas({"makespan_ns": 60_000_000_000, "jobs": 2})
+    {'makespan': Timedelta('0 days 00:01:00'), 'jobs': 2}
+    """
+    import pandas as pd
+
+    if not isinstance(values, pd.DataFrame):
+        return {
+            name.removesuffix("_ns"): _timedelta(value) if name.endswith("_ns") else value
+            for name, value in values.items()
+        }
+    columns = {str(name): values[name] for name in values}
+    for name, column in columns.items():
+        if name.endswith("_ns"):
+            times = pd.to_timedelta(column, unit="ns")
+            columns[name] = times.where(column != -1)
+    return pd.DataFrame({name.removesuffix("_ns"): column for name, column in columns.items()}, index=values.index)
+
+
+def _timedelta(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _timedelta(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_timedelta(one) for one in value]
+    import pandas as pd
+
+    return pd.NaT if value is None or value == -1 else pd.Timedelta(value, unit="ns")
 
 
 def rows_frame(columns: Any) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
 from traces.base.instants import given_duration_ns
 from traces.base.naming import split_parameters
+from traces.base.notebook import html_table
 from traces.base.ranges import real, whole
 from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 from traces.base.toml import check_keys, list_of_tables, parse_toml
@@ -274,6 +275,11 @@ class Platform:
         """16 hexadecimal digits that are equal for equal platforms."""
         text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def _repr_html_(self) -> str:
+        groups = [(f"{one.count} hosts", f"{one.cores} cores, {one.speed_gflops:g} GFLOP/s each") for one in self.hosts]
+        size = f"{self.n_cores} on {self.n_hosts} hosts"
+        return html_table([("platform", self.name), *groups, ("cores", size), ("topology", str(self.network.topology))])
 
     def to_toml(self) -> str:
         """A commented TOML text that :func:`parse_platform` reads back to an equal platform."""

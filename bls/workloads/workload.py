@@ -27,7 +27,8 @@ from bls.workloads.columns import (
 )
 from bls.workloads.plain_jobs import job_row
 from traces.base.errors import InputError, one_of
-from traces.base.time import MAX_NS
+from traces.base.notebook import html_table
+from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 
 __all__ = ["DUPLICATE", "MALFORMED", "NO_PROCESSORS", "NO_RUN_TIME", "REASONS", "TOO_WIDE", "Workload", "rejects_text"]
@@ -167,6 +168,19 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.job_id)
+
+    def _repr_html_(self) -> str:
+        span = (int(self.submit_ns[0]), int(self.submit_ns[-1]))
+        return html_table(
+            [
+                ("workload", self.source or "–"),
+                ("jobs", f"{len(self)}"),
+                ("lines", f"{self.n_lines}, {rejects_text(self.rejects)}"),
+                ("submits", " to ".join(map(format_ns, span))),
+                ("cores of a job", f"{self.cores.min()} to {self.cores.max()}"),
+                ("run times", f"{format_ns(int(self.run_ns.min()))} to {format_ns(int(self.run_ns.max()))}"),
+            ]
+        )
 
     @property
     def run_unknown(self) -> Array:

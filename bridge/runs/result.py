@@ -18,12 +18,15 @@ from bls.metrics.batch import batch_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bridge.scenarios.scenario import Scenario
 from traces import tables
+from traces.base.notebook import html_table
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.ledger import STATES, Ledger
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bridge.runs.plots import Plots
 
 __all__ = ["BatchNotes", "Result"]
 
@@ -183,6 +186,13 @@ class Result:
         """
         return tables.tasks_frame(self.ledger)
 
+    @property
+    def plot(self) -> Plots:
+        """Its figures: ``result.plot.gantt()``."""
+        from bridge.runs.plots import Plots
+
+        return Plots(self)
+
     @cached_property
     def transfers(self) -> pd.DataFrame:
         """One row per transfer between two cores (``traces.tables.TRANSFER_COLUMNS``).
@@ -329,10 +339,4 @@ class Result:
         return "<twolevel result: " + ", ".join(f"{name} {value}" for name, value in self.summary()) + ">"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in self.summary()
-        )
-        return f"<table>{rows}</table>"
+        return html_table(self.summary())

@@ -24,6 +24,8 @@ from bridge.single.graph_options import GraphOptions
 from bridge.single.own_cores import advance_to_end, one_job_ledger
 from traces.base.errors import InputError, shown
 from traces.base.memory import free_memory_bytes
+from traces.base.notebook import html_table
+from traces.base.time import format_ns
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -72,6 +74,14 @@ class GraphResult:
     def metrics(self) -> dict[str, float]:
         """All metrics of the application level and of its graph, by name."""
         return loop_metrics(self.loop_values) | graph_metrics(self.graph_values)
+
+    def _repr_html_(self) -> str:
+        head = [
+            ("graph", self.graph.name or "–"),
+            ("tasks", f"{self.graph.n_tasks}"),
+            ("makespan", format_ns(self.makespan_ns)),
+        ]
+        return html_table(head + [(name, f"{value:g}") for name, value in self.metrics.items()])
 
     @cached_property
     def critical(self) -> Array:

@@ -3,6 +3,7 @@ for equal data."""
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +93,20 @@ def figure_format(path: Path) -> str:
     return name
 
 
+class _ShownFigure(Figure):
+    """A figure that shows itself in a notebook, with or without pyplot's magic."""
+
+    def _repr_png_(self) -> bytes:
+        data = BytesIO()
+        with matplotlib.rc_context(_STYLE):
+            self.savefig(data, format="png", metadata=_WITHOUT_DATE["png"])
+        return data.getvalue()
+
+
 def new_figure(width_in: float, height_in: float) -> Figure:
     """An empty white figure of this size in inches."""
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width_in, height_in), dpi=DPI, layout="constrained", facecolor="white")
+        figure = _ShownFigure(figsize=(width_in, height_in), dpi=DPI, layout="constrained", facecolor="white")
         FigureCanvasAgg(figure)
         return figure
 

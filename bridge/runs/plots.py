@@ -1,0 +1,80 @@
+"""The figures of a result in Python: ``result.plot.gantt(jobs="40-60")``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from traces.intervals import parse_intervals
+
+if TYPE_CHECKING:
+    from bridge.runs.result import Result
+    from traces.figures.drawing.canvas import Figure
+
+__all__ = ["Plots"]
+
+
+class Plots:
+    """Draws a result: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
+
+    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. ``title`` is written above. The
+    figures are those of ``twolevel figures``; those of tasks need their records (``keep_tasks``), and an application level.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def utilisation(self, *, title: str = "") -> Figure:
+        """The use of the machine and the queue over time, of all jobs."""
+        return self._drawn("utilisation", None, None, title)
+
+    def waits(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """How long jobs waited, and their bounded slowdowns."""
+        return self._drawn("waits", jobs, None, title)
+
+    def imbalance(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """The load imbalance of jobs."""
+        return self._drawn("imbalance", jobs, None, title)
+
+    def held(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+        """How much of the time hosts were held by jobs."""
+        return self._drawn("held", jobs, cores, title)
+
+    def heat(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+        """How much of the time hosts computed tasks."""
+        return self._drawn("heat", jobs, cores, title)
+
+    def gantt(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+        """Cores as rows, tasks over time, jobs as colours."""
+        return self._drawn("gantt", jobs, cores, title)
+
+    def chunks(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """The sizes of chunks."""
+        return self._drawn("chunks", jobs, None, title)
+
+    def lengths(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """The lengths of tasks."""
+        return self._drawn("lengths", jobs, None, title)
+
+    def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:
+        from bridge.runs.figures import RUN_FIGURES, RunView
+        from traces.base.errors import InputError
+        from traces.figures.run.gantt import chosen_cores, within
+
+        kind, result = RUN_FIGURES[name], self._result
+        machine = result.ledger.machine
+        view = RunView(
+            machine.first_core,
+            list(machine.host_names),
+            None if jobs is None else parse_intervals(jobs, "jobs="),
+            None if cores is None else parse_intervals(cores, "cores="),
+            title,
+        )
+        chosen_cores(view.first_core, view.cores)
+        if view.jobs is not None and not within(result.ledger.jobs.job_id, view.jobs).any():
+            raise InputError(f"jobs={jobs!r}: there is no such job")
+        return kind.draw(result.jobs if kind.needs == "jobs" else result.tasks, view)
