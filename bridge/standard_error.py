@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from traces.base.printable import printable
-
 __all__ = ["lined_up", "say", "text_table"]
 
 
@@ -17,14 +15,14 @@ def say(text: str) -> None:
 
 def lined_up(pairs: Sequence[tuple[str, str]]) -> str:
     """A line for each pair, of a name and what there is to say of it, in two columns."""
-    pairs = [(printable(name), printable(value)) for name, value in pairs]
+    pairs = [(_one_line(name), _one_line(value)) for name, value in pairs]
     width = max(len(name) for name, _ in pairs)
     return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in pairs)
 
 
 def text_table(lines: Sequence[Sequence[str]], left: int = 0) -> str:
     """Lines of cells in columns, of which the first ``left`` begin at the left, and the others end at the right."""
-    lines = [[printable(cell) for cell in line] for line in lines]
+    lines = [[_one_line(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -33,3 +31,11 @@ def text_table(lines: Sequence[Sequence[str]], left: int = 0) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def _one_line(text: str) -> str:
+    if text.isprintable():
+        return text
+    from traces.base.printable import printable  # texts of others only: where traces cannot be loaded, ours can be said
+
+    return printable(text)

@@ -95,8 +95,9 @@ def main() -> None:
         sys.stderr.close()  # nobody reads any more; and Python would complain of stdout at its exit
         code = 1
     except SystemExit as error:
-        if error.code == _INTERRUPTED or any(name.endswith("_COMPLETE") for name in os.environ):
-            raise  # all has been said of a study; or a shell has asked how a word may go on
+        nobody_reads = isinstance(error.__context__, BrokenPipeError)
+        if error.code == _INTERRUPTED or nobody_reads or any(name.endswith("_COMPLETE") for name in os.environ):
+            raise  # all has been said of a study; or nobody reads; or a shell has asked how a word may go on
         code = _fault(f"a plug-in, or what it uses, called sys.exit({error.code!r})", 1)
     except ImportError as error:
         code = _fault(f"{error}; twolevel doctor says what is wrong with the installation", 1)

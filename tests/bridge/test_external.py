@@ -157,7 +157,11 @@ def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> N
 @pytest.mark.parametrize(
     ("command", "kind", "message"),
     [
-        ("no-such-program --fast", InputError, "^--als-command: 'no-such-program' is not a program that can be run$"),
+        (
+            "no-such-program --fast",
+            InputError,
+            "^als_command='no.*-fast': 'no-such-program' is not a program that can be run$",
+        ),
         (rogue("exits"), PeerError, "5 processes in a row did not say hello; the last one exited with status 3$"),
         (rogue("never-connects"), PeerError, r"did not say hello; the last one did not connect within 0\.4 s$"),
     ],

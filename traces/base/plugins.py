@@ -11,7 +11,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from traces.base.errors import InputError, PluginError, blamed_on, did_you_mean, one_of, shown
+from traces.base.errors import (
+    RAISED_BY_PLUGINS,
+    InputError,
+    PluginError,
+    blamed_on,
+    did_you_mean,
+    one_of,
+    raised_text,
+    shown,
+)
 from traces.base.given_file import near_files
 
 if TYPE_CHECKING:
@@ -43,8 +52,10 @@ def _load_file(path: Path, where: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with blamed_on(f"{where}: {path} cannot be loaded"):
-            spec.loader.exec_module(module)
+        spec.loader.exec_module(module)
+    except RAISED_BY_PLUGINS as error:  # an error of ours, too: what a decorator refuses is the file's
+        del sys.modules[name]
+        raise PluginError(f"{where}: {path} cannot be loaded: {raised_text(error)}") from error
     except BaseException:
         del sys.modules[name]
         raise
