@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any
 
 from bridge.studies.input.named_files import PATHS, located
 from bridge.studies.input.run_options import kind_of, value_of_kind
-from traces.base.errors import InputError, one_of
+from traces.base.errors import one_of
 from traces.base.given_file import read_text
+from traces.base.toml import parse_toml
 
 __all__ = ["options_of_file"]
 
@@ -36,10 +36,7 @@ def options_of_file(file: str, command: Callable[..., None]) -> dict[str, Any]:
     InputError
         If it cannot be read, an option is unknown, or a value is not of its kind; the message begins with file and key.
     """
-    try:
-        given = tomllib.loads(read_text(file, "file of options", "TOML"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{file}: not valid TOML: {error}") from None
+    given = parse_toml(read_text(file, "file of options", "TOML"), file)
     where = f"{file}: "
     if list(given) == ["run"] and isinstance(given["run"], dict):  # as in a study's file
         given, where = given["run"], f"{file}: [run] "

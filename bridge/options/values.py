@@ -90,7 +90,9 @@ def _kind(annotation: Any) -> Any:
 
 def _value(parameter: Any, kind: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
     if kind is None:
-        return convert(context, value)
+        # An option that is not given has nothing to be told of, and typer loads pydantic to say so.
+        unheard = value is None and not parameter.required and getattr(parameter, "callback", None) is not None
+        return None if unheard else convert(context, value)
     if value is None and not parameter.required:
         return () if kind is list else None
     if kind is not list:

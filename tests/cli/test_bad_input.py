@@ -200,8 +200,8 @@ def test_arguments_that_are_missing_or_too_many(here: Path) -> None:
 def test_a_target_that_cannot_be_had(shelf: Path, command: str) -> None:
     refused(shelf, (command, "sample", "--out", ""), "--out: empty")
     refused(shelf, (command, "sample", "--out", "folder"), "folder exists")
-    refused(shelf, (command, "sample", "--out", "folder", "--force"), "no record that says it is a result of twolevel")
-    refused(shelf, (command, "sample", "--out", "noise.swf", "--force"), "not a result of twolevel")
+    refused(shelf, (command, "sample", "--out", "folder", "--force"), "result of twolevel")
+    refused(shelf, (command, "sample", "--out", "noise.swf", "--force"), "result of twolevel")
     refused(shelf, (command, "sample", "--out", "folder/file/x"), "--out")
     refused(shelf, (command, "sample", "--out", "x" * 300), "--out")
     refused(shelf, (command, "sample", "--out", "/proc/x"), "--out")
