@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
 from traces.base.errors import TwolevelError, shown
+from traces.base.naming import is_number
 
 __all__ = ["errors_name_keywords"]
 
@@ -55,16 +56,8 @@ def _in_python(text: str, known: Mapping[str, object], given: Mapping[str, Any])
         if option in _FLAGS:
             return f"{name}=True{behind}"
         if value is not None:
-            return f"{name}={value if _is_number(value) else repr(value)}"
+            return f"{name}={value if is_number(value) else repr(value)}"
         said = given.get(name)
         return f"{name}={shown(said) if behind and isinstance(said, str | int | float) else ''}{behind}"
 
     return _OPTION.sub(keyword, text)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

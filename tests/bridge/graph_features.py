@@ -36,19 +36,24 @@ match = { user = # }
 graph = "file:{file},scale=no"
 als = "peft"
 """
-MAP = """
-[[application]]
-name = "all"
-match = { user = # }
-steps = 2
+#: Four phases, which are all that an application can be made of.
+PHASES = """steps = 2
 redraw = true
 phases = [
     { kind = "serial", share = 0.1 },
     { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
-    { kind = "loop", als = "awf", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.2 },
+    { kind = "loop", als = "$", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.2 },
     { kind = "graph", graph = "fork-join:ccr=3", als = "min-min", share = 0.2 },
 ]
-
+"""
+MAP = (
+    """
+[[application]]
+name = "all"
+match = { user = # }
+"""
+    + PHASES.replace("$", "awf")
+    + """
 [[application]]
 name = "same again"
 match = { user = # }
@@ -64,24 +69,20 @@ name = "loops only"
 match = { user = # }
 als = "fac"
 """
+)
 PLANS = "".join(
     f'[[application]]\nname = "{name}"\nmatch = {{ user = # }}\ngraph = "layered:tasks=24"\nals = "{name}"\n'
     for name in PLANNERS
 )
 #: What somebody can do who knows neither the run's random numbers nor which parts are a step.
-TOLD = """
+TOLD = (
+    """
 [[application]]
 name = "phases"
 match = { user = # }
-steps = 2
-redraw = true
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
-    { kind = "loop", als = "gss", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.2 },
-    { kind = "graph", graph = "fork-join:ccr=3", als = "min-min", share = 0.2 },
-]
-
+"""
+    + PHASES.replace("$", "gss")
+    + """
 [[application]]
 name = "loops only"
 match = { user = # }
@@ -93,6 +94,7 @@ match = { user = # }
 als = "max-min"
 tasks = 11
 """
+)
 TRACE = "time_s,core,factor\n3,1,0\n5,1,1\n6,0,0\n7,0,1.5\n9,1,0\n12,1,0.5\n30,6,0\n33,6,1\n"
 CHANGING = ("square:period=7s,low=0.4,duty=0.6,cores=0-5", "noise:period=3s,sigma=0.3")
 GOING = ("trace:{trace}", "late:cores=3-4,at=6s", "lost:cores=7,at=20s")

@@ -11,12 +11,21 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from traces.base.errors import InputError, blamed_on, one_of, shown
 from traces.base.time import parse_duration_ns
 
-__all__ = ["split_names", "split_parameters", "with_parameters"]
+__all__ = ["is_number", "split_names", "split_parameters", "with_parameters"]
 
 P = TypeVar("P")
 
 _PARAMETERS = re.compile(r"(.+?):\s*([A-Za-z_]\w*\s*=.*)", re.DOTALL)
 _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
+
+
+def is_number(text: str) -> bool:
+    """Whether Python takes the text for a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def split_names(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from traces.base.errors import InputError
 from traces.base.given_file import read_text
+from traces.base.naming import is_number
 from traces.base.toml import parse_toml
 
 __all__ = ["PATHS", "FileSums", "NamedFile", "find_file", "located", "names_in"]
@@ -42,14 +43,6 @@ def find_file(name: str, folders: Sequence[Path]) -> Path | None:
         except OSError:  # a name that no file can have
             return None
     return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _candidates(text: str, whole: bool) -> Iterator[tuple[int, int]]:
@@ -105,7 +98,7 @@ def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list
         name = text[begin:end].strip()
         first = text.index(name, begin)
         span = (first, first + len(name))
-        if _is_number(name) or any(span[0] < other.span[1] and other.span[0] < span[1] for other in found):
+        if is_number(name) or any(span[0] < other.span[1] and other.span[0] < span[1] for other in found):
             continue
         path = find_file(name, folders)
         if path is not None:
