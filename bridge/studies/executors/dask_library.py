@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 from importlib import import_module
 from typing import Any
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, PeerError
 
-__all__ = ["dask_library"]
+__all__ = ["await_nanny", "dask_library"]
+
+#: Between two questions to a nanny, s.
+_PAUSE_S = 0.05
 
 
 def dask_library(name: str) -> Any:
@@ -22,3 +27,37 @@ def dask_library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise InputError(f"--cluster: {error}; pip install 'twolevel[cluster]' brings what it needs") from None
+
+
+def await_nanny() -> None:
+    """Wait until the nanny of the worker that this is called on knows that it runs; at once where it has none.
+
+    A worker is given tasks before that, and a nanny starts a worker again only if that has not died in between.
+
+    Raises
+    ------
+    PeerError
+        If the nanny cannot answer.
+    """
+    distributed = dask_library("distributed")
+    try:
+        worker = distributed.get_worker()
+    except ValueError:  # called by itself
+        return
+    if worker.nanny:
+        distributed.utils.sync(worker.loop, _known, worker)
+
+
+async def _known(worker: Any) -> None:
+    while True:
+        said = await worker.rpc(worker.nanny).run(function=pickle.dumps(_runs))
+        if said["status"] != "OK":
+            raise PeerError(f"the nanny of a worker could not be asked: {said['exception_text']}")
+        if said["result"]:
+            return
+        await asyncio.sleep(_PAUSE_S)
+
+
+def _runs(dask_worker: Any) -> bool:
+    # On the nanny, under the name that Dask gives itself to what is run there.
+    return bool(dask_worker.status.name == dask_worker.process.status.name == "running")

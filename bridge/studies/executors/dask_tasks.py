@@ -31,9 +31,6 @@ _AT_HAND, _LEAST_AT_HAND = 8, 500
 #: How old what is known of the number of threads may be, s.
 _THREADS_AGE_S = 2.0
 
-#: A worker that may die of a cell waits so long before, s.
-_PAUSE_S = 2.0
-
 
 def _result(future: Any) -> Any:
     try:
@@ -168,7 +165,6 @@ class Tasks:
             [self._sent[unit.prepared] for unit in units],
             [self._terms] * n,
             [""] * n,
-            [_PAUSE_S if self._alone else 0.0] * n,
             key=keys,
             pure=False,
         )

@@ -6,12 +6,12 @@ import hashlib
 import os
 import socket
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from bridge.studies.executors.dask_library import await_nanny
 from bridge.studies.executors.executor import Needs, Outcome, Prepared, Unit
 from bridge.studies.unit import LikeRuns, do_unit
 
@@ -80,15 +80,15 @@ class _Place:
 _PLACE = _Place()
 
 
-def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str, pause_s: float = 0.0) -> Outcome | str:
+def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> Outcome | str:
     """Run a unit on a worker of a cluster; or say why it cannot run any.
 
-    A worker with several threads runs one cell after another: plug-ins of users are not made for threads. One that may die of
-    the unit waits before: who watches over workers gives one up that dies while it is being started.
+    A worker with several threads runs one cell after another: plug-ins of users are not made for threads. A new one
+    waits until whoever watches over it knows of it: who gives one up for good that dies, as of a unit, while it is started.
     """
-    time.sleep(pause_s)
     with _PLACE.lock:
         if _PLACE.token != terms.token:
+            await_nanny()
             _PLACE.unfit = unfit(terms)
             _PLACE.like_runs = LikeRuns()
             _PLACE.token = terms.token
