@@ -44,9 +44,12 @@ def here(needs: Needs) -> Executor:
 @contextlib.contextmanager
 def local_cluster() -> Iterator[str]:
     """The address of a scheduler with two stock worker processes, of one and of two threads, each under a nanny."""
+    import dask
     from distributed import LocalCluster, Nanny
 
-    with warnings.catch_warnings():
+    # By itself such a cluster gives up a worker that is away 15 s after it died, also if it is away for the second time.
+    patience = dask.config.set({"distributed.deploy.lost-worker-timeout": "300s"})
+    with patience, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with LocalCluster(
             n_workers=1, processes=True, threads_per_worker=1, dashboard_address=None, silence_logs=50
