@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.allocators import PLACE, Allocator
+from bls.allocators import Allocator, placing
 from bls.constraints.job_constraints import JobConstraints, outage_columns
 from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
@@ -165,10 +165,7 @@ class BatchSimulator:
         self.state = first_state.new_state(given)
         self.state.clock[b.OBSERVE] = self._looks.next_ns
         self._looks.so_far = self._so_far()
-        try:
-            self.place = as_value(self.allocator.place, PLACE)
-        except TypeError as error:
-            raise PluginError(f"allocator {allocator.name}: {error}; decorate it with allocator_kernel") from None
+        self.place = placing(self.allocator)
         self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
         self.account = self._scoring.account if self._scoring else as_value(no_account, ACCOUNT)
         self.clock = wall_clock()

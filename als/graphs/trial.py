@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphDraft, GraphModel
-from als.guarded_arrays import Fences
 from als.streams import GRAPHS, fill_round_keys, start_stream
-from als.tried_apart import call_apart
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown, where_raised
-from traces.compiled import Array, as_value
+from traces.compiled import Array
+from traces.trials.apart import rule_answers, try_rule
+from traces.trials.fences import Fences
 
 __all__ = ["try_out"]
 
@@ -35,11 +35,7 @@ def try_out(model: GraphModel) -> None:
     who = f"graph {model.name}"
     if model.source is not None:
         return  # its rule is not called
-    try:
-        as_value(model.make, MAKE_GRAPH)
-    except TypeError as error:
-        raise PluginError(f"{who}: {error}; decorate make with graph_kernel") from None
-    call_apart(who, lambda: _make_graphs(who, model))
+    try_rule(who, model.make, MAKE_GRAPH, "make with graph_kernel", lambda: _make_graphs(who, model))
 
 
 def _make_graphs(who: str, model: GraphModel) -> None:
@@ -99,26 +95,18 @@ def _made(model: GraphModel, who: str, tasks: int, edges: int) -> tuple[int, dic
         who,
         params=model.params,
         gflop=np.zeros(tasks),
-        source=np.zeros(edges),
-        target=np.zeros(edges),
+        source=np.zeros(edges, np.int64),
+        target=np.zeros(edges, np.int64),
         bytes=np.zeros(edges),
-        size=np.zeros(2),
+        size=np.zeros(2, np.int64),
     )
-    # Numbers of either kind take eight bytes, and what is written to a fence is seen in any case.
-    arrays = {
-        name: array.view(np.int64) if name in ("source", "target", "size") else array
-        for name, array in fences.arrays.items()
-    }
+    arrays = fences.arrays
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(0), np.uint64(0))
     start_stream(cursor, GRAPHS)
-    try:
+    with rule_answers(who):
         draft = GraphDraft(n_tasks=_TASKS, n_cores=_CORES, keys=keys, cursor=cursor, words=words, **arrays)
         status = model.make(draft)
-    except RAISED_BY_PLUGINS as error:
-        raise PluginError(
-            f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
-        ) from None
     fences.check()
     if not np.array_equal(arrays["params"], model.params, equal_nan=True):
         raise PluginError(f"{who}: its rule writes to params, which are to be read only")

@@ -6,12 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from als.guarded_arrays import Fences
 from als.lengths.contract import NEXT_LENGTH, NORMAL, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
-from als.tried_apart import call_apart
-from traces.base.errors import RAISED_BY_PLUGINS, PluginError, where_raised
-from traces.compiled import as_value
+from traces.trials.apart import rule_answers, try_rule
+from traces.trials.fences import Fences
 
 __all__ = ["try_out"]
 
@@ -30,11 +28,7 @@ def try_out(model: LengthModel) -> None:
     who = f"lengths {model.name}"
     if model.mode == NORMAL:
         return  # its rule is not called
-    try:
-        as_value(model.next_length, NEXT_LENGTH)
-    except TypeError as error:
-        raise PluginError(f"{who}: {error}; decorate next_length with length_kernel") from None
-    call_apart(who, lambda: _draw_loop(who, model))
+    try_rule(who, model.next_length, NEXT_LENGTH, "next_length with length_kernel", lambda: _draw_loop(who, model))
 
 
 def _draw_loop(who: str, model: LengthModel) -> None:
@@ -43,10 +37,6 @@ def _draw_loop(who: str, model: LengthModel) -> None:
     fill_round_keys(keys, np.uint64(0), np.uint64(0))
     start_stream(cursor, TASK_LENGTHS)
     for task in range(min(model.tasks(_TASKS), _TASKS)):
-        try:
+        with rule_answers(who):
             model.next_length(task, model.tasks(_TASKS), 1.0, **fences.arrays, keys=keys, cursor=cursor, words=words)
-        except RAISED_BY_PLUGINS as error:
-            raise PluginError(
-                f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
-            ) from None
         fences.check()

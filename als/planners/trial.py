@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from als.graphs.order import index_edges, topological_order
-from als.guarded_arrays import Fences
 from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
-from als.tried_apart import call_apart
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown, where_raised
 from traces.base.ranges import whole
-from traces.compiled import Array, as_value
+from traces.compiled import Array
+from traces.trials.apart import rule_answers, try_rule
+from traces.trials.fences import Fences
 
 __all__ = ["try_out"]
 
@@ -38,11 +38,7 @@ def try_out(planner: Planner) -> None:
         answers something else than 0 or, where no core is present, ``NO_CORE``, or is not made by ``planner_kernel``.
     """
     who = f"planner {planner.name}"
-    try:
-        as_value(planner.plan, PLAN)
-    except TypeError as error:
-        raise PluginError(f"{who}: {error}; decorate plan with planner_kernel") from None
-    call_apart(who, lambda: _plan(who, planner))
+    try_rule(who, planner.plan, PLAN, "plan with planner_kernel", lambda: _plan(who, planner))
 
 
 def _plan(who: str, planner: Planner) -> None:
@@ -53,19 +49,11 @@ def _plan(who: str, planner: Planner) -> None:
         given["core"], given["begin"] = np.full(n, -1), np.full(n, -1.0)
         given["floats"] = np.zeros(_room(who, "floats", planner, n, e, p))
         given["ints"] = np.zeros(_room(who, "ints", planner, n, e, p), np.int64)
-        # Fences are of float64: what they keep for int64 is seen as such.
-        fences = Fences(who, **{name: values.view(np.float64) for name, values in given.items()})
-        arrays = {name: fences.arrays[name].view(values.dtype) for name, values in given.items()}
-        try:
+        fences = Fences(who, **given)
+        arrays = fences.arrays
+        with rule_answers(who):
             answer = planner.plan(PlanningProblem(**arrays))
-        except RAISED_BY_PLUGINS as error:
-            raise PluginError(
-                f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
-            ) from None
-        fences.check()
-        for name, values in given.items():
-            if name not in _OUT and not np.array_equal(arrays[name], values, equal_nan=True):
-                raise PluginError(f"{who}: its rule changes {name}; allowed: {', '.join(_OUT)}")
+        fences.check(*_OUT)
         if answer != right:
             raise PluginError(
                 f"{who}: it answers {shown(answer)} for {np.count_nonzero(speed)} cores; allowed: {right}"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from als.guarded_arrays import Fences
 from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, Technique
-from als.tried_apart import call_apart
-from traces.base.errors import RAISED_BY_PLUGINS, PluginError, where_raised
-from traces.compiled import as_value
+from traces.trials.apart import rule_answers, try_rule
+from traces.trials.fences import Fences
 
 __all__ = ["try_out"]
 
@@ -28,11 +27,9 @@ def try_out(technique: Technique) -> None:
         If it raises, writes outside the arrays that it is given, is killed, or is not made by ``technique_kernel``.
     """
     who = f"technique {technique.name}"
-    try:
-        as_value(technique.next_chunk, NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL)
-    except TypeError as error:
-        raise PluginError(f"{who}: {error}; decorate next_chunk with technique_kernel") from None
-    call_apart(who, lambda: _simulate_loop(who, technique))
+    signature = NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL
+    trial = partial(_simulate_loop, who, technique)
+    try_rule(who, technique.next_chunk, signature, "next_chunk with technique_kernel", trial)
 
 
 def _simulate_loop(who: str, technique: Technique) -> None:
@@ -47,12 +44,8 @@ def _simulate_loop(who: str, technique: Technique) -> None:
     fences.arrays["facts"][MEAN_S] = 1.0
     left = _TASKS
     for request in range(_TASKS):
-        try:
+        with rule_answers(who):
             size = technique.asked(_TASKS, n_cores, request % n_cores, request, left, **fences.arrays)
-        except RAISED_BY_PLUGINS as error:
-            raise PluginError(
-                f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
-            ) from None
         fences.check()
         if not 0 < size < left:
             return  # the loop is over, or the engine will judge the answer in a real one

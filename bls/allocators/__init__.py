@@ -6,6 +6,10 @@ To add one: a file here, a line in :data:`ALLOCATORS`. Outside packages add thei
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+from weakref import WeakSet
+
 from bls.allocators.by_load import BEST_FIT, WORST_FIT
 from bls.allocators.contiguous import CONTIGUOUS
 from bls.allocators.contract import PLACE, Allocator, PlacementRequest, allocator_kernel
@@ -15,8 +19,9 @@ from bls.allocators.random import RANDOM
 from bls.allocators.topology import TOPOLOGY
 from bls.allocators.whole_host import WHOLE_HOST
 from traces.base.plugins import resolve
+from traces.compiled import as_value
 
-__all__ = ["ALLOCATORS", "PLACE", "Allocator", "PlacementRequest", "allocator", "allocator_kernel"]
+__all__ = ["ALLOCATORS", "PLACE", "Allocator", "PlacementRequest", "allocator", "allocator_kernel", "placing"]
 
 ALLOCATORS: dict[str, Allocator] = {
     "first-fit": FIRST_FIT,
@@ -40,3 +45,23 @@ def allocator(name: str, *, where: str = "--allocator") -> Allocator:
         If there is none; the message lists the known ones, nearest first.
     """
     return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
+
+
+#: Rules of users that were tried in this process.
+_TRIED: Final[WeakSet[Any]] = WeakSet()
+
+
+def placing(allocator: Allocator) -> Callable[..., int]:
+    """An allocator's rule, as a value that a kernel takes as an argument.
+
+    Raises
+    ------
+    PluginError
+        If it is not compiled as it must be, or a first trial shows that a rule which is not ours is at fault.
+    """
+    if not getattr(allocator.place, "is_ours", False) and allocator.place not in _TRIED:
+        from bls.allocators.trial import try_out  # which rules of ours do not need
+
+        try_out(allocator)
+        _TRIED.add(allocator.place)
+    return as_value(allocator.place, PLACE)

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from weakref import WeakSet
 
 import numpy as np
 
@@ -287,13 +288,18 @@ class Scoring:
     memory: Array
 
 
+#: Rules of users that were tried in this process.
+_TRIED: Final[WeakSet[Any]] = WeakSet()
+
+
 def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
     """Make a dynamic policy ready for a run with these jobs.
 
     Raises
     ------
     PluginError
-        If its methods fail, its functions are not compiled as they must be, or its numbers have another shape.
+        If its methods fail, its functions are not compiled as they must be, its numbers have another shape, or a first trial
+        shows that functions which are not ours are at fault.
     """
     blamed = f"batch policy {policy.name}"
     with blamed_on(f"{blamed}: prepare() failed"):
@@ -306,16 +312,13 @@ def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
             f"{blamed}: prepare() gave numbers of shape {numbers.shape} and memory of shape {memory.shape}; "
             f"allowed: (any, {n}) and (any,)"
         )
-    score = _value_of(blamed, scored.score, SCORE, "score_kernel")
-    account = _value_of(blamed, scored.account, ACCOUNT, "account_kernel")
+    if not all(getattr(rule, "is_ours", False) or rule in _TRIED for rule in (scored.score, scored.account)):
+        from bls.policies.trial import try_out  # which rules of ours do not need
+
+        try_out(scored, jobs, numbers, memory)
+        _TRIED.update((scored.score, scored.account))
+    score, account = as_value(scored.score, SCORE), as_value(scored.account, ACCOUNT)
     return Scoring(scored, score, account, scored.account is not no_account, numbers, memory)
-
-
-def _value_of(blamed: str, function: Callable[..., int], signature: Any, decorator: str) -> Callable[..., int]:
-    try:
-        return as_value(function, signature)
-    except TypeError as error:
-        raise PluginError(f"{blamed}: {error}; decorate it with {decorator}") from None
 
 
 def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:

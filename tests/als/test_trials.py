@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from als import tried_apart
 from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
 from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from als.techniques.trial import try_out
 from traces.base.errors import InputError, PluginError
 from traces.compiled import jit_enabled
+from traces.trials import apart
 
 
 @technique_kernel
@@ -97,7 +97,6 @@ def test_what_fits_is_taken(fit: Technique) -> None:
 
 def test_a_rule_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
     text = """
-from als import tried_apart
 from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
 from als.techniques import Technique, technique_kernel
@@ -235,7 +234,8 @@ def strays(
     return memo[n * 100_000_000] + mean
 
 
-KILLED = r" its rule was killed by SIG[A-Z]+ in its first trial; allowed: to read and write its arrays only$"
+KILLED = r" its rule was killed by SIG[A-Z]+ in its first trial; allowed: to read and write its arrays only"
+KILLED += r" \(.*\.py:\d+: \w+\)$"
 
 
 @pytest.mark.skipif(not jit_enabled(), reason="Python does not let a rule go that far")
@@ -253,8 +253,9 @@ def test_so_it_is_of_lengths() -> None:
 
 @pytest.mark.skipif(not jit_enabled(), reason="what is not compiled can be interrupted")
 def test_a_rule_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tried_apart, "_LONGEST_S", 1)
-    with pytest.raises(PluginError, match="technique turns: its rule does not end; allowed: an answer within 1 s"):
+    monkeypatch.setattr(apart, "_LONGEST_S", 1)
+    words = r"technique turns: its rule does not end; allowed: an answer within 1 s \(.*test_trials.py:\d+: turns_for_ever\)$"
+    with pytest.raises(PluginError, match=words):
         try_out(Technique("turns", turns_for_ever, memo_size=2))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ __all__ = [
     "one_of",
     "raised_text",
     "shown",
+    "where_defined",
     "where_raised",
 ]
 
@@ -152,8 +153,17 @@ def where_raised(error: BaseException) -> str:
     file, line = place
     linecache.checkcache(file)
     source = linecache.getline(file, line).strip()
-    near = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
-    return f" ({near}:{line}{': ' if source else ''}{source if len(source) <= _SHOWN else source[: _SHOWN - 1] + '…'})"
+    return f" ({_near(file)}:{line}{': ' if source else ''}{source if len(source) <= _SHOWN else source[: _SHOWN - 1] + '…'})"
+
+
+def where_defined(function: Callable[..., object]) -> str:
+    """`` (FILE:LINE: NAME)``, to be put behind an error that names no line: where a function of a user's begins."""
+    code = function.__code__
+    return f" ({_near(code.co_filename)}:{code.co_firstlineno}: {code.co_name})"
+
+
+def _near(file: str) -> str:
+    return os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
 
 
 def _last_line(at: TracebackType | None) -> tuple[str, int] | None:

@@ -49,13 +49,13 @@ def _far_from_all(count: int) -> Array:
 
 
 class Fences:
-    """Copies of float64 arrays, for a first call of a function that is not ours.
+    """Copies of arrays, for a first call of a function that is not ours.
 
     Parameters
     ----------
     who : str
         Whose function it is, for errors.
-    **arrays : float64 (any,)
+    **arrays : float64, int64 (any,)
 
     Attributes
     ----------
@@ -64,16 +64,17 @@ class Fences:
     """
 
     def __init__(self, who: str, **arrays: Array) -> None:
-        self._who = who
+        self._who, self._given = who, arrays
         self._fields = {name: _far_from_all(_BEFORE + len(values) + _BEHIND) for name, values in arrays.items()}
         self.arrays: dict[str, Array] = {}
         for name, values in arrays.items():
             self._fields[name][:] = _UNTOUCHED
-            self.arrays[name] = self._fields[name][_BEFORE : _BEFORE + len(values)]
+            # Numbers of either kind take eight bytes, and what is written to a fence is seen in any case.
+            self.arrays[name] = self._fields[name][_BEFORE : _BEFORE + len(values)].view(values.dtype)
             self.arrays[name][:] = values
 
-    def check(self) -> None:
-        """Check that nothing was written outside the arrays.
+    def check(self, *writable: str) -> None:
+        """Check that nothing was written outside the arrays, nor, if some are named here, into others than these.
 
         Raises
         ------
@@ -85,3 +86,9 @@ class Fences:
             if (field[:_BEFORE] != _UNTOUCHED).any() or (field[_BEFORE + held :] != _UNTOUCHED).any():
                 also = "; see its memo_size" if name == "memo" else ""
                 raise PluginError(f"{self._who}: its rule writes outside {name}, which has room for {held} there{also}")
+            if (
+                writable
+                and name not in writable
+                and not np.array_equal(self.arrays[name], self._given[name], equal_nan=True)
+            ):
+                raise PluginError(f"{self._who}: its rule changes {name}; allowed: {', '.join(writable)}")

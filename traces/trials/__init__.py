@@ -1,0 +1,1 @@
+"""A first call of a compiled rule that is not ours, before it is trusted with real arrays."""
