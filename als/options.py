@@ -84,8 +84,8 @@ OVERHEAD = Whole(
     lowest=0,
     highest=3600 * 10**9,
     unit="ns",
-    metavar="NS",
-    help="What each chunk costs before its tasks",
+    metavar="TIME",
+    help="What each chunk costs before its tasks, as 5us",
 )
 LATENCY = Whole(
     name="--latency",
@@ -94,8 +94,8 @@ LATENCY = Whole(
     lowest=0,
     highest=10**12,
     unit="ns",
-    metavar="NS",
-    help="What a message between a job's first host and another takes",
+    metavar="TIME",
+    help="What a message between a job's first host and another takes, as 5us",
 )
 ASSIGNMENT = Choice(
     name="--assignment",

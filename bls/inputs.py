@@ -61,7 +61,7 @@ def _wanted(
         if job_id not in requested:
             raise InputError(f"requested[{job_id}]: missing; every job needs the cores that it asks for")
         where = f"requested[{job_id}]"
-        intervals = parse_intervals(requested[job_id], where)
+        intervals = parse_intervals(requested[job_id], where, n_cores)
         if sum(b - a for a, b in intervals) != cores:
             raise InputError(f"{where}: {shown(requested[job_id])} is not {cores} different cores, as the job asks for")
         if intervals[-1][1] > n_cores:

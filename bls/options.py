@@ -112,7 +112,7 @@ CHARGE_DECISIONS = Option(
 )
 DECISION_COST = Option[str | None](
     name="--decision-cost", panel=Panel.BATCH, default=None, metavar="TIME",
-    help="What a decision takes, as 50ms, instead of what is measured",
+    help="What a decision takes, as 50ms (a bare number is s), instead of what is measured",
 )  # fmt: skip
 MEMORY = Choice(
     name="--memory", panel=Panel.AROUND, default="none", choices=("none", "swf"),

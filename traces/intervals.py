@@ -5,21 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-__all__ = ["Texts", "intervals_text", "intervals_texts", "parse_intervals"]
+__all__ = ["OPEN", "Texts", "intervals_text", "intervals_texts", "parse_intervals"]
 
-_PART = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+#: -1 is what logs write for a number that is not known, and no range.
+_PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
+
+#: Where an interval without an end stops: above all numbers that can be written.
+OPEN: Final = 10**18
 
 
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
-    """The text of half-open intervals ``[first, stop)``: ``"0-63 128"`` for ``[(0, 64), (128, 129)]``."""
-    return " ".join(f"{lo}-{hi - 1}" if hi - lo > 1 else f"{lo}" for lo, hi in intervals)
+    """The text of half-open intervals ``[first, stop)``: ``"0-63 128 256-"`` for ``[(0, 64), (128, 129), (256, OPEN)]``."""
+    return " ".join(f"{lo}-{'' if hi == OPEN else hi - 1}" if hi - lo > 1 else f"{lo}" for lo, hi in intervals)
 
 
 #: So many sets are worked on at once, which is quicker than all, and needs no memory to speak of.
@@ -107,8 +111,17 @@ def _write(text: Array, numbers: Array, digits: Array, stop: Array) -> None:
         numbers = rest
 
 
-def parse_intervals(text: str, where: str) -> list[tuple[int, int]]:
-    """Half-open intervals of a text such as ``0-63 128-191`` or ``0-63,128``, sorted and merged.
+def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, int]]:
+    """Half-open intervals of a text such as ``0-63 128 256-`` or ``-63,128``, sorted and merged.
+
+    Parameters
+    ----------
+    text : str
+        Numbers and ranges; one without a begin is from 0, one without an end up to ``stop``.
+    where : str
+        The option or key, for the error.
+    stop : int
+        How many there are, where that is known. What is written is not compared with it.
 
     Raises
     ------
@@ -117,10 +130,11 @@ def parse_intervals(text: str, where: str) -> list[tuple[int, int]]:
     """
     found: list[tuple[int, int]] = []
     for part in text.replace(",", " ").split():
-        match = _PART.fullmatch(part)
-        if not match or (match[2] and int(match[2]) < int(match[1])):
-            raise InputError(f"{where}: {shown(part)} is not a number or a range; allowed: as 0-63 128-191")
-        found.append((int(match[1]), int(match[2] or match[1]) + 1))
+        low, dash, high = part.partition("-")
+        if not _PART.fullmatch(part) or (low and high and int(high) < int(low)):
+            raise InputError(f"{where}: {shown(part)} is not a number or a range; allowed: as 0-63 128 256-")
+        lo = int(low or 0)
+        found.append((lo, int(high) + 1 if high else max(lo + 1, stop if dash else 0)))
     merged: list[tuple[int, int]] = []
     for lo, hi in sorted(found):
         if merged and lo <= merged[-1][1]:

@@ -7,14 +7,13 @@ behind the name, as in ``square:period=60s,low=0.5``; a field ``x_ns`` is writte
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.base.time import MAX_NS, parse_duration_ns
+from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 
@@ -42,8 +41,6 @@ MAX_FACTOR = 1000.0
 
 #: Longest period (73 years), so that an instant and a period never overflow int64.
 MAX_PERIOD_NS = MAX_NS // 2
-
-_ZERO = re.compile(r"0+(?:\.0+)?\s*(?:ns|us|ms|s|m|min|h|d|w)?")
 
 
 def _nothing() -> Array:
@@ -129,7 +126,7 @@ def chosen_cores(text: str, n_cores: int, where: str) -> Array:
     """
     if not text.strip():
         return np.arange(n_cores, dtype=np.int64)
-    found = parse_intervals(text, where)
+    found = parse_intervals(text, where, n_cores)
     for lo, hi in found:
         if hi > n_cores:
             raise InputError(f"{where}: core {max(lo, n_cores)}; allowed: 0 to {n_cores - 1}")
@@ -140,9 +137,7 @@ def instant_ns(text: str, where: str) -> int:
     """Nanoseconds since time 0 of an instant that is written as a duration; unlike a duration it may be 0."""
     if not text.strip():
         raise InputError(f"{where}: is missing; allowed: an instant since time 0, as 100s")
-    if _ZERO.fullmatch(text.strip().lower()):
-        return 0
-    return parse_duration_ns(text, where)
+    return parse_instant_ns(text, where)
 
 
 def period(ns: int, where: str) -> int:

@@ -37,7 +37,7 @@ from traces.base.instants import given_instant_ns
 from traces.base.time import format_ns
 from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
-from traces.intervals import intervals_text, parse_intervals
+from traces.intervals import OPEN, intervals_text, parse_intervals
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
@@ -157,7 +157,7 @@ class Windows(Columns):
             width = int(np.sum((self.core_hi - self.core_lo)[self.core_first[w] : self.core_first[w + 1]]))
             for lo, hi in parse_intervals(window.jobs, "jobs"):
                 first, stop = np.searchsorted(numbers, [lo, hi]).tolist()
-                if stop - first < hi - lo:
+                if hi < OPEN and stop - first < hi - lo:
                     here = set(numbers[first:stop].tolist())
                     lost = next(job for job in range(lo, hi) if job not in here)
                     raise InputError(f"{window}: job {lost} is not in {workload.source}, or not simulated")
@@ -204,7 +204,7 @@ def windows(given: Sequence[Window], platform: Platform) -> Windows:
     order = sorted(given, key=lambda window: (window.begin_ns, KINDS.index(window.kind)))
     cores = [_cores(window, platform) for window in order]
     _check_shared(order, cores)
-    hosts = [parse_intervals(w.hosts, "hosts") if w.kind == "maintenance" else [] for w in order]
+    hosts = [parse_intervals(w.hosts, "hosts", platform.n_hosts) if w.kind == "maintenance" else [] for w in order]
     core_first, core_lo, core_hi = interval_columns(cores)
     host_first, host_lo, host_hi = interval_columns(hosts)
     return Windows(
@@ -223,7 +223,7 @@ def windows(given: Sequence[Window], platform: Platform) -> Windows:
 
 def _cores(window: Window, platform: Platform) -> list[tuple[int, int]]:
     kind, limit = ("core", platform.n_cores) if window.cores else ("host", platform.n_hosts)
-    found = parse_intervals(window.cores or window.hosts, f"{kind}s")
+    found = parse_intervals(window.cores or window.hosts, f"{kind}s", limit)
     if found[-1][1] > limit:
         last = found[-1][1] - 1
         raise InputError(f"{window}: {kind}s: {kind} {last}; the platform has the {kind}s 0 to {limit - 1}")

@@ -159,7 +159,7 @@ def interval_columns(lists: Sequence[list[tuple[int, int]]]) -> tuple[Array, Arr
 def partition_table(platform: Platform) -> PartitionTable:
     """The partitions of a platform; one of all hosts where it has none."""
     partitions = platform.partitions or (Partition("all"),)
-    intervals = [parse_intervals(p.hosts, "hosts") or [(0, platform.n_hosts)] for p in partitions]
+    intervals = [parse_intervals(p.hosts, "hosts", platform.n_hosts) or [(0, platform.n_hosts)] for p in partitions]
     first, host_lo, host_hi = interval_columns(intervals)
     core_lo, core_hi = platform.first_core[host_lo], platform.first_core[host_hi]
     limits = {key: np.array([getattr(p, key) or NO_LIMIT for p in partitions], np.int64) for key in _LIMITS[1:]}

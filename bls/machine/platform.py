@@ -352,7 +352,7 @@ def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
         if partition.name in names:
             raise InputError(f"partitions[{row}].name: {shown(partition.name)} is the name of two partitions")
         names.add(partition.name)
-        hosts = parse_intervals(partition.hosts, "hosts")
+        hosts = parse_intervals(partition.hosts, "hosts", n_hosts)
         if hosts and hosts[-1][1] > n_hosts:
             last = hosts[-1][1] - 1
             raise InputError(f"partitions[{row}].hosts: host {last}; the platform has the hosts 0 to {n_hosts - 1}")

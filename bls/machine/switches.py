@@ -118,7 +118,7 @@ def topology(switches: Sequence[Switch], n_hosts: int) -> Topology:
     found: dict[str, tuple[int, int, int]] = {}  # level, lo, hi
     for row, switch in enumerate(switches):
         if switch.hosts:
-            ((lo, hi),) = parse_intervals(switch.hosts, f"switches[{row}].hosts")
+            ((lo, hi),) = parse_intervals(switch.hosts, f"switches[{row}].hosts", n_hosts)
             if hi > n_hosts:
                 raise InputError(f"switches[{row}].hosts: host {hi - 1}; the platform has the hosts 0 to {n_hosts - 1}")
             found[switch.name] = (0, lo, hi)

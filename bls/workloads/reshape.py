@@ -21,9 +21,8 @@ from bls.workloads.merge import merge
 from bls.workloads.selection import busiest_window, select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
-from traces.base.instants import parse_instant_ns
 from traces.base.ranges import real
-from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
+from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 
 __all__ = ["FACTORS", "cut", "filter_jobs", "merge", "scale"]

@@ -12,8 +12,7 @@ import numpy as np
 from bls.options import OVERSIZE
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError, shown
-from traces.base.instants import parse_instant_ns
-from traces.base.time import format_ns, parse_duration_ns
+from traces.base.time import format_ns, parse_duration_ns, parse_instant_ns
 
 __all__ = ["busiest_window", "check_preset", "fit", "select"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,14 @@ _NOT_THERE = ("config",)
 _NO_INPUT = ("out", "als-command")
 
 
-def options_of_file(file: str, command: Callable[..., None]) -> dict[str, Any]:
+def options_of_file(file: str, command: Any) -> dict[str, Any]:
     """The options of a file, by their names in Python.
 
     Parameters
     ----------
     file : str
     command : callable
-        The options are its arguments.
+        The options are its arguments; of ``bridge.options.bundles.bundled``.
 
     Raises
     ------
@@ -47,7 +46,8 @@ def options_of_file(file: str, command: Callable[..., None]) -> dict[str, Any]:
         if key not in names:
             raise one_of("option of twolevel run", key, names, where.strip().rstrip(":"))
         kind = kind_of(known[names[key]].annotation)
-        checked = value_of_kind(kind, value, f"{where}{key}")
+        declared, _ = command.options.get(names[key], (None, None))
+        checked = value_of_kind(kind, value, f"{where}{key}", declared)
         found[names[key]] = _located(key, checked, Path(file).resolve().parent)
     return found
 

@@ -13,7 +13,7 @@ import typer
 
 from traces.base.option import Choice, Option
 
-__all__ = ["bundled"]
+__all__ = ["bundled", "declaration"]
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
@@ -46,7 +46,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
             given = [(argument.name, kind, argument.default)]
         for name, hint, default in given:
             missing = default is MISSING or default is inspect.Parameter.empty
-            if declared := _declared(hint):
+            if declared := declaration(hint):
                 options[name] = declared, inspect.Parameter.empty if missing else default
             arguments.append(
                 inspect.Parameter(
@@ -69,13 +69,14 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     return flat
 
 
-def _declared(hint: Any) -> Option[Any] | None:
+def declaration(hint: Any) -> Option[Any] | None:
+    """What ``Annotated[type, OPTION]`` declares; None if it declares nothing."""
     return next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None)
 
 
 def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     # The help of an option that is declared; where None stands for what holds by default, that is said.
-    declared = _declared(hint)
+    declared = declaration(hint)
     if declared is None:
         return hint
     kind = get_args(hint)[0]

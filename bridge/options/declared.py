@@ -90,8 +90,8 @@ ALS_TIMEOUT = Real(
     lowest=1e-3,
     highest=1e6,
     unit="s",
-    metavar="S",
-    help="A process silent for so long is killed, its job run again",
+    metavar="TIME",
+    help="A process silent for so long, as 2min, is killed, its job run again",
 )
 SOCKET = Choice(
     name="--socket",
@@ -210,6 +210,6 @@ TIMEOUT = Real(
     lowest=1e-3,
     highest=86_400.0,
     unit="s",
-    metavar="S",
-    help="A server silent for so long is given up",
+    metavar="TIME",
+    help="A server silent for so long, as 2min, is given up",
 )

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin
 
 from typer.core import TyperCommand, TyperGroup
 
-from traces.base.option import Panel
+from traces.base.option import Option, Panel
 
 __all__ = ["QuickCommand", "QuickGroup"]
 
@@ -70,7 +70,8 @@ class QuickCommand(_QuickHelp, TyperCommand):
             if parameter.name in annotations:
                 one: Any = parameter
                 kind = _kind(annotations[parameter.name].annotation)
-                one.process_value = partial(_value, one, kind, one.process_value)
+                declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
+                one.process_value = partial(_value, one, kind, declared, one.process_value)
         return super().make_context(*arguments, **named)
 
 
@@ -88,7 +89,16 @@ def _kind(annotation: Any) -> Any:
     return kind if len(kinds) == 1 and kind in (str, int, float, list) else None
 
 
-def _value(parameter: Any, kind: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+def _value(
+    parameter: Any,
+    kind: Any,
+    declared: Option[Any] | None,
+    convert: Callable[[Any, Any], Any],
+    context: Any,
+    value: Any,
+) -> Any:
+    if declared is not None:
+        value = declared.read(value)
     if kind is None:
         # An option that is not given has nothing to be told of, and typer loads pydantic to say so.
         unheard = value is None and not parameter.required and getattr(parameter, "callback", None) is not None

@@ -58,7 +58,7 @@ class Match:
     application, user, group, queue, partition : str
         The log's numbers, as ``"1 7 20-25"``; empty: any, also where the log gives none.
     cores : str
-        How many cores the job asks for, as ``"64-128"``; empty: any.
+        How many cores the job asks for, as ``"64-128"`` or ``"64-"``; empty: any.
     share : float
         0 to 1: this part of the jobs that fit the rest. Each job has one uniform number of the stream keyed (seed, job
         number), so that it is decided without regard to the other jobs. The shares of applications that fit a job are laid
@@ -83,7 +83,7 @@ class Match:
         for key in COLUMNS:
             text = getattr(self, key)
             if not isinstance(text, str):
-                raise InputError(f"{where}.{key}: {shown(text)} is not a text; allowed: as '0-63 128-191'")
+                raise InputError(f"{where}.{key}: {shown(text)} is not a text; allowed: as '0-63 128 256-'")
             object.__setattr__(self, key, intervals_text(parse_intervals(text, f"{where}.{key}")))
         object.__setattr__(self, "share", real(f"{where}.share", self.share, 0.0, 1.0))
 
@@ -288,9 +288,17 @@ def _match(given: object, path: str) -> Match:
     return Match(**values, share=given.get("share", 1.0), where=path)
 
 
+def _is_number(given: object) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
+
+
 def _numbers(given: object, where: str) -> str:
     parts = given if isinstance(given, list) else [given]
-    texts = [str(part) for part in parts if isinstance(part, int | str) and not isinstance(part, bool)]
+    texts = [
+        part if isinstance(part, str) else str(part) for part in parts if isinstance(part, str) or _is_number(part)
+    ]
     if len(texts) < len(parts) or not " ".join(texts).strip():
-        raise InputError(f"{where}: {shown(given)}; allowed: a number, a list of numbers, or a text as '64-128 256'")
+        raise InputError(
+            f"{where}: {shown(given)}; allowed: a number from 0, a list of them, or a text as '0-63 128 256-'"
+        )
     return " ".join(texts)

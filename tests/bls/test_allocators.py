@@ -63,7 +63,7 @@ def test_given_waits_for_the_very_cores() -> None:
         ({**REQUESTED, 1: "0"}, "requested[1]: '0' is not 2 different cores, as the job asks for"),
         ({**REQUESTED, 1: "3 3"}, "requested[1]: '3 3' is not 2 different cores, as the job asks for"),
         ({**REQUESTED, 3: "5-6"}, "requested[3]: core 6; the platform has the cores 0 to 5"),
-        ({**REQUESTED, 3: "2-x"}, "requested[3]: '2-x' is not a number or a range; allowed: as 0-63 128-191"),
+        ({**REQUESTED, 3: "2-x"}, "requested[3]: '2-x' is not a number or a range; allowed: as 0-63 128 256-"),
         ({**REQUESTED, 2: ""}, "requested[2]: '' is not 3 different cores, as the job asks for"),
     ],
 )

@@ -58,6 +58,8 @@ def test_a_number_of_the_log_is_told_from_others_and_from_none(key: str) -> None
     jobs = log({key: 0}, {key: 1}, {key: 6}, {key: 7}, {key: 9}, {key: 10}, {})
     assert places(mapped({key: "1 7-9"}), jobs) == [1, 0, 1, 0, 0, 1, 1]
     assert places(mapped({key: "0-1000"}), jobs) == [0, 0, 0, 0, 0, 0, 1]
+    assert places(mapped({key: "7-"}), jobs) == [1, 1, 1, 0, 0, 0, 1]
+    assert places(mapped({key: "9- -0"}), jobs) == [0, 1, 1, 1, 0, 0, 1]
 
 
 def test_all_that_is_asked_must_hold() -> None:
@@ -273,13 +275,21 @@ BAD = {
     "key of a match": (ONE + "match = { usr = 1 }", r"application\[0\]\.match\.usr: unknown key 'usr'; known: user"),
     "a fraction": (
         ONE + "match = { user = 1.5 }",
-        r"match\.user: 1\.5; allowed: a number, a list of numbers, or a text",
+        r"match\.user: 1\.5; allowed: a number from 0, a list of them, or a text",
     ),
     "true": (ONE + "match = { user = true }", r"match\.user: True; allowed: a number"),
     "a list with a fraction": (ONE + "match = { user = [1, 1.5] }", r"match\.user: \[1, 1\.5\]; allowed"),
     "an empty list": (ONE + "match = { user = [] }", r"match\.user: \[\]; allowed"),
     "an empty text": (ONE + 'match = { user = " " }', r"match\.user: ' '; allowed"),
-    "a negative number": (ONE + "match = { user = -1 }", r"match\.user: '-1' is not a number or a range"),
+    "a negative number": (ONE + "match = { user = -1 }", r"match\.user: -1; allowed: a number from 0"),
+    "a negative number in a list": (
+        ONE + "match = { user = [3, -5] }",
+        r"match\.user: \[3, -5\]; allowed: a number from 0",
+    ),
+    "unknown, as logs write it": (
+        ONE + 'match = { user = "-1" }',
+        r"match\.user: '-1' is not a number or a range; allowed: as ",
+    ),
     "a word": (ONE + 'match = { user = "ann" }', r"match\.user: 'ann' is not a number or a range"),
     "a range backwards": (ONE + 'match = { cores = "8-4" }', r"match\.cores: '8-4' is not a number or a range"),
     "share above 1": (ONE + "match = { share = 1.5 }", r"match\.share: 1\.5 is out of range; allowed: 0 to 1"),

@@ -57,6 +57,15 @@ def test_cells_are_every_combination_in_order_and_then_the_single_ones() -> None
     assert (found.name, found.seeds, found.metrics, found.keep, len(found)) == ("name", (0,), None, (), 10)
 
 
+def test_times_have_a_unit_or_that_of_the_option() -> None:
+    found = study(WORKLOAD + '[run]\nlatency = "5us"\n[grid]\noverhead = [0, "1ms", 2000]\nals-timeout = ["2m"]\n')
+    assert [one.value("overhead") for one in found.cells] == [0, 10**6, 2000]
+    assert {one.value("latency") for one in found.cells} == {5000}
+    assert {one.value("als-timeout") for one in found.cells} == {120.0}
+    with pytest.raises(InputError, match="overhead: 'soon' is no time; allowed: a number and ns, us, ms, s, m"):
+        study(WORKLOAD + '[grid]\noverhead = [0, "soon"]\n')
+
+
 def test_several_grids_and_lists_as_values() -> None:
     found = study(
         WORKLOAD

@@ -270,6 +270,44 @@ def test_a_file_of_options_that_is_wrong(here: Path, text: str, said: str) -> No
     assert "no such file" in twolevel("run", "sample", "--config", "your.toml", "--out", "r").err
 
 
+TIMES = [
+    ("run sample --select first:9", "--overhead 1500000 --latency 5000", "--overhead 1.5ms --latency 5us"),
+    ("run sample --select first:9 --charge-decisions", "--decision-cost 60", "--decision-cost 1min --als-timeout 5m"),
+    ("run sample --select first:9", "--als fsc:h=1e-6,sigma=0.02", "--als fsc:h=1us,sigma=20ms"),
+    ("loop --n 40 --cores 4 --hosts 2", "--overhead 2000 --latency 0", "--overhead 2us --latency 0ms"),
+    ("graph cholesky:tiles=3 --hosts 2 --network cm02 --cores 4", "--link-latency 2500", "--link-latency 2.5us"),
+]
+
+
+@pytest.mark.parametrize(("command", "bare", "with_units"), TIMES)
+def test_times_are_given_with_a_unit_or_in_that_of_the_option(
+    here: Path, command: str, bare: str, with_units: str
+) -> None:
+    def recorded(words: str, out: str) -> dict[str, object]:
+        ran = twolevel(*command.split(), *words.split(), "--out", out)
+        assert ran.code == 0, ran.err
+        record = json.loads(next((here / out).glob("*.json")).read_text())
+        arguments: dict[str, object] = record.get("arguments", record.get("options"))
+        return arguments
+
+    one, other = recorded(bare, "a"), recorded(with_units, "b")
+    if "--als " in bare:  # it is recorded as it was written
+        assert one.pop("als") != other.pop("als")
+        pd.testing.assert_frame_equal(pd.read_parquet("a/jobs.parquet"), pd.read_parquet("b/jobs.parquet"))
+    assert one == other
+
+
+def test_times_in_files(here: Path) -> None:
+    (here / "my.toml").write_text('overhead = "1.5ms"\nlatency = 5000\nals-timeout = "1m"\nselect = "first:9"\n')
+    assert twolevel("run", "sample", "--config", "my.toml", "--latency", "6us", "--out", "a").code == 0
+    found = json.loads((here / "a" / "run.json").read_text())["arguments"]
+    assert (found["overhead_ns"], found["latency_ns"], found["als_timeout_s"]) == (1_500_000, 6000, 60.0)
+    (here / "my.toml").write_text('overhead = "soon"\n')
+    ran = twolevel("run", "sample", "--config", "my.toml", "--out", "r")
+    assert ran.err.startswith("twolevel: my.toml: overhead: 'soon' is no time; allowed: a number and ns, us, ms")
+    assert ran.code == 2
+
+
 @dataclass(frozen=True)
 class Pair:
     left: Annotated[int, "the left one"] = 1

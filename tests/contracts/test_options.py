@@ -128,6 +128,13 @@ def test_a_declaration_is_whole(place: str, option: Option[Any]) -> None:
                 option.check(outside)
         if option.default is not None:
             assert option.check(option.default) == option.default
+    if option.is_time:
+        assert f"; a bare number is {option.unit}; " in option.text
+        assert option.check(option.read("1ms")) == option.read(f"{1e-3 if option.unit == 's' else 10**6}")
+        with pytest.raises(
+            InputError, match=rf"^{option.name}: 'soon' is no time; allowed: .* number of {option.unit}$"
+        ):
+            option.read("soon")
     if isinstance(option, Choice):
         assert option.check(option.default) == option.default
         assert set(option.choices) <= set(option.help.replace(",", " ").replace(":", " ").replace(";", " ").split())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traces.base.errors import InputError
-from traces.base.time import MAX_NS, duration_ns, format_ns, parse_duration_ns
+from traces.base.time import MAX_NS, duration_ns, format_ns, parse_duration_ns, parse_instant_ns, time_in
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,43 @@ def test_what_is_no_duration(text: str) -> None:
 )
 def test_words_for_people(ns: int, text: str) -> None:
     assert format_ns(ns) == text
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "0.0 ms", "0ns", "000us", "0d"])
+def test_an_instant_may_be_0_in_every_unit(text: str) -> None:
+    assert parse_instant_ns(text, "--x") == 0
+    with pytest.raises(InputError, match="is not a duration; allowed: a positive number and ns, us, ms, s"):
+        parse_duration_ns(text, "--x")
+
+
+@pytest.mark.parametrize(
+    ("unit", "whole", "text", "expected"),
+    [
+        ("ns", True, "12", 12),
+        ("ns", True, "1ms", 10**6),
+        ("ns", True, "1.5 us", 1500),
+        ("ns", True, "0us", 0),
+        ("ns", True, "9007199254740993ns", 2**53 + 1),  # beyond the whole numbers of float64
+        ("ns", False, "0.5ns", 0.5),
+        ("s", False, "12", 12.0),
+        ("s", False, "1e-6", 1e-6),
+        ("s", False, "1us", 1e-6),
+        ("s", False, "2MIN", 120.0),
+        ("s", True, "2h", 7200),
+    ],
+)
+def test_times_with_a_unit_and_without(unit: str, whole: bool, text: str, expected: float) -> None:
+    found = time_in(unit, text, "--x", whole=whole)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"), [("", False), ("ms", False), ("1y", False), ("0.5ns", True), ("1e3", True), ("-1s", True)]
+)
+def test_what_is_no_time(text: str, whole: bool) -> None:
+    with pytest.raises(InputError) as caught:
+        time_in("ns", text, "--x", whole=whole)
+    said = str(caught.value)
+    assert said.startswith(f"--x: {text!r} is no time; allowed: a number and ns, us, ms, s, m, h, d or w, as 1ms, ")
+    assert said.endswith(f"or a {'whole ' * whole}number of ns")

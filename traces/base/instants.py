@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
-from traces.base.time import MAX_NS, NS_PER_S, parse_duration_ns
+from traces.base.time import MAX_NS, NS_PER_S, parse_instant_ns
 
-__all__ = ["given_duration_ns", "given_instant_ns", "parse_instant_ns"]
+__all__ = ["given_duration_ns", "given_instant_ns"]
 
-_ZERO = re.compile(r"0+(\.0+)?\s*(s|m|min|h|d|w)?")
 _MAX_S = MAX_NS // NS_PER_S
-
-
-def parse_instant_ns(text: str, where: str) -> int:
-    """Nanoseconds of a duration such as ``24h``, or of ``0``.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
-    return 0 if _ZERO.fullmatch(text.strip().lower()) else parse_duration_ns(text, where)
 
 
 def given_instant_ns(value: object, where: str) -> int:

@@ -6,10 +6,10 @@ import math
 import re
 from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from traces.base.errors import InputError, blamed_on, one_of, shown
-from traces.base.time import parse_duration_ns
+from traces.base.time import Seconds, parse_duration_ns, time_in
 
 __all__ = ["is_number", "split_names", "split_parameters", "with_parameters"]
 
@@ -67,7 +67,7 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
     ----------
     plug_in : frozen dataclass
         Its parameters are its fields that are numbers, words or true/false, but for ``name``. A field ``x_ns`` is given as
-        the duration ``x``.
+        the duration ``x``; one of :data:`traces.base.time.Seconds` as seconds, or as a duration.
     text : str
         ``key=value,key=value``.
     where : str
@@ -106,18 +106,25 @@ def _known(plug_in: object) -> dict[str, tuple[str, type]]:
     if not is_dataclass(plug_in) or isinstance(plug_in, type):
         return {}
     try:
-        hints = get_type_hints(type(plug_in))
+        hints = get_type_hints(type(plug_in), include_extras=True)
     except Exception:  # a plug-in's annotations may name what only a type checker imports
         hints = {}
     known = {}
     for field in fields(plug_in):
-        expected = hints.get(field.name, type(getattr(plug_in, field.name)))
-        if get_origin(expected) in (Union, UnionType):
-            others = [option for option in get_args(expected) if option is not NoneType]
-            expected = others[0] if len(others) == 1 else expected
-        if field.init and field.name != "name" and expected in (bool, int, float, str):
+        expected = _plain(hints.get(field.name, type(getattr(plug_in, field.name))))
+        if field.init and field.name != "name" and expected in (bool, int, float, str, Seconds):
             known[field.name.removesuffix("_ns") if expected is int else field.name] = (field.name, expected)
     return known
+
+
+def _plain(hint: Any) -> Any:
+    # What may be given, of what may also be None or is annotated with something else.
+    if get_origin(hint) is Annotated and hint != Seconds:
+        return _plain(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        others = [option for option in get_args(hint) if option is not NoneType]
+        return _plain(others[0]) if len(others) == 1 else hint
+    return hint
 
 
 def _value(text: str, expected: type, field: str, where: str) -> bool | int | float | str:
@@ -133,7 +140,7 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
             raise InputError(f"{where}: empty; allowed: a text")
         return text
     try:
-        number = int(text, 10) if expected is int else float(text)
+        number = time_in("s", text, where) if expected is Seconds else int(text, 10) if expected is int else float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from traces.base.errors import one_of
 from traces.base.ranges import real, whole
@@ -48,6 +48,8 @@ class Option(Generic[T]):
         What holds where it is not given, in words, if the default alone does not say it.
     metavar : str
         What stands for its value in the help; empty: nothing, or what the parser puts there.
+    unit : str
+        Of a number; empty: none. A time, in ``ns`` or ``s``, may also be given with a unit of its own, as ``1ms``.
     short : str
         A short name, ``-o``; empty: none.
     panel : Panel
@@ -61,6 +63,7 @@ class Option(Generic[T]):
     help: str
     rule: str = ""
     metavar: str = ""
+    unit: str = ""
     short: str = ""
     panel: Panel = Panel.OTHER
     names: str = ""
@@ -71,9 +74,32 @@ class Option(Generic[T]):
         return ""
 
     @property
+    def is_time(self) -> bool:
+        """Whether it is a time, which may be given with a unit."""
+        return self.unit in ("ns", "s")
+
+    @property
     def text(self) -> str:
-        """The help, with the limits and the rule for the default."""
-        return "; ".join(part for part in (self.help, self.limits, self.rule and f"default: {self.rule}") if part) + "."
+        """The help, with what a bare number is, the limits and the rule for the default."""
+        bare = f"a bare number is {self.unit}" if self.is_time else ""
+        return (
+            "; ".join(part for part in (self.help, bare, self.limits, self.rule and f"default: {self.rule}") if part)
+            + "."
+        )
+
+    def read(self, value: Any, where: str = "") -> Any:
+        """``value``; of a time that is a text, as ``1ms``, the number of its unit.
+
+        Raises
+        ------
+        InputError
+            If the text is no time; the message begins with ``where``, by default the name.
+        """
+        if not self.is_time or not isinstance(value, str):
+            return value
+        from traces.base.time import time_in  # it loads numpy, which the help can do without
+
+        return time_in(self.unit, value, where or self.name, whole=isinstance(self, Whole))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +108,6 @@ class Whole(Option[T]):
 
     lowest: int
     highest: int
-    unit: str = ""
 
     @property
     def limits(self) -> str:
@@ -108,7 +133,6 @@ class Real(Option[T]):
 
     lowest: float
     highest: float
-    unit: str = ""
 
     @property
     def limits(self) -> str:

@@ -42,8 +42,8 @@ LINK_LATENCY = Real(
     lowest=0.0,
     highest=1e12,
     unit="ns",
-    metavar="NS",
-    help="With a network: of a link",
+    metavar="TIME",
+    help="With a network: of a link, as 2us",
 )
 MEMORY_BANDWIDTH = Real[float | None](
     name="--memory-bandwidth",

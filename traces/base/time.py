@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.compiled import compiled
 
-__all__ = ["MAX_NS", "NS_PER_S", "duration_ns", "format_ns", "parse_duration_ns"]
+__all__ = [
+    "MAX_NS",
+    "NS_PER_S",
+    "Seconds",
+    "duration_ns",
+    "format_ns",
+    "parse_duration_ns",
+    "parse_instant_ns",
+    "time_in",
+]
 
 NS_PER_S = 1_000_000_000
 
@@ -22,6 +32,11 @@ MAX_NS = 2**62
 
 _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000} | {unit: seconds * NS_PER_S for unit, seconds in _UNITS_S.items()}
+_ALLOWED = "a positive number and ns, us, ms, s, m, h, d or w, as 24h"
+
+#: A parameter of a plug-in that is a number of seconds, and may be given with another unit.
+Seconds: TypeAlias = Annotated[float, "s"]
+
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 
@@ -39,21 +54,58 @@ def duration_ns(work_gflop: float, speed_gflops: float) -> int:
 
 
 def parse_duration_ns(text: str, where: str) -> int:
-    """Nanoseconds of a duration such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds).
+    """Nanoseconds of a duration such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds: what has no unit).
 
     Raises
     ------
     InputError
         If it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing.
     """
-    match = _DURATION.fullmatch(text.strip().lower())
-    if match and match[2] in _UNITS_NS:
-        exact = Decimal(match[1]) * _UNITS_NS[match[2]]
-        if 0 < round(exact) <= MAX_NS:
-            return round(exact)
+    ns = round(_exact_ns(text, "s") or 0)
+    if not 0 < ns <= MAX_NS:
+        raise InputError(f"{where}: {shown(text)} is not a duration; allowed: {_ALLOWED}")
+    return ns
+
+
+def parse_instant_ns(text: str, where: str) -> int:
+    """As :func:`parse_duration_ns`, but also 0.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    return 0 if _exact_ns(text, "s") == 0 else parse_duration_ns(text, where)
+
+
+def time_in(unit: str, text: str, where: str, *, whole: bool = False) -> float:
+    """A time such as ``1ms`` in ``unit``, perhaps a whole number of it; what has no unit, as ``2.5e-3``, is in it already.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    kind = int if whole else float
+    try:
+        ns = _exact_ns(text, unit)
+        if ns is None:
+            return kind(text)
+        exact = ns / _UNITS_NS[unit]
+        if kind(exact) == exact or not whole:
+            return kind(exact)
+    except ValueError:
+        pass
     raise InputError(
-        f"{where}: {shown(text)} is not a duration; allowed: a positive number and ns, us, ms, s, m, h, d or w, as 24h"
+        f"{where}: {shown(text)} is no time; allowed: a number and ns, us, ms, s, m, h, d or w, as 1ms, or "
+        f"a {'whole ' * whole}number of {unit}"
     )
+
+
+def _exact_ns(text: str, bare: str) -> Decimal | None:
+    # None: it is no number with a unit; ``bare`` is that of a number without.
+    match = _DURATION.fullmatch(text.strip().lower())
+    return Decimal(match[1]) * _UNITS_NS[match[2] or bare] if match and match[2] in _UNITS_NS else None
 
 
 def format_ns(ns: int) -> str:

@@ -57,6 +57,7 @@ from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
+from traces.base.time import Seconds
 from traces.compiled import Array, compiled
 
 __all__ = ["AF", "MAF", "AdaptiveFactoring"]
@@ -196,7 +197,7 @@ class AdaptiveFactoring:
     """
 
     name: str
-    sigma: float | None = None
+    sigma: Seconds | None = None
     mu: str = "measured"
     start: str = "tenth"
     first: int | None = None

@@ -35,6 +35,7 @@ from typing import Any, ClassVar
 from als.techniques.arithmetic import ceiling, clamped, flooring, given_or
 from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, Technique, technique_kernel
 from als.techniques.parameter_checks import above_zero, chosen, not_negative
+from traces.base.time import Seconds
 from traces.compiled import compiled
 
 __all__ = ["BOLD", "BoldParameters"]
@@ -110,9 +111,9 @@ class BoldParameters:
     """``mu`` > 0, ``sigma`` >= 0 and ``h`` >= 0 in s, or None: from the job; ``round``: ``floor`` or ``ceil``."""
 
     name: ClassVar[str] = "bold"
-    mu: float | None = None
-    sigma: float | None = None
-    h: float | None = None
+    mu: Seconds | None = None
+    sigma: Seconds | None = None
+    h: Seconds | None = None
     round: str = "floor"
 
     def __post_init__(self) -> None:

@@ -31,6 +31,7 @@ from typing import Any
 from als.techniques.arithmetic import ceiling, given_or
 from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
 from als.techniques.parameter_checks import above_zero, not_negative
+from traces.base.time import Seconds
 from traces.compiled import compiled
 
 __all__ = ["FAC_MU_SIGMA", "MFAC", "FacMuSigmaParameters"]
@@ -83,8 +84,8 @@ class FacMuSigmaParameters:
     """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; of ``fac-mu-sigma`` and of ``mfac``."""
 
     name: str
-    mu: float | None = None
-    sigma: float | None = None
+    mu: Seconds | None = None
+    sigma: Seconds | None = None
 
     def __post_init__(self) -> None:
         self._params()

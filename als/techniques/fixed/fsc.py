@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from als.techniques.arithmetic import ceiling, flooring, given_or
 from als.techniques.contract import OVERHEAD_S, SIGMA_S, Technique, technique_kernel
 from als.techniques.parameter_checks import above_zero, chosen, not_negative
+from traces.base.time import Seconds
 from traces.compiled import compiled
 
 __all__ = ["FSC", "FscParameters"]
@@ -53,8 +54,8 @@ class FscParameters:
     """``h`` >= 0 and ``sigma`` > 0 in s, or None: from the job; ``round``: ``ceil`` or ``floor``."""
 
     name: ClassVar[str] = "fsc"
-    h: float | None = None
-    sigma: float | None = None
+    h: Seconds | None = None
+    sigma: Seconds | None = None
     round: str = "ceil"
 
     def __post_init__(self) -> None:

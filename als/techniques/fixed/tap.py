@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from als.techniques.arithmetic import ceiling, clamped, given_or
 from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
 from als.techniques.parameter_checks import above_zero, not_negative
+from traces.base.time import Seconds
 
 __all__ = ["TAP", "TapParameters"]
 
@@ -43,8 +44,8 @@ class TapParameters:
     """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; ``alpha`` >= 0."""
 
     name: ClassVar[str] = "tap"
-    mu: float | None = None
-    sigma: float | None = None
+    mu: Seconds | None = None
+    sigma: Seconds | None = None
     alpha: float = 1.0
 
     def __post_init__(self) -> None:

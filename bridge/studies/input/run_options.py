@@ -9,10 +9,12 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from bridge.couplings import PeerOptions, peers
+from bridge.options.bundles import declaration
 from bridge.options.coupling import CouplingOptions
 from bridge.scenarios.options import LevelOptions, ScenarioOptions
 from bridge.scenarios.scenario import RECORDED, Options
 from traces.base.errors import InputError, one_of, shown
+from traces.base.option import Option
 
 __all__ = [
     "SEED",
@@ -57,6 +59,7 @@ class RunOption:
     kind : type
         ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
     default : Value
+    declared : Option or None
     """
 
     name: str
@@ -64,6 +67,7 @@ class RunOption:
     bundle: type
     kind: type
     default: Value
+    declared: Option[Any] | None
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,9 @@ def known_options() -> Mapping[str, RunOption]:
         for entry in fields(bundle):
             if entry.name != SEED:
                 name = entry.name.replace("_", "-")
-                kind = kind_of(hints[entry.name])
-                found[name] = RunOption(name, entry.name, bundle, kind, _default(entry, kind))
+                hint = hints[entry.name]
+                kind, declared = kind_of(hint), declaration(hint)
+                found[name] = RunOption(name, entry.name, bundle, kind, _default(entry, kind), declared)
     return found
 
 
@@ -120,17 +125,21 @@ def checked_value(name: str, value: object, where: str) -> Value:
         raise InputError(f"{where}: a study has seeds: seeds in [study]")
     if name not in known:
         raise one_of("option of twolevel run", name, known, where)
-    return value_of_kind(known[name].kind, value, where)
+    return value_of_kind(known[name].kind, value, where, known[name].declared)
 
 
-def value_of_kind(kind: type, value: object, where: str) -> Value:
+def value_of_kind(kind: type, value: object, where: str, declared: Option[Any] | None = None) -> Value:
     """A value of a file as an option takes it that is ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
+
+    Of an option that is ``declared`` as a time, a text as ``1ms`` is the number that it stands for.
 
     Raises
     ------
     InputError
         If it is none.
     """
+    if declared is not None:
+        value = declared.read(value, where)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
         return value
