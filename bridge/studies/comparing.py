@@ -16,7 +16,7 @@ from traces.tables import joined_frames, write_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPARISONS", "compare_study", "metric_names", "why_no_comparison"]
+__all__ = ["COMPARISONS", "compare_study", "compared", "metric_names", "why_no_comparison"]
 
 COMPARISONS = "comparisons.parquet"
 
@@ -61,8 +61,16 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
     """
     target = folder / COMPARISONS
     target.unlink(missing_ok=True)
+    found, everything = compared(study, results)
+    if everything is not None:
+        write_frame(everything, target)
+    return found
+
+
+def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], pd.DataFrame | None]:
+    """A table for each comparison, and all in one; None where there is nothing to compare. Errors as :func:`compare_study`."""
     if why_no_comparison(study):
-        return []
+        return [], None
     found = []
     for one in _all_of(study, results):
         base = option_column([cell for cell in study.cells if cell.value(one.option) == one.base][:1], one.option)[0]
@@ -72,10 +80,10 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
             if study.comparisons:
                 raise
             continue  # an option that goes with the workload has nothing to be compared with
-    if found:
-        everything = joined_frames([frame.astype({"base": str, "value": str}) for frame in found])
-        # In the order of the results: of an option that is compared first, the column would stand last.
-        options = [name for name in ("workload", *option_columns(results)) if name in combination_columns(everything)]
-        told = [name for name in everything.columns if name not in options]
-        write_frame(everything[[*options, *told]].drop_duplicates(ignore_index=True), target)
-    return found
+    if not found:
+        return [], None
+    everything = joined_frames([frame.astype({"base": str, "value": str}) for frame in found])
+    # In the order of the results: of an option that is compared first, the column would stand last.
+    options = [name for name in ("workload", *option_columns(results)) if name in combination_columns(everything)]
+    told = [name for name in everything.columns if name not in options]
+    return found, everything[[*options, *told]].drop_duplicates(ignore_index=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.runs.ownership import remove_files
-from bridge.studies.comparing import COMPARISONS
+from bridge.studies.comparing import COMPARISONS, compared
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study, short_word
 from bridge.studies.study_record import read_study_record
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 
     from traces.figures.drawing.canvas import Figure
 
-__all__ = ["STUDY_FIGURES", "draw_study_figures", "read_results", "remove_drawn"]
+__all__ = [
+    "OF_RESULTS",
+    "STUDY_FIGURES",
+    "Part",
+    "draw_study_figures",
+    "missing",
+    "parts_of",
+    "read_results",
+    "remove_drawn",
+]
 
 #: Endings of what is drawn.
 FORMATS = ("svg", "png", "pdf")
@@ -47,7 +56,8 @@ STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
     "comparison": _drawn_by("study.comparison", "comparison_figure"),
 }
 
-_OF_PARTS = ("makespan", "variation", "ratio", "imbalance")
+#: Those that are drawn of each part of the results.
+OF_RESULTS = ("makespan", "variation", "ratio", "imbalance")
 
 
 def read_results(folder: Path) -> pd.DataFrame:
@@ -63,8 +73,25 @@ def read_results(folder: Path) -> pd.DataFrame:
     return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
 
 
-def _missing(name: str, frame: pd.DataFrame) -> str:
-    # What a figure needs, and some results do not have.
+class Part(NamedTuple):
+    """What one figure is drawn of.
+
+    Attributes
+    ----------
+    name : str
+        What the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only.
+    words : str
+        What its title says.
+    frame : DataFrame
+    """
+
+    name: str
+    words: str
+    frame: pd.DataFrame
+
+
+def missing(name: str, frame: pd.DataFrame) -> str:
+    """What a figure needs and some results do not have; empty: nothing."""
     if name in ("makespan", "variation", "ratio") and not _has(frame, "makespan_ns"):
         return "no makespan_ns"
     if name == "imbalance" and not _has(frame, "mean_imbalance"):
@@ -80,20 +107,26 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
     return metric in frame.columns and bool(frame[metric].notna().any())
 
 
-def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.DataFrame]]:
-    # What a figure is drawn of: what the file's name says, what its title says, and the rows.
-    if name in _OF_PARTS:
-        return [(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
+def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[Part]:
+    """What a figure of a finished study is drawn of; ``anew``: not the comparisons that are written there, which others may be.
+
+    Raises
+    ------
+    InputError
+        If there are no results.
+    """
+    if name in OF_RESULTS:
+        return [Part(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
         if sizes.max() < 2:
             return []  # there is nothing to see it grow by
         costs = costs.assign(wall_s=costs["simulation_s"])
-        return [("", "", costs.assign(group=_groups(costs)))]
-    if not (folder / COMPARISONS).is_file():
+        return [Part("", "", costs.assign(group=_groups(costs)))]
+    found = compared(study, read_results(folder))[1] if anew else _written_comparisons(folder)
+    if found is None:
         return []
-    found = read_rows(folder / COMPARISONS, ("option", "metric"))
     several = found["workload"].nunique() > 1
     bases = {str(option): rows["base"].nunique() for option, rows in found.groupby("option")}
     parts = []
@@ -101,8 +134,13 @@ def _parts(study: Study, folder: Path, name: str) -> list[tuple[str, str, pd.Dat
         option, base, *workload = map(str, key)
         words = [f"{option} compared with {base.removesuffix('.0')}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
-        parts.append(("-".join(names), ", ".join(words), rows))
+        parts.append(Part("-".join(names), ", ".join(words), rows))
     return parts
+
+
+def _written_comparisons(folder: Path) -> pd.DataFrame | None:
+    written = folder / COMPARISONS
+    return read_rows(written, ("option", "metric")) if written.is_file() else None
 
 
 def _two_levels(part: Subset) -> str:
@@ -187,16 +225,16 @@ def draw_study_figures(
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
             raise one_of("figure", name, STUDY_FIGURES)
-        parts = _parts(study, folder, name)
+        parts = parts_of(study, folder, name, anew=False)
         if names and not parts:
             raise InputError(f"{name}: {folder} has nothing to draw it of")
         if not names and len(parts) > _MOST_PARTS:
             continue
         for part, words, frame in parts:
-            missing = _missing(name, frame)
-            if missing and names:
-                raise InputError(f"{name}: cannot be drawn of {folder}: {missing}")
-            if not missing:
+            why = missing(name, frame)
+            if why and names:
+                raise InputError(f"{name}: cannot be drawn of {folder}: {why}")
+            if not why:
                 figure = STUDY_FIGURES[name](frame, words)
                 stem = _fresh(f"{name}-{part}" if part else name, stems)
                 drawn += [save(figure, target / f"{stem}.{form}") for form in formats]

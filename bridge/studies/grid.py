@@ -6,10 +6,11 @@ policies and techniques may be objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from als.lengths import check_variation
 from bls.machine.platform import Platform
@@ -21,8 +22,14 @@ from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
 from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array
+from traces.tables import rows_frame
 
-__all__ = ["Cell", "Grid", "run_grid"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bridge.studies.plots import StudyPlots
+
+__all__ = ["Cell", "Grid", "Rows", "run_grid"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,44 @@ class Grid:
 Cell = dict[str, Any]
 
 
+class Rows(list[Cell]):
+    """The rows of a grid, a list of dicts. In a notebook it shows itself.
+
+    Attributes
+    ----------
+    source : str
+        The workload's, for titles.
+    """
+
+    def __init__(self, rows: Iterable[Cell] = (), source: str = "") -> None:
+        super().__init__(rows)
+        self.source = source
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The same as a DataFrame, one row per run, with the columns that the results of a study have."""
+        axes = ("bls", "backfill", "als", "variation", "seed")
+        return rows_frame(
+            [{"workload": self.source, **{name: row[name] for name in axes}, "error": "", **row} for row in self]
+        )
+
+    @property
+    def plot(self) -> StudyPlots:
+        """Its figures, those of a study that one workload allows: ``rows.plot.makespan()``."""
+        from bridge.studies.drawing import OF_RESULTS, Part
+        from bridge.studies.plots import StudyPlots
+
+        words = f"{self.source}: batch policy × technique"
+
+        def parts(name: str) -> list[Part]:
+            return [Part("", words, self.frame)] if name in OF_RESULTS else []
+
+        return StudyPlots(parts)
+
+    def _repr_html_(self) -> str:
+        return str(self.frame._repr_html_())  # type: ignore[operator]
+
+
 def _failure(outcome: Outcome, options: Options) -> Exception:
     kind = InputError if outcome.code == InputError.exit_code else PluginError
     place = f"bls {options.bls}, als {options.als}, variation {options.variation:g}, seed {options.seed}"
@@ -104,7 +149,7 @@ def run_grid(
     workers: int | None = None,
     watch: Callable[[int, int], None] = lambda ended, now_ns: None,
     known_jobs: Array | None = None,
-) -> list[Cell]:
+) -> Rows:
     """Run every cell for every seed.
 
     Parameters
@@ -123,9 +168,9 @@ def run_grid(
 
     Returns
     -------
-    list of dict
-        A row a run, in the grid's order, whatever the order in which they ended: ``bls``, ``backfill``, ``als``, ``variation``,
-        ``seed``, and all metrics (``bridge.studies.unit.all_metrics``), None where a run does not have one.
+    Rows
+        A list with a dict a run, in the grid's order, whatever the order in which they ended: ``bls``, ``backfill``, ``als``,
+        ``variation``, ``seed``, and all metrics (``bridge.studies.unit.all_metrics``), None where a run does not have one.
 
     Raises
     ------
@@ -152,7 +197,7 @@ def run_grid(
         axes |= {"variation": options.variation, "seed": options.seed}
         rows[outcome.place] = axes | outcome.metrics
         watch(len(rows), -1)
-    return _even([rows[place] for place in range(len(runs))])
+    return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
 
 
 def _group(options: Options) -> str:

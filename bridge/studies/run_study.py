@@ -6,9 +6,10 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bridge.runs.directory import check_target, read_record
 from bridge.runs.ownership import CELL, is_ours, ours_in, remove_files
@@ -22,6 +23,12 @@ from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial
 from traces.base.errors import InputError, one_of, shown
+from traces.base.notebook import html_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bridge.studies.plots import StudyPlots
 
 __all__ = ["Report", "Watch", "run_study"]
 
@@ -47,7 +54,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """How a study went.
+    """How a study went. In a notebook it shows itself.
 
     Attributes
     ----------
@@ -59,6 +66,9 @@ class Report:
         Of the first that failed, with their names.
     others : int
         Finished in this folder, and no longer of this study; they stay in the journal.
+    study : Study
+    folder : Path
+        Where its tables are.
     """
 
     total: int
@@ -66,6 +76,39 @@ class Report:
     failed: int
     errors: tuple[str, ...]
     others: int = 0
+    study: Study | None = field(default=None, repr=False, compare=False)
+    folder: Path | None = field(default=None, compare=False)
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """One row per cell and seed, with every metric, or the error."""
+        from bridge.studies.drawing import read_results
+
+        return read_results(self._ran()[1])
+
+    @property
+    def plot(self) -> StudyPlots:
+        """Its figures: ``report.plot.makespan()``."""
+        from bridge.studies.drawing import parts_of
+        from bridge.studies.plots import StudyPlots
+
+        return StudyPlots(partial(parts_of, *self._ran()))
+
+    def _ran(self) -> tuple[Study, Path]:
+        if self.study is None or self.folder is None:
+            raise InputError("this Report was not made by run_study, so that it has no results")
+        return self.study, self.folder
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("cells with seeds", f"{self.total}"),
+            ("finished before", f"{self.kept}"),
+            ("failed", f"{self.failed}"),
+        ]
+        rows += [("", error) for error in self.errors]
+        if self.others:
+            rows.append(("no longer of this study", f"{self.others}"))
+        return html_table([*rows, ("results", str(self.folder or "–"))])
 
 
 def run_study(
@@ -120,7 +163,7 @@ def run_study(
             others = _check_same(study, inputs, journal, folder)
             places = _pending(study, inputs, journal, preparation)
             total = len(study)
-            report = Report(total, total - len(places), 0, (), others)
+            report = Report(total, total - len(places), 0, (), others, study, folder)
             if not (folder / RECORD).is_file():
                 write_study_record(study, inputs, folder)  # it says whose folder this is
             if places:

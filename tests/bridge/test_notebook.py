@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+import als
 import bls
 import bridge
 import traces
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
+from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES
+from bridge.studies.executors.local import local_executor
+from bridge.studies.input.study_file import parse_study
+from bridge.studies.plots import StudyPlots
 from traces.base.errors import InputError
 
 
@@ -72,3 +78,91 @@ def test_objects_show_themselves(result: bridge.Result) -> None:
         table: str = shown._repr_html_()  # type: ignore[attr-defined]
         assert table.startswith("<table>")
         assert words in table
+
+
+def test_every_figure_of_a_study_is_a_method() -> None:
+    methods = {name: signature(getattr(StudyPlots, name)).parameters for name in dir(StudyPlots) if name[0] != "_"}
+    assert set(methods) == set(STUDY_FIGURES)
+    assert {tuple(parameters) for parameters in methods.values()} == {("self", "part", "title")}
+
+
+STUDY = """
+[study]
+seeds = 5
+[[workload]]
+file = "sample"
+[grid]
+select = ["first:8", "first:16"]
+bls = ["fcfs", "sjf"]
+als = ["static", "gss"]
+variation = [0, 0.25]
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> bridge.Report:
+    folder = tmp_path_factory.mktemp("study")
+    return bridge.run_study(parse_study(STUDY, [folder], "two"), folder / "out", local_executor(1))
+
+
+def said(figure: Any) -> list[str]:
+    return [text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))]
+
+
+@pytest.mark.parametrize("name", STUDY_FIGURES)
+def test_a_figure_of_a_study_shows_itself(report: bridge.Report, name: str, tmp_path: Path) -> None:
+    part = {"cost": None, "comparison": "als"}.get(name, "select=first:16")
+    figure = getattr(report.plot, name)(part=part, title="what was run")
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    figure.savefig(tmp_path / "figure.svg")
+    assert "what was run" in said(figure)
+    if name in OF_RESULTS:
+        assert any(
+            "select first:16: batch policy × technique" in text for text in said(getattr(report.plot, name)(part=part))
+        )
+
+
+def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
+    with pytest.raises(
+        InputError,
+        match=r"^makespan: it is drawn of each of 2 parts; allowed: part= one of select=first:8, select=first:16$",
+    ):
+        report.plot.makespan()
+    with pytest.raises(InputError, match=r"^part=: unknown part 'fw'; known: select=first:"):
+        report.plot.makespan(part="fw")
+    assert len(report.results) == report.total == 80
+    with pytest.raises(InputError, match="was not made by run_study"):
+        _ = bridge.Report(1, 1, 0, ()).results
+
+
+def test_a_report_shows_itself(report: bridge.Report) -> None:
+    table = report._repr_html_()
+    assert table.startswith("<table>")
+    assert ">80<" in table
+    assert str(report.folder) in table
+    failed = bridge.Report(2, 1, 1, ("cell 0 (a), seed 0: <bad>",))._repr_html_()
+    assert "&lt;bad&gt;" in failed
+
+
+def test_rows_of_a_grid_show_and_draw_themselves() -> None:
+    jobs = bls.select(bls.read_workload("sample"), "first:8")
+    grid = bridge.Grid(("fcfs", "sjf"), ("static", "gss"), (0.0, 0.25), bridge.Options(), seeds=(0, 1, 2, 3, 4))
+    rows = bridge.run_grid(jobs, bls.Platform(), grid, workers=1)
+    assert isinstance(rows, list)
+    assert rows.frame.to_dict("records")[3]["makespan_ns"] == rows[3]["makespan_ns"]
+    assert "<table" in rows._repr_html_()
+    for name in OF_RESULTS:
+        assert getattr(rows.plot, name)()._repr_png_().startswith(b"\x89PNG")
+    assert any("batch policy × technique" in text for text in said(rows.plot.makespan()))
+    with pytest.raises(InputError, match=r"^cost: the results have nothing to draw it of$"):
+        rows.plot.cost()
+
+
+@pytest.mark.parametrize("package", [bls, als, bridge, traces])
+def test_completion_shows_what_has_a_docstring(package: Any) -> None:
+    for public in (getattr(package, name) for name in dir(package)):
+        if isinstance(public, type):
+            for name in (one for one in vars(public) if not one.startswith("_")):
+                value = vars(public)[name]
+                if callable(value) or isinstance(value, property):
+                    assert value.__doc__, f"{public.__name__}.{name}"
