@@ -92,7 +92,7 @@ def main() -> None:
     connection.connect(place)
     token, worker = os.environ["TWOLEVEL_TOKEN"], os.environ["TWOLEVEL_WORKER"]
     session, peer = Session(Role.APPLICATION), ToldPeer()
-    hello = Hello(version=4, token=token, worker=worker, name="told", tasks="lengths", conserves_work=True)
+    hello = Hello(version=5, token=token, worker=worker, name="told", tasks="lengths", conserves_work=True)
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):
         session.receive_data(data)

@@ -203,14 +203,14 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 4,
+        "version": 5,
         "token": "t",
         "worker": "w",
         "name": "n",
         "tasks": "recipe",
         "conserves_work": True,
     },
-    "welcome": {"version": 4, "run": "r"},
+    "welcome": {"version": 5, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
