@@ -63,8 +63,8 @@ OVERSIZE = Choice(
 )  # fmt: skip
 PLATFORM = Option[str | None](
     name="--platform", panel=Panel.JOBS, default=None, metavar="FILE",
-    help="Platform in TOML, or AccaSim's JSON",
-    rule=f"{HOSTS} hosts × {HOST_CORES} cores (twolevel platform)",
+    help=f"Platform in TOML, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; or log: what the log names",
+    rule="with --als recorded log, where it names one, else paper",
 )  # fmt: skip
 SLACK = Real(
     name="--slack",

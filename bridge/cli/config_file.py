@@ -6,7 +6,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from bridge.studies.input.named_files import PATHS, located
+from bridge.studies.input.named_files import is_path, located
 from bridge.studies.input.run_options import kind_of, value_of_kind
 from traces.base.errors import one_of
 from traces.base.given_file import read_text
@@ -58,4 +58,4 @@ def _located(key: str, value: Any, folder: Path) -> Any:
         return value
     if isinstance(value, tuple):
         return [located(one, [folder]) for one in value]
-    return located(value, [folder], whole=key in (*PATHS, "workload")) if isinstance(value, str) else value
+    return located(value, [folder], whole=key == "workload" or is_path(key, value)) if isinstance(value, str) else value

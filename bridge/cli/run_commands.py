@@ -73,7 +73,7 @@ COMMANDS: dict[str, _Command] = {
         "bridge.cli.story_commands", "Print what happened to one job, and why.", "twolevel story results 42"
     ),
     "platform": _Command(
-        "bridge.cli.run_commands", "Print the default platform as TOML.", "twolevel platform > my.toml"
+        "bridge.cli.run_commands", "Print a platform as TOML.", "twolevel platform --like sample > my.toml"
     ),
     "gantt": _Command(
         "bridge.cli.run_commands",
@@ -244,12 +244,14 @@ def run_command(
     ] = None,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
+    from bls.workloads import read_workload
     from bridge.couplings import peers as peers_of
     from bridge.live.progress import Broadcast
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.record import write_run
     from bridge.runs.simulation import run
+    from bridge.scenarios.machine import given_platform, machine_words
     from bridge.scenarios.scenario import RECORDED, Scenario
     from traces.base.errors import InputError
 
@@ -257,12 +259,14 @@ def run_command(
     check_target(target, force)
     options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=tables.decisions)
     peers = peers_of(how)
-    if tables.tasks and levels.als == RECORDED:
+    replayed = levels.als == RECORDED
+    if tables.tasks and replayed:
         raise InputError("--tasks: with --als recorded there are no tasks")
-    machine = shared.machine()
-    prepare_run(applications=levels.als != RECORDED)
-    jobs, known_jobs = shared.jobs(workload, machine)
-    scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=known_jobs)
+    given_platform(shared.platform)  # a file is checked before a long log is read
+    prepare_run(applications=not replayed)
+    log = read_workload(workload, cancelled=shared.cancelled)
+    jobs, machine = shared.jobs(log, replayed=replayed)
+    scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tables.tasks or trace
@@ -285,6 +289,8 @@ def run_command(
         }
         write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
     _say_jobs(jobs)
+    for words in machine_words(jobs, machine, shared.platform, replayed=replayed):
+        say(words)
     if result.notes.missing_dependencies:
         say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")
     print(lined_up(result.summary()))
@@ -302,11 +308,21 @@ def watch_command(
     raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
 
 
-def platform_command() -> None:
-    """Print the default platform as TOML, to start one's own from."""
+@bundled
+def platform_command(
+    *,
+    like: Annotated[
+        str | None,
+        typer.Option(metavar="WORKLOAD", help="The machine that this workload's file names; default: the paper's."),
+    ] = None,
+) -> None:
+    """Print a platform as TOML, to start one's own from: the two-level paper's, or the one that a log names."""
     from bls.machine.platform import Platform
+    from bls.workloads import read_workload
+    from bridge.scenarios.machine import platform_for
 
-    print(Platform().to_toml(), end="")
+    machine = Platform() if like is None else platform_for("log", read_workload(like), replayed=True)
+    print(machine.to_toml(), end="")
 
 
 def gantt_command(

@@ -94,13 +94,18 @@ def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.workload import rejects_text
 
-    for ready in preparation.prepared.values():
+    said: set[str] = set()
+    for place, ready in preparation.prepared.items():
         jobs = ready.workload
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
             f"workload {Path(jobs.source).name}: {len(jobs)} jobs selected for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
+        for words in preparation.words[place]:
+            if words not in said:
+                say(words)
+                said.add(words)
 
 
 def _say_report(report: Report, study: Study) -> None:

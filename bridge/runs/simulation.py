@@ -33,7 +33,8 @@ from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload, platform_of
+from bridge.scenarios.machine import given_platform, platform_for
+from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
 from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
@@ -305,7 +306,8 @@ def simulate(
     workload : Workload, str or Path
         A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, or ``sample``: the shipped one.
     platform : Platform, str or Path, optional
-        A platform, or the path of a TOML file; default the two-level paper's 4 hosts × 64 cores.
+        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), or ``log``: the machine
+        that the log names. Default with ``als="recorded"`` ``log``, where it names one; else ``paper``.
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
         See :class:`bridge.scenarios.scenario.Options`.
     select : str
@@ -359,7 +361,7 @@ def simulate(
     [0, 60000000000]
     """
     prepare_run(applications=als != RECORDED)
-    loaded = platform_of(platform)
+    given_platform(platform)  # a file is checked before a long log is read
     options = Options(
         bls=bls,
         als=als,
@@ -374,7 +376,8 @@ def simulate(
         level=level or ApplicationLevel(),
     )
     log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
-    jobs = load_workload(log, loaded, selection=select, oversize=oversize, preset=preset)
-    scenario = Scenario.of(jobs, loaded, options, requested, observers=observers, known_jobs=log.job_id)
+    machine = platform_for(platform, log, replayed=als == RECORDED)
+    jobs = load_workload(log, machine, selection=select, oversize=oversize, preset=preset)
+    scenario = Scenario.of(jobs, machine, options, requested, observers=observers, known_jobs=log.job_id)
     peers = PeerOptions(workers, als_timeout_s, als_command, socket)
     return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

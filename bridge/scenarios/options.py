@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
     from bridge.scenarios.scenario import Options
-    from traces.compiled import Array
 
 __all__ = ["LevelOptions", "ScenarioOptions"]
 
@@ -113,20 +112,14 @@ class ScenarioOptions:
             keep_decisions=keep_decisions,
         )
 
-    def machine(self) -> Platform:
-        """The platform."""
-        from bridge.scenarios.scenario import platform_of
-
-        return platform_of(self.platform)
-
-    def jobs(self, workload: str, machine: Platform) -> tuple[Workload, Array]:
-        """The workload, fitted to the machine and selected; and all job numbers of the log."""
-        from bls.workloads import read_workload
+    def jobs(self, log: Workload, *, replayed: bool) -> tuple[Workload, Platform]:
+        """The machine for a log, and its jobs, fitted to that and selected; ``replayed``: all last as long as recorded."""
+        from bridge.scenarios.machine import platform_for
         from bridge.scenarios.scenario import load_workload
 
-        log = read_workload(workload, cancelled=self.cancelled)
+        machine = platform_for(self.platform, log, replayed=replayed)
         jobs = load_workload(log, machine, selection=self.select, oversize=self.oversize, preset=self.preset)
-        return jobs, log.job_id
+        return jobs, machine
 
     def source(self, workload: str) -> dict[str, Any]:
         """Where the jobs come from, for a record of the run."""

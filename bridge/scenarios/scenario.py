@@ -35,7 +35,7 @@ from als.techniques import Selection, Technique
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings, surround, switch_limit
-from bls.machine.platform import Platform, load_platform
+from bls.machine.platform import Platform
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
 from bls.scheduler_options import Rules
@@ -50,7 +50,7 @@ from traces.base.plugins import resolve
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 
-__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network", "platform_of"]
+__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network"]
 
 T = TypeVar("T")
 
@@ -312,13 +312,6 @@ def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *
     if isinstance(given, kind):
         return given
     raise InputError(f"{where}: {shown(given)}; allowed: a name or a {called or kind.__name__}")
-
-
-def platform_of(platform: Platform | str | Path | None) -> Platform:
-    """A platform from what a user gives: a platform, the path of a TOML file, or None for the default."""
-    if platform is None:
-        return Platform()
-    return platform if isinstance(platform, Platform) else load_platform(platform)
 
 
 def load_workload(

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from bls.workloads import read_workload, sample_path
 from bls.workloads.workload import Workload
-from bridge.scenarios.scenario import Scenario, load_workload
+from bridge.scenarios.machine import given_platform, machine_words
+from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit
-from bridge.studies.input.named_files import PATHS, FileSums, find_file, located, names_in
+from bridge.studies.input.named_files import FileSums, find_file, is_path, located, names_in
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
@@ -26,6 +27,11 @@ _BATCH_ONLY = ("bls", "backfill", "conservative", "allocator", "slack")
 
 #: So many cells are all checked before anything is simulated; of more, those in which a value is seen for the first time.
 _ALL_CHECKED = 1000
+
+
+#: What is chosen for the cells of a study that simulates no application (``bridge.scenarios.machine``), as the key of a
+#: cell has it: of another study the same cell may be on another machine.
+_ON_LOGS_MACHINE: Mapping[str, Value] = {"platform": "log, if it names one"}
 
 
 @dataclass(frozen=True)
@@ -65,11 +71,12 @@ def find_inputs(study: Study) -> Inputs:
         named: dict[str, tuple[Path, str]] = {}
         for option, text in cell.texts():
             if (option, text) not in by_text:
-                by_text[option, text] = sums.all_of(text, study.folders, whole=option in PATHS)
+                by_text[option, text] = sums.all_of(text, study.folders, whole=is_path(option, text))
             named |= by_text[option, text]
         files |= named
+        given = cell.given if study.simulates_applications else {**_ON_LOGS_MACHINE, **cell.given}
         content = [
-            effects(cell.given),
+            effects(given),
             files[cell.workload.file][1],
             sorted((name, one[1]) for name, one in named.items()),
         ]
@@ -85,7 +92,7 @@ def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
         for option in ("platform", "applications"):
             value = cell.value(option)
             if isinstance(value, str):
-                here |= {one.path for one in names_in(value, study.folders, whole=True)}
+                here |= {one.path for one in names_in(value, study.folders, whole=is_path(option, value))}
     return {path: sum_ for path, sum_ in inputs.files.values() if path not in here}
 
 
@@ -111,7 +118,7 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
     given: dict[str, Value] = {}
     for name, value in cell.given.items():
         if isinstance(value, str):
-            given[name] = located(value, study.folders, whole=name in PATHS)
+            given[name] = located(value, study.folders, whole=is_path(name, value))
         elif isinstance(value, tuple):
             given[name] = tuple(located(one, study.folders) for one in value)
         else:
@@ -144,6 +151,8 @@ class Preparation:
         self._log: tuple[tuple[Path, bool], Workload] | None = None
         #: What units need, by its place.
         self.prepared: dict[int, Prepared] = {}
+        #: What is to be said of the machine of each.
+        self.words: dict[int, list[str]] = {}
         self._checked: set[int] = set()
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
@@ -173,17 +182,17 @@ class Preparation:
         shared = chosen.shared
         key = (source.name, shared.platform, shared.select, shared.oversize, shared.preset, shared.cancelled)
         if key not in self._places:
+            replayed = not self._study.simulates_applications
             try:
-                machine = shared.machine()
+                given_platform(shared.platform)  # a file is checked before a long log is read
                 log = self._read(self._inputs.logs[source.name], shared.cancelled)
-                jobs = load_workload(
-                    log, machine, selection=shared.select, oversize=shared.oversize, preset=shared.preset
-                )
+                jobs, machine = shared.jobs(log, replayed=replayed)
             except TwolevelError as error:
                 given = self._study.cells[cell].given
                 raise type(error)(with_origin(f"workload {source.name}: {error}", given, self._study.origins)) from None
-            self._places[key] = len(self.prepared)
-            self.prepared[len(self.prepared)] = Prepared(jobs, machine, log.job_id)
+            place = self._places[key] = len(self.prepared)
+            self.prepared[place] = Prepared(jobs, machine, log.job_id)
+            self.words[place] = machine_words(jobs, machine, shared.platform, replayed=replayed)
         return self._places[key]
 
     def _read(self, path: Path, cancelled: bool) -> Workload:

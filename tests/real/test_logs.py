@@ -13,6 +13,7 @@ import pytest
 from bls.machine.platform import Platform
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
+from bls.workloads.named_machine import named_machine
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import REASONS
 
@@ -132,6 +133,18 @@ def test_a_dump_of_sacct_is_read_whole(shared: Path) -> None:
     columns = [*times, workload.cores, workload.status, workload.extras["nodes"]]
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected
     assert 5312850 * 10**10 + 12 in workload.job_id.tolist()
+
+
+SIZES = ((128, 128), (100, 100), (4008, 1002), (240, 240), (93_312, 5544))
+
+
+@pytest.mark.parametrize(("log", "size"), list(zip(LOGS, SIZES, strict=True)))
+def test_every_job_fits_the_machine_that_its_log_names(shared: Path, log: str, size: tuple[int, int]) -> None:
+    workload = read_workload(shared / "traces" / f"{log}.swf.gz")
+    machine = named_machine(workload)
+    assert machine is not None
+    assert (machine.n_cores, machine.n_hosts) == size
+    assert workload.cores.max() <= machine.n_cores
 
 
 def test_the_busiest_day_of_a_real_log(shared: Path) -> None:

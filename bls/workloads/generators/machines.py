@@ -10,7 +10,7 @@ from bls.machine.accasim_system import PROCESSOR_GFLOPS
 from bls.machine.platform import MAX_CORES, Platform
 from bls.machine.resource_amounts import MEMORY
 from bls.options import NODES_FACTOR, SPEED_FACTOR
-from bls.workloads.calendar import header_facts
+from bls.workloads.named_machine import named_size
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import real, whole
@@ -84,15 +84,9 @@ def machine_of(source: Workload, platform: Platform | None) -> Machine:
         if MEMORY in platform.resource_names:
             memory = int(platform.host_resources[:, platform.resource_names.index(MEMORY)].min())
         return Machine(platform.n_hosts, platform.n_cores, speed, memory)
-    facts = header_facts(source.header)
-    widest = int(source.cores.max())
-    cores = max(widest, _count(facts.get("MaxProcs")))
-    nodes = _count(facts.get("MaxNodes"))
+    cores, nodes = named_size(source.header)
+    cores = max(int(source.cores.max()), cores)
     return Machine(nodes if 0 < nodes <= cores else cores, cores, PROCESSOR_GFLOPS)
-
-
-def _count(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else 0
 
 
 def changed(

@@ -63,16 +63,16 @@ def info_command(
     from bls.workloads.selection import fit
     from bridge.cli.workload.files import machine_of_log, read
     from bridge.runs.fresh_file import check_file
-    from bridge.scenarios.scenario import platform_of
+    from bridge.scenarios.machine import given_platform, platform_for
 
     if plot is not None:
         from traces.figures.drawing.canvas import figure_format
 
         figure_format(Path(plot))  # before a long log is read
         check_file(Path(plot), True, "--plot")
-    given = None if platform is None else platform_of(platform)  # before a long log is read
+    given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
-    machine = given or machine_of_log(log)
+    machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
     described = describe(fit(log, machine.n_cores, oversize), machine)
     if plot is not None:
         from traces.figures.drawing.canvas import save

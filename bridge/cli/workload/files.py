@@ -10,8 +10,8 @@ import numpy as np
 
 from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.workloads import read_workload
-from bls.workloads.calendar import header_facts
 from bls.workloads.generators.machines import machine_of
+from bls.workloads.named_machine import named_size
 from bls.workloads.workload import Workload, rejects_text
 from bridge.runs.directory import read_record
 from bridge.runs.fresh_file import check_file, fresh_file
@@ -49,7 +49,7 @@ def machine_of_log(log: Workload) -> Platform:
     """The machine that a log is of, as far as its load goes: as many cores as its header says (``MaxProcs``), or else its
     widest job has."""
     wanted = machine_of(log, None).cores
-    known = header_facts(log.header).get("MaxProcs") == str(wanted)
+    known = named_size(log.header)[0] == wanted
     name = "the log's machine" if known else "the widest job's width"
     return Platform((HostGroup(count=1, cores=min(wanted, MAX_CORES), speed_gflops=1.0),), name=name)
 

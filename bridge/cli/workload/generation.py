@@ -8,13 +8,14 @@ from dataclasses import fields
 from pathlib import Path
 
 from bls.analysis.likeness import distributions, likeness, likeness_table
+from bls.machine.platform import Platform
 from bls.options import JOBS, METHOD
 from bls.workloads.generators import LIMITS, Gpus, generate_like, generate_lublin
 from bls.workloads.workload import Workload
 from bridge.cli.workload.files import read
 from bridge.options.generation import Wanted
 from bridge.runs.fresh_file import check_file, fresh_file
-from bridge.scenarios.scenario import platform_of
+from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import text_table
 from traces.base.errors import InputError, one_of, shown
 from traces.base.shared_options import SEED
@@ -66,11 +67,15 @@ def generated(wanted: Wanted, form: str | None = None) -> tuple[Workload | None,
         If the source cannot be read, or a value cannot be used.
     """
     gpus, limits = _gpus(wanted.gpus), _limits(tuple(wanted.limit or ()))
-    platform = None if wanted.platform is None else platform_of(wanted.platform)
+    platform = given_platform(wanted.platform)  # a file is checked before a long log is read
     if wanted.like is None:
-        n_cores = platform_of(wanted.platform).n_cores
+        if platform is None and wanted.platform is not None:
+            raise InputError(f"--platform {wanted.platform}: needs --like; a model has no log")
+        n_cores = (platform or Platform()).n_cores
         return None, generate_lublin(wanted.jobs, seed=wanted.seed, n_cores=n_cores)
     source = read(wanted.like, form)
+    if wanted.platform is not None:
+        platform = platform_for(wanted.platform, source, replayed=True)
     made = generate_like(
         source,
         wanted.jobs,

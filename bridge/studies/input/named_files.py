@@ -8,15 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bridge.scenarios.machine import is_word
 from traces.base.errors import InputError
 from traces.base.given_file import read_text
 from traces.base.naming import is_number
 from traces.base.toml import parse_toml
 
-__all__ = ["PATHS", "FileSums", "NamedFile", "find_file", "located", "names_in"]
+__all__ = ["FileSums", "NamedFile", "find_file", "is_path", "located", "names_in"]
 
 #: Options whose whole text is a file's name, or may be.
-PATHS = ("platform", "applications", "requests", "windows", "failures")
+_PATHS = ("platform", "applications", "requests", "windows", "failures")
 
 #: ``file:PATH`` of lengths and graphs, ``trace:PATH`` of speeds; behind it may be key=value.
 _PREFIXED = re.compile(r"(?:file|trace):(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
@@ -29,6 +30,11 @@ _PARAMETER = re.compile(r"=([^,]+)")
 
 _SELECT = "select:"
 _BLOCK = 1 << 20
+
+
+def is_path(option: str, text: str) -> bool:
+    """Whether the text of an option, as a whole, may be the name of a file."""
+    return option in _PATHS and not (option == "platform" and is_word(text))
 
 
 def find_file(name: str, folders: Sequence[Path]) -> Path | None:
@@ -91,7 +97,7 @@ def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list
     folders : sequence of Path
         Where files are looked for.
     whole : bool
-        Whether the text itself may be the name of one, as of :data:`PATHS`.
+        Whether the text itself may be the name of one (:func:`is_path`).
     """
     found: list[NamedFile] = []
     for begin, end in _candidates(text, whole):

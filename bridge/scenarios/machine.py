@@ -1,0 +1,110 @@
+"""Which machine is simulated: that of a file, the one that the log names, or the two-level paper's; and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bls.machine.platform import Platform, load_platform
+from bls.options import OVERSIZE, PLATFORM
+from bls.workloads.named_machine import named_machine
+from bls.workloads.workload import TOO_WIDE, Workload
+from traces.base.errors import InputError
+
+__all__ = ["given_platform", "is_word", "machine_words", "platform_for"]
+
+#: The machine of the two-level paper, and that which the log names. A file that is called so is ``./paper``, ``./log``.
+_PAPER, _LOG = "paper", "log"
+
+#: If more of a log's jobs are too wide, it is said what to do.
+_FEW = 0.01
+
+
+def is_word(platform: object) -> bool:
+    """Whether it says which machine without naming a file."""
+    return platform in (_PAPER, _LOG)
+
+
+def given_platform(platform: Platform | str | Path | None) -> Platform | None:
+    """A platform from what a user gives: a platform, ``paper``, or the path of a file; None where it depends on the log.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used.
+    """
+    if platform is None or platform == _LOG:
+        return None
+    if platform == _PAPER:
+        return Platform()
+    return platform if isinstance(platform, Platform) else load_platform(platform)
+
+
+def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
+    """The machine that a log is simulated on.
+
+    Parameters
+    ----------
+    platform : Platform, str, Path or None
+        What a user gives (:func:`given_platform`); ``log``: the machine that the log names
+        (``bls.workloads.named_machine``). None: the same, if jobs are replayed and it names one; else the two-level paper's.
+    log : Workload
+    replayed : bool
+        Whether all jobs last their recorded run times.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used, or ``log`` is asked of a log that names no machine.
+    """
+    given = given_platform(platform)
+    if given is not None:
+        return given
+    named = named_machine(log) if replayed or platform == _LOG else None
+    if named is None and platform == _LOG:
+        raise InputError(
+            f"{PLATFORM.name} {_LOG}: {log.source} names no machine (MaxProcs in its header); allowed: {_PAPER}, "
+            "or a file, as twolevel platform > FILE begins one"
+        )
+    return named or Platform()
+
+
+def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
+    """What a user should know of the machine, a line each: which one it is, if they did not say; and whether it is too small.
+
+    Parameters
+    ----------
+    jobs : Workload
+        Fitted to the machine.
+    machine : Platform
+    platform : object
+        What the user gave, None for nothing.
+    replayed : bool
+        As of :func:`platform_for`.
+    """
+    paper, named = Platform(), named_machine(jobs)
+    size = f"{machine.n_cores:,} cores"
+    words = []
+    if platform is None and replayed and named is None:
+        words.append(f"machine: {size}, since the log names none; {PLATFORM.name} FILE says which (twolevel platform)")
+    elif platform is None and named is not None and named != paper:
+        if replayed:
+            hosts = f"{machine.n_hosts:,} host{'s' * (machine.n_hosts > 1)}"
+            words.append(
+                f"machine: {size} on {hosts}, as the log says; {PLATFORM.name} {_PAPER}: {paper.n_cores} cores"
+            )
+        else:
+            words.append(
+                f"the log's machine has {named.n_cores:,} cores: {PLATFORM.name} {_LOG}; simulated here: "
+                f"the {paper.n_cores} cores of the two-level paper"
+            )
+    wide = jobs.rejects[TOO_WIDE]
+    valid = jobs.n_lines - sum(jobs.rejects.values()) + wide
+    if wide > _FEW * valid:
+        larger = f"{PLATFORM.name} FILE describes a larger machine (twolevel platform > FILE)"
+        if named is not None and named.n_cores > machine.n_cores:
+            larger = f"{PLATFORM.name} {_LOG} takes the log's {named.n_cores:,}"
+        words.append(
+            f"warning: {wide:,} of {valid:,} jobs are wider than {size} and left out: {larger}, "
+            f"{OVERSIZE.name} clamp gives each of them all cores"
+        )
+    return words

@@ -1,0 +1,193 @@
+"""Which machine a run takes where its log names one: what is simulated, what is recorded, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import Ran, twolevel
+
+import bridge
+from bls.machine.platform import parse_platform
+from bls.workloads import read_workload
+from bls.workloads.named_machine import named_machine
+
+SIZE = "; MaxNodes: 6\n; MaxProcs: 1000\n"
+
+
+def job(number: int, cores: int) -> str:
+    """A line of a job that is submitted at ``number`` s and runs for a minute."""
+    return f"{number} {number} 0 60 {cores} -1 -1 {cores} 120 -1 1 1 1 -1 1 1 -1 -1\n"
+
+
+@pytest.fixture
+def log(here: Path) -> Path:
+    """Ten jobs of a machine of 1,000 cores on 6 nodes, one of them with 500 cores."""
+    path = here / "log.swf"
+    path.write_text(SIZE + "".join(job(number, 500 if number == 3 else 8) for number in range(1, 11)))
+    return path
+
+
+def ran(*words: object) -> Ran:
+    found = twolevel("run", "log.swf", "--no-trace", *words, "--force", "--out", "o")
+    assert found.code == 0, found.err
+    return found
+
+
+def hosts() -> list[tuple[int, int]]:
+    """Number and cores of the hosts of the machine that the latest run has recorded."""
+    platform = json.loads(Path("o/run.json").read_text())["platform"]
+    return [(group["count"], group["cores"]) for group in platform["hosts"]]
+
+
+OF_LOG, OF_PAPER = [(4, 167), (2, 166)], [(4, 64)]
+
+
+def test_jobs_are_replayed_on_the_machine_that_the_log_names(log: Path) -> None:
+    found = ran("--als", "recorded")
+    assert hosts() == OF_LOG
+    assert "machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n" in found.err
+    assert "warning" not in found.err
+    jobs = pd.read_parquet("o/jobs.parquet")
+    assert len(jobs) == 10
+    assert set(jobs["end_ns"] - jobs["start_ns"]) == {60 * 10**9}
+
+
+def test_applications_are_computed_on_the_paper_s(log: Path) -> None:
+    found = ran("--als", "gss")
+    assert hosts() == OF_PAPER
+    said = "the log's machine has 1,000 cores: --platform log; simulated here: the 256 cores of the two-level paper\n"
+    assert said in found.err
+
+
+def test_either_machine_can_be_asked_for(log: Path) -> None:
+    found = ran("--als", "gss", "--platform", "log")
+    assert hosts() == OF_LOG
+    assert "machine" not in found.err
+    found = ran("--als", "recorded", "--platform", "paper")
+    assert hosts() == OF_PAPER
+    assert "machine:" not in found.err
+
+
+def test_many_jobs_that_do_not_fit_are_warned_of(log: Path) -> None:
+    found = ran("--als", "recorded", "--platform", "paper")
+    said = "1 of 10 jobs are wider than 256 cores and left out: --platform log takes the log's 1,000, --oversize clamp"
+    assert f"warning: {said} gives each of them all cores\n" in found.err
+    assert "warning" not in ran("--als", "recorded", "--platform", "paper", "--oversize", "clamp").err
+    log.write_text(SIZE + "".join(job(number, 500 if number == 3 else 8) for number in range(1, 101)))
+    assert "warning" not in ran("--als", "recorded", "--platform", "paper").err  # one of a hundred
+    log.write_text(job(1, 8) + job(2, 500))
+    assert (
+        "left out: --platform FILE describes a larger machine (twolevel platform > FILE), --oversize clamp" in ran().err
+    )
+
+
+def test_a_log_that_names_no_machine(log: Path) -> None:
+    log.write_text(job(1, 8))
+    found = ran("--als", "recorded")
+    assert hosts() == OF_PAPER
+    assert "machine: 256 cores, since the log names none; --platform FILE says which (twolevel platform)\n" in found.err
+    assert "machine" not in ran("--als", "gss").err
+    refused = twolevel("run", "log.swf", "--platform", "log", "--out", "p")
+    assert refused.code == 2
+    assert refused.err.startswith(
+        "twolevel: --platform log: log.swf names no machine (MaxProcs in its header); allowed: "
+    )
+    assert refused.err.count("\n") == 1
+
+
+def test_the_sample_needs_no_words(here: Path) -> None:
+    assert twolevel("run", "sample", "--als", "recorded", "--no-trace", "--out", "o").err.count("\n") == 2
+
+
+def test_a_file_that_is_called_log(log: Path) -> None:
+    Path("log").write_text("[[hosts]]\ncount = 1\ncores = 700\nspeed_gflops = 700.0\n")
+    ran("--als", "recorded", "--platform", "./log")
+    assert hosts() == [(1, 700)]
+    ran("--als", "recorded", "--platform", "log")
+    assert hosts() == OF_LOG
+    Path("o.toml").write_text('als = "recorded"\nplatform = "log"\n')
+    ran("--config", "o.toml")
+    assert hosts() == OF_LOG
+
+
+def test_the_same_from_python(log: Path) -> None:
+    cores = [
+        bridge.simulate(log, given, als=als).scenario.platform.n_cores
+        for given in (None, "paper", "log")
+        for als in ("recorded", "static")
+    ]
+    assert cores == [1000, 256, 256, 256, 1000, 1000]
+
+
+def test_platform_like(log: Path) -> None:
+    printed = twolevel("platform", "--like", "log.swf").out
+    assert parse_platform(printed) == named_machine(read_workload(log))
+    assert twolevel("platform", "--like", "sample").out == twolevel("platform").out
+    log.write_text(job(1, 8))
+    assert twolevel("platform", "--like", "log.swf").code == 2
+
+
+def test_workload_commands_take_the_same_words(log: Path) -> None:
+    load = [twolevel("workload", "info", "log.swf", "--platform", which).out for which in ("log", "paper")]
+    assert "1000 cores" in load[0]
+    assert "256 cores" in load[1]
+    refused = twolevel("workload", "generate", "--model", "lublin", "--jobs", 5, "--platform", "log", "-o", "g.swf")
+    assert "--platform log: needs --like" in refused.err
+
+
+STUDY = """
+[study]
+seeds = {seeds}
+
+[[workload]]
+file = "log.swf"
+
+[grid]
+bls = ["fcfs", "sjf"]
+als = {als}
+"""
+
+
+def cores_of(folder: str) -> set[int]:
+    """How many cores the makespan and the utilisation of a study's cells are of."""
+    table = pd.read_parquet(Path(folder) / "results.parquet")
+    work = table["utilisation"] * table["makespan_ns"] / 1e9
+    jobs = {256: 9 * 8 * 60, 1000: 9 * 8 * 60 + 500 * 60}
+    return {cores for cores, held in jobs.items() for one in work if round(one * cores) == held}
+
+
+def test_a_study_that_replays_takes_the_log_s_machine(log: Path) -> None:
+    Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
+    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    assert found.code == 0, found.err
+    assert found.err.count("machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n") == 1
+    assert cores_of("s") == {1000}
+    Path("s.toml").write_text(STUDY.format(seeds=2, als='["recorded"]'))
+    assert "2 of them finished before" in twolevel("study", "s.toml", "--no-figures", "--out", "s").err
+    assert twolevel("repeat", "s").out.startswith("the same: 4 rows")
+
+
+def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> None:
+    Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded", "static"]'))
+    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    assert "the log's machine has 1,000 cores: --platform log" in found.err
+    assert cores_of("s") == {256}
+    # Alone it is on the log's machine: what is there is not taken for it.
+    Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
+    refused = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    assert refused.code == 2
+    assert "none of its finished cells is one of this study" in refused.err
+
+
+def test_a_study_says_which_machine(log: Path) -> None:
+    Path("log").write_text("no platform")
+    Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]') + 'platform = ["log", "paper"]\n')
+    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    assert found.code == 0, found.err
+    assert cores_of("s") == {256, 1000}
+    grid = ("grid", "log.swf", "--als", "static", "--variation", 0, "--platform", "log", "--out", "g")
+    assert twolevel(*grid).code == 0
+    assert cores_of("g") == {1000}
