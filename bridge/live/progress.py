@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from bridge.live.screen import LiveScreen
     from bridge.scenarios.scenario import Scenario
 
-__all__ = ["Broadcast", "Progress", "StudyProgress"]
+__all__ = ["Broadcast", "Progress", "StudyProgress", "TimeLeft"]
 
 _log = logging.getLogger("twolevel.live")
 
-#: A run shorter than this shows no bar, s.
+#: A run shorter than this shows no bar, s; nor is it known sooner how long the rest will take,
 QUIET_S = 1.0
+
+#: or of fewer than so many.
+_KNOWN = 3
 
 #: The bar is drawn again after so long; where nobody looks at a terminal, a study writes a line after so long, s.
 _REDRAW_S, _LINE_S = 0.1, 30.0
@@ -39,6 +42,32 @@ _EVERY_S = 0.2
 
 #: What shows a run rests so many times as long as it took, so that it takes no more than so much of one processor.
 _REST, _REST_SCREEN = 100, 30
+
+
+class TimeLeft:
+    """How long what is left will take, by the rate since the first was done: what went before, as processes that start, tells
+    nothing of it."""
+
+    def __init__(self) -> None:
+        self._first: tuple[int, float] | None = None
+
+    def text(self, done: int, total: int, now_s: float) -> str:
+        """As ``, 22 s left``; empty until enough has been done since to know a rate.
+
+        Parameters
+        ----------
+        done, total : int
+            How many are done, and how many there are.
+        now_s : float
+            Seconds that only grow, without those that tell nothing of what is left.
+        """
+        if self._first is None:
+            self._first = (done, now_s) if done else None
+            return ""
+        since, since_s = done - self._first[0], now_s - self._first[1]
+        if since < _KNOWN or since_s < QUIET_S:
+            return ""
+        return f", {format_ns(round((total - done) * since_s / since) * NS_PER_S)} left"
 
 
 class _Shown:
@@ -110,6 +139,7 @@ class Progress(_Shown):
     ) -> None:
         super().__init__(total, stream, clock)
         self._what = what
+        self._left = TimeLeft()
 
     def __call__(self, ended: int, now_ns: int) -> None:
         """Note that so many have ended, at this simulated instant; below 0 there is none to show."""
@@ -118,7 +148,8 @@ class Progress(_Shown):
         per_s = ended / (self._shown_s - self._began)
         rate = f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
         simulated = f"  simulated {format_ns(now_ns)}" if now_ns >= 0 else ""
-        self._show(ended, f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s")
+        left = self._left.text(ended, self._total, self._shown_s)
+        self._show(ended, f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s{left}")
 
 
 class StudyProgress(_Shown):
@@ -136,6 +167,7 @@ class StudyProgress(_Shown):
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
         super().__init__(0, stream, clock)
         self._kept = 0
+        self._left = TimeLeft()
 
     def begin(self, total: int, kept: int) -> None:
         """There are so many cells with seeds, and so many are finished already."""
@@ -144,15 +176,11 @@ class StudyProgress(_Shown):
 
     def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
         """See ``bridge.studies.run_study.Watch``."""
+        # As ``812 of 1,200 cells, 1 failed, 22 s left``.
+        left = self._left.text(done, self._total - self._kept, self._clock() - waited_s)
         if self._due(_REDRAW_S if self._terminal else _LINE_S):
-            elapsed_s = max(self._shown_s - self._began - waited_s, 0.0)
-            self._show(self._kept + done, self.text(done, failed, elapsed_s))
-
-    def text(self, done: int, failed: int, elapsed_s: float) -> str:
-        """As ``812 of 1,200 cells, 1 failed, 22 s left``."""
-        left_s = (self._total - self._kept - done) * elapsed_s / done
-        lost = f", {failed:,} failed" if failed else ""
-        return f"{self._kept + done:,} of {self._total:,} cells{lost}, {format_ns(round(left_s) * NS_PER_S)} left"
+            lost = f", {failed:,} failed" if failed else ""
+            self._show(self._kept + done, f"{self._kept + done:,} of {self._total:,} cells{lost}{left}")
 
 
 class Broadcast:

@@ -151,7 +151,6 @@ def _status(live: Live, setting: Setting, pulse: Pulse, look: Look, width: int, 
     where = f"process {live.process.pid}" + ("" if live.process.is_here else f" on {live.process.host_name}")
     level = f"{_called(options['bls'])} {times} {_called(options['als'])}, backfilling {options['backfill']}, "
     level += f"{_called(options['allocator'])}, variation {options['variation']}, seed {options['seed']}, {options['coupling']}"
-    speed = f"  {_rate(pulse.simulated_per_s)} {times} real time"
     elapsed = ", ".join(filter(None, (f"elapsed {_span(pulse.elapsed_s)}", _remaining(live, setting, pulse))))
     to_come = max(setting.jobs - pulse.ended - pulse.running - pulse.waiting, 0)
     counts = [f"{pulse.running:,} running", f"{pulse.waiting:,} waiting", f"{to_come:,} to come"]
@@ -161,7 +160,7 @@ def _status(live: Live, setting: Setting, pulse: Pulse, look: Look, width: int, 
     lines = [
         _both(Text(first, "bold"), where, width),
         Text(level),
-        _both(Text("simulated ").append(format_ns(pulse.now_ns), "bold").append(speed), elapsed, width),
+        _both(Text("simulated ").append(format_ns(pulse.now_ns), "bold"), elapsed, width),
         Text(f"jobs      {_bar(_share(pulse.ended, setting.jobs), bar, marks)} {done}"),
         Text(f"          {', '.join(filter(None, (*counts, _hosts_down(look))))}"),
     ]

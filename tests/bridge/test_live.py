@@ -301,7 +301,7 @@ def test_the_screen() -> None:
     assert lines == [
         "log.swf on 2 hosts, 4 cores                             process 12 on elsewhere",
         "fcfs × gss, backfilling easy, first-fit, variation 0.25, seed 1, inline",
-        "simulated 60 min 00 s  360 × real time            elapsed 10 s, about 10 s left",
+        "simulated 60 min 00 s                             elapsed 10 s, about 10 s left",
         "jobs      █████████████████················· 5 of 10 done, 0.5/s",
         "          1 running, 2 waiting, 2 to come, 1 killed, 1 host down",
         "cores     ████████·························· 0.250  1 of 4",

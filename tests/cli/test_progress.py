@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
@@ -108,7 +109,7 @@ def test_a_study_shows_cells_done_and_the_time_left_on_a_terminal() -> None:
         clock.now_s += 9.1
         watch(250, 3)
         seen = shown(stream, master)
-        assert "450 of 1,200 cells, 3 failed, 30 s left" in seen
+        assert "450 of 1,200 cells, 3 failed, 43 s left" in seen
         clock.now_s += 0.05
         watch(251, 3)
         assert "451" not in shown(stream, master)
@@ -130,6 +131,39 @@ def test_elsewhere_a_study_writes_a_line_every_half_minute() -> None:
         "75 of 100 cells, 50 s left",
         "90 of 100 cells, 20 s left",
     ]
+
+
+def test_what_went_before_the_first_cell_says_nothing_of_those_that_are_left() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with StudyProgress(stream=stream, clock=clock) as watch:
+        watch.begin(1200, 0)
+        clock.now_s += 61  # processes start, and wait for kernels
+        for done in range(1, 1200):
+            watch(done, 0)
+            clock.now_s += 0.1
+    first, second, *_ = stream.getvalue().splitlines()
+    assert first == "1 of 1,200 cells"
+    assert second == "302 of 1,200 cells, 90 s left"
+
+
+def test_what_a_worker_waits_for_kernels_later_is_not_counted() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with StudyProgress(stream=stream, clock=clock) as watch:
+        watch.begin(100, 0)
+        for done in range(1, 41):
+            clock.now_s += 1 + 20 * (done == 30)
+            watch(done, 0, 20.0 if done >= 30 else 0.0)
+    assert stream.getvalue() == "30 of 100 cells, 70 s left\n"
+
+
+def test_how_long_a_run_will_take_is_said_once_it_is_known() -> None:
+    clock = Clock()
+    with terminal() as (stream, master), Progress(2000, stream=stream, clock=clock) as watch:
+        for ended in (100, 600, 1100):
+            clock.now_s += 2
+            watch(ended, 10**9)
+        lines = [part for part in re.split(r"[\r\x1b]", shown(stream, master)) if "jobs/s" in part]
+    assert [line.partition("jobs/s")[2].rstrip() for line in lines[:3]] == ["", ", 6 s left", ", 4 s left"]
 
 
 def test_a_reader_that_has_gone_does_not_stop_a_study() -> None:
@@ -157,4 +191,4 @@ def test_a_line_that_finds_no_room_is_not_the_last() -> None:
         for done in (1, 2):
             clock.now_s += 60
             watch(done, 0)
-    assert stream.getvalue() == "2 of 10 cells, 8 min 00 s left\n"
+    assert stream.getvalue() == "2 of 10 cells\n"
