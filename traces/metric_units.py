@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Shown", "four_digits", "interval_text", "shown_as"]
+__all__ = ["Shown", "four_digits", "interval_text", "more_is_better", "shown_as"]
 
 #: From so many ns on (three of the unit) a duration is shown in a unit.
 _UNITS_NS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"))
@@ -15,6 +15,10 @@ _ENDINGS = (("_jobs_per_s", "jobs/s"), ("_core_hours", "core h"), ("_kwh", "kWh"
 
 #: Metrics that are fractions from 0 to 1, or shares that may exceed 1.
 _FRACTIONS = ("utilisation", "imbalance", "share", "capacity", "cov", "fragmentation", "efficiency")
+
+
+#: Of these one wants much, of all others little.
+_WANTED = ("utilisation", "efficiency", "speed_up", "jobs_per_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,11 @@ def shown_as(metric: str, typical: float) -> Shown:
     if any(word in metric for word in _FRACTIONS):
         return Shown(_words(metric), "fraction", 1.0)
     return Shown(_words(metric), "", 1.0)
+
+
+def more_is_better(metric: str) -> bool:
+    """Whether the best run is the one with the highest value of a metric, not with the lowest."""
+    return any(word in metric for word in _WANTED)
 
 
 def four_digits(value: float) -> str:

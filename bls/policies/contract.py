@@ -175,6 +175,13 @@ def by_prediction(policy: AnyPolicy) -> AnyPolicy:
     return policy.predicted() if isinstance(policy, PredictedPolicy) else policy
 
 
+def goes_by_estimates(policy: AnyPolicy) -> bool:
+    """Whether an order is known to go by how long jobs are thought to run: it says so, or is another one with predictions."""
+    if isinstance(policy, PredictedPolicy):
+        return policy.predicted() is not policy
+    return bool(getattr(policy, "by_estimates", False))
+
+
 def score_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function to the signature of :attr:`ScorePolicy.score`."""
     return compiled(SCORE)(function)
@@ -248,6 +255,8 @@ class ScorePolicy:
         float64 (m,), what it wants to remember. Both functions may write to both, and are the only ones that do.
     blame : exception type
         Who is to blame for a job without a key: the policy, or the user who wrote it on the command line.
+    by_estimates : bool
+        Whether the order goes by how long jobs are thought to run.
 
     Everything else that the functions are given is only to look at. They must be pure: what they write depends on their
     arguments alone.
@@ -258,6 +267,7 @@ class ScorePolicy:
     account: Callable[..., int] = no_account
     prepare: Callable[[KnownJobs], tuple[Array, Array]] = no_numbers
     blame: type[TwolevelError] = PluginError
+    by_estimates: bool = False
 
     def scored(self, jobs: KnownJobs) -> ScorePolicy:
         """Itself."""

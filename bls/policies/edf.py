@@ -6,6 +6,7 @@ Workload logs have no deadline, and the two-level paper says only "minimum deadl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bls.policies.contract import KnownJobs
 from traces.compiled import Array
@@ -18,6 +19,7 @@ class Edf:
     """Key: deadline."""
 
     name: str = "edf"
+    by_estimates: ClassVar[bool] = True
 
     def keys(self, jobs: KnownJobs) -> Array:
         """Deadlines, ns."""

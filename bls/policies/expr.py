@@ -82,7 +82,13 @@ def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
 
 
 def _scored(program: Program) -> ScorePolicy:
-    return ScorePolicy(f"expr:{program.text}", score_expression, prepare=partial(prepared, program), blame=InputError)
+    return ScorePolicy(
+        f"expr:{program.text}",
+        score_expression,
+        prepare=partial(prepared, program),
+        blame=InputError,
+        by_estimates="t" in program.names,
+    )
 
 
 def prepared(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:

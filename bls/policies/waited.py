@@ -42,5 +42,5 @@ def _score(
     return 0
 
 
-WFP3 = ScorePolicy("wfp3", _score, prepare=partial(same_memory, (0.0,)))
-UNICEF = ScorePolicy("unicef", _score, prepare=partial(same_memory, (1.0,)))
+WFP3 = ScorePolicy("wfp3", _score, prepare=partial(same_memory, (0.0,)), by_estimates=True)
+UNICEF = ScorePolicy("unicef", _score, prepare=partial(same_memory, (1.0,)), by_estimates=True)

@@ -253,6 +253,7 @@ def run_command(
     from bridge.runs.simulation import run
     from bridge.scenarios.machine import given_platform, machine_words
     from bridge.scenarios.scenario import RECORDED, Scenario
+    from bridge.scenarios.time_limits import time_limit_words
     from traces.base.errors import InputError
 
     target = named_folder(out)
@@ -290,6 +291,8 @@ def run_command(
         write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
     _say_jobs(jobs)
     for words in machine_words(jobs, machine, shared.platform, replayed=replayed):
+        say(words)
+    if words := time_limit_words(jobs, [options]):
         say(words)
     if result.notes.missing_dependencies:
         say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")

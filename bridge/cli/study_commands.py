@@ -16,6 +16,8 @@ from bridge.scenarios.options import ScenarioOptions
 from bridge.standard_error import say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bridge.studies.executors.executor import Executor, Needs
     from bridge.studies.preparing import Preparation
     from bridge.studies.run_study import Report
@@ -64,15 +66,19 @@ def study_command(
 def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *, force: bool, figures: bool) -> None:
     from bridge.live.progress import StudyProgress
     from bridge.runs.kernels import prepare_run
+    from bridge.studies.drawing import read_results
     from bridge.studies.run_study import run_study
+    from traces.figures.study.combinations import seeds_matter
 
     prepare_run(applications=True)
     executor = _executor(study, workers, cluster)
     try:
         with StudyProgress() as watch:
             report = run_study(study, target, executor, force=force, watch=watch, prepared=_say_prepared)
-        _say_report(report, study)
-        _show_results(study, target, figures=figures)
+        results = read_results(target)
+        seeded = seeds_matter(results) or len(study.seeds) > 1
+        _say_report(report, study, seeded=seeded)
+        _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:
         say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
         sys.exit(_INTERRUPTED)  # all has been said
@@ -93,6 +99,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.workload import rejects_text
+    from bridge.scenarios.time_limits import time_limit_words
 
     said: set[str] = set()
     for place, ready in preparation.prepared.items():
@@ -102,19 +109,18 @@ def _say_prepared(preparation: Preparation) -> None:
             f"workload {Path(jobs.source).name}: {len(jobs)} jobs selected for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
-        for words in preparation.words[place]:
-            if words not in said:
+        for words in (*preparation.words[place], time_limit_words(jobs, preparation.options.get(place, ()))):
+            if words and words not in said:
                 say(words)
                 said.add(words)
 
 
-def _say_report(report: Report, study: Study) -> None:
+def _say_report(report: Report, study: Study, *, seeded: bool) -> None:
     kept = f", {report.kept:,} of them finished before" if report.kept else ""
     some = list(map(str, study.seeds))
     seeds = " ".join(some if len(some) <= 12 else [*some[:5], "…", some[-1]])
-    say(
-        f"{report.total:,} cell{'s' * (report.total > 1)} ({len(study.cells):,} × seed{'s' * (len(some) > 1)} {seeds}){kept}"
-    )
+    which = f" ({len(study.cells):,} × seed{'s' * (len(some) > 1)} {seeds})" if seeded else ""
+    say(f"{report.total:,} cell{'s' * (report.total > 1)}{which}{kept}")
     if report.others:
         say(f"{report.others:,} more are finished there and no longer of this study; its tables are without them")
     if report.failed:
@@ -124,15 +130,14 @@ def _say_report(report: Report, study: Study) -> None:
         say("the same command tries them again")
 
 
-def _show_results(study: Study, target: Path, *, figures: bool) -> None:
+def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures: bool, seeded: bool) -> None:
     from bridge.studies.comparing import compare_study, why_no_comparison
-    from bridge.studies.drawing import draw_study_figures, read_results
+    from bridge.studies.drawing import draw_study_figures
     from bridge.studies.summary import study_text
 
-    results = read_results(target)
     comparisons = compare_study(study, results, target)
     print(study_text(study, results, comparisons))
-    if why := why_no_comparison(study):
+    if (why := why_no_comparison(study)) and (seeded or study.comparisons):
         say(why)
     if figures:
         drawn = draw_study_figures(target, study=study)

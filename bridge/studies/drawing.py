@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.runs.ownership import remove_files
+from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, compared
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study, short_word
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
 
 __all__ = [
+    "MEASURES",
     "OF_RESULTS",
     "STUDY_FIGURES",
     "Part",
@@ -41,14 +43,23 @@ FORMATS = ("svg", "png", "pdf")
 _MOST_PARTS = 12
 
 
-def _drawn_by(module: str, function: str) -> Callable[[Any, str], Figure]:
+#: The metrics of which the means of all combinations are drawn, and printed, by the names of their figures.
+MEASURES = {
+    "makespan": "makespan_ns",
+    "wait": "mean_wait_ns",
+    "slowdown": "mean_bounded_slowdown",
+    "utilisation": "utilisation",
+}
+
+
+def _drawn_by(module: str, function: str, **how: str) -> Callable[[Any, str], Figure]:
     """A function of ``traces.figures``, which is loaded when it is called."""
-    return lambda frame, title: getattr(import_module(f"traces.figures.{module}"), function)(frame, title=title)
+    return lambda frame, title: getattr(import_module(f"traces.figures.{module}"), function)(frame, title=title, **how)
 
 
-#: The figures of a study by name, as the functions draw them; the first four are drawn of every part of the results.
+#: The figures of a study by name, as the functions draw them.
 STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
-    "makespan": _drawn_by("study.makespans", "makespans_figure"),
+    **{name: _drawn_by("study.makespans", "makespans_figure", metric=metric) for name, metric in MEASURES.items()},
     "variation": _drawn_by("study.variation", "variation_figure"),
     "ratio": _drawn_by("study.ratio", "ratio_figure"),
     "imbalance": _drawn_by("application.imbalance", "imbalance_figure"),
@@ -57,7 +68,7 @@ STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
 }
 
 #: Those that are drawn of each part of the results.
-OF_RESULTS = ("makespan", "variation", "ratio", "imbalance")
+OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")
 
 
 def read_results(folder: Path) -> pd.DataFrame:
@@ -92,12 +103,16 @@ class Part(NamedTuple):
 
 def missing(name: str, frame: pd.DataFrame) -> str:
     """What a figure needs and some results do not have; empty: nothing."""
-    if name in ("makespan", "variation", "ratio") and not _has(frame, "makespan_ns"):
-        return "no makespan_ns"
+    metric = "makespan_ns" if name in ("variation", "ratio") else MEASURES.get(name)
+    if metric is not None and not _has(frame, metric):
+        return f"no {metric}"
     if name == "imbalance" and not _has(frame, "mean_imbalance"):
         return "no mean_imbalance"
-    if name in ("variation", "ratio") and frame["variation"].nunique() < 2:
-        return "one variation only"
+    if name in ("variation", "ratio"):
+        if frame["variation"].nunique() < 2:
+            return "one variation only"
+        if set(frame["als"]) == {RECORDED}:
+            return "no tasks that vary"
     if name == "ratio" and frame["seed"].nunique() < MIN_SEEDS:
         return f"fewer than {MIN_SEEDS} seeds, and so no interval"
     return ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from bls.workloads import read_workload, sample_path
 from bls.workloads.workload import Workload
 from bridge.scenarios.machine import given_platform, machine_words
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Options, Scenario
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import FileSums, find_file, is_path, located, names_in
 from bridge.studies.input.origins import with_origin
@@ -151,8 +151,9 @@ class Preparation:
         self._log: tuple[tuple[Path, bool], Workload] | None = None
         #: What units need, by its place.
         self.prepared: dict[int, Prepared] = {}
-        #: What is to be said of the machine of each.
+        #: What is to be said of the machine of each, and the options of the cells that were checked.
         self.words: dict[int, list[str]] = {}
+        self.options: dict[int, list[Options]] = {}
         self._checked: set[int] = set()
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
@@ -219,9 +220,11 @@ class Preparation:
             if cell in self._checked:
                 continue
             self._checked.add(cell)
-            ready = self.prepared[self._place(cell)]
+            place, options = self._place(cell), self._options(cell).options
+            self.options.setdefault(place, []).append(options)
+            ready = self.prepared[place]
             try:
-                Scenario.of(ready.workload, ready.platform, self._options(cell).options, known_jobs=ready.known_jobs)
+                Scenario.of(ready.workload, ready.platform, options, known_jobs=ready.known_jobs)
             except TwolevelError as error:
                 raise self._of_cell(error, cell) from None
 

@@ -1,12 +1,16 @@
-"""What a study prints: a line a combination, a column a variation, and what its file wants compared."""
+"""What a study prints: a line a combination, a column a metric or a variation, and what its file wants compared."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bridge.standard_error import text_table
 from bridge.studies.comparing import metric_names
+from bridge.studies.drawing import MEASURES
 from bridge.studies.study import Study
 from bridge.studies.subsets import subsets
 from traces.figures.study.combinations import Combinations
@@ -24,27 +28,37 @@ _MOST_LINES = 200
 #: Of a comparison no more rows are printed.
 _MOST_COMPARED = 60
 
-#: The metric that is printed where the study has it.
-_METRIC = "makespan_ns"
+#: Stands behind the best of a column.
+_BEST = "*"
 
 
 def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFrame]) -> str:
-    """The means of every combination, with intervals, as lines; and the comparisons that the study's file names."""
-    metric = _METRIC if _METRIC in results.columns else metric_names(results)[0]
+    """The means of every combination, with intervals, as lines; and the comparisons that the study's file names.
+
+    Of one variation they stand in one table, a column a metric; of several each metric has a table, a column a variation.
+    """
+    metrics = [metric for metric in MEASURES.values() if metric in results.columns] or metric_names(results)[:1]
     parts = []
     lines = 0
+    marked = ""
     for subset in subsets(study, results):
-        if not subset.frame[metric].notna().any():
+        tables = [Combinations.of(subset.frame, one) for one in metrics if subset.frame[one].notna().any()]
+        if not tables:
             continue
-        cells = Combinations.of(subset.frame, metric)
-        lines += len(cells.batches) * len(cells.techniques)
+        first = tables[0]
+        lines += len(first.batches) * len(first.techniques)
         if lines > _MOST_LINES:
             parts.append(f"… {len(study.cells):,} cells: results.parquet has them all")
             break
-        head = [_head(cells)]
-        if subset.words:
-            head.insert(0, subset.words)
-        parts.append("\n".join([": ".join(head), _table(cells)]))
+        several = len(first.variations) > 1
+        found = [_by_variation(cells) for cells in tables] if several else [_by_metric(tables)]
+        for k, (head, table) in enumerate(found):
+            words = ": ".join(filter(None, (subset.words if k == 0 else "", head)))
+            parts.append("\n".join(filter(None, (words, text_table(table, left=1)))))
+            if any(_BEST in cell for line in table for cell in line[1:]):
+                marked = f"{_BEST} the best{' at this Υ, whatever its ratio' * several}"
+    if marked:
+        parts.append(marked)
     if study.comparisons:
         parts += [_compared(frame) for frame in comparisons]
     return "\n\n".join(parts)
@@ -56,21 +70,39 @@ def _compared(frame: pd.DataFrame) -> str:
     return f"{text}\n… and {more:,} more, which comparisons.parquet has" if more > 0 else text
 
 
-def _head(cells: Combinations) -> str:
-    enough = cells.seeds_text()
-    if len(cells.variations) > 1 and len(cells.seeds) >= MIN_SEEDS:
-        return f"{cells.how.label} at Υ={cells.variations[0]:g} and the ratio to it, {enough}"
-    return f"{cells.how.label}, {enough}"
+def _by_metric(tables: Sequence[Combinations]) -> tuple[str, list[list[str]]]:
+    # What is said above a table with a column a metric, and the table.
+    first = tables[0]
+    variation = "" if first.replayed else f"Υ={first.variations[0]:g}"
+    head = ", ".join(filter(None, (variation, first.seeds_text())))
+    return head, _table({cells.how.label: _column(cells, 0) for cells in tables})
 
 
-def _table(cells: Combinations) -> str:
-    lines = [["batch × application", *(f"Υ={value:g}" for value in cells.variations)]]
+def _by_variation(cells: Combinations) -> tuple[str, list[list[str]]]:
+    # The same with a column a variation.
+    base = f" at Υ={cells.variations[0]:g} and the ratio to it" if len(cells.seeds) >= MIN_SEEDS else ""
+    columns = {f"Υ={value:g}": _column(cells, k) for k, value in enumerate(cells.variations)}
+    return f"{cells.how.label}{base}, {cells.seeds_text()}", _table(columns)
+
+
+def _table(columns: dict[str, dict[str, str]]) -> list[list[str]]:
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    return [
+        ["batch × application", *columns],
+        *([name, *(column.get(name, "") for column in columns.values())] for name in names),
+    ]
+
+
+def _column(cells: Combinations, k: int) -> dict[str, str]:
+    # Every combination at a variation, the best marked; where all are equal, none is.
+    best = cells.best(k)
+    marks = (" ", _BEST) if np.any(~best & np.isfinite(cells.means()[:, :, k])) else ("", "")
+    found = {}
     for i, batch in enumerate(cells.batches):
         for j, technique in enumerate(cells.techniques):
-            texts = [_cell(cells, i, j, k) for k in range(len(cells.variations))]
-            if any(texts):
-                lines.append([f"{batch} × {technique}", *texts])
-    return text_table(lines, left=1)
+            if text := _cell(cells, i, j, k):
+                found[f"{batch} × {technique}"] = f"{text} {marks[int(best[i, j])]}" if marks[1] else text
+    return found
 
 
 def _cell(cells: Combinations, i: int, j: int, k: int) -> str:

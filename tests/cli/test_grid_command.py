@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from itertools import product
 from pathlib import Path
 
@@ -38,10 +39,78 @@ def test_two_workers_write_what_one_writes(here: Path) -> None:
     written = {"cells", "costs.parquet", "figures", "journal.jsonl", "results.parquet", "study.json"}
     assert set(os.listdir(here / "g1")) == written
     assert set(os.listdir(here / "g1" / "cells")) == cells
-    figures = {f"{name}.{form}" for name in ("makespan", "variation", "imbalance") for form in ("png", "svg")}
+    drawn = ("makespan", "wait", "slowdown", "utilisation", "variation", "imbalance")
+    figures = {f"{name}.{form}" for name in drawn for form in ("png", "svg")}
     assert set(os.listdir(here / "g1" / "figures")) == figures
     assert "1 seed: too few for an interval" in shown[0].err
     assert "×  " not in shown[0].out.partition("\n")[2].replace(" × ", "")  # no ratio without its interval
+
+
+def test_which_policy_is_best(here: Path) -> None:
+    words = ("grid", "sample", "--bls", "fcfs,sjf", "--als", "recorded", "--workers", 1, "--out", "g")
+    ran = twolevel(*words)
+    assert ran.code == 0, ran.err
+    head, fcfs, sjf, *more = ran.out.splitlines()
+    assert re.split(r"  +", head) == [
+        *("batch × application", "makespan [h]", "mean wait [h]", "mean bounded slowdown", "utilisation [fraction]")
+    ]
+    assert more == ["", "* the best"]
+    assert "*" not in fcfs
+    assert sjf.count(" *") == 4
+    table = pd.read_parquet(here / "g/results.parquet").set_index("bls")
+    assert len(table) == 2
+    assert f"{table.mean_wait_ns['sjf'] / 3600e9:.3f} *" in sjf
+    assert f"{table.utilisation['fcfs']:.4f}" in fcfs
+    # Neither a variation nor a seed changes anything.
+    assert "Υ" not in ran.out
+    assert "seed" not in ran.out + ran.err
+    drawn = {f"{name}.{form}" for name in ("makespan", "wait", "slowdown", "utilisation") for form in ("png", "svg")}
+    assert set(os.listdir(here / "g/figures")) == drawn
+
+
+def test_a_seed_matters_where_hosts_fail(here: Path) -> None:
+    ran = twolevel(*GRID, "--als", "recorded", "--bls", "fcfs", "--failures", "mtbf:1d,mttr:1h", "--out", "g")
+    assert ran.out.startswith("1 seed: too few for an interval")
+    assert "1 cell (1 × seed 0)" in ran.err
+
+
+def test_the_best_is_marked_at_every_variation(here: Path) -> None:
+    words = (*GRID, "--bls", "fcfs,sjf", "--als", "static,fac", "--variation", "0,0.25", "--workers", 1, "--out", "g")
+    parts = twolevel(*words).out.split("\n\n")
+    assert [part.partition(",")[0] for part in parts[:-1]] == [
+        *("makespan [h]", "mean wait [min]", "mean bounded slowdown", "utilisation [fraction]")
+    ]
+    assert parts[-1].startswith("* the best at this Υ")
+    table = pd.read_parquet(here / "g/results.parquet").set_index(["variation", "bls", "als"])
+    for part, name in zip(parts, ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation"), strict=False):
+        for at, variation in enumerate((0, 0.25)):
+            column = table[name][variation]
+            best = column[column == (column.max() if name == "utilisation" else column.min())]
+            marked = [
+                line.split("  ")[0]
+                for line in part.splitlines()[2:]
+                if re.findall(r"[\d.]+( \*)?(?= |$)", line[15:])[at]
+            ]
+            assert marked == [f"{b} × {a}" for b, a in best.index] or len(best) == len(column), part
+
+
+def test_a_log_without_time_limits_is_said_where_somebody_goes_by_them(here: Path) -> None:
+    (here / "w.swf").write_text("; MaxProcs: 256\n1 0 0 60 4 -1 -1 4 -1 -1 1 1 1 -1 1 1 -1 -1\n")
+    run = ("run", "w.swf", "--als", "recorded", "--no-trace", "--force", "--out", "o")
+    said = "the log has no time limits: {} by the true run times, which no scheduler knows; --estimates last-two"
+    for words, who in (
+        (("--bls", "sjf"), "sjf goes"),
+        (("--backfill", "easy"), "backfilling easy goes"),
+        (("--bls", "expr:w/t", "--backfill", "2"), "expr:w/t and backfilling 2 go"),
+        (("--bls", "wfp3"), "wfp3 goes"),
+        (("--bls", "edf"), "edf goes"),
+    ):
+        assert said.format(who) in twolevel(*run, *words).err, words
+    for words in (("--bls", "fcfs"), ("--bls", "expr:w"), ("--bls", "sjf", "--estimates", "last-two")):
+        assert "time limits" not in twolevel(*run, *words).err
+    assert "time limits" not in twolevel("run", "sample", *run[2:], "--backfill", "easy").err
+    grid = ("grid", "w.swf", "--bls", "fcfs,sjf", "--backfill", "none,easy", "--als", "recorded", "--out", "g")
+    assert said.format("backfilling easy and sjf go") in twolevel(*grid).err
 
 
 def test_seeds_give_intervals(here: Path) -> None:

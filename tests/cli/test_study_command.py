@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from command_line import Ran, twolevel
 
-from bridge.studies.drawing import STUDY_FIGURES
+from bridge.studies.drawing import MEASURES, STUDY_FIGURES
 from traces.statistics import paired
 
 STUDY = """
@@ -65,7 +65,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ran]:
 def test_what_it_prints(both: tuple[Path, Ran]) -> None:
     folder, ran = both
     table = pd.read_parquet(folder / "results.parquet")
-    heads = [line for line in ran.out.splitlines() if line.endswith("95 % intervals")]
+    heads = [line for line in ran.out.splitlines() if ": makespan [" in line]
     parts = [f"{name}, allocator {allocator}" for name in "ab" for allocator in ("first-fit", "random")]
     assert [head.partition(": ")[0] for head in heads] == parts
     rows = table[(table["workload"] == "b") & (table["allocator"] == "random") & (table["als"] == "ss")]
@@ -73,7 +73,7 @@ def test_what_it_prints(both: tuple[Path, Ran]) -> None:
     ratio = paired(by[0.0], by[0.3])
     block = ran.out.partition("b, allocator random")[2]
     line = next(line for line in block.splitlines() if line.startswith("fcfs × ss"))
-    shown = [float(text.strip("[],×")) for text in line.split()[3:]]
+    shown = [float(text.strip("[],×")) for text in line.replace("*", "").split()[3:]]
     assert shown[-3:] == pytest.approx([ratio.ratio, ratio.ratio_low, ratio.ratio_high], rel=0.01)
     assert "96 cells (16 × seeds 0 1 2 3 4 5)" in ran.err
     assert ran.err.count("jobs selected for 256 cores") == 2
@@ -86,7 +86,7 @@ def test_what_it_writes(both: tuple[Path, Ran]) -> None:
     assert set(os.listdir(folder)) == written
     drawn = {Path(name).stem for name in os.listdir(folder / "figures")}
     parts = [f"{name}-allocator={allocator}" for name in "ab" for allocator in ("first-fit", "random")]
-    expected = {f"{figure}-{part}" for figure in ("makespan", "variation", "ratio", "imbalance") for part in parts}
+    expected = {f"{figure}-{part}" for figure in (*MEASURES, "variation", "ratio", "imbalance") for part in parts}
     assert drawn == expected | {"comparison-als-a", "comparison-als-b"}
     assert {Path(name).suffix for name in os.listdir(folder / "figures")} == {".svg", ".png"}
     record = json.loads((folder / "study.json").read_text())
@@ -131,7 +131,7 @@ def test_with_few_seeds_nothing_is_compared(here: Path) -> None:
     assert "4 seeds: too few for an interval (5), so no difference is shown" in ran.err
     assert "×\n" not in ran.out
     drawn = {name.split("-")[0] for name in os.listdir("out/figures")}
-    assert drawn == {"makespan", "variation", "imbalance"}
+    assert drawn == {*MEASURES, "variation", "imbalance"}
     # With more seeds, what is finished stays.
     ran = study(STUDY, "--no-figures")
     assert "64 of them finished before" in ran.err
@@ -148,7 +148,7 @@ def test_figures_of_what_is_no_longer_there_go_and_others_stay(here: Path) -> No
     assert ran.code == 0, ran.err
     assert "72 more are finished there and no longer of this study" in ran.err
     drawn = {Path(name).stem for name in os.listdir("out/figures")}
-    of_parts = {f"{figure}-{name}" for figure in ("makespan", "imbalance", "comparison-als") for name in "ab"}
+    of_parts = {f"{figure}-{name}" for figure in (*MEASURES, "imbalance", "comparison-als") for name in "ab"}
     assert drawn == of_parts | {"mine"}
 
 
@@ -217,7 +217,8 @@ def test_figures_of_a_run(result: Path, here: Path) -> None:
         ran = twolevel("figures", folder)
         assert (ran.code, ran.err.count("\n")) == (2, 1)
         assert said in ran.err
-    assert set(STUDY_FIGURES) == {"makespan", "variation", "ratio", "imbalance", "cost", "comparison"}
+    measures = {"makespan", "wait", "slowdown", "utilisation"}
+    assert set(STUDY_FIGURES) == measures | {"variation", "ratio", "imbalance", "cost", "comparison"}
 
 
 @pytest.mark.parametrize(

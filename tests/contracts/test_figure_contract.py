@@ -25,7 +25,7 @@ from bls.workloads.workload import Workload
 from bridge import run_study
 from bridge.runs.figures import RUN_FIGURES, RunView
 from bridge.studies.comparing import compare_study
-from bridge.studies.drawing import STUDY_FIGURES, draw_study_figures, read_results
+from bridge.studies.drawing import MEASURES, STUDY_FIGURES, draw_study_figures, read_results
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study
 from traces.figures.drawing.canvas import Figure
@@ -100,7 +100,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     text = f"""
         [study]
         seeds = 5
-        metrics = ["makespan_ns", "mean_wait_ns", "mean_imbalance"]
+        metrics = ["makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation", "mean_imbalance"]
         [[workload]]
         file = "sample"
         {'select = "first:12"' if "select" not in STUDIES[request.param] else ""}
@@ -135,10 +135,14 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return found
 
 
-def _makespans(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
-    rows = frame[frame["variation"] == frame["variation"].min()]
-    lying = len(figure.axes) > 1 or not figure.axes[0].get_xlabel()
-    return rows["cell"].nunique(), sum(len(set(bars(axes, lying=lying))) for axes in figure.axes)
+def _means(metric: str) -> Callable[[pd.DataFrame, Figure], tuple[int, int]]:
+    def marks(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+        lying = not figure.axes[-1].get_xlabel()
+        seen = sum(len(set(bars(axes, lying=lying))) for axes in figure.axes)
+        assert seen == (frame.groupby("cell")[metric].mean() > 0).sum()
+        return frame["cell"].nunique(), sum(bool(text.get_text()) for axes in figure.axes for text in axes.texts)
+
+    return marks
 
 
 def _lines(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
@@ -175,7 +179,7 @@ def _comparisons(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
 
 #: How many marks there should be, and how many there are, by the figure's name: a new figure says it here, too.
 MARKS_OF_STUDIES: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[int, int]]] = {
-    "makespan": _makespans,
+    **{name: _means(metric) for name, metric in MEASURES.items()},
     "variation": _lines,
     "ratio": _ratios,
     "imbalance": _imbalance,

@@ -13,7 +13,7 @@ from study_frames import H, plain, results, within
 from traces.base.errors import InputError
 from traces.figures.drawing.canvas import save
 from traces.figures.study.combinations import FEW, STYLES, Combinations, batch_label
-from traces.figures.study.makespans import above_lowest, makespans_figure
+from traces.figures.study.makespans import beside_best, makespans_figure
 from traces.statistics import mean_interval
 
 MANY = ["static", "fsc:h=1e-6,sigma=0.2", "select:(gss,fac,awf-b)", *(f"tss:first={k}" for k in range(9))]
@@ -85,7 +85,7 @@ def test_styles_are_told_apart_without_colour() -> None:
 
 def test_bars_are_the_means_and_whiskers_the_intervals() -> None:
     frame = results(plain)
-    axes = makespans_figure(frame, title="T").axes[0]
+    axes = makespans_figure(frame, variation=0.0, title="T").axes[0]
     bars = [group for group in axes.containers if hasattr(group, "patches")]
     assert [[bar.get_height() for bar in group] for group in bars] == [
         pytest.approx([32, 26]),
@@ -113,13 +113,13 @@ def test_a_difference_stands_with_its_interval() -> None:
     assert worst.split("\n")[2].startswith("[3")
     cells = Combinations.of(results(plain), "makespan_ns")
     found = cells.paired((1, 1, 0), (0, 0, 0))
-    low = float(above_lowest(cells, 0)[0][0].split("[")[1].split(",")[0])
+    low = float(beside_best(cells, 0)[0][0].split("[")[1].split(",")[0])
     assert low == pytest.approx(100 * (found.ratio_low - 1), abs=0.1)
 
 
 def test_there_is_no_difference_without_an_interval() -> None:
     for seeds, corner in ((range(4), "4 seeds"), (range(1), "1 seed")):
-        figure = makespans_figure(results(plain, seeds=seeds))
+        figure = makespans_figure(results(plain, seeds=seeds), variation=0.0)
         axes = figure.axes[0]
         said = [text.get_text() for text in axes.texts]
         assert not any("%" in text or "lowest" in text for text in said)
@@ -133,7 +133,7 @@ def test_there_is_no_difference_without_an_interval() -> None:
 
 
 def test_what_is_equal_in_every_seed_is_equally_low() -> None:
-    over = above_lowest(Combinations.of(results(lambda bls, als, v, s: 30 + (als == "ss")), "makespan_ns"), 0)
+    over = beside_best(Combinations.of(results(lambda bls, als, v, s: 30 + (als == "ss")), "makespan_ns"), 0)
     assert over == [["lowest", "+3.33 % [3.33, 3.33]", "lowest"]] * 2
 
 
@@ -145,9 +145,44 @@ def test_another_variation_and_another_metric() -> None:
     assert axes.get_ylabel() == "utilisation [fraction]"
 
 
+def test_every_variation_has_a_panel() -> None:
+    frame = results(plain)
+    cells = Combinations.of(frame, "makespan_ns")
+    figure = makespans_figure(frame)
+    assert [axes.get_title() for axes in figure.axes] == ["ϒ = 0", "ϒ = 0.1", "ϒ = 0.25"]
+    assert figure.get_supxlabel() == "means of 6 seeds; 95 % intervals"
+    for k, axes in enumerate(figure.axes):
+        bars = [group for group in axes.containers if hasattr(group, "patches")]
+        heights = np.array([[bar.get_height() for bar in group] for group in bars])
+        assert heights == pytest.approx(cells.means()[:, :, k].T / H)
+        assert axes.get_ylim() == figure.axes[0].get_ylim()
+
+
+def test_of_the_utilisation_the_highest_is_the_best() -> None:
+    frame = results(plain).rename(columns={"makespan_ns": "share"}).assign(error="")
+    frame["utilisation"] = 0.9 - frame.pop("share") / (1000 * H)
+    cells = Combinations.of(frame, "utilisation")
+    assert [cells.means()[cells.best(k)][:, k].max() for k in range(3)] == cells.means().max(axis=(0, 1)).tolist()
+    over = [text for row in beside_best(cells, 0) for text in row]
+    assert over.count("highest") == 1
+    assert all(text.startswith("−") for text in over if text != "highest")
+
+
+def test_where_jobs_are_only_replayed_neither_variation_nor_seed_is_spoken_of() -> None:
+    frame = results(lambda bls, als, v, s: 30 + (bls == "sjf"), techniques=["recorded"])
+    figure = makespans_figure(frame)
+    assert len(figure.axes) == 1
+    assert figure.get_supxlabel() == ""
+    frame.insert(6, "failures", "mtbf:1d,mttr:1h")
+    assert makespans_figure(frame).get_supxlabel() == "means of 6 seeds; 95 % intervals"
+
+
 def test_many_techniques_are_rows_with_their_names() -> None:
     frame = results(lambda bls, als, v, s: 100 + MANY.index(als) + 20 * (bls == "sjf") + s / 10, techniques=MANY)
     figure = makespans_figure(frame)
+    panels = [f"{batch}, ϒ = {variation}" for variation in ("0", "0.1", "0.25") for batch in ("fcfs", "sjf+easy")]
+    assert [axes.get_title() for axes in figure.axes] == panels
+    figure = makespans_figure(frame, variation=0.0)
     assert [axes.get_title() for axes in figure.axes] == ["fcfs", "sjf+easy"]
     for place, axes in enumerate(figure.axes):
         names = [text.get_text() for text in axes.get_yticklabels()]

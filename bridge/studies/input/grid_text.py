@@ -13,6 +13,7 @@ from als.techniques import split_techniques
 from bls.policies import split_names
 from bridge.options.declared import VARIATIONS
 from bridge.scenarios.options import ScenarioOptions
+from bridge.scenarios.scenario import RECORDED
 from bridge.studies.study import seeds_of
 from traces.base.errors import InputError, shown
 
@@ -36,9 +37,10 @@ def grid_text(
     InputError
         If a list is empty, has one twice, or has what is no number.
     """
+    techniques = split_techniques(als)
     if variation is None:
         varied = shared.applications is not None or takes_variation(shared.lengths or "")
-        variation = VARIATIONS.default if varied else "0"
+        variation = VARIATIONS.default if varied and set(techniques) != {RECORDED} else "0"
     try:
         variations = [float(text) for text in _words(variation)]
     except ValueError:
@@ -49,7 +51,7 @@ def grid_text(
     axes: dict[str, list[Any]] = {
         "bls": split_names(bls),
         "backfill": _words(shared.backfill),
-        "als": split_techniques(als),
+        "als": techniques,
         "variation": variations,
     }
     for name, values in axes.items():

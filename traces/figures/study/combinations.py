@@ -14,7 +14,7 @@ import numpy as np
 from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.figures.drawing.styles import FEW, STYLES, Style, style
-from traces.metric_units import Shown, shown_as
+from traces.metric_units import Shown, more_is_better, shown_as
 from traces.statistics.comparisons import finished, metric_values, option_columns
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
 from traces.statistics.pairs import Paired, paired
@@ -22,7 +22,10 @@ from traces.statistics.pairs import Paired, paired
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FEW", "STYLES", "Combinations", "Style", "batch_label", "of_workload", "style"]
+__all__ = ["FEW", "STYLES", "Combinations", "Style", "batch_label", "of_workload", "seeds_matter", "style"]
+
+#: The technique of jobs that are only replayed; beside it nothing is drawn at random but by these options.
+_RECORDED, _DRAWING = "recorded", ("allocator", "failures")
 
 #: The options that a figure of a study has places for.
 _PLACES = ("bls", "backfill", "als", "variation")
@@ -31,6 +34,11 @@ _PLACES = ("bls", "backfill", "als", "variation")
 def batch_label(bls: str, backfill: str) -> str:
     """A batch policy and its backfilling in one word: ``sjf+easy``, or just ``sjf`` where there is none."""
     return bls if backfill == "none" else f"{bls}+{backfill}"
+
+
+def seeds_matter(results: pd.DataFrame) -> bool:
+    """Whether in the runs of a study's results anything may be drawn at random, so that a seed changes a result."""
+    return set(results["als"]) != {_RECORDED} or any(name in results.columns for name in _DRAWING)
 
 
 def of_workload(frame: pd.DataFrame, workload: str | None) -> pd.DataFrame:
@@ -71,6 +79,8 @@ class Combinations:
         Increasing.
     values : ndarray of float64, shape (batches, techniques, variations, seeds)
         The metric in the unit of its name; NaN where no run finished.
+    drawn : bool
+        Whether a seed may change anything. Where jobs are only replayed, the variation does not, and one is kept.
     """
 
     metric: str
@@ -79,6 +89,7 @@ class Combinations:
     variations: tuple[float, ...]
     seeds: tuple[int, ...]
     values: Array
+    drawn: bool = True
 
     @classmethod
     def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
@@ -107,6 +118,9 @@ class Combinations:
                 raise InputError(
                     f"{name}: {len(several)} values to draw in one figure; allowed: rows of one of {values}"
                 )
+        replayed = set(frame["als"]) == {_RECORDED}
+        if replayed:
+            frame = frame[frame["variation"] == frame["variation"].min()]
         batch = [batch_label(str(a), str(b)) for a, b in zip(frame["bls"], frame["backfill"], strict=True)]
         technique = [str(one) for one in frame["als"]]
         batches, techniques = tuple(dict.fromkeys(batch)), tuple(dict.fromkeys(technique))
@@ -123,7 +137,13 @@ class Combinations:
             raise InputError("a seed is there twice in one combination; allowed: a row a combination and seed")
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
-        return cls(metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table)
+        drawn = seeds_matter(rows)
+        return cls(metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether all jobs last their recorded run times, so that there is no task that could vary."""
+        return self.techniques == (_RECORDED,)
 
     @property
     def how(self) -> Shown:
@@ -155,6 +175,11 @@ class Combinations:
         """Two combinations, each given by its batch policy, technique and variation, over the seeds that both have."""
         return paired(self.values[base], self.values[other])
 
+    def best(self, variation: int) -> Array:
+        """Which combinations have the best mean at a variation (its place): bool (batches, techniques); equal ones all have."""
+        means = self.means()[:, :, variation]
+        return np.asarray(means == (np.nanmax(means) if more_is_better(self.metric) else np.nanmin(means)))
+
     def place_of(self, variation: float | None) -> int:
         """The place of a variation, by default the smallest.
 
@@ -170,13 +195,16 @@ class Combinations:
         return self.variations.index(variation)
 
     def seeds_text(self, places: Sequence[int] | None = None) -> str:
-        """Of how many seeds the means are, and whether there are intervals: what every figure must say.
+        """Of how many seeds the means are, and whether there are intervals: what every figure must say; empty where no seed
+        changes anything.
 
         Parameters
         ----------
         places : sequence of int, optional
             The variations that are drawn; default all.
         """
+        if not self.drawn:
+            return ""
         drawn = self.values if places is None else self.values[:, :, list(places)]
         counts = (~np.isnan(drawn)).sum(axis=-1)
         few, most = int(counts[counts > 0].min()), int(counts.max())

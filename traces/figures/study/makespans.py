@@ -1,4 +1,4 @@
-"""The makespan of every combination of the two levels: the two-level paper's Figures 3 and 4."""
+"""A metric of every combination of the two levels; of the makespan: the two-level paper's Figures 3 and 4."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import draw_intervals, legend_above, quiet
+from traces.figures.drawing.panels import draw_intervals, legend_above, panel_grid, quiet
 from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW, Combinations, style
-from traces.figures.study.makespan_rows import makespan_rows
+from traces.figures.study.makespan_rows import BEST, makespan_rows
 from traces.figures.study.panels import legend_columns
-from traces.metric_units import four_digits
+from traces.metric_units import four_digits, more_is_better
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["above_lowest", "makespans_figure"]
+__all__ = ["beside_best", "makespans_figure"]
 
 #: The widths of characters above the bars, in inches (6.5 pt), that of all others, and the room between two texts.
 _WIDTHS_IN = {".": 0.029, ",": 0.029, " ": 0.029, "[": 0.035, "]": 0.035, "+": 0.076, "−": 0.076, "%": 0.086}
@@ -41,19 +42,19 @@ def makespans_figure(
     workload: str | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the makespan of every combination as bars grouped by batch policy.
+    """Draw the makespan of every combination as bars grouped by batch policy, a panel a variation.
 
     A bar is the mean over the seeds, its whisker the 95 % interval; the axis starts at zero. Above it stand the value and,
-    where there is room and both have enough common seeds for it, by how much it is above the lowest, with the interval of
-    that over pairs of one seed. More than eight techniques, and more bars than fit on a page, are rows, with a panel a
-    policy.
+    where there is room and both have enough common seeds for it, by how much it differs from the best of the panel, with the
+    interval of that over pairs of one seed. More than eight techniques, and more bars than fit on a page, are rows, with a
+    panel a policy and variation.
 
     Parameters
     ----------
     results : DataFrame
         A study's: a row a combination and seed.
     variation : float, optional
-        Task variation Υ; by default the smallest.
+        Task variation Υ that is drawn alone; by default all are.
     metric : str
         What is drawn instead of the makespan.
     workload : str, optional
@@ -67,45 +68,55 @@ def makespans_figure(
         If there is nothing to draw, or a name or the variation is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
-    at = cells.place_of(variation)
+    places = list(range(len(cells.variations))) if variation is None else [cells.place_of(variation)]
     how = cells.how
-    mean, low, high = (one[:, :, at] / how.scale for one in cells.estimates())
-    over = above_lowest(cells, at)
-    corner = f"variation {UPSILON} = {cells.variations[at]:g}; {cells.seeds_text([at])}"
-    n_batches, n_techniques = mean.shape
-    labels = [[four_digits(value) if np.isfinite(value) else "" for value in row] for row in mean.tolist()]
-    slots = [_slot_in(texts) * mean.size / _GROUP + 0.8 for texts in (_joined(labels, over), labels)]
+    estimates = mean, low, high = tuple(one[:, :, places] / how.scale for one in cells.estimates())
+    over = [beside_best(cells, at) for at in places]
+    panels = [f"{UPSILON} = {cells.variations[at]:g}" for at in places]
+    alone = f"variation {panels[0]}" if len(places) == 1 and not cells.replayed else ""
+    corner = "; ".join(filter(None, (alone, cells.seeds_text(places))))
+    n_batches, n_techniques, n_panels = mean.shape
+    plain = [_labels(mean[:, :, k]) for k in range(n_panels)]
+    full = [_joined(*both) for both in zip(plain, over, strict=True)]
+    slots = [max(map(_slot_in, texts)) * n_batches * n_techniques / _GROUP + 0.8 for texts in (full, plain)]
     if n_techniques > FEW or min(slots) > _WIDEST_IN:
-        return makespan_rows(cells, (mean, low, high), over, corner=corner, title=title)
-    if slots[0] <= _WIDEST_IN:
-        labels = _joined(labels, over)
+        return makespan_rows(cells, panels, estimates, over, corner=corner, title=title)
+    labels = full if slots[0] <= _WIDEST_IN else plain
     width_in = max(5.0, slots[0] if slots[0] <= _WIDEST_IN else slots[1])
-    lines = 1 + max(text.count("\n") for row in labels for text in row)
+    lines = 1 + max(text.count("\n") for panel in labels for row in panel for text in row)
     width = _GROUP / n_techniques
     with canvas.styled():
         columns = legend_columns(cells.techniques, width_in, 0.45)
-        figure = canvas.new_figure(width_in, 3.5 + 0.17 * (-(-n_techniques // columns) - 1))
-        axes = figure.add_subplot()
-        for j, technique in enumerate(cells.techniques):
-            x = np.arange(n_batches) + (j - (n_techniques - 1) / 2) * width
-            look = style(j)
-            frame: dict[str, Any] = {"hatch": look.hatch, "edgecolor": "white", "linewidth": 0.0}
-            axes.bar(x, np.nan_to_num(mean[:, j]), width * 0.92, color=look.colour, label=technique, **frame)
-            draw_intervals(axes, x, (mean[:, j], low[:, j], high[:, j]))
-            for i, text in enumerate(row[j] for row in labels):
-                if text:
-                    _write_above(axes, float(x[i]), float(np.nanmax([mean[i, j], high[i, j]])), text)
-        axes.set_xticks(range(n_batches), labels=cells.batches)
-        axes.set_xlim(-0.5, n_batches - 0.5)
-        axes.tick_params(axis="x", length=0)
-        axes.set_xlabel("batch policy")
+        legend_in = 0.17 * (-(-n_techniques // columns) - 1)
+        figure = canvas.new_figure(width_in, 3.5 + 2.5 * (n_panels - 1) + legend_in)
+        for k, axes in enumerate(panel_grid(figure, n_panels, 1)):
+            for j, technique in enumerate(cells.techniques):
+                x = np.arange(n_batches) + (j - (n_techniques - 1) / 2) * width
+                look = style(j)
+                frame: dict[str, Any] = {"hatch": look.hatch, "edgecolor": "white", "linewidth": 0.0}
+                axes.bar(x, np.nan_to_num(mean[:, j, k]), width * 0.92, color=look.colour, label=technique, **frame)
+                draw_intervals(axes, x, (mean[:, j, k], low[:, j, k], high[:, j, k]))
+                for i, text in enumerate(row[j] for row in labels[k]):
+                    if text:
+                        _write_above(axes, float(x[i]), float(np.nanmax([mean[i, j, k], high[i, j, k]])), text)
+            axes.set_xticks(range(n_batches), labels=cells.batches)
+            axes.set_xlim(-0.5, n_batches - 0.5)
+            axes.tick_params(axis="x", length=0)
+            axes.set_ylabel(how.label)
+            if n_panels > 1:
+                axes.set_title(panels[k], weight="bold")
+            quiet(axes, "y")
+        figure.axes[-1].set_xlabel("batch policy")
         # Bars are compared by their length, so the axis starts at zero; above them there is room for what is written.
-        axes.set_ylim(0, (1.05 + 0.055 * lines) * float(np.nanmax([mean, high])) or 1.0)
-        axes.set_ylabel(how.label)
-        quiet(axes, "y")
-        figure.supxlabel(corner, fontsize=6.8, color=canvas.GREY)
-        legend_above(figure, axes.get_legend_handles_labels()[0], columns, handle=1.6, title=title)
+        figure.axes[0].set_ylim(0, (1.05 + 0.055 * lines) * float(np.nanmax([mean, high])) or 1.0)
+        if corner:
+            figure.supxlabel(corner, fontsize=6.8, color=canvas.GREY)
+        legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], columns, handle=1.6, title=title)
     return figure
+
+
+def _labels(values: Array) -> list[list[str]]:
+    return [[four_digits(value) if np.isfinite(value) else "" for value in row] for row in values.tolist()]
 
 
 def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
@@ -119,12 +130,12 @@ def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
         va="bottom",
         fontsize=6.5,
         linespacing=1.1,
-        weight="bold" if text.endswith("lowest") else "normal",
+        weight="bold" if text.endswith(BEST) else "normal",
     )
 
 
-def above_lowest(cells: Combinations, variation: int) -> list[list[str]]:
-    """By how much each combination is above the one with the lowest mean, with its interval; empty where there is none.
+def beside_best(cells: Combinations, variation: int) -> list[list[str]]:
+    """By how much each combination differs from the one with the best mean, with its interval; empty where there is none.
 
     Parameters
     ----------
@@ -136,19 +147,18 @@ def above_lowest(cells: Combinations, variation: int) -> list[list[str]]:
     -------
     list of list of str
         By batch policy and technique: ``+1.4 % [1.1, 1.7]``; ``lowest`` of the lowest, and of what is equal to it in every
-        seed.
+        seed; of a metric that is to be high ``highest``.
     """
-    mean = cells.means()[:, :, variation]
-    i, j = np.unravel_index(int(np.nanargmin(mean)), mean.shape)
-    base = (int(i), int(j), variation)
+    i, j = np.argwhere(cells.best(variation))[0].tolist()
+    word = BEST[more_is_better(cells.metric)]
     texts = [["" for _ in cells.techniques] for _ in cells.batches]
     for b, row in enumerate(texts):
         for k in range(len(row)):
-            found = cells.paired(base, (b, k, variation))
+            found = cells.paired((i, j, variation), (b, k, variation))
             if not np.isfinite(found.ratio_low):
                 continue
             percent = [100 * (one - 1) for one in (found.ratio, found.ratio_low, found.ratio_high)]
-            row[k] = _percent_text(*percent) if any(percent) else "lowest"
+            row[k] = _percent_text(*percent) if any(percent) else word
     return texts
 
 

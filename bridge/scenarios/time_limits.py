@@ -1,0 +1,45 @@
+"""What is said where a log has no time limits, so that readers take the run times for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bls.options import ESTIMATES
+from bls.policies import policy
+from bls.policies.contract import goes_by_estimates
+from bls.workloads.workload import Workload
+from bridge.scenarios.scenario import Options
+
+__all__ = ["time_limit_words"]
+
+
+def time_limit_words(jobs: Workload, options: Iterable[Options]) -> str:
+    """Who knows true run times, as the log's time limits are these; empty if nobody goes by them, or the limits are others.
+
+    Parameters
+    ----------
+    jobs : Workload
+        Selected.
+    options : iterable of Options
+        Of the runs that simulate them.
+    """
+    if np.any(jobs.estimate_ns != jobs.run_ns):
+        return ""
+    who: dict[str, None] = {}
+    for one in options:
+        if one.rules.estimates != ESTIMATES.default:
+            continue
+        order = policy(one.bls) if isinstance(one.bls, str) else one.bls
+        if goes_by_estimates(order):
+            who[order.name] = None
+        if one.rules.depth:
+            who[f"backfilling {one.rules.backfill}"] = None
+    if not who:
+        return ""
+    goes = "go" if len(who) > 1 else "goes"
+    return (
+        f"the log has no time limits: {' and '.join(who)} {goes} by the true run times, which no scheduler knows; "
+        f"{ESTIMATES.name} last-two predicts them"
+    )
