@@ -10,6 +10,7 @@ from .ledger import (
     JobRecords as JobRecords,
     Ledger as Ledger,
     Machine as Machine,
+    PassRecords as PassRecords,
     TaskRecords as TaskRecords,
     TransferRecords as TransferRecords,
 )

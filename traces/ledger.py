@@ -14,7 +14,7 @@ import numpy as np
 from traces.base.columns import Columns
 from traces.compiled import Array
 
-__all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "TaskRecords", "TransferRecords"]
+__all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "PassRecords", "TaskRecords", "TransferRecords"]
 
 #: Why a job started when it did; ``JobRecords.why`` holds the place of one.
 WHY = ("head", "backfill", "reserved", "preset", "never")
@@ -89,6 +89,10 @@ class JobRecords(Columns):
         attempt the instant at which the one before was cut. Default ``submit_ns``.
     held_cores : ndarray of int64, shape (n,)
         Number of cores of its allocation: ``cores``, or more where whole hosts were given. Default: counted.
+    left_ns : ndarray of int64, shape (n,)
+        Instant at which a job that never started was withdrawn or turned away; -1 of others. Default: at once.
+    user : ndarray of int64, shape (n,)
+        Number of its user in the workload; -1, the default, if it is not known.
     allocation_first : ndarray of int64, shape (n + 1,)
         Job ``i`` held the intervals ``allocation_first[i]:allocation_first[i + 1]`` of the next two.
     allocation_lo, allocation_hi : ndarray of int64
@@ -112,6 +116,8 @@ class JobRecords(Columns):
     state: Array = field(default=_BY_DEFAULT, kw_only=True)
     eligible_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
     held_cores: Array = field(default=_BY_DEFAULT, kw_only=True)
+    left_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
+    user: Array = field(default=_BY_DEFAULT, kw_only=True)
     allocation_first: Array
     allocation_lo: Array
     allocation_hi: Array
@@ -125,6 +131,8 @@ class JobRecords(Columns):
             "state": lambda: np.zeros(n, np.int8),
             "eligible_ns": lambda: self.submit_ns,
             "held_cores": lambda: np.diff(upto[self.allocation_first]),
+            "left_ns": lambda: np.where(self.started, -1, np.maximum(self.submit_ns, self.eligible_ns)),
+            "user": lambda: np.full(n, -1, np.int64),
         }
         for name, default in defaults.items():
             if getattr(self, name) is None:
@@ -210,13 +218,35 @@ class TransferRecords(Columns):
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """What one run did: the machine, its jobs and, where they were kept, their tasks and what was sent between them.
+class PassRecords(Columns):
+    """One row per scheduling pass, in the order in which they were made.
 
-    ``transfers`` is None where there was no network or no task graph.
+    Attributes
+    ----------
+    now_ns : ndarray of int64, shape (k,)
+        Its instant, ns since the workload's time 0.
+    waiting, started : ndarray of int64, shape (k,)
+        How many jobs waited before it, and how many of them it started.
+    """
+
+    now_ns: Array
+    waiting: Array
+    started: Array
+
+    def __len__(self) -> int:
+        return len(self.now_ns)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
+    passes of the scheduler.
+
+    ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept.
     """
 
     machine: Machine
     jobs: JobRecords
     tasks: TaskRecords | None
     transfers: TransferRecords | None = None
+    passes: PassRecords | None = None

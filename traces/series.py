@@ -1,4 +1,4 @@
-"""How many jobs wait and how many cores are busy, over time."""
+"""How many jobs wait and how many cores are busy, over time: on the whole machine, and on each host."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traces.compiled import Array
-from traces.ledger import JobRecords
+from traces.compiled import Array, State, compiled
+from traces.kernels.signatures import Ints
+from traces.ledger import JobRecords, Machine
 
-__all__ = ["LoadSeries", "load_series"]
+__all__ = ["HostSeries", "LoadSeries", "host_series", "load_series"]
 
 
 @dataclass(frozen=True)
@@ -63,3 +64,84 @@ def load_series(jobs: JobRecords) -> LoadSeries:
     instants, queue, busy = instants[last_of_instant], queue[last_of_instant], busy[last_of_instant]
     changed = (np.diff(queue, prepend=0) != 0) | (np.diff(busy, prepend=0) != 0)
     return LoadSeries(instants[changed], queue[changed], busy[changed])
+
+
+class HostSeries(State):
+    """Cores of each host that are allocated to jobs: step functions of time, before their first row 0.
+
+    Attributes
+    ----------
+    first, stop : ndarray of int64, shape (n_hosts,)
+        Host ``h`` has the rows ``first[h]:stop[h]``.
+    instant_ns : ndarray of int64
+        Strictly increasing instants of each host, ns since the workload's time 0.
+    busy_cores : ndarray of int64
+        Cores of the host allocated to jobs, after everything that happens at the instant; another number than before.
+    """
+
+    first: Ints
+    stop: Ints
+    instant_ns: Ints
+    busy_cores: Ints
+
+
+@compiled()
+def _host_changes(
+    instant: Ints, order: Ints, held: Ints, lo: Ints, hi: Ints, host: Ints, first_core: Ints, series: HostSeries
+) -> None:
+    """Fill in all but ``first`` of ``series``, whose ``stop`` is to begin with as ``first``.
+
+    Of n jobs ``instant`` has the ends, then the starts; ``held``, ``lo`` and ``hi`` are their allocations, and ``host`` is that
+    of the first core of each interval.
+    """
+    n = len(held) - 1
+    first, stop, at, busy = series.first, series.stop, series.instant_ns, series.busy_cores
+    for event in order:
+        job, sign = event % n, 1 if event >= n else -1
+        for k in range(held[job], held[job + 1]):
+            h = host[k]
+            while h < len(first) and first_core[h] < hi[k]:
+                change = sign * (min(hi[k], first_core[h + 1]) - max(lo[k], first_core[h]))
+                last = stop[h] - 1
+                now = change + (busy[last] if last >= first[h] else 0)
+                if last < first[h] or at[last] < instant[event]:
+                    last += 1
+                    at[last] = instant[event]
+                busy[last] = now
+                stop[h] = last + 1
+                h += 1
+    # What the changes of one instant leave as it was is none.
+    for h in range(len(first)):
+        kept, before = first[h], 0
+        for k in range(first[h], stop[h]):
+            if busy[k] != before:
+                at[kept], busy[kept] = at[k], busy[k]
+                before = busy[k]
+                kept += 1
+        stop[h] = kept
+
+
+def host_series(jobs: JobRecords, machine: Machine) -> HostSeries:
+    """The busy cores of each host wherever they change.
+
+    Parameters
+    ----------
+    jobs : JobRecords
+        Attempts at jobs in any order, on cores of the machine.
+    machine : Machine
+
+    Returns
+    -------
+    HostSeries
+    """
+    first_core = np.ascontiguousarray(machine.first_core, np.int64)
+    lo, hi = (np.ascontiguousarray(column, np.int64) for column in (jobs.allocation_lo, jobs.allocation_hi))
+    host, last_host = (np.searchsorted(first_core, core, side="right") - 1 for core in (lo, hi - 1))
+    # Of each interval two rows at most on each host that it reaches.
+    rows = np.bincount(host, minlength=machine.n_hosts + 1) - np.bincount(last_host + 1, minlength=machine.n_hosts + 1)
+    first = np.concatenate([[0], 2 * np.cumsum(np.cumsum(rows[:-1]))])
+    series = HostSeries(first[:-1], first[:-1].copy(), *np.empty((2, first[-1]), np.int64))
+    instant = np.concatenate([jobs.end_ns, jobs.start_ns])
+    held = np.ascontiguousarray(jobs.allocation_first, np.int64)
+    _host_changes(instant, np.argsort(instant, kind="stable"), held, lo, hi, host, first_core, series)
+    return series

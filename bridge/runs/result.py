@@ -45,8 +45,6 @@ class BatchNotes:
         What observers noted.
     downtime : Downtime
         When hosts were down, up to the last end.
-    left_ns : int64 (rows,)
-        When a job that never started was withdrawn; -1 for others.
     missing_dependencies : int
         Jobs whose preceding job is not simulated, and which wait for nobody.
     fair_start_ns : int64 (rows,) or None
@@ -59,7 +57,6 @@ class BatchNotes:
     decision_columns: Mapping[str, Array]
     observations: list[dict[str, Any]]
     downtime: Downtime
-    left_ns: Array
     missing_dependencies: int
     fair_start_ns: Array | None = None
     planned_ns: Array | None = None
@@ -219,7 +216,7 @@ class Result:
             why=jobs.why,
             state=jobs.state,
             eligible_ns=jobs.eligible_ns,
-            left_ns=notes.left_ns,
+            left_ns=jobs.left_ns,
         )
         batch = schedule_metrics(
             schedule,

@@ -40,7 +40,7 @@ from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import JobRecords, Ledger
+from traces.ledger import JobRecords, Ledger, PassRecords
 
 __all__ = ["run", "simulate"]
 
@@ -119,8 +119,14 @@ def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applica
         state=column(b.STATE).astype(np.int8),
         eligible_ns=kept(b.ELIGIBLE, submit_ns),
         held_cores=kept(b.HELD_CORES, cores),
+        left_ns=np.where(column(b.START) < 0, column(b.CANCEL), -1),
+        user=of_rows(workload.user),
     )
-    return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers)
+    passes = None
+    if scenario.options.rules.keep_decisions:
+        columns = simulator.decision_columns()
+        passes = PassRecords(columns["now_ns"], columns["waiting"], columns["started"])
+    return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers, passes)
 
 
 def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:
@@ -155,14 +161,12 @@ def _simulator(
 
 
 def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
-    never = simulator.column(b.START) < 0
     dependencies = scenario.circumstances.dependencies
     return BatchNotes(
         decisions=simulator.decisions(),
         decision_columns=simulator.decision_columns(),
         observations=simulator.observations,
         downtime=simulator.downtime(),
-        left_ns=np.where(never, simulator.column(b.CANCEL), -1),
         missing_dependencies=0 if dependencies is None else dependencies.missing,
         fair_start_ns=fair_starts(simulator, _simulator(scenario)) if fair_start else None,
         planned_ns=simulator.column(b.ESTIMATE).copy() if simulator.estimates_differ else None,

@@ -52,7 +52,7 @@ def test_every_job_is_rejected_when_it_arrives() -> None:
     assert table.start_ns.tolist() == table.end_ns.tolist() == [-1] * 3
     assert (table.eligible_ns == table.submit_ns).all()
     assert table.allocation.tolist() == [""] * 3
-    assert result.notes.left_ns.tolist() == [3 * NS_PER_S, 5 * NS_PER_S, 5 * NS_PER_S]
+    assert result.ledger.jobs.left_ns.tolist() == [3 * NS_PER_S, 5 * NS_PER_S, 5 * NS_PER_S]
     assert (result.decisions.waiting.tolist(), result.decisions.started.tolist()) == ([1, 2], [0, 0])
 
 

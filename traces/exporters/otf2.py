@@ -18,13 +18,22 @@ What one task made and another needed that ran on another core
 A core that waits for data
     Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which what it waited for is received.
 The batch scheduler
-    Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores) at every change, valid until
-    the next.
+    Location group ``batch scheduler``. Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores)
+    at every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
+    location ``scheduling passes``, where the ledger has them: of region ``scheduling pass``, with attributes ``waiting`` and
+    ``started``.
+A host's load
+    Metric location ``<host> counters`` in its group: ``busy cores`` at every change.
+What became of the jobs
+    Location group ``jobs``, locations ``lane <n>``, as few as are needed. A job is on one lane from its submit to the end of
+    its last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while
+    it holds cores; with attributes (:data:`traces.exporters.otf2_batch.ATTRIBUTES`) on Enter. Where that takes more than
+    ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
-each of the cores it holds. A job that never started has a region and no event; a task that never ran has none. A run without
-transfers has no communicator and no region for waiting. At one instant a core leaves what it did, sends, receives, and enters
-what it does next.
+each of the cores it holds. A job that never started has a region, and no event but on a lane and at its submit; a task that
+never ran has none. A run without transfers has no communicator and no region for waiting. At one instant a core leaves what it
+did, sends, receives, and enters what it does next.
 """
 
 from __future__ import annotations
@@ -41,15 +50,18 @@ from traces.checks.transfers import check_transfers
 from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.core_messages import core_messages
+from traces.exporters.otf2_batch import BatchLevel, Location, batch_level, write_batch
 from traces.exporters.otf2_cores import CoreEvents, write_cores
-from traces.exporters.otf2_definitions import METRIC_INSTANCE, write_definitions
+from traces.exporters.otf2_definitions import write_definitions
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding, writing
 from traces.ledger import Ledger, TaskRecords, TransferRecords
-from traces.series import LoadSeries, load_series
 from traces.waits import bar_waits
 
-__all__ = ["ANCHOR", "write_otf2"]
+__all__ = ["ANCHOR", "MOST_LANES", "write_otf2"]
+
+#: Each lane has two files, and thousands of them show nobody anything.
+MOST_LANES = 1000
 
 #: Name of the file that a reader opens; some readers insist on it.
 ANCHOR = "traces.otf2"
@@ -58,7 +70,7 @@ _NO_TIMES, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
 _NO_TASKS = TaskRecords(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_NUMBERS, _NO_NUMBERS, np.zeros(0))
 
 
-def write_otf2(ledger: Ledger, directory: Path) -> Path:
+def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES) -> Path:
     """Write a ledger as an OTF2 archive.
 
     Writing one ledger twice gives equal files, byte for byte, but for the eight bytes in ``traces.otf2`` that
@@ -67,10 +79,12 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
     Parameters
     ----------
     ledger : Ledger
-        Any ledger, with or without tasks, also one of no jobs. Beside it, 8 bytes a task of memory are
-        needed; with transfers, 40 bytes a task and 24 a transfer.
+        Any ledger, with or without tasks, also one of no jobs. Beside it, 8 bytes a task of memory are needed, some 200 a
+        job and 32 for each host that a job uses; with transfers, 40 bytes a task and 24 a transfer.
     directory : Path
         Where to write; created if it does not exist.
+    most_lanes : int
+        Jobs are shown from their submits on if that takes no more lanes, otherwise from their starts on; default 1000.
 
     Returns
     -------
@@ -81,8 +95,8 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
     Raises
     ------
     InputError
-        If there is a trace already, the folder cannot be made, or a job that started is submitted before time 0, which a
-        tick cannot say.
+        If there is a trace already, the folder cannot be made, or a job is submitted before time 0, which a tick cannot
+        say.
     InvariantError
         If a core runs two tasks at once, or a transfer is between tasks that cannot have had it.
     TwolevelError
@@ -93,8 +107,12 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
         raise InputError(f"{path} exists already")
     bars = core_bars(ledger)
     transfers = _transfers(ledger)
-    series = load_series(ledger.jobs)
-    first_ns, last_ns = _span(ledger)
+    batch = batch_level(ledger, most_lanes)
+    if batch.span_ns[0] < 0:
+        raise InputError(
+            f"job {ledger.jobs.job_id[ledger.jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
+            "a trace cannot show what is before time 0"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -103,8 +121,8 @@ def write_otf2(ledger: Ledger, directory: Path) -> Path:
         binding.Archive_SetCreator(archive, "twolevel")
         binding.Archive_SetMachineName(archive, ledger.machine.name)
         call = Calls(path, address_of(archive))
-        n_events = _write_events(call, archive, ledger, bars, transfers, series)
-        write_definitions(call, archive, ledger, n_events, len(series), first_ns, last_ns, messages=len(transfers) > 0)
+        n_events, further = _write_events(call, archive, ledger, bars, transfers, batch)
+        write_definitions(call, archive, ledger, n_events, batch, further, messages=len(transfers) > 0)
     return path
 
 
@@ -117,57 +135,30 @@ def _transfers(ledger: Ledger) -> TransferRecords:
     return TransferRecords(first, _NO_NUMBERS, _NO_NUMBERS, np.zeros(0), _NO_TIMES, _NO_TIMES)
 
 
-def _span(ledger: Ledger) -> tuple[int, int]:
-    """First and last instant of the run (ns)."""
-    jobs = ledger.jobs
-    rows = np.flatnonzero(jobs.started)
-    if len(rows) == 0:
-        return 0, 0
-    first, last = int(jobs.submit_ns[rows].min()), int(jobs.end_ns[rows].max())
-    if first < 0:
-        row = rows[jobs.submit_ns[rows].argmin()]
-        raise InputError(
-            f"job {jobs.job_id[row]} is submitted at {first} ns; a trace cannot show what is before time 0"
-        )
-    return first, last
-
-
 def _write_events(
-    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, series: LoadSeries
-) -> Array:
+    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, batch: BatchLevel
+) -> tuple[Array, list[Location]]:
     """All event files, one after the other, so that one is open at a time whatever the number of cores.
 
-    Returned is how many events each core has, int64 (n_cores,).
+    Returned are how many events each core has, int64 (n_cores,), and the locations that follow the cores.
     """
-    n_cores = ledger.machine.n_cores
     messages = core_messages(ledger, transfers)
     wait_bar, wait_from = bar_waits(ledger, bars, transfers)
     jobs, tasks = JobTimes.of(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
-    binding.Archive_OpenDefFiles(archive)
-    call(kernels.write_local_definitions, call.archive, n_cores + 1)
-    binding.Archive_CloseDefFiles(archive)
-
     binding.Archive_OpenEvtFiles(archive)
     attributes = binding.AttributeList_New()
     try:
         run = CoreEvents(bars, jobs, tasks, messages, wait_bar, wait_from)
         call(write_cores, call.archive, address_of(attributes), run)
+        first_region = len(ledger.jobs) + (len(transfers) > 0)
+        further = write_batch(call, attributes, batch, ledger.machine, first_region)
     finally:
         binding.AttributeList_Delete(attributes)
-    value_types = np.full(2, binding.Type.UINT64.value, np.uint8)
-    values = np.column_stack([series.queue_length, series.busy_cores]).astype(np.int64)
-    call(
-        kernels.write_metrics,
-        call.archive,
-        n_cores,
-        METRIC_INSTANCE,
-        np.ascontiguousarray(series.instant_ns, np.int64),
-        len(value_types),
-        value_types.ctypes.data,
-        values.ctypes.data,
-    )
     binding.Archive_CloseEvtFiles(archive)
+
+    binding.Archive_OpenDefFiles(archive)
+    call(kernels.write_local_definitions, call.archive, ledger.machine.n_cores + len(further))
+    binding.Archive_CloseDefFiles(archive)
     n_waits = np.diff(np.searchsorted(wait_bar, bars.first))
     n_messages = np.diff(messages.send_first) + np.diff(messages.receive_first)
-    n_events: Array = 2 * (np.diff(bars.first) + n_waits) + n_messages
-    return n_events
+    return 2 * (np.diff(bars.first) + n_waits) + n_messages, further

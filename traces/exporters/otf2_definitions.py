@@ -11,25 +11,28 @@ import numpy as np
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
+from traces.exporters.otf2_batch import (
+    ATTRIBUTES,
+    HOST_METRICS,
+    REGIONS,
+    SCHEDULER_METRICS,
+    WORDS,
+    BatchLevel,
+    Location,
+)
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding
-from traces.ledger import STATES, WHY, Ledger
+from traces.ledger import STATES, WHY, Ledger, Machine
 
-__all__ = ["METRIC_INSTANCE", "write_definitions"]
-
-#: Reference of the metric that the scheduler's location records.
-METRIC_INSTANCE = 1
-
-_METRIC_CLASS = 0
-_SCHEDULER = "batch scheduler"
+__all__ = ["write_definitions"]
 
 
 class _Strings:
-    """String definitions, numbered as they are written; string 0 is the empty one."""
+    """String definitions, numbered as they are written; string 0 is the empty one, then come those of attributes."""
 
     def __init__(self, call: Calls, writer: Any) -> None:
         self._call, self._writer, self._next = call, address_of(writer), 0
-        self.add([""])
+        self.add(["", *WORDS])
 
     def add(self, names: Sequence[str]) -> int:
         """Define some strings; return the reference of the first, whom the others follow."""
@@ -48,9 +51,8 @@ def write_definitions(
     archive: Any,
     ledger: Ledger,
     n_events: Array,
-    n_samples: int,
-    first_ns: int,
-    last_ns: int,
+    batch: BatchLevel,
+    further: list[Location],
     *,
     messages: bool,
 ) -> None:
@@ -66,21 +68,22 @@ def write_definitions(
         What to define.
     n_events : ndarray of int64, shape (n_cores,)
         Number of events of each core.
-    n_samples : int
-        Number of metric events.
-    first_ns, last_ns : int
-        First and last instant of the run (ns).
+    batch : BatchLevel
+        What is shown beside what cores did.
+    further : list of Location
+        The locations that follow the cores.
     messages : bool
         Whether cores send any.
     """
     machine, jobs = ledger.machine, ledger.jobs
     writer = binding.Archive_GetGlobalDefWriter(archive)
+    first_ns, last_ns = batch.span_ns
     binding.GlobalDefWriter_WriteClockProperties(
         writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
     )
     strings = _Strings(call, writer)
     _write_attributes(writer, strings)
-    hosts = _write_machine(writer, strings, ledger)
+    _write_machine(writer, strings, ledger)
 
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
     names = [
@@ -96,14 +99,8 @@ def write_definitions(
         n_events,
         binding.LocationType.CPU_THREAD.value,
     )
-    scheduler = strings.add([_SCHEDULER])
-    binding.GlobalDefWriter_WriteLocationGroup(
-        writer, hosts, scheduler, binding.LocationGroupType.PROCESS, 0, binding.UNDEFINED_LOCATION_GROUP
-    )
-    binding.GlobalDefWriter_WriteLocation(
-        writer, machine.n_cores, scheduler, binding.LocationType.METRIC, n_samples, hosts
-    )
-    _write_metric_definitions(writer, strings, machine.n_cores)
+    _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
+    _write_metrics(writer, strings)
     names = [f"job {number}" for number in jobs.job_id.tolist()]
     call(
         kernels.write_regions,
@@ -118,6 +115,13 @@ def write_definitions(
     if messages:
         _write_communicator(writer, strings, machine.n_cores)
         _write_wait(writer, strings, len(jobs))
+    regions = strings.add([*REGIONS, *REGIONS.values()])
+    for place in range(len(REGIONS)):
+        binding.GlobalDefWriter_WriteRegion(
+            *(writer, len(jobs) + messages + place, regions + place, regions + place, regions + len(REGIONS) + place),
+            *(binding.RegionRole.CODE, binding.Paradigm.USER, binding.RegionFlag.NONE),
+            *(binding.UNDEFINED_STRING.value, 0, 0),
+        )
     binding.Archive_CloseGlobalDefWriter(archive, writer)
 
 
@@ -153,16 +157,19 @@ def _describe(strings: _Strings, ledger: Ledger) -> Array:
 
 
 def _write_attributes(writer: Any, strings: _Strings) -> None:
-    for reference, name, description in (
-        (kernels.TASK, "task", "number of the task within its job"),
-        (kernels.CHUNK, "chunk", "number of the chunk that the task was assigned with, within its job"),
+    for reference, (name, description, kind) in enumerate(
+        [
+            ("task", "number of the task within its job", binding.Type.UINT64.value),
+            ("chunk", "number of the chunk that the task was assigned with, within its job", binding.Type.UINT64.value),
+            *ATTRIBUTES,
+        ]
     ):
         first = strings.add([name, description])
-        binding.GlobalDefWriter_WriteAttribute(writer, reference, first, first + 1, binding.Type.UINT64)
+        binding.GlobalDefWriter_WriteAttribute(writer, reference, first, first + 1, binding.Type(kind))
 
 
-def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> int:
-    """The system tree (node 0 the cluster, node 1 + h the host h) and a group a host; says how many."""
+def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> None:
+    """The system tree (node 0 the cluster, node 1 + h the host h) and a group a host."""
     machine = ledger.machine
     cluster = strings.add([machine.name, "cluster", "host"])
     domain = binding.SystemTreeDomain
@@ -175,11 +182,35 @@ def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> int:
         binding.GlobalDefWriter_WriteLocationGroup(
             writer, host, names + host, binding.LocationGroupType.PROCESS, 1 + host, binding.UNDEFINED_LOCATION_GROUP
         )
-    return machine.n_hosts
 
 
-def _write_metric_definitions(writer: Any, strings: _Strings, scheduler: int) -> None:
-    """One class of two counters, and its instance that the scheduler records for the whole cluster."""
+def _write_further(writer: Any, strings: _Strings, machine: Machine, further: list[Location], lanes: str) -> None:
+    """The locations that follow the cores, and the groups of those that are of no host; that of ``lanes``, if there are any."""
+    groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
+    name = strings.add(groups)
+    for place in range(len(groups)):
+        binding.GlobalDefWriter_WriteLocationGroup(
+            writer,
+            machine.n_hosts + place,
+            name + place,
+            binding.LocationGroupType.PROCESS,
+            0,
+            binding.UNDEFINED_LOCATION_GROUP,
+        )
+    names = strings.add([one.name for one in further])
+    for place, one in enumerate(further):
+        kind = binding.LocationType(one.kind)
+        binding.GlobalDefWriter_WriteLocation(
+            writer, machine.n_cores + place, names + place, kind, one.n_events, one.group
+        )
+
+
+def _write_metrics(writer: Any, strings: _Strings) -> None:
+    """Two counters, and classes of them for the scheduler and for hosts, each of the location that records it.
+
+    The classes are recorded themselves. An instance could say that the scheduler's is the whole cluster's, but ViTE takes its
+    reference for that of a class and crashes.
+    """
     for member, (name, description, unit) in enumerate(
         [("queue length", "jobs that wait for their start", "jobs"), ("busy cores", "cores allocated to jobs", "cores")]
     ):
@@ -196,9 +227,7 @@ def _write_metric_definitions(writer: Any, strings: _Strings, scheduler: int) ->
             0,
             first + 2,
         )
-    binding.GlobalDefWriter_WriteMetricClass(
-        writer, _METRIC_CLASS, [0, 1], binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT
-    )
-    binding.GlobalDefWriter_WriteMetricInstance(
-        writer, METRIC_INSTANCE, _METRIC_CLASS, scheduler, binding.MetricScope.SYSTEM_TREE_NODE, 0
-    )
+    for reference, members in ((SCHEDULER_METRICS, [0, 1]), (HOST_METRICS, [1])):
+        binding.GlobalDefWriter_WriteMetricClass(
+            writer, reference, members, binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT
+        )

@@ -52,8 +52,10 @@ COMMUNICATOR = 0
 @compiled()
 def write_metrics(
     archive: int,
-    location: int,
-    metric: int,
+    first_location: int,
+    metrics: int,
+    first: Ints,
+    stop: Ints,
     instants: Ints,
     n_values: int,
     value_types: int,
@@ -62,18 +64,22 @@ def write_metrics(
     close_writer: CloseEvtWriter,
     write_metric: Metric,
 ) -> int:
-    """Write one metric event an instant.
+    """Write one metric event an instant: location ``first_location + k`` has the rows ``first[k]:stop[k]``.
 
-    ``value_types`` is the address of ``n_values`` bytes, ``values`` that of as many 64-bit values an instant.
+    ``value_types`` is the address of ``n_values`` bytes, ``values`` that of as many 64-bit values a row.
     """
-    writer = get_writer(archive, location)
-    if writer == 0:
-        return NO_WRITER
-    for k in range(len(instants)):
-        code: int = write_metric(writer, 0, instants[k], metric, n_values, value_types, values + 8 * n_values * k)
+    for location in range(len(first)):
+        writer = get_writer(archive, first_location + location)
+        if writer == 0:
+            return NO_WRITER
+        for k in range(first[location], stop[location]):
+            code: int = write_metric(writer, 0, instants[k], metrics, n_values, value_types, values + 8 * n_values * k)
+            if code != 0:
+                return code
+        code = close_writer(archive, writer)
         if code != 0:
             return code
-    return int(close_writer(archive, writer))
+    return 0
 
 
 @compiled()

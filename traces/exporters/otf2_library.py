@@ -26,6 +26,7 @@ from traces.compiled import CFunction, types
 from traces.kernels.signatures import FunctionKind
 
 __all__ = [
+    "AddAttribute",
     "AddUint64",
     "CloseDefWriter",
     "CloseEvtWriter",
@@ -58,6 +59,7 @@ _PROTOTYPES = {
     "Archive_GetDefWriter": ("pQ", "pointer"),
     "Archive_CloseDefWriter": ("pp", "code"),
     "AttributeList_AddUint64": ("pIQ", "code"),
+    "AttributeList_AddAttribute": ("pIBQ", "code"),  # its value is a union of 8 bytes
     "EvtWriter_Enter": ("ppQI", "code"),
     "EvtWriter_Leave": ("ppQI", "code"),
     "EvtWriter_Metric": ("ppQIBpp", "code"),
@@ -98,6 +100,7 @@ GetEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_GetEvtWriter")]
 CloseEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseEvtWriter")]
 GetDefWriter = Annotated[CFunction, OTF2Call.of("Archive_GetDefWriter")]
 CloseDefWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseDefWriter")]
+AddAttribute = Annotated[CFunction, OTF2Call.of("AttributeList_AddAttribute")]
 AddUint64 = Annotated[CFunction, OTF2Call.of("AttributeList_AddUint64")]
 Enter = Annotated[CFunction, OTF2Call.of("EvtWriter_Enter")]
 Leave = Annotated[CFunction, OTF2Call.of("EvtWriter_Leave")]

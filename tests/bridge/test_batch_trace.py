@@ -1,0 +1,46 @@
+"""The batch level in the traces of runs in which jobs are cut, tried again, withdrawn, chained or never start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from batch_features import BATCH_FEATURES
+from batch_traces import check_batch, expected_spans, read_batch
+
+from bls import Rules
+from traces.ledger import STATES
+
+
+@pytest.mark.parametrize("name", ["all", "chain", "python-cut", "preset", "requeued", "withdrawn"])
+def test_the_trace_shows_the_batch_level(name: str, tmp_path: Path) -> None:
+    feature = BATCH_FEATURES[name]
+    rules = replace(feature.options.get("rules", Rules()), keep_decisions=True)
+    if backfill := feature.options.get("backfill"):
+        rules = replace(rules, backfill=backfill)
+    options = {key: value for key, value in feature.options.items() if key != "backfill"}
+    result = replace(feature, options=options).simulated(tmp_path, rules=rules)
+    of, jobs = result.ledger, result.jobs
+    path = result.write_trace(tmp_path / "trace")
+    check_batch(of, path)
+    # Against the tables: as many spans as attempts, and every pass.
+    shown = [span for lane in read_batch(path)[0]["jobs"].values() for span in lane]
+    assert sum(span[0] == "running" for span in shown) == (jobs["start_ns"] >= 0).sum()
+    assert sum(span[0] == "queued" for span in shown) == (jobs["eligible_ns"] >= 0).sum()
+    assert {span[3]["job"] for span in shown} == set(jobs["job_id"])
+    assert of.passes is not None
+    for column in ("now_ns", "waiting", "started"):
+        assert getattr(of.passes, column).tolist() == result.decisions[column].tolist()
+    if name in ("all", "python-cut"):
+        ends = {span[3]["state"] for span in expected_spans(of)}
+        assert ends >= {"completed", "killed", "requeued", "cancelled"}
+    if name in ("all", "chain"):
+        assert any(span[0] == "held" for span in shown)
+    never = jobs[jobs["start_ns"] < 0]
+    left = {int(job): span[2] for span in shown for job in [span[3]["job"]] if span[3]["why"] == "never"}
+    cancel = dict(
+        zip(result.scenario.workload.job_id.tolist(), result.scenario.workload.cancel_ns.tolist(), strict=True)
+    )
+    assert left == {job: cancel[job] for job in never["job_id"].tolist()}
+    assert set(never["state"]) <= {STATES[STATES.index("cancelled")]}

@@ -1,0 +1,105 @@
+"""The batch level in OTF2: spans of jobs on lanes, submits, scheduling passes and counters of hosts: as readers see them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
+from hypothesis import HealthCheck, given, settings
+from ledgers import Job, ledger, ledgers, machine, never_started
+from test_otf2 import SMALL
+
+from traces.base.errors import InputError
+from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2_library import reading
+from traces.ledger import Ledger
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(ledgers())
+def test_what_is_read_back_is_what_the_ledger_says(of: Ledger) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        check_batch(of, write_otf2(of, Path(name) / "trace"))
+
+
+def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path) -> None:
+    """ViTE takes a reference of an instance for one of a class, and crashes."""
+    path = write_otf2(ledger(machine(2, 1), SMALL), tmp_path)
+    ran = subprocess.run(["otf2-print", "-G", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    assert "METRIC_INSTANCE" not in ran.stdout
+    classes = re.findall(r"^METRIC_CLASS +(\d+) .*, (\d) Members?: (.*)$", ran.stdout, re.MULTILINE)
+    assert classes == [("0", "2", '"queue length" <0>, "busy cores" <1>'), ("1", "1", '"busy cores" <1>')]
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    recorded = set(re.findall(r"^METRIC +(\d+) +\d+ +Metric: (\d+),", ran.stdout, re.MULTILINE))
+    assert recorded == {("3", "0"), ("5", "1"), ("6", "1")}
+    with reading(path) as trace:
+        regions = [region.name for region in trace.definitions.regions]
+    assert regions == ["job 7", "job 1542", "job 9", "held", "queued", "running", "submit", "scheduling pass"]
+
+
+def test_otf2_print_reads_it(tmp_path: Path) -> None:
+    jobs = [*SMALL, never_started(11, 15, asked=3)]
+    path = write_otf2(ledger(machine(2, 1), jobs), tmp_path)
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    seen = re.findall(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "(\w+)" <\d+>', ran.stdout, re.MULTILINE)
+    lanes: dict[int, list[tuple[str, int, str]]] = defaultdict(list)
+    for kind, location, time, region in seen:
+        lanes[int(location)].append((kind, int(time), region))
+    assert lanes[7] == [  # job 7, which starts at once, then job 11, which is cancelled as it comes
+        *[("ENTER", 0, "queued"), ("LEAVE", 0, "queued"), ("ENTER", 0, "running"), ("LEAVE", 10, "running")],
+        *[("ENTER", 15, "queued"), ("LEAVE", 15, "queued")],
+    ]
+    assert lanes[8] == [
+        *[("ENTER", 3, "queued"), ("LEAVE", 10, "queued"), ("ENTER", 10, "running"), ("LEAVE", 12, "running")]
+    ]
+    assert (
+        '("job" <2>; INT64; 1542), ("cores" <3>; UINT64; 2), ("estimate" <4>; INT64; 2), ("user" <5>; INT64; -1), '
+        in (ran.stdout)
+    )
+    assert (
+        re.search(r'\("why" <8>; STRING; "head" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
+        is None
+    )
+    assert re.search(r'\("why" <8>; STRING; "never" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
+
+
+def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) -> None:
+    """Six jobs wait at once, of which two run at once: two lanes of running ones, without what waits."""
+    jobs = [Job(k, k, 10 * k, 10 * k + (15 if k == 2 else 10), [(k % 2, k % 2 + 1)]) for k in range(7)]
+    of = ledger(machine(2), [*jobs, never_started(9, 3)])
+    assert deepest(job_intervals(of)) == 7
+    check_batch(of, write_otf2(of, tmp_path / "all", most_lanes=7))
+    spans, _, _ = read_batch(write_otf2(of, tmp_path / "few", most_lanes=6))
+    lanes = spans["running jobs"]
+    assert "jobs" not in spans
+    assert [[span[:3] for span in lane] for lane in lanes.values()] == [
+        [("running", 10 * k, 10 * k + (15 if k == 2 else 10)) for k in (0, 1, 2, 4, 5, 6)],
+        [("running", 30, 40)],
+    ]
+    assert lanes["lane 1"][0][3] == of_job(of, 3)
+    assert len(spans["batch scheduler"]["submits"]) == 8
+
+
+def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:
+    of = ledger(
+        machine(1), [Job(1, 0, 0, 9, [(0, 1)]), never_started(2, 3, eligible=-1), never_started(3, 4, eligible=-1)]
+    )
+    of = replace(of, jobs=replace(of.jobs, left_ns=np.array([-1, 8, 2])))  # one before it came
+    path = write_otf2(of, tmp_path)
+    check_batch(of, path)
+    held = [span[:3] for lane in read_batch(path)[0]["jobs"].values() for span in lane if span[0] == "held"]
+    assert sorted(held) == [("held", 3, 8), ("held", 4, 4)]
+
+
+def test_a_job_that_came_before_time_0_is_refused_even_if_it_never_started(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="job 3 is submitted at -5 ns"):
+        write_otf2(ledger(machine(1), [never_started(3, -5)]), tmp_path / "t")

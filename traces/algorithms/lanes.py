@@ -1,0 +1,54 @@
+"""Intervals packed onto as few lanes as they need: a colouring of their interval graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traces.algorithms.key_heap import key_pop, key_push
+from traces.compiled import Array, compiled
+from traces.kernels.signatures import Ints
+
+__all__ = ["pack_lanes"]
+
+
+@compiled()
+def _pack(begin: Ints, end: Ints, by_begin: Ints, by_end: Ints, lane: Ints, free: Ints) -> int:
+    """Write each interval's ``lane`` (to begin with -1) and return how many there are; ``free`` is scratch, as long."""
+    n_lanes = n_free = ended = 0
+    for interval in by_begin:
+        # One of no length that begins at this instant, too, may stand here before it has a lane; so do all behind it.
+        while lane[by_end[ended]] >= 0 and end[by_end[ended]] <= begin[interval]:
+            n_free = key_push(free, 0, n_free, lane[by_end[ended]])
+            ended += 1
+        if n_free > 0:
+            lane[interval] = free[0]
+            n_free = key_pop(free, 0, n_free)
+        else:
+            lane[interval] = n_lanes
+            n_lanes += 1
+    return n_lanes
+
+
+def pack_lanes(begin: Array, end: Array) -> tuple[Array, Array]:
+    """Give each interval a lane on which no other lies within it, or it within another: the lowest free one as it begins.
+
+    That needs no more lanes than intervals lie over one another somewhere: where a lane is added, all that there are hold an
+    interval that began no later and ends later.
+
+    Parameters
+    ----------
+    begin, end : ndarray of int64, shape (n,)
+        Intervals, ``begin <= end``; one may begin where another ends.
+
+    Returns
+    -------
+    lane : ndarray of int64, shape (n,)
+        From 0, without gaps.
+    order : ndarray of int64, shape (n,)
+        The intervals by lane, then as they follow one another on it.
+    """
+    by_begin, by_end = np.lexsort((end, begin)), np.lexsort((begin, end))
+    lane = np.full(len(begin), -1, np.int64)
+    begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
+    _pack(begin, end, by_begin, by_end, lane, lane.copy())
+    return lane, by_begin[np.argsort(lane[by_begin], kind="stable")]

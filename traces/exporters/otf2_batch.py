@@ -1,0 +1,296 @@
+"""What the batch level shows in OTF2: spans of jobs on lanes, their submits, scheduling passes, counters of hosts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from traces.algorithms.lanes import pack_lanes
+from traces.compiled import Array, State, compiled
+from traces.exporters.otf2_kernels import NO_WRITER, Calls, write_metrics
+from traces.exporters.otf2_library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
+from traces.kernels.signatures import Ints, Ints2
+from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
+from traces.series import HostSeries, LoadSeries, host_series, load_series
+
+__all__ = [
+    "ATTRIBUTES",
+    "HOST_METRICS",
+    "REGIONS",
+    "SCHEDULER_METRICS",
+    "WORDS",
+    "BatchLevel",
+    "Location",
+    "batch_level",
+    "write_batch",
+    "write_spans",
+]
+
+#: What a job or the scheduler does; references of these regions follow one another.
+REGIONS = {
+    "held": "the job is submitted, but must wait for another one to end",
+    "queued": "the job may start and waits for that",
+    "running": "the job holds cores",
+    "submit": "a job is submitted",
+    "scheduling pass": "the scheduler decides which of the waiting jobs start",
+}
+_HELD, _QUEUED, _RUNNING, _SUBMIT, _PASS = range(len(REGIONS))
+
+_UINT64, _INT64, _STRING = (getattr(binding.Type, name).value for name in ("UINT64", "INT64", "STRING"))
+
+#: Attributes of their Enter: name, description, type; references are 2 and those that follow.
+ATTRIBUTES = (
+    ("job", "number of the job in the workload", _INT64),
+    ("cores", "how many cores it asked for", _UINT64),
+    ("estimate", "the run time that was requested, in ns", _INT64),
+    ("user", "number of its user, -1 if not known", _INT64),
+    ("attempt", "number of the attempt at this job, from 0", _UINT64),
+    ("eligible", "the instant from which it could start, in ns; -1 if it never could", _INT64),
+    ("why", "why it started when it did", _STRING),
+    ("state", "what became of the attempt", _STRING),
+    ("waiting", "jobs that waited before the pass", _UINT64),
+    ("started", "jobs that the pass started", _UINT64),
+)
+_FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
+
+#: The strings that attributes refer to; string 0 is the empty one, then come these.
+WORDS = (*WHY, *STATES)
+
+
+#: References of the classes of metrics: what the scheduler counts, and what is counted of a host.
+SCHEDULER_METRICS, HOST_METRICS = 0, 1
+
+
+class Spans(State):
+    """What is shown on some locations, of each in the order of time.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (n_locations + 1,)
+        Location ``k`` has the spans ``first[k]:first[k + 1]``.
+    start, end, region, row : ndarray of int64
+        Its instants (ns), its region as a place in :data:`REGIONS`, and the row of ``values`` that tells of it.
+    values : ndarray of int64, shape (rows, attributes)
+        What attributes say: numbers, and references of strings.
+    types : ndarray of int64, shape (attributes,)
+        The types of those that are written, which may be fewer.
+    """
+
+    first: Ints
+    start: Ints
+    end: Ints
+    region: Ints
+    row: Ints
+    values: Ints2
+    types: Ints
+
+    @property
+    def n_locations(self) -> int:
+        """Number of locations."""
+        return len(self.first) - 1
+
+
+@compiled()
+def write_spans(
+    archive: int,
+    attributes: int,
+    first_location: int,
+    first_region: int,
+    first_attribute: int,
+    spans: Spans,
+    get_writer: GetEvtWriter,
+    close_writer: CloseEvtWriter,
+    add: AddAttribute,
+    enter: Enter,
+    leave: Leave,
+) -> int:
+    """Write an Enter, with attributes, and a Leave for each span; ``attributes`` is an empty attribute list."""
+    first, start, end, region, row = spans.first, spans.start, spans.end, spans.region, spans.row
+    values, types = spans.values, spans.types
+    for location in range(len(first) - 1):
+        writer = get_writer(archive, first_location + location)
+        if writer == 0:
+            return NO_WRITER
+        for k in range(first[location], first[location + 1]):
+            code: int = 0
+            for place in range(len(types)):
+                code = add(attributes, first_attribute + place, types[place], values[row[k], place])
+                if code != 0:
+                    return code
+            code = enter(writer, attributes, start[k], first_region + region[k])
+            if code == 0:
+                code = leave(writer, 0, end[k], first_region + region[k])
+            if code != 0:
+                return code
+        code = close_writer(archive, writer)
+        if code != 0:
+            return code
+    return 0
+
+
+class BatchLevel(NamedTuple):
+    """What is shown of a run beside what its cores did.
+
+    Attributes
+    ----------
+    load : LoadSeries
+        What the scheduler's counters say.
+    submits, passes : Spans
+        On one location; of no length. ``passes`` has no location where they were not kept.
+    hosts : HostSeries
+        What the hosts' counters say.
+    lanes : Spans
+        What became of the jobs, each on one lane; where they are too many for that, of the attempts that ran.
+    waiting : bool
+        Whether lanes show what waits, too.
+    """
+
+    load: LoadSeries
+    submits: Spans
+    passes: Spans
+    hosts: HostSeries
+    lanes: Spans
+    waiting: bool
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """First and last instant of the run: of its jobs and its scheduling passes (ns); 0 where there are none."""
+        every = np.concatenate(
+            [one for spans in (self.submits, self.passes, self.lanes) for one in (spans.start, spans.end)]
+        )
+        return (int(every.min()), int(every.max())) if len(every) else (0, 0)
+
+
+def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
+    """What a ledger's batch level shows; jobs that wait are shown if that takes no more lanes than ``most_lanes``."""
+    jobs = ledger.jobs
+    values = np.column_stack(
+        [
+            *(jobs.job_id, jobs.cores, jobs.estimate_ns, jobs.user, jobs.attempt, jobs.eligible_ns),
+            1 + jobs.why.astype(np.int64),
+            1 + len(WHY) + jobs.state.astype(np.int64),
+        ]
+    ).astype(np.int64, copy=False)
+    first = np.flatnonzero(jobs.attempt == 0)
+    arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]
+    submits = _points(_SUBMIT, jobs.submit_ns[arrived], arrived, values, _types(0, _OF_SUBMIT))
+    passes = ledger.passes
+    if passes is None:
+        nothing = np.zeros(0, np.int64)
+        points = Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing)
+    else:
+        told = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
+        points = _points(_PASS, passes.now_ns, np.arange(len(passes)), told, _types(_OF_JOB, len(ATTRIBUTES)))
+    lanes = _lanes(jobs, values, waiting=True)
+    waiting = lanes.n_locations <= most_lanes
+    if not waiting:
+        lanes = _lanes(jobs, values, waiting=False)
+    return BatchLevel(load_series(jobs), submits, points, host_series(jobs, ledger.machine), lanes, waiting)
+
+
+def _types(first: int, stop: int) -> Array:
+    return np.array([kind for _, _, kind in ATTRIBUTES[first:stop]], np.int64)
+
+
+def _points(region: int, instant_ns: Array, row: Array, values: Array, types: Array) -> Spans:
+    # Of no length, on one location.
+    n, at = len(row), np.ascontiguousarray(instant_ns, np.int64)
+    return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, types)
+
+
+def _lanes(jobs: JobRecords, values: Array, *, waiting: bool) -> Spans:
+    """Each job on one lane from its submit to the end of its last attempt, or, without ``waiting``, each attempt from its
+    start; on as few lanes as that needs."""
+    begin = np.where(jobs.attempt == 0, jobs.submit_ns, jobs.eligible_ns)
+    # One that was withdrawn before its submit left then; one that was so before it could start was held until then.
+    gone = np.maximum(np.where(jobs.started, jobs.start_ns, jobs.left_ns), begin)
+    eligible = np.where(jobs.eligible_ns < 0, gone, np.maximum(jobs.eligible_ns, begin))
+    edges = np.column_stack([begin, eligible, gone, np.where(jobs.started, jobs.end_ns, gone)])
+    held = (eligible > begin) | (jobs.eligible_ns < 0)
+    shown = np.column_stack([held, jobs.eligible_ns >= 0, jobs.started]) & [waiting, waiting, True]
+    row = np.flatnonzero(shown.any(axis=1))
+    whose = np.unique(jobs.job_id, return_inverse=True)[1] if waiting else np.arange(len(row))
+    n = int(whose.max(initial=-1)) + 1
+    first_ns, last_ns = np.full(n, np.iinfo(np.int64).max), np.full(n, -1)
+    np.minimum.at(first_ns, whose, edges[row, 0 if waiting else 2])
+    np.maximum.at(last_ns, whose, edges[row, 3])
+    lane, order = pack_lanes(first_ns, last_ns)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    by_lane = np.argsort(place[whose], kind="stable")  # attempts follow one another as they do in the ledger
+    row, lane = row[by_lane], lane[whose[by_lane]]
+    shown, edges = shown[row], edges[row]
+    upto = np.concatenate([[0], np.cumsum(shown.sum(axis=1))])
+    return Spans(
+        upto[np.searchsorted(lane, np.arange(lane.max(initial=-1) + 2))],
+        edges[:, :-1][shown],
+        edges[:, 1:][shown],
+        np.broadcast_to([_HELD, _QUEUED, _RUNNING], shown.shape)[shown],
+        np.repeat(row, np.diff(upto)),
+        values,
+        _types(0, _OF_JOB),
+    )
+
+
+class Location(NamedTuple):
+    """A location to be defined: its name, the place of its type in ``binding.LocationType``, and how many events it has.
+
+    ``group`` is the host in whose group it is, or, behind the last host, the scheduler or the jobs.
+    """
+
+    name: str
+    kind: int
+    n_events: int
+    group: int
+
+
+def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machine, first_region: int) -> list[Location]:
+    """Write the events of all locations but cores: the first has as reference the number of cores, the others follow.
+
+    Parameters
+    ----------
+    call : Calls
+        Of an archive whose event files are open.
+    attributes
+        The binding's handle of an empty attribute list.
+    batch : BatchLevel
+        What to write.
+    machine : Machine
+        Its hosts.
+    first_region : int
+        Reference of the first of :data:`REGIONS`.
+    """
+    load, hosts, lanes = batch.load, batch.hosts, batch.lanes
+    thread, metric = binding.LocationType.CPU_THREAD.value, binding.LocationType.METRIC.value
+    scheduler, jobs = machine.n_hosts, machine.n_hosts + 1
+    found: list[Location] = []
+
+    def counters(metrics: int, first: Array, stop: Array, instant_ns: Array, values: Array) -> None:
+        types = np.full(values.shape[1], _UINT64, np.uint8)
+        columns = (np.ascontiguousarray(column, np.int64) for column in (first, stop, instant_ns))
+        call(
+            *(write_metrics, call.archive, machine.n_cores + len(found), metrics, *columns),
+            *(len(types), types.ctypes.data, values.ctypes.data),
+        )
+
+    def spans(one: Spans, first_attribute: int) -> None:
+        call(
+            *(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region),
+            *(_FIRST_ATTRIBUTE + first_attribute, one),
+        )
+
+    both = np.column_stack([load.queue_length, load.busy_cores]).astype(np.int64)
+    counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, both)
+    found += [Location("batch scheduler", metric, len(load), scheduler)]
+    spans(batch.submits, 0)
+    found += [Location("submits", thread, 2 * len(batch.submits.start), scheduler)]
+    if batch.passes.n_locations:
+        spans(batch.passes, _OF_JOB)
+        found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
+    counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
+    rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
+    found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]
+    spans(lanes, 0)
+    found += [Location(f"lane {k}", thread, 2 * n, jobs) for k, n in enumerate(np.diff(lanes.first).tolist())]
+    return found
