@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.compare.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
-from bridge.runs.directory import read_record, write_record
+from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
@@ -34,9 +34,7 @@ class RunFolder(NamedTuple):
 
     def metric(self, name: str) -> Any:
         """A metric of its record, or None."""
-        metrics = self.record.get("metrics")
-        value = metrics.get(name) if isinstance(metrics, dict) else None
-        return value if isinstance(value, int | float) else None
+        return metric(self.record, name)
 
 
 def read_run(folder: Path) -> RunFolder:
@@ -48,7 +46,7 @@ def read_run(folder: Path) -> RunFolder:
         If it is none.
     """
     record = read_record(folder)
-    if not isinstance(record.get("arguments"), dict):
+    if "arguments" not in record:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"))
 
@@ -64,9 +62,11 @@ def _text(value: Any) -> str:
 
 
 def _machine(record: dict[str, Any]) -> str:
-    hosts = (record.get("platform") or {}).get("hosts") or []
-    groups = [f"{one.get('count')} × {one.get('cores')} cores of {one.get('speed_gflops')} GFLOP/s" for one in hosts]
-    return " + ".join(groups) or "unknown"
+    try:
+        hosts = record["platform"]["hosts"]
+        return " + ".join(f"{one['count']} × {one['cores']} cores of {one['speed_gflops']} GFLOP/s" for one in hosts)
+    except (KeyError, TypeError):
+        return "unknown"
 
 
 def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
@@ -80,7 +80,7 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     if a.record.get("platform") != b.record.get("platform"):
         pair = _machine(a.record), _machine(b.record)
         found["machine"] = pair if pair[0] != pair[1] else (pair[0], "another of as many hosts")
-    written_by = [str((run.record.get("versions") or {}).get("twolevel")) for run in (a, b)]
+    written_by = [str(run.record.get("versions", {}).get("twolevel")) for run in (a, b)]
     if written_by[0] != written_by[1]:
         found["twolevel"] = (written_by[0], written_by[1])
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from bridge.encoding import json, to_builtins
+from bridge.encoding import to_builtins
 from bridge.live.file import FILE, Live, read_live
 from bridge.live.screen import LiveScreen
-from bridge.runs.directory import read_record
+from bridge.runs.directory import metric, read_record
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 
@@ -93,12 +94,13 @@ def _identity(path: Path) -> tuple[int, int]:
 def _final(found: Found, target: Path) -> str:
     # What there is to say of a run that is not under way.
     if found.state == ENDED:
-        metrics = read_record(target).get("metrics", {})
-        said = [f"{metrics['jobs']} jobs"] if "jobs" in metrics else []
-        if metrics.get("makespan_ns") is not None:
-            said.append(f"makespan {format_ns(metrics['makespan_ns'])}")
-        if metrics.get("utilisation") is not None:
-            said.append(f"utilisation {metrics['utilisation']:.4f}")
+        record = read_record(target)
+        jobs, makespan_ns, used = (metric(record, name) for name in ("jobs", "makespan_ns", "utilisation"))
+        said = [] if jobs is None else [f"{jobs} jobs"]
+        if makespan_ns is not None:
+            said.append(f"makespan {format_ns(makespan_ns)}")
+        if used is not None:
+            said.append(f"utilisation {used:.4f}")
         return f"the run has ended: {', '.join([*said, f'results: {target}'])}"
     if found.state == STOPPED:
         return "the run has stopped without results: it failed, or was interrupted"
@@ -121,7 +123,7 @@ def _as_json(found: Found, target: Path) -> str:
         shown |= {"results": str(target), "metrics": read_record(target).get("metrics", {})}
     elif found.live is not None:
         shown |= {"folder": str(found.folder), **to_builtins(found.live)}
-    return json.encode(shown).decode()
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))  # a record may have a number of any length
 
 
 def watch_run(

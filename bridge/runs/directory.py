@@ -24,6 +24,7 @@ __all__ = [
     "check_target",
     "fresh_directory",
     "made_beside",
+    "metric",
     "named_folder",
     "read_record",
     "unusable",
@@ -192,7 +193,7 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
     Raises
     ------
     InputError
-        If the folder has none that can be read.
+        If the folder has none that can be read, or it is none of ours.
     """
     path = folder / name
     try:
@@ -204,4 +205,13 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(record, dict):
         raise InputError(f"{path}: is not a record of twolevel {what}")
+    for key in ("arguments", "metrics", "versions") if name == "run.json" else ():
+        if not isinstance(record.get(key, {}), dict):
+            raise InputError(f"{path}: is not a record of twolevel {what}: {key}: {shown(record[key])}")
     return record
+
+
+def metric(record: Mapping[str, Any], name: str) -> Any:
+    """A metric of a run's record; None if it has none of this name that is a number, as large as numbers in results are."""
+    value = record.get("metrics", {}).get(name)
+    return value if isinstance(value, int | float) and abs(value) < 2**64 else None

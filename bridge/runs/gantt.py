@@ -78,7 +78,10 @@ def hosts(folder: Path) -> tuple[Array, list[str]]:
     """
     record = read_record(folder)
     try:
-        machine = record["machine"]
-        return np.array(machine["first_core"], np.int64), [str(name) for name in machine["host_names"]]
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had") from None
+        first_core = np.array(record["machine"]["first_core"], np.int64)
+        names = [str(name) for name in record["machine"]["host_names"]]
+    except (KeyError, TypeError, ValueError, OverflowError):
+        first_core, names = np.empty(0, np.int64), []
+    if not names or first_core.shape != (len(names) + 1,) or first_core[0] or (np.diff(first_core) < 1).any():
+        raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had")
+    return first_core, names

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bridge.runs.directory import read_record
+from bridge.runs.gantt import hosts
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
@@ -242,11 +242,7 @@ def story_of_results(folder: Path, job: int) -> str:
     InputError
         If it is none, or has no such job.
     """
-    record = read_record(folder)
-    try:
-        n_cores = int(record["machine"]["first_core"][-1])
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise InputError(f"{folder / 'run.json'}: does not say how many cores the machine had") from None
+    n_cores = int(hosts(folder)[0][-1])
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
     return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions)

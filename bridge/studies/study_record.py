@@ -28,6 +28,8 @@ class StudyRecord:
 
     Attributes
     ----------
+    path : Path
+        The file.
     name : str
     text : str
         The study, as its file has it.
@@ -37,6 +39,7 @@ class StudyRecord:
         SHA-256 of each, by the name that the study gives it.
     """
 
+    path: Path
     name: str
     text: str
     folders: tuple[Path, ...]
@@ -48,12 +51,16 @@ class StudyRecord:
         Raises
         ------
         InputError
-            If the folder in which it was run is not there, and no other is given.
+            If the folder in which it was run is not there, and no other is given; or it is no study.
         """
         folders = [folder for folder in (*self.folders, *data) if folder.is_dir()]
         if not folders:
-            raise InputError(f"there is no folder {self.folders[0]} any more; say with --data where its files are")
-        return parse_study(self.text, folders, self.name)
+            gone = str(self.folders[0]) if str(self.folders[0]).isprintable() else shown(str(self.folders[0]))
+            raise InputError(f"{self.path}: there is no folder {gone} any more; say with --data where its files are")
+        try:
+            return parse_study(self.text, folders, self.name)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
 
 
 def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
@@ -94,6 +101,7 @@ def read_study_record(folder: Path) -> StudyRecord:
         raise InputError(f"{path}: is of form {shown(found)}; this twolevel reads form {FORMAT}")
     try:
         files = {str(name): str(one["sha256"]) for name, one in record["inputs"].items()}
-        return StudyRecord(str(record["name"]), str(record["study"]), tuple(map(Path, record["folders"])), files)
-    except (KeyError, TypeError, AttributeError):
+        first, *others = map(Path, record["folders"])
+        return StudyRecord(path, str(record["name"]), str(record["study"]), (first, *others), files)
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: is not a record of twolevel study") from None

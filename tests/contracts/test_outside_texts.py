@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pytest
+from outside_texts import READ
 
-from als.core_speeds import core_speeds
-from als.graphs.readers import READERS as GRAPH_READERS
-from als.graphs.readers import read_graph
-from als.lengths.file import read_lengths
-from als.programs.program import Program
-from bls.constraints.advance_reservations import load_windows
-from bls.constraints.outages import read_outages
-from bls.constraints.request_file import read_request_file
-from bls.machine.platform import Platform, load_platform
-from bls.policies.multifactor.settings import Multifactor
-from bls.workloads import READERS, read_workload
-from bls.workloads.workload import Workload
-from bridge.live.file import FILE, read_live
-from bridge.runs.directory import read_record
-from bridge.scenarios.application_map import load_application_map
-from bridge.studies.input.named_files import names_in
-from bridge.studies.input.study_file import load_study
-from bridge.studies.journal import JOURNAL, Journal
-from bridge.studies.study_record import RECORD, read_study_record
 from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.parsing import parse_json, parsing
 
@@ -67,50 +49,6 @@ HOSTILE = {
 }
 
 
-def _journal(path: Path) -> None:
-    folder = path.parent / "study"
-    folder.mkdir()
-    with Journal(folder):
-        pass
-    with (folder / JOURNAL).open("ab") as file:
-        file.write(path.read_bytes().replace(b"\n", b" ") + b"\n")
-    with Journal(folder):
-        pass
-
-
-def _renamed(path: Path, name: str) -> Path:
-    path.rename(path.parent / name)
-    return path.parent
-
-
-def _jobs() -> Workload:
-    return Workload.from_jobs([(1, 0, 1, 1, 1)])
-
-
-MACHINE = Platform()
-
-READ: dict[str, Callable[[Path], object]] = {
-    "platform": load_platform,
-    "study": load_study,
-    "application map": load_application_map,
-    "windows": lambda path: load_windows(path, MACHINE),
-    "multifactor": lambda path: Multifactor.from_toml(path.read_text("utf-8", "replace"), str(path)),
-    "program": lambda path: Program.from_json(path.read_text("utf-8", "replace")),
-    "outages": lambda path: read_outages(path, MACHINE),
-    "requests": lambda path: read_request_file(path, _jobs(), ["memory_kb"], _jobs().job_id),
-    "speeds": lambda path: core_speeds([f"trace:{path}"], 4, 0),
-    "lengths": read_lengths,
-    "files in a file": lambda path: names_in(str(path), [path.parent]),
-    "graph": read_graph,
-    **{f"graph as {name}": lambda path, name=name: read_graph(path, format=name) for name in GRAPH_READERS},
-    **{f"log as {name}": lambda path, name=name: read_workload(path, format=name) for name in READERS},
-    "run.json": lambda path: read_record(_renamed(path, "run.json")),
-    "study.json": lambda path: read_study_record(_renamed(path, RECORD)),
-    "live.json": lambda path: read_live(_renamed(path, FILE)),
-    "journal": _journal,
-}
-
-
 @pytest.mark.parametrize("reader", READ)
 def test_a_hostile_text_is_taken_or_refused_in_one_line(tmp_path: Path, reader: str) -> None:
     for number, (what, text) in enumerate(HOSTILE.items()):
@@ -126,6 +64,45 @@ def test_a_hostile_text_is_taken_or_refused_in_one_line(tmp_path: Path, reader: 
             message.encode()
         except Exception as error:
             raise AssertionError(f"{what}: {type(error).__name__}: {shown(str(error))}") from error
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "message"),
+    [
+        ("run.json", '{"arguments": []}', "run.json: is not a record of twolevel run: arguments: []"),
+        ("run.json, as it is watched", '{"metrics": "a"}', "run.json: is not a record of twolevel run: metrics: 'a'"),
+        (
+            "run.json, its story",
+            '{"machine": {"first_core": [0, 1e999], "host_names": ["a"]}}',
+            "which hosts the machine had",
+        ),
+        (
+            "run.json, its story",
+            '{"machine": {"first_core": [0, 4, 4], "host_names": ["a", "b"]}}',
+            "which hosts the machine had",
+        ),
+        (
+            "study.json",
+            '{"format": 1, "name": "a", "study": "", "folders": [], "inputs": {}}',
+            "is not a record of twolevel study",
+        ),
+        (
+            "study.json",
+            '{"format": 1, "name": "a", "study": "", "folders": ["."], "inputs": {}}',
+            "study.json: [[workload]]: none",
+        ),
+        ("study", f'[run]\n{NINES} = 1\n[[workload]]\nfile = "sample"', f"[run] '{'9' * 58}…: "),
+    ],
+)
+def test_what_is_wrong_with_a_record_or_a_study(tmp_path: Path, reader: str, text: str, message: str) -> None:
+    (tmp_path / "x.txt").write_text(text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        READ[reader](tmp_path / "x.txt")
+
+
+def test_a_metric_that_is_none_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text(f'{{"metrics": {{"jobs": "3", "makespan_ns": {NINES}, "utilisation": 0.5}}}}')
+    READ["run.json, as it is watched"](tmp_path / "x.txt")
 
 
 @pytest.mark.parametrize(

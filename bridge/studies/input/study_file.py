@@ -42,7 +42,7 @@ from bridge.studies.input.run_options import Value, checked_value
 from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
-from traces.base.toml import parse_toml
+from traces.base.toml import parse_toml, shown_key
 
 __all__ = ["COMPARED", "load_study", "parse_study"]
 
@@ -159,7 +159,7 @@ def _texts(given: object, where: str, *, empty: bool = False) -> list[str]:
 
 
 def _options(given: Table, where: str) -> dict[str, Value]:
-    return {name: checked_value(name, value, f"{where}{name}") for name, value in given.items()}
+    return {name: checked_value(name, value, f"{where}{shown_key(name)}") for name, value in given.items()}
 
 
 def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
@@ -180,7 +180,7 @@ def _cells(given: Table) -> Iterator[dict[str, Value]]:
         where = "[grid] " if len(grids) == 1 else f"[[grid]] {k + 1}: "
         if not grid:
             raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
-        axes = {name: _axis(name, values, f"{where}{name}") for name, values in grid.items()}
+        axes = {name: _axis(name, values, f"{where}{shown_key(name)}") for name, values in grid.items()}
         if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
         yield from every_combination(axes)
