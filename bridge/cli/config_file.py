@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from bridge.studies.input.named_files import is_path, located
-from bridge.studies.input.run_options import kind_of, value_of_kind
+from bridge.studies.input.origins import with_origin
+from bridge.studies.input.run_options import Value, kind_of, value_of_kind
 from traces.base.errors import one_of
 from traces.base.given_file import read_text
 from traces.base.toml import parse_toml
 
-__all__ = ["options_of_file"]
+__all__ = ["options_of_file", "with_place"]
 
 #: What a file cannot say.
 _NOT_THERE = ("config",)
@@ -35,21 +37,44 @@ def options_of_file(file: str, command: Any) -> dict[str, Any]:
     InputError
         If it cannot be read, an option is unknown, or a value is not of its kind; the message begins with file and key.
     """
+    return {name: value for name, value, _ in _options(file, command)}
+
+
+def with_place(error: str, file: str, command: Any, used: Mapping[str, Any]) -> str:
+    """An error of a run, with file and key in front if it is about a value of the file.
+
+    Parameters
+    ----------
+    error : str
+    file, command
+        As of :func:`options_of_file`.
+    used : mapping
+        What the run was given, by name in Python: what the command line said is not the file's.
+    """
+    given: dict[str, Value] = {}
+    origins: dict[tuple[str, Value], str] = {}
+    for name, value, place in _options(file, command):
+        if used.get(name) == value:
+            key, kept = name.replace("_", "-"), tuple(value) if isinstance(value, list) else value
+            given[key], origins[key, kept] = kept, place
+    return with_origin(error, given, origins)
+
+
+def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
+    # Name in Python, value, and where it stands.
     given = parse_toml(read_text(file, "file of options", "TOML"), file)
     where = f"{file}: "
     if list(given) == ["run"] and isinstance(given["run"], dict):  # as in a study's file
         given, where = given["run"], f"{file}: [run] "
     known = signature(command, eval_str=True).parameters
     names = {name.replace("_", "-"): name for name in known if name not in _NOT_THERE}
-    found = {}
     for key, value in given.items():
         if key not in names:
             raise one_of("option of twolevel run", key, names, where.strip().rstrip(":"))
         kind = kind_of(known[names[key]].annotation)
         declared, _ = command.options.get(names[key], (None, None))
         checked = value_of_kind(kind, value, f"{where}{key}", declared)
-        found[names[key]] = _located(key, checked, Path(file).resolve().parent)
-    return found
+        yield names[key], _located(key, checked, Path(file).resolve().parent), f"{where}{key}"
 
 
 def _located(key: str, value: Any, folder: Path) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -175,6 +176,24 @@ def _hear_config(context: typer.Context, file: str | None) -> str | None:
     return file
 
 
+def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
+    # What is wrong with a value of --config is said with its place in the file.
+    @wraps(command)
+    def named(*, config: str | None, **given: Any) -> None:
+        try:
+            command(config=config, **given)
+        except Exception as error:
+            from traces.base.errors import TwolevelError
+
+            if config is not None and isinstance(error, TwolevelError):
+                from bridge.cli.config_file import with_place
+
+                error.args = (with_place(str(error), config, command, given), *error.args[1:])
+            raise
+
+    return named
+
+
 @dataclass(frozen=True)
 class RunTables:
     """Tables that are written only where they are asked for."""
@@ -194,6 +213,7 @@ class RunTables:
     tasks: Annotated[bool, _result("--tasks", help="Also write tasks.parquet, one row per task.")] = False
 
 
+@_errors_name_config
 @bundled
 def run_command(
     *,

@@ -15,6 +15,7 @@ from als.engine.metrics import LOOP_METRICS
 from bls.engine.state import ORIGIN, START
 from bls.simulator import BatchSimulator
 from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, SOCKET, WORKERS
+from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
@@ -77,6 +78,7 @@ class Pace:
         return self._ends
 
 
+@made_with_keywords
 @dataclass(frozen=True)
 class PeerOptions:
     """How application processes are run; none of it can change a result.

@@ -173,6 +173,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
     )
 
 
+@errors_name_keywords
 def run(
     scenario: Scenario,
     *,

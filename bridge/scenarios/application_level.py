@@ -7,6 +7,7 @@ from pathlib import Path
 
 from als.network import network_model
 from als.options import ASSIGNMENT, LATENCY, LENGTHS, NETWORK, SPEEDS
+from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.application_map import ApplicationMap, load_application_map
 
 __all__ = ["ASSIGNMENTS", "NO_NETWORK", "ApplicationLevel"]
@@ -18,6 +19,7 @@ NO_NETWORK = NETWORK.default
 ASSIGNMENTS = ASSIGNMENT.choices
 
 
+@made_with_keywords
 @dataclass(frozen=True)
 class ApplicationLevel:
     """How jobs are computed.

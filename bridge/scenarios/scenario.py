@@ -43,6 +43,7 @@ from bls.view import Observer
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
+from bridge.options.keywords import errors_name_keywords, made_with_keywords
 from bridge.scenarios.application_level import NO_NETWORK as NO_NAME
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PluginError, shown
@@ -58,6 +59,7 @@ T = TypeVar("T")
 RECORDED = "recorded"
 
 
+@made_with_keywords
 @dataclass(frozen=True)
 class Options:
     """What to simulate, how; the command line's options under the same names.
@@ -204,6 +206,7 @@ class Scenario:
         return self.platform.network.bandwidth_gbps * BYTES_PER_GBIT / self.platform.slowest_gflops
 
     @classmethod
+    @errors_name_keywords
     def of(
         cls,
         workload: Workload,

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from bridge.options.keywords import errors_name_keywords
 from bridge.runs.directory import check_target, read_record
 from bridge.runs.ownership import CELL, is_ours, ours_in, remove_files
 from bridge.scenarios.scenario import RECORDED
@@ -111,6 +112,7 @@ class Report:
         return html_table([*rows, ("results", str(self.folder or "–"))])
 
 
+@errors_name_keywords
 def run_study(
     study: Study,
     folder: str | Path,

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,7 @@ import bridge
 from als.application import Application
 from als.techniques import TECHNIQUES as REGISTERED
 from als.techniques import Technique, technique_kernel
+from bls import Rules, Surroundings, read_workload, select
 from bls.allocators import ALLOCATORS
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
@@ -417,6 +422,83 @@ def test_errors_name_keywords_and_no_options(keywords: dict[str, Any], said: str
         bridge.simulate(**{"workload": "sample", "select": "first:3", **keywords})
     assert str(found.value).startswith(said)
     assert "--" not in str(found.value)
+
+
+#: Values that options take, or do not: each keyword refuses most of them.
+BAD: tuple[Any, ...] = (
+    *(
+        "",
+        "nobody",
+        "nobody:x=1",
+        "no.py:X",
+        "easy",
+        "recorded",
+        "mapped",
+        "first:0",
+        "window:9999d+1h",
+        "mtbf:1d",
+        "1@x",
+    ),
+    *("square:x=1", "gamma:cov=99", -1, 0, 2**70, float("nan"), -0.5, True, None, 3.5),
+)
+
+
+def refused(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except TwolevelError as error:
+        return str(error)
+    except Exception:  # of a type that the keyword is not annotated with
+        return ""
+    return ""
+
+
+def test_no_error_of_the_api_names_an_option_of_the_command_line(tmp_path: Path) -> None:
+    few = select(read_workload("sample"), "first:3")
+    scenario = bridge.Scenario.of(few, Platform(), bridge.Options())
+    calls: list[Callable[[], object]] = []
+    for bad in BAD:
+        names = [name for name in signature(bridge.simulate).parameters if name not in ("workload", "platform")]
+        calls += [partial(bridge.simulate, few, **{name: bad}) for name in names]
+        calls += [partial(bridge.run, scenario, **{name: bad}) for name in ("coupling_name", "peers")]
+        for kind, keyword in ((Rules, "rules"), (Surroundings, "surroundings"), (bridge.ApplicationLevel, "level")):
+            for one in fields(kind):  # type: ignore[arg-type]
+                with suppress(Exception):
+                    calls.append(partial(bridge.simulate, few, **{keyword: kind(**{one.name: bad})}))  # type: ignore[operator]
+    said = [refused(call) for call in calls]
+    for kind in (bridge.ApplicationLevel, bridge.PeerOptions, bridge.Options):
+        for one in fields(kind):
+            for bad in BAD:
+                said.append(refused(partial(kind, **{one.name: bad})))
+                with suppress(Exception):
+                    if kind is bridge.Options:
+                        options = replace(bridge.Options(), **{one.name: bad})
+                        said.append(refused(partial(bridge.Scenario.of, few, Platform(), options)))
+    (tmp_path / "file").write_text("not a study")
+    study = bridge.load_study(written_study(tmp_path))
+    said.append(refused(lambda: bridge.run_study(study, tmp_path)))
+    assert said[-1].startswith("folder=: ")
+    grids = ({"variation": (11.0,)}, {"bls": ("sfj",)}, {"als": ("",)}, {"backfill": ("esy",)}, {"seeds": (-1,)})
+    for axis in grids:
+        axes: Any = {"bls": ("fcfs",), "als": ("ss",), "variation": (0.0,), "options": bridge.Options(), **axis}
+        with suppress(TwolevelError):  # what is no grid
+            said.append(refused(partial(bridge.run_grid, few, Platform(), bridge.Grid(**axes), workers=1)))
+            assert said[-1]
+    assert sum(map(bool, said)) > 300
+    assert [text for text in said if "--" in text] == []
+    # What calls for the command line is told of its options.
+    code = "import bridge.scenarios.scenario as s; s.Options(slack=-1)"
+    ours = compile(code, "ours", "exec")
+    with pytest.raises(InputError, match=r"^--slack: -1 is out of range"):
+        exec(ours, {"__name__": "bridge.cli.x"})
+    with pytest.raises(InputError, match=r"^slack=-1: -1 is out of range"):
+        exec(ours, {"__name__": "mine"})
+
+
+def written_study(folder: Path) -> Path:
+    path = folder / "s.toml"
+    path.write_text('[[workload]]\nfile = "sample"\nselect = "first:3"\n')
+    return path
 
 
 def test_records_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -377,7 +377,7 @@ def test_weights_are_for_jobs_of_so_many_cores(shop: Path) -> None:
         ("--latency", "0.5", "--latency"),
         ("--latency", "1000000000001", "--latency"),
         ("--overhead", "-1", "--overhead: -1 is out of range"),
-        ("--overhead", "1ms", "--overhead: '1ms'; allowed: a whole number ("),
+        ("--overhead", "1mm", "--overhead: '1mm' is no time; allowed: a number and ns, us, ms"),
         ("--speeds", "square:period=1s,cores=", "square:cores: empty; allowed"),
         ("--assignment", "mastr", "--assignment: unknown assignment 'mastr'; known: master, "),
     ],
@@ -389,7 +389,9 @@ def test_what_surrounds_a_technique_and_cannot_be(shop: Path, option: str, value
 
 
 def test_of_an_option_given_twice_the_one_that_is_wrong_is_shown(shop: Path) -> None:
-    refused(shop, (*RUN, "--overhead", 5, "--overhead=x"), "--overhead: 'x'; allowed: a whole number (")
+    refused(
+        shop, (*RUN, "--tasks-per-core", 5, "--tasks-per-core=x"), "--tasks-per-core: 'x'; allowed: a whole number ("
+    )
 
 
 @pytest.mark.parametrize("lengths", ["exponential", "equal", "gamma:cov=0.5", "file:word.txt"])

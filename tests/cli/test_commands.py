@@ -270,6 +270,31 @@ def test_a_file_of_options_that_is_wrong(here: Path, text: str, said: str) -> No
     assert "no such file" in twolevel("run", "sample", "--config", "your.toml", "--out", "r").err
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ('bls = "sfj"', (), "my.toml: bls: unknown batch policy 'sfj'; known: sjf, "),
+        ("[run]\noverhead = -1", (), "my.toml: [run] overhead: -1 is out of range; allowed: 0 to"),
+        ('als = "recorded"\ntasks = true', (), "my.toml: tasks: with --als recorded there are no tasks"),
+        ('allocator = "best-fti"\nals = "ss"', (), "my.toml: allocator: unknown allocator 'best-fti'; known: best-fit"),
+        ('decision-cost = "50ms"', (), "my.toml: decision-cost: needs --charge-decisions"),
+        ('platform = "machine.toml"', (), "my.toml: platform: "),
+        ('coupling = "pol"', (), "my.toml: coupling: "),
+        ("als-timeout = 0", (), "my.toml: als-timeout: 0"),
+        # What the command line says is not the file's; nor is what only holds the letters of a value.
+        ('bls = "sjf"', ("--bls", "sfj"), "--bls: unknown batch policy 'sfj'; known: sjf, "),
+        ('als = "ss"', ("--select", "first:0"), "--select: 'first:0' selects nothing"),
+    ],
+)
+def test_a_value_of_a_file_of_options_that_cannot_be(here: Path, text: str, words: tuple[str, ...], said: str) -> None:
+    (here / "machine.toml").write_text("hosts = 3\n")
+    (here / "my.toml").write_text(text + "\n")
+    ran = twolevel("run", "sample", "--config", "my.toml", *words, "--out", "r")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines()[-1].startswith(f"twolevel: {said}")
+    assert not (here / "r").exists()
+
+
 TIMES = [
     ("run sample --select first:9", "--overhead 1500000 --latency 5000", "--overhead 1.5ms --latency 5us"),
     ("run sample --select first:9 --charge-decisions", "--decision-cost 60", "--decision-cost 1min --als-timeout 5m"),

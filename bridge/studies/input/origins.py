@@ -13,6 +13,9 @@ __all__ = ["Origins", "origins_of", "with_origin"]
 #: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
 Origins: TypeAlias = Mapping[tuple[str, Value], str]
 
+#: A text that is no part of a longer word.
+_WORD = r"(?<![\w-]){}(?![\w-])"
+
 _OPTION = re.compile(r"(?:workload .*?: )?--([a-z][a-z-]*)(?:: )?")
 
 
@@ -49,6 +52,6 @@ def with_origin(error: str, given: Mapping[str, Value], origins: Origins) -> str
         return f"{place}: {error[found.end() :].lstrip()}"
     for name, value in given.items():
         texts = [text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)]
-        if (name, value) in origins and any(text and text in error for text in texts):
+        if (name, value) in origins and any(text and re.search(_WORD.format(re.escape(text)), error) for text in texts):
             return f"{origins[name, value]}: {error}"
     return error
