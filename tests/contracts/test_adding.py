@@ -327,7 +327,7 @@ CHECKED = {
     "tests/docs/test_pages.py::test_every_option_is_on_the_page_of_the_command_line": [
         (
             "docs/cli.md",
-            "| `--platform FILE` | 4 hosts × 64 cores",
+            "| `--platform FILE` | with --als recorded",
             "| `--few N` | 0 | only the first N jobs of the log; 0 to 1e9 |\n",
         ),
         ("docs/cli.md", "`--seed`, `--select`, `--oversize`, `--platform`,", "`--few`, "),
