@@ -13,6 +13,7 @@ from command_line import twolevel
 from bridge.cli import doctor
 from traces.kernels import store
 
+#: Of the packages that are tested: a clone that is not installed, too, or what a source distribution unpacks to.
 ROOT = Path(doctor.__file__).resolve().parents[2]
 
 
@@ -40,7 +41,7 @@ def test_another_package_of_our_name_is_noticed(tmp_path: Path, name: str, kind:
         (tmp_path / name).mkdir()
         if kind == "package":
             (tmp_path / name / "__init__.py").write_text("")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-P", "-m", "bridge.cli", "doctor"]
     ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     found = next(line for line in ran.stdout.splitlines() if line.startswith(f"package {name} "))
@@ -53,7 +54,7 @@ def test_another_package_of_our_name_is_noticed(tmp_path: Path, name: str, kind:
 
 def test_a_shadowed_package_is_one_line_in_other_commands(tmp_path: Path) -> None:
     (tmp_path / "bls.py").write_text("")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-P", "-m", "bridge.cli", "workload", "info", "sample"]
     ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
