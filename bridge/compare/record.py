@@ -46,7 +46,7 @@ def read_run(folder: Path) -> RunFolder:
         If it is none.
     """
     record = read_record(folder)
-    if "arguments" not in record:
+    if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"))
 
@@ -80,7 +80,7 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     if a.record.get("platform") != b.record.get("platform"):
         pair = _machine(a.record), _machine(b.record)
         found["machine"] = pair if pair[0] != pair[1] else (pair[0], "another of as many hosts")
-    written_by = [str(run.record.get("versions", {}).get("twolevel")) for run in (a, b)]
+    written_by = [str((run.record.get("versions") or {}).get("twolevel")) for run in (a, b)]
     if written_by[0] != written_by[1]:
         found["twolevel"] = (written_by[0], written_by[1])
     return found

@@ -206,12 +206,12 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
     if not isinstance(record, dict):
         raise InputError(f"{path}: is not a record of twolevel {what}")
     for key in ("arguments", "metrics", "versions") if name == "run.json" else ():
-        if not isinstance(record.get(key, {}), dict):
+        if not isinstance(record.get(key), dict | None):
             raise InputError(f"{path}: is not a record of twolevel {what}: {key}: {shown(record[key])}")
     return record
 
 
 def metric(record: Mapping[str, Any], name: str) -> Any:
     """A metric of a run's record; None if it has none of this name that is a number, as large as numbers in results are."""
-    value = record.get("metrics", {}).get(name)
+    value = (record.get("metrics") or {}).get(name)
     return value if isinstance(value, int | float) and abs(value) < 2**64 else None
