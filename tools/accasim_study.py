@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -74,8 +73,7 @@ def costs(measured: Sequence[Measured]) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in measured:
-        spread = stdev(one.total_s) if len(one.total_s) > 1 else 0.0
-        seconds = f"{fmean(one.total_s):.2f} s ± {spread:.2f} | {one.decide_ns.sum() / NS_PER_S:.2f} s"
+        seconds = f"{min(one.total_s):.2f} s | {one.decide_ns.sum() / NS_PER_S:.2f} s"
         each = " | ".join(f"{ns / 1e3:.2f} µs" for ns in one.step_ns)
         looks = (one.memory_before_mb, one.memory_mean_mb, one.memory_max_mb)
         memory = " | ".join("not known" if mb is None else f"{mb:.0f} MB" for mb in looks)
@@ -92,7 +90,7 @@ def write_rows(measured: Sequence[Measured], path: Path) -> None:
                 "scheduler",
                 "allocator",
                 "repetition",
-                "processor_s",
+                "total_s",
                 "deciding_s",
                 "steps",
                 "mean_slowdown",
