@@ -39,8 +39,9 @@ def deadlines_ns(workload: Workload, slack: float) -> Array:
         If slack is out of range.
     """
     slack = SLACK.check(slack)
-    if slack.is_integer() and int(workload.estimate_ns.max()) <= MAX_NS // max(1, int(slack)):
-        slack_ns = workload.estimate_ns * int(slack)  # exact
+    if slack.is_integer():
+        most = MAX_NS // max(1, int(slack))
+        slack_ns = np.where(workload.estimate_ns > most, MAX_NS, workload.estimate_ns * int(slack))  # exact
     else:
         slack_ns = np.minimum(np.rint(workload.estimate_ns * slack), 2.0**62).astype(np.int64)
     return np.asarray(workload.submit_ns + np.minimum(slack_ns, MAX_NS - workload.submit_ns))

@@ -463,7 +463,7 @@ class BatchSimulator:
         count = self.column(b.HELD_COUNT)
         first = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=first[1:])
-        source = np.repeat(self.column(b.HELD_FIRST) - first[:-1], count) + np.arange(first[-1])
+        source = first_state.intervals_of(self.column(b.HELD_FIRST), count)
         return first, self.state.pool_lo[source], self.state.pool_hi[source]
 
     def downtime(self) -> Downtime:

@@ -41,6 +41,7 @@ from tools.bench_graphs import graph_day, graph_engine, shared_links
 from tools.bench_loops import application_engine, python_technique, technique_study
 from tools.bench_rows import CURIE, ROOT, Row, command, log, row, timed
 from tools.bench_start import cold_and_warm, everything, first_use
+from tools.bench_stream import long_log
 from tools.bench_studies import dask_overhead, many_cells, paper_study
 from tools.bench_wide import which_cores
 from tools.bench_workloads import generator, readers, rejected
@@ -211,6 +212,7 @@ def main() -> int:
         "wide": which_cores,
         "readers": readers,
         "rejected": rejected,
+        "stream": long_log,
         "generator": generator,
         "application": application_engine,
         "python-technique": python_technique,

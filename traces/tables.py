@@ -5,9 +5,9 @@ The columns, their order, types and units are the published schema (docs/results
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 __all__ = [
     "FAIR_START",
     "JOB_COLUMNS",
+    "JOB_GROUP",
     "PLANNED",
     "TASK_COLUMNS",
     "TRANSFER_COLUMNS",
     "ColumnKind",
+    "JobsWriter",
+    "job_blocks",
     "joined_frames",
     "jobs_frame",
     "read_jobs",
@@ -79,6 +82,9 @@ ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unkno
 
 #: Rows of one Parquet row group: what a reader of tasks.parquet has to hold at once.
 _ROW_GROUP = 1 << 20
+
+#: The same of jobs.parquet: what a run holds that writes it as jobs end.
+JOB_GROUP = 1 << 15
 
 #: Columns of text of which many rows are the same.
 _REPEATED = ["allocation", "why", "state"]
@@ -270,18 +276,89 @@ def _text(encoded: Sequence[bytes], lengths: Any) -> Any:
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
-def _write(columns: Mapping[str, Any], path: Path) -> None:
+def _table(columns: Mapping[str, Any]) -> Any:
     import pyarrow as pa
+
+    return pa.table({name: _arrow(column) for name, column in columns.items()})
+
+
+def _write(columns: Mapping[str, Any], path: Path, row_group: int = _ROW_GROUP) -> None:
     import pyarrow.parquet as pq
 
-    table = pa.table({name: _arrow(column) for name, column in columns.items()})
     with naming(path):
-        pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP, use_dictionary=_REPEATED)
+        pq.write_table(_table(columns), path, compression="zstd", row_group_size=row_group, use_dictionary=_REPEATED)
 
 
 def write_jobs(ledger: Ledger, path: Path, further: Mapping[str, Array] | None = None) -> None:
     """Write ``jobs_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_job_columns(ledger, further), path)
+    _write(_job_columns(ledger, further), path, JOB_GROUP)
+
+
+class JobsWriter:
+    """Writes the very file of :func:`write_jobs`, ``JOB_GROUP`` jobs at a time; the last time there may be fewer."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            with naming(self._path):
+                self._writer.close()
+
+    def write(self, ledger: Ledger, further: Mapping[str, Array] | None = None) -> None:
+        """Append the jobs of a ledger."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = _table(_job_columns(ledger, further))
+        with naming(self._path):
+            if self._writer is None:
+                self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd", use_dictionary=_REPEATED)
+            self._writer.write_table(table, row_group_size=JOB_GROUP)
+        pa.default_memory_pool().release_unused()
+
+
+def job_blocks(path: Path, names: Sequence[str]) -> Iterator[dict[str, Array]]:
+    """Columns of a jobs.parquet that has been written, some rows after the other.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    names : sequence of str
+        Of ``JOB_COLUMNS``: whole numbers, and ``why`` and ``state``, which are places of ``traces.ledger.WHY`` and ``STATES``.
+
+    Yields
+    ------
+    dict of str to int64
+    """
+    import pyarrow.parquet as pq
+
+    words = {"why": WHY, "state": STATES}
+    with pq.ParquetFile(path, read_dictionary=[*words]) as file:
+        for group in range(file.num_row_groups):  # its batches would hold far more than a group
+            rows = file.read_row_group(group, list(names), use_threads=False)
+            yield {
+                name: np.concatenate([_whole_numbers(one, words.get(name)) for one in rows.column(name).chunks])
+                for name in names
+            }
+
+
+def _whole_numbers(column: Any, words: Sequence[str] | None) -> Array:
+    # Of numbers, or of words that are places in ``words``.
+    if words is None:
+        return _numbers(column, np.int64)
+    place = np.array([words.index(word) for word in column.dictionary.to_pylist()], np.int64)
+    return place[_numbers(column.indices, np.int32)]
+
+
+def _numbers(column: Any, dtype: Any) -> Array:
+    # Where they lie: pyarrow's own way would import pandas.
+    return np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
 
 
 def write_tasks(ledger: Ledger, path: Path) -> None:

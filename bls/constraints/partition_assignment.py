@@ -11,7 +11,7 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["BEYOND_LIMITS", "NO_PARTITION", "assign"]
+__all__ = ["BEYOND_LIMITS", "NO_PARTITION", "assign", "partitions_of"]
 
 NO_PARTITION = "no partition"
 BEYOND_LIMITS = "beyond its partition's limits"
@@ -41,6 +41,18 @@ def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
     InputError
         If no job is left.
     """
+    column, reasons = partitions_of(workload, platform)
+    rejected = np.any([*reasons.values()], axis=0)
+    if not rejected.any():
+        return workload, column
+    if rejected.all():
+        found = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
+        raise InputError(f"{workload.source}: none of {len(workload)} jobs fits its partition: {rejects_text(found)}")
+    return workload.rejecting(reasons), column[~rejected]
+
+
+def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[str, Array]]:
+    """The row of each job's partition, int64 (n,), -1 of none; and who cannot run there: by reason, bool (n,)."""
     table = partition_table(platform)
     partitions = platform.partitions or (Partition("all", default=True),)
     column = np.full(len(workload), -1, np.int64)
@@ -67,11 +79,4 @@ def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
     beyond = workload.cores > np.array(most, dtype=np.int64)[column]
     beyond |= (workload.cores < least[column]) | (workload.estimate_ns > longest[column])
     beyond &= ~wide & ~homeless
-    rejected = wide | homeless | beyond
-    if not rejected.any():
-        return workload, column
-    reasons = {TOO_WIDE: wide, NO_PARTITION: homeless, BEYOND_LIMITS: beyond}
-    if rejected.all():
-        found = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
-        raise InputError(f"{workload.source}: none of {len(workload)} jobs fits its partition: {rejects_text(found)}")
-    return workload.rejecting(reasons), column[~rejected]
+    return column, {TOO_WIDE: wide, NO_PARTITION: homeless, BEYOND_LIMITS: beyond}

@@ -15,7 +15,17 @@ from bls.engine.queue import new_queue
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, own
 
-__all__ = ["Given", "grow_decisions", "grow_pool", "grow_profile", "grow_rows", "new_state", "unused_rows"]
+__all__ = [
+    "Given",
+    "grow_decisions",
+    "grow_pool",
+    "grow_profile",
+    "grow_rows",
+    "intervals_of",
+    "kept_reservations",
+    "new_state",
+    "unused_rows",
+]
 
 _LONGEST_NS = 2**62 - 1
 
@@ -315,20 +325,28 @@ def _longer(array: Array, size: int) -> Array:
 
 def grow_pool(state: BatchState) -> BatchState:
     """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
-    settings, sizes, jobs = state.settings, state.sizes, state.jobs
+    settings, sizes = state.settings, state.sizes
     needed = int(sizes[b.POOL_USED] + sizes[b.FREE_CORES] + 2 * settings[b.WIDEST] + 2)
     if needed > len(state.pool_lo):
         size = max(needed, 2 * len(state.pool_lo))
         state = state._replace(pool_lo=_longer(state.pool_lo, size), pool_hi=_longer(state.pool_hi, size))
-    if len(state.kept_lo) == 0:
-        return state
+    return kept_reservations(state, state.kept_lo, state.kept_hi) if len(state.kept_lo) else state
+
+
+def intervals_of(first: Array, count: Array) -> Array:
+    """The places ``first[i], … first[i] + count[i] - 1`` of all i, one behind the other."""
+    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+
+
+def kept_reservations(state: BatchState, kept_lo: Array, kept_hi: Array) -> BatchState:
+    """The state with its kept reservations, which are somewhere in these columns, moved together, and room for more."""
+    jobs = state.jobs
     rows = np.flatnonzero(jobs[b.SLOT] < b.NEVER)
     counts = jobs[b.PLAN_COUNT, rows]
-    first = np.cumsum(counts) - counts
-    source = np.repeat(jobs[b.PLAN_FIRST, rows] - first, counts) + np.arange(int(counts.sum()))
-    lo, hi = state.kept_lo[source], state.kept_hi[source]
-    jobs[b.PLAN_FIRST, rows] = first
-    sizes[b.PLAN_USED] = len(lo)
+    source = intervals_of(jobs[b.PLAN_FIRST, rows], counts)
+    lo, hi = kept_lo[source], kept_hi[source]
+    jobs[b.PLAN_FIRST, rows] = np.cumsum(counts) - counts
+    state.sizes[b.PLAN_USED] = len(lo)
     waits = (jobs[b.ELIGIBLE] >= 0) & (jobs[b.START] < 0) & (jobs[b.STATE] < 0)
     needed = len(lo) + int(jobs[b.CORES, waits].sum())
     size = len(state.kept_lo) if needed <= len(state.kept_lo) else 2 * needed

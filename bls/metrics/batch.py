@@ -43,19 +43,20 @@ has no value (a mean of no jobs) is None. Sums are exact integers, rounded once;
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_quantiles
+from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.jobs import (
     BOUND_NS,
     bounded_slowdown,
     per_processor_slowdown,
     slowdown,
-    specific_response_ns,
+    specific_response_sums,
     unfairness,
-    weighted_ns,
 )
 from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
 from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime, Schedule
@@ -64,11 +65,13 @@ from traces.compiled import Array
 
 __all__ = [
     "BOUND_NS",
+    "OverTime",
     "batch_metrics",
     "bounded_slowdown",
     "per_processor_slowdown",
     "schedule_metrics",
     "slowdown",
+    "streamed_metrics",
     "unfairness",
     "utilisation_within",
     "started_and_finished",
@@ -93,9 +96,8 @@ def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array
         Times in ns: integers where exact, float64 for means. A mean slowdown is None if every job has p = 0. Without a
         job that started, means and maxima are None, and what is over the span is 0.
     """
-    return _main(
-        Schedule.of(submit_ns=submit_ns, start_ns=start_ns, end_ns=end_ns, cores=cores, n_cores=n_cores), BOUND_NS
-    )
+    parts = [Schedule.of(submit_ns=submit_ns, start_ns=start_ns, end_ns=end_ns, cores=cores, n_cores=n_cores)]
+    return _main(parts, n_cores, BOUND_NS)
 
 
 def schedule_metrics(
@@ -133,20 +135,41 @@ def schedule_metrics(
     ValueError
         If a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
     """
+    over_time = OverTime(schedule.n_cores, host_first)
+    over_time.add(schedule, *schedule.span_ns, allocations, downtime)
+    return _all([schedule], over_time, downtime, bound_ns) | _unfairness(schedule, fst_ns)
+
+
+def streamed_metrics(parts: Iterable[Schedule], over_time: OverTime) -> dict[str, Any]:
+    """The same of a schedule that is never held as a whole, of which every row started; there is no unfairness.
+
+    All is what :func:`schedule_metrics` gives, to the bit but for ``mean_fragmentation``, a mean of rounded numbers that are
+    added up in other groups.
+
+    Parameters
+    ----------
+    parts : iterable of Schedule
+        Its rows in order, a part after the other; read several times, so that no more than one number of each row is held.
+    over_time : OverTime
+        Of its whole span.
+    """
+    return _all(parts, over_time, NO_DOWNTIME, BOUND_NS) | unfairness(*np.zeros((2, 0), np.int64))
+
+
+def _all(parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime, bound_ns: int) -> dict[str, Any]:
+    n_cores = over_time.n_cores
     return (
-        _main(schedule, bound_ns)
-        | _jobs_in_detail(schedule, bound_ns)
-        | _machine_in_detail(schedule, downtime)
-        | _over_time(schedule, downtime)
-        | {"mean_fragmentation": _mean_fragmentation(schedule, allocations, host_first, downtime)}
-        | _counts(schedule)
-        | _unfairness(schedule, fst_ns)
+        _main(parts, n_cores, bound_ns)
+        | _jobs_in_detail(parts, bound_ns)
+        | _machine_in_detail(parts, n_cores, downtime)
+        | over_time.metrics(*_span_ns(parts))
+        | _counts(parts)
     )
 
 
 def utilisation_within(schedule: Schedule, begin_ns: int, end_ns: int, downtime: Downtime = NO_DOWNTIME) -> float:
     """Σ h·(time held within [begin, end)) / (M · (end - begin) less downtime), as RM-Replay has it; 0 of no capacity."""
-    return _ratio(_held(schedule, begin_ns, end_ns), _capacity(schedule, begin_ns, end_ns, downtime))
+    return _utilisation([schedule], schedule.n_cores, begin_ns, end_ns, downtime)
 
 
 def started_and_finished(schedule: Schedule, begin_ns: int, end_ns: int) -> int:
@@ -167,6 +190,32 @@ def _mean(values: Array) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
+def _figures(parts: Iterable[Schedule], of: Callable[[Schedule], Array], *figures: Callable[[Array], Any]) -> list[Any]:
+    # Of a column that is put together from the parts', and held no longer than that takes.
+    whole = bytearray()  # which grows where it is
+    for part in parts:
+        column = of(part)
+        if isinstance(parts, list):  # of the one part that there is
+            break
+        whole += column.tobytes()
+    else:
+        column = np.frombuffer(whole, column.dtype)
+    return [figure(column) for figure in figures]
+
+
+def _median(values: Array) -> float | None:
+    return exact_quantiles(values, 50, in_place=True)[0]
+
+
+def _total(parts: Iterable[Schedule], of: Callable[[Schedule], int]) -> int:
+    return sum(map(of, parts))
+
+
+def _span_ns(parts: Iterable[Schedule]) -> tuple[int, int]:
+    spans = [part.span_ns for part in parts if part.started.any()]
+    return (min(begin for begin, _ in spans), max(until for _, until in spans)) if spans else (0, 0)
+
+
 def _held(schedule: Schedule, begin_ns: int, end_ns: int) -> int:
     # Core-nanoseconds held within the span.
     started = schedule.started
@@ -179,138 +228,211 @@ def _down(begin_ns: int, end_ns: int, downtime: Downtime) -> int:
     return exact_product_sum(down.cores, down.up_ns - down.down_ns)
 
 
-def _capacity(schedule: Schedule, begin_ns: int, end_ns: int, downtime: Downtime = NO_DOWNTIME) -> int:
-    return schedule.n_cores * (end_ns - begin_ns) - _down(begin_ns, end_ns, downtime)
+def _utilisation(
+    parts: Iterable[Schedule], n_cores: int, begin_ns: int, end_ns: int, downtime: Downtime = NO_DOWNTIME
+) -> float:
+    held = _total(parts, lambda part: _held(part, begin_ns, end_ns))
+    return _ratio(held, n_cores * (end_ns - begin_ns) - _down(begin_ns, end_ns, downtime))
 
 
-def _times(schedule: Schedule) -> tuple[Array, Array, Array]:
-    # Submit, start and end of the measured rows.
-    measured = schedule.measured
-    return schedule.submit_ns[measured], schedule.start_ns[measured], schedule.end_ns[measured]
+def _wait(part: Schedule) -> Array:
+    submit, start, _ = part.times
+    return start - submit
 
 
-def _slowdowns(schedule: Schedule) -> Array:
+def _response(part: Schedule) -> Array:
+    submit, _, end = part.times
+    return end - submit
+
+
+def _since_eligible(part: Schedule) -> Array:
+    return part.times[1] - part.eligible_ns[part.measured]
+
+
+def _slowdowns(part: Schedule) -> Array:
     # Of the measured rows that have one.
-    found = slowdown(*_times(schedule))
+    found = slowdown(*part.times)
     return found[~np.isnan(found)]
 
 
-def _main(schedule: Schedule, bound_ns: int) -> dict[str, Any]:
-    submit, start, end = _times(schedule)
-    slow, bounded = _slowdowns(schedule), bounded_slowdown(submit, start, end, bound_ns)
-    begin, until = schedule.span_ns
-    jobs = int(np.count_nonzero(schedule.ran))
+def _bounded(bound_ns: int, part: Schedule) -> Array:
+    return bounded_slowdown(*part.times, bound_ns)
+
+
+def _per_processor(bound_ns: int, part: Schedule) -> Array:
+    return per_processor_slowdown(*part.times, part.cores[part.measured], bound_ns)
+
+
+def _main(parts: Iterable[Schedule], n_cores: int, bound_ns: int) -> dict[str, Any]:
+    begin, until = _span_ns(parts)
+    jobs = _total(parts, lambda part: int(np.count_nonzero(part.ran)))
+    waits, responses = (_figures(parts, of, exact_mean, _largest) for of in (_wait, _response))
+    slow, bounded = (_figures(parts, of, _mean, _largest) for of in (_slowdowns, partial(_bounded, bound_ns)))
     return {
         "jobs": jobs,
         "makespan_ns": until - begin,
-        "mean_wait_ns": exact_mean(start - submit),
-        "max_wait_ns": _largest(start - submit),
-        "mean_response_ns": exact_mean(end - submit),
-        "max_response_ns": _largest(end - submit),
-        "mean_slowdown": _mean(slow),
-        "max_slowdown": _largest(slow),
-        "mean_bounded_slowdown": _mean(bounded),
-        "max_bounded_slowdown": _largest(bounded),
-        "utilisation": _ratio(_held(schedule, begin, until), _capacity(schedule, begin, until)),
+        "mean_wait_ns": waits[0],
+        "max_wait_ns": waits[1],
+        "mean_response_ns": responses[0],
+        "max_response_ns": responses[1],
+        "mean_slowdown": slow[0],
+        "max_slowdown": slow[1],
+        "mean_bounded_slowdown": bounded[0],
+        "max_bounded_slowdown": bounded[1],
+        "utilisation": _utilisation(parts, n_cores, begin, until),
         "utilisation_span_ns": [begin, until],
         "throughput_jobs_per_s": _ratio(jobs * NS_PER_S, until - begin),
     }
 
 
-def _jobs_in_detail(schedule: Schedule, bound_ns: int) -> dict[str, Any]:
-    submit, start, end = _times(schedule)
-    measured = schedule.measured
-    cores, wait, response = schedule.cores[measured], start - submit, end - submit
-    bounded = bounded_slowdown(submit, start, end, bound_ns)
-    per_processor = per_processor_slowdown(submit, start, end, cores, bound_ns)
-    since_eligible = start - schedule.eligible_ns[measured]
-    waits, responses, bounds = (exact_quantiles(values, 50, 95, 99) for values in (wait, response, bounded))
+def _jobs_in_detail(parts: Iterable[Schedule], bound_ns: int) -> dict[str, Any]:
+    def quantiles(of: Callable[[Schedule], Array]) -> list[float | None]:
+        found: list[float | None]
+        (found,) = _figures(parts, of, lambda values: exact_quantiles(values, 50, 95, 99, in_place=True))
+        return found
+
+    def weighted_ns(*of: Callable[[Schedule], Array]) -> int:
+        # Σ n·p·…, of which AWRT and AWWT are made; with nothing else it is their weight.
+        def one(part: Schedule) -> int:
+            _, start, end = part.times
+            return exact_product_sum(part.cores[part.measured], end - start, *(column(part) for column in of))
+
+        return _total(parts, one)
+
+    waits, responses, bounds = quantiles(_wait), quantiles(_response), quantiles(partial(_bounded, bound_ns))
+    since_eligible = _figures(parts, _since_eligible, exact_mean, _largest)
+    per_processor = _figures(parts, partial(_per_processor, bound_ns), _mean, _median, _largest)
+    work = weighted_ns()
+    specific = [specific_response_sums(*part.times, part.cores[part.measured]) for part in parts]
+    above, below = (sum(sums) for sums in zip(*specific, strict=True))
     return {
-        "measured_jobs": len(submit),
+        "measured_jobs": _total(parts, lambda part: int(np.count_nonzero(part.measured))),
         "median_wait_ns": waits[0],
         "p95_wait_ns": waits[1],
         "p99_wait_ns": waits[2],
-        "mean_wait_since_eligible_ns": exact_mean(since_eligible),
-        "max_wait_since_eligible_ns": _largest(since_eligible),
+        "mean_wait_since_eligible_ns": since_eligible[0],
+        "max_wait_since_eligible_ns": since_eligible[1],
         "median_response_ns": responses[0],
         "p95_response_ns": responses[1],
         "p99_response_ns": responses[2],
-        "median_slowdown": exact_quantile(_slowdowns(schedule), 50),
+        "median_slowdown": _figures(parts, _slowdowns, _median)[0],
         "median_bounded_slowdown": bounds[0],
         "p95_bounded_slowdown": bounds[1],
         "p99_bounded_slowdown": bounds[2],
-        "mean_per_processor_slowdown": _mean(per_processor),
-        "median_per_processor_slowdown": exact_quantile(per_processor, 50),
-        "max_per_processor_slowdown": _largest(per_processor),
-        "awrt_ns": weighted_ns(response, end - start, cores),
-        "awwt_ns": weighted_ns(wait, end - start, cores),
-        "psf_ns": specific_response_ns(submit, start, end, cores),
+        "mean_per_processor_slowdown": per_processor[0],
+        "median_per_processor_slowdown": per_processor[1],
+        "max_per_processor_slowdown": per_processor[2],
+        "awrt_ns": weighted_ns(_response) / work if work else None,
+        "awwt_ns": weighted_ns(_wait) / work if work else None,
+        "psf_ns": 3 * above / (4 * below) if below else None,
     }
 
 
-def _machine_in_detail(schedule: Schedule, downtime: Downtime) -> dict[str, Any]:
-    begin, until = schedule.span_ns
-    first_start = int(schedule.start_ns[schedule.started].min()) if schedule.started.any() else until
-    completed = int(np.count_nonzero(schedule.started & (schedule.state == STATES.index("completed"))))
+def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downtime) -> dict[str, Any]:
+    begin, until = _span_ns(parts)
+    first_start = min((int(part.start_ns[part.started].min()) for part in parts if part.started.any()), default=until)
+    done = STATES.index("completed")
+    completed = _total(parts, lambda part: int(np.count_nonzero(part.started & (part.state == done))))
     return {
         "makespan_batsim_ns": until - begin,
         "makespan_rm_replay_ns": until - first_start,
-        "utilisation_of_up_capacity": utilisation_within(schedule, begin, until, downtime),
+        "utilisation_of_up_capacity": _utilisation(parts, n_cores, begin, until, downtime),
         "down_core_hours": _down(begin, until, downtime) / _NS_PER_HOUR,
         "completed_throughput_jobs_per_s": _ratio(completed * NS_PER_S, until - begin),
     }
 
 
-def _over_time(schedule: Schedule, downtime: Downtime) -> dict[str, Any]:
-    begin, until = schedule.span_ns
-    steps = occupancy(schedule, downtime)
-    lasting = lasting_ns(steps.instant_ns, begin, until)
-    seen = lasting > 0
-    idle = np.maximum(0, schedule.n_cores - steps.busy_cores - steps.down_cores)
-    waits = steps.queue_length > 0
-    fits = waits & (steps.smallest_waiting <= idle)
-    fits_with_room = waits & (steps.smallest_waiting < idle)
-    capacity = _capacity(schedule, begin, until)
-    length, queued = steps.queue_length, steps.queued_cores
-    return {
-        "loss_of_capacity": _ratio(exact_product_sum(idle[fits], lasting[fits]), capacity),
-        "loss_of_capacity_cobalt": _ratio(exact_product_sum(idle[fits_with_room], lasting[fits_with_room]), capacity),
-        "mean_queue_length": _ratio(exact_product_sum(length, lasting), until - begin),
-        "max_queue_length": int(length[seen].max(initial=0)),
-        "mean_queued_cores": _ratio(exact_product_sum(queued, lasting), until - begin),
-        "max_queued_cores": int(queued[seen].max(initial=0)),
-    }
+class OverTime:
+    """What is summed up over time: the queue, what is idle, how free cores lie; of spans that follow one another.
+
+    Parameters
+    ----------
+    n_cores : int
+        M.
+    host_first : int64 (H + 1,), optional
+        First core of each host; needed for fragmentation if there is downtime.
+    """
+
+    def __init__(self, n_cores: int, host_first: Array | None = None) -> None:
+        self.n_cores, self._host_first = n_cores, host_first
+        self._fits = self._fits_with_room = self._queue = self._queued_cores = 0
+        self._longest = self._most_cores = 0
+        self._fragmentation = self._weight = 0.0
+
+    def add(
+        self,
+        schedule: Schedule,
+        begin_ns: int,
+        end_ns: int,
+        allocations: Allocations | None,
+        downtime: Downtime = NO_DOWNTIME,
+    ) -> None:
+        """Add a span [begin, end) and all rows that wait or run within it.
+
+        Raises
+        ------
+        ValueError
+            If a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
+        """
+        steps = occupancy(schedule, downtime)
+        lasting = lasting_ns(steps.instant_ns, begin_ns, end_ns)
+        seen, length, queued = lasting > 0, steps.queue_length, steps.queued_cores
+        idle = np.maximum(0, self.n_cores - steps.busy_cores - steps.down_cores)
+        fits = (length > 0) & (steps.smallest_waiting <= idle)
+        fits_with_room = (length > 0) & (steps.smallest_waiting < idle)
+        self._fits += exact_product_sum(idle[fits], lasting[fits])
+        self._fits_with_room += exact_product_sum(idle[fits_with_room], lasting[fits_with_room])
+        self._queue += exact_product_sum(length, lasting)
+        self._queued_cores += exact_product_sum(queued, lasting)
+        self._longest = max(self._longest, int(length[seen].max(initial=0)))
+        self._most_cores = max(self._most_cores, int(queued[seen].max(initial=0)))
+        if allocations is not None:
+            self._add_blocks(schedule, begin_ns, end_ns, allocations, downtime)
+
+    def _add_blocks(
+        self, schedule: Schedule, begin_ns: int, end_ns: int, allocations: Allocations, downtime: Downtime
+    ) -> None:
+        host_first = self._host_first
+        if host_first is None:
+            if len(downtime.host):
+                raise ValueError("host_first is needed: which cores are those of the hosts that were down?")
+            host_first = np.array((0, self.n_cores))
+        blocks = free_blocks(schedule, allocations, host_first, downtime)
+        lasting = lasting_ns(blocks.instant_ns, begin_ns, end_ns)
+        some = (blocks.cores > 0) & (lasting > 0)
+        # As numpy's average has it.
+        self._fragmentation += float(np.multiply(blocks.fragmentation[some], lasting[some]).sum())
+        self._weight += float(lasting[some].sum(dtype=np.float64))
+
+    def metrics(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+        """What it makes, [begin, end) being all that was added."""
+        span_ns = end_ns - begin_ns
+        return {
+            "loss_of_capacity": _ratio(self._fits, self.n_cores * span_ns),
+            "loss_of_capacity_cobalt": _ratio(self._fits_with_room, self.n_cores * span_ns),
+            "mean_queue_length": _ratio(self._queue, span_ns),
+            "max_queue_length": self._longest,
+            "mean_queued_cores": _ratio(self._queued_cores, span_ns),
+            "max_queued_cores": self._most_cores,
+            "mean_fragmentation": self._fragmentation / self._weight if self._weight else None,
+        }
 
 
-def _mean_fragmentation(
-    schedule: Schedule, allocations: Allocations | None, host_first: Array | None, downtime: Downtime
-) -> float | None:
-    if allocations is None:
-        return None
-    if host_first is None:
-        if len(downtime.host):
-            raise ValueError("host_first is needed: which cores are those of the hosts that were down?")
-        host_first = np.array((0, schedule.n_cores))
-    blocks = free_blocks(schedule, allocations, host_first, downtime)
-    lasting = lasting_ns(blocks.instant_ns, *schedule.span_ns)
-    some = (blocks.cores > 0) & (lasting > 0)
-    if not some.any():
-        return None
-    return float(np.average(blocks.fragmentation[some], weights=lasting[some]))
-
-
-def _counts(schedule: Schedule) -> dict[str, Any]:
-    held: dict[str, int] = {}
-    for number, name in enumerate(STATES):
-        if name == "rejected":
-            continue  # it never held anything
-        rows = schedule.started & (schedule.state == number)
-        held[name] = exact_product_sum(schedule.held_cores[rows], schedule.end_ns[rows] - schedule.start_ns[rows])
+def _counts(parts: Iterable[Schedule]) -> dict[str, Any]:
+    states, whys, core_ns = np.zeros(len(STATES), np.int64), np.zeros(len(WHY), np.int64), [0] * len(STATES)
+    for part in parts:
+        states += np.bincount(part.state, minlength=len(STATES))
+        whys += np.bincount(part.why, minlength=len(WHY))
+        for number in range(len(STATES)):
+            rows = part.started & (part.state == number)
+            core_ns[number] += exact_product_sum(part.held_cores[rows], part.end_ns[rows] - part.start_ns[rows])
+    held = dict(zip(STATES, core_ns, strict=True))
+    del held["rejected"]  # it never held anything
     held["lost"] = held["failed"] + held["requeued"]
     return (
-        {f"state_{name}": int(np.count_nonzero(schedule.state == number)) for number, name in enumerate(STATES)}
-        | {f"why_{name}": int(np.count_nonzero(schedule.why == number)) for number, name in enumerate(WHY)}
-        | {f"{name}_core_hours": core_ns / _NS_PER_HOUR for name, core_ns in held.items()}
+        {f"state_{name}": int(count) for name, count in zip(STATES, states, strict=True)}
+        | {f"why_{name}": int(count) for name, count in zip(WHY, whys, strict=True)}
+        | {f"{name}_core_hours": ns / _NS_PER_HOUR for name, ns in held.items()}
     )
 
 

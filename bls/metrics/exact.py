@@ -41,7 +41,7 @@ Limbs: TypeAlias = list[Array]
 
 def exact_sum(values: Array) -> int:
     """The sum of int64 values, whatever its size: the upper and the lower halves are added apart."""
-    return (int((values >> _HALF).sum()) << _HALF) + int((values & _LOW).sum())
+    return sum((int((some >> _HALF).sum()) << _HALF) + int((some & _LOW).sum()) for (some,) in blocks(values))
 
 
 def limbs(values: Array) -> Limbs:
@@ -115,13 +115,14 @@ def exact_quantile(values: Array, percent: int) -> float | None:
     return exact_quantiles(values, percent)[0]
 
 
-def exact_quantiles(values: Array, *percents: int) -> list[float | None]:
-    """Several of :func:`exact_quantile`, found together."""
+def exact_quantiles(values: Array, *percents: int, in_place: bool = False) -> list[float | None]:
+    """Several of :func:`exact_quantile`, found together; ``in_place``: the values may be put into another order."""
     if not len(values):
         return [None] * len(percents)
     places = [divmod((len(values) - 1) * percent, 100) for percent in percents]
     last = len(values) - 1
-    ordered = np.partition(values, sorted({place for at, _ in places for place in (at, min(at + 1, last))}))
+    ordered = values if in_place else values.copy()
+    ordered.partition(sorted({place for at, _ in places for place in (at, min(at + 1, last))}))
     found: list[float | None] = []
     for at, rest in places:
         low, high = Fraction(ordered[at].item()), Fraction(ordered[min(at + 1, last)].item())

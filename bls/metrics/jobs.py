@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.metrics.exact import blocks, exact_mean, exact_product_sum, limbs, limbs_product, limbs_sum, limbs_total
+from bls.metrics.exact import blocks, exact_mean, limbs, limbs_product, limbs_sum, limbs_total
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
@@ -15,9 +15,8 @@ __all__ = [
     "bounded_slowdown",
     "per_processor_slowdown",
     "slowdown",
-    "specific_response_ns",
+    "specific_response_sums",
     "unfairness",
-    "weighted_ns",
 ]
 
 #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses).
@@ -44,16 +43,10 @@ def per_processor_slowdown(
     return np.asarray(np.maximum(1.0, (end_ns - submit_ns) / (cores * run)))
 
 
-def weighted_ns(values_ns: Array, run_ns: Array, cores: Array) -> float | None:
-    """Σ n·p·v / Σ n·p, rounded once; None if no job has n·p > 0. AWRT with v = f - q, AWWT with v = s - q."""
-    total = exact_product_sum(cores, run_ns)
-    return exact_product_sum(cores, run_ns, values_ns) / total if total else None
+def specific_response_sums(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array) -> tuple[int, int]:
+    """Σ n·(F⁴ - W⁴) and Σ n·(F³ - W³) with F = f - q and W = s - q, exactly: PSF is 3/4 of their ratio.
 
-
-def specific_response_ns(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array) -> float | None:
-    """PSF, the priority-weighted specific response time as RAPS reports it, rounded once; None if every p = 0.
-
-    3 Σ n·(F⁴ - W⁴) / (4 Σ n·(F³ - W³)) with F = f - q and W = s - q.
+    PSF is the priority-weighted specific response time as RAPS reports it.
     """
     above = below = 0
     for response_ns, wait_ns, n in blocks(end_ns - submit_ns, start_ns - submit_ns, cores):
@@ -62,7 +55,7 @@ def specific_response_ns(submit_ns: Array, start_ns: Array, end_ns: Array, cores
         squares = limbs_sum(limbs_product(response, response), limbs_product(wait, wait))
         above += limbs_total(limbs_product(limbs_product(area, limbs_sum(response, wait)), squares))
         below += limbs_total(limbs_product(area, limbs_sum(squares, limbs_product(response, wait))))
-    return 3 * above / (4 * below) if below else None
+    return above, below
 
 
 def unfairness(start_ns: Array, fst_ns: Array) -> dict[str, Any]:

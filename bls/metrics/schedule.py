@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -121,6 +122,12 @@ class Schedule:
     def measured(self) -> Array:
         """Bool (n,): those of them that the simulation started."""
         return np.asarray(self.ran & (self.why != _PRESET))
+
+    @cached_property
+    def times(self) -> tuple[Array, Array, Array]:
+        """Submit, start and end of the measured rows."""
+        measured = self.measured
+        return self.submit_ns[measured], self.start_ns[measured], self.end_ns[measured]
 
     @property
     def span_ns(self) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, blamed_on
 from traces.base.plugins import entry_points, resolve
 
-__all__ = ["ENDINGS", "READERS", "Reader", "read_workload", "sample_path"]
+__all__ = ["ENDINGS", "READERS", "Reader", "format_of", "read_workload", "sample_path"]
 
 _GROUP = "twolevel.readers"
 _DEFAULT = "swf"
@@ -85,7 +85,7 @@ def read_workload(
     """
     if path == "sample":
         path = sample_path()
-    name = format or _format_of(path)
+    name = format or format_of(path)
     reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
     if cancelled and "cancelled" not in signature(reader).parameters:
         raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")
@@ -101,7 +101,8 @@ def sample_path() -> Path:
     return Path(__file__).with_name("sample.swf")
 
 
-def _format_of(path: str | os.PathLike[str]) -> str:
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format that a file seems to be in: the name of its reader."""
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix.removeprefix(".").lower()
     if ending in READERS or (ending and ending in entry_points(_GROUP).names):
         return ending

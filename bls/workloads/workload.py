@@ -31,7 +31,17 @@ from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 
-__all__ = ["DUPLICATE", "MALFORMED", "NO_PROCESSORS", "NO_RUN_TIME", "REASONS", "TOO_WIDE", "Workload", "rejects_text"]
+__all__ = [
+    "DUPLICATE",
+    "MALFORMED",
+    "NO_PROCESSORS",
+    "NO_RUN_TIME",
+    "REASONS",
+    "TOO_WIDE",
+    "Workload",
+    "no_valid_job",
+    "rejects_text",
+]
 
 MALFORMED = "malformed"
 NO_RUN_TIME = "no run time"
@@ -260,9 +270,7 @@ class Workload:
             if name not in OPTIONAL:
                 raise one_of("column", name, OPTIONAL, source)
         if len(columns[0]) == 0:
-            lines = f"{n_lines} line{'s' * (n_lines != 1)}"
-            other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
-            raise InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
+            raise no_valid_job(source, n_lines, rejects)
         named: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True)) | dict(extra or {})
         others = dict(extras or {})
         submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
@@ -327,6 +335,13 @@ class Workload:
         if made.rejects[DUPLICATE]:
             raise InputError(f"{source}: two jobs have the same number")
         return made
+
+
+def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int]) -> InputError:
+    """What there is to say of a file of which no line is a job."""
+    lines = f"{n_lines} line{'s' * (n_lines != 1)}"
+    other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
+    return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
 
 
 def rejects_text(rejects: Mapping[str, int]) -> str:

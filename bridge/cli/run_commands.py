@@ -238,6 +238,12 @@ def run_command(
         ),
     ] = False,
     trace: Annotated[bool, _result("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
+    stream: Annotated[
+        bool,
+        _result(
+            "--stream", help="Read, simulate and write in little memory, however long the log; recorded, --no-trace."
+        ),
+    ] = False,
     live: Annotated[
         bool,
         typer.Option(
@@ -284,6 +290,21 @@ def run_command(
     if tables.tasks and replayed:
         raise InputError("--tasks: with --als recorded there are no tasks")
     given_platform(shared.platform)  # a file is checked before a long log is read
+    arguments = {
+        **shared.source(workload),
+        "observe": list(observe or ()),
+        **how.names(),
+        "fair_start": fair_start,
+        "tasks_table": tables.tasks,
+        "trace": trace,
+    }
+    if stream:
+        from bridge.cli.stream_run import stream_run
+
+        given = {"--trace": trace, "--observe": observe, "--fair-start": fair_start, "--live": live, "--check": check}
+        given |= {"--nodes": tables.nodes, "--decisions": tables.decisions}
+        stream_run(workload, target, force, shared, options, given, arguments)
+        return
     prepare_run(applications=not replayed)
     log = read_workload(workload, cancelled=shared.cancelled)
     jobs, machine = shared.jobs(log, replayed=replayed)
@@ -300,14 +321,6 @@ def run_command(
             watch=watch,
             check=check,
         )
-        arguments = {
-            **shared.source(workload),
-            "observe": list(observe or ()),
-            **how.names(),
-            "fair_start": fair_start,
-            "tasks_table": tables.tasks,
-            "trace": trace,
-        }
         write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
     _say_jobs(jobs)
     for words in machine_words(jobs, machine, shared.platform, replayed=replayed):

@@ -73,7 +73,7 @@ class TimeLeft:
 class _Shown:
     """What is shown on a stream (default stderr) once it has taken a second: at a terminal a bar, with words behind it."""
 
-    def __init__(self, total: int, stream: TextIO | None, clock: Callable[[], float]) -> None:
+    def __init__(self, total: int | None, stream: TextIO | None, clock: Callable[[], float]) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
         self._total, self._clock = total, clock
@@ -124,8 +124,8 @@ class Progress(_Shown):
 
     Parameters
     ----------
-    total : int
-        How many there are.
+    total : int or None
+        How many there are; None: nobody knows.
     what : str
         What is counted, for the bar.
     stream : text stream, optional
@@ -135,7 +135,12 @@ class Progress(_Shown):
     """
 
     def __init__(
-        self, total: int, what: str = "jobs", *, stream: TextIO | None = None, clock: Callable[[], float] = working_s
+        self,
+        total: int | None,
+        what: str = "jobs",
+        *,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = working_s,
     ) -> None:
         super().__init__(total, stream, clock)
         self._what = what
@@ -148,8 +153,9 @@ class Progress(_Shown):
         per_s = ended / (self._shown_s - self._began)
         rate = f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
         simulated = f"  simulated {format_ns(now_ns)}" if now_ns >= 0 else ""
-        left = self._left.text(ended, self._total, self._shown_s)
-        self._show(ended, f"{ended:,} of {self._total:,} {self._what}{simulated}  {rate} {self._what}/s{left}")
+        left = "" if self._total is None else self._left.text(ended, self._total, self._shown_s)
+        of = "" if self._total is None else f" of {self._total:,}"
+        self._show(ended, f"{ended:,}{of} {self._what}{simulated}  {rate} {self._what}/s{left}")
 
 
 class StudyProgress(_Shown):
@@ -165,22 +171,23 @@ class StudyProgress(_Shown):
     """
 
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
-        super().__init__(0, stream, clock)
-        self._kept = 0
+        super().__init__(None, stream, clock)
+        self._cells = self._kept = 0
         self._left = TimeLeft()
 
     def begin(self, total: int, kept: int) -> None:
         """There are so many cells with seeds, and so many are finished already."""
-        self._total, self._kept = total, kept
+        self._total = self._cells = total
+        self._kept = kept
         self._began = self._shown_s = self._clock()
 
     def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
         """See ``bridge.studies.run_study.Watch``."""
         # As ``812 of 1,200 cells, 1 failed, 22 s left``.
-        left = self._left.text(done, self._total - self._kept, self._clock() - waited_s)
+        left = self._left.text(done, self._cells - self._kept, self._clock() - waited_s)
         if self._due(_REDRAW_S if self._terminal else _LINE_S):
             lost = f", {failed:,} failed" if failed else ""
-            self._show(self._kept + done, f"{self._kept + done:,} of {self._total:,} cells{lost}{left}")
+            self._show(self._kept + done, f"{self._kept + done:,} of {self._cells:,} cells{lost}{left}")
 
 
 class Broadcast:

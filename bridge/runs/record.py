@@ -11,11 +11,12 @@ from bridge.runs.directory import write_record
 from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
+from bridge.scenarios.scenario import Scenario
 from traces.base.memory import give_back_memory
 from traces.base.processor import processor_model
 from traces.tables import write_frame, write_jobs, write_rows, write_tasks, write_transfers
 
-__all__ = ["write_run"]
+__all__ = ["run_record", "write_run"]
 
 
 def _workload_record(workload: Workload) -> dict[str, Any]:
@@ -49,23 +50,40 @@ def write_run(
         write_frame(result.observations, folder / "observations.parquet")
     if trace:
         result.write_trace(folder / "trace")
-    machine, notes = result.ledger.machine, result.application_notes
-    known = scenario.options.level.map
-    record = {
+    notes, known = result.application_notes, scenario.options.level.map
+    record = run_record(scenario, arguments, _workload_record(scenario.workload), metrics) | {
+        "applications": {} if known is None else known.counts(scenario.program),
+        "chosen": notes.times_chosen,
+        "ahead_chunks": int(notes.ahead_chunks.sum()),
+        "decisions": dict(result.notes.decisions),
+        "missing_dependencies": result.notes.missing_dependencies,
+        "coupling": dict(result.coupling),
+    }
+    write_record(folder / "run.json", record)
+
+
+def run_record(
+    scenario: Scenario, arguments: Mapping[str, Any], workload: Mapping[str, Any], metrics: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The record of a run in which nothing was simulated but the batch level, and deciding has cost nothing.
+
+    ``workload`` is its account of the log: source, lines, rejects, reordered, clamped, jobs.
+    """
+    machine = scenario.platform.machine()
+    return {
         "arguments": dict(arguments) | scenario.options.names(),
         "seed": scenario.model.seed,
         "versions": versions(),
         "processor": processor_model(),
         "platform": scenario.platform.as_dict(),
         "machine": {"host_names": list(machine.host_names), "first_core": machine.first_core.tolist()},
-        "workload": _workload_record(scenario.workload),
-        "rejects": dict(scenario.workload.rejects),
-        "applications": {} if known is None else known.counts(scenario.program),
-        "chosen": notes.times_chosen,
-        "ahead_chunks": int(notes.ahead_chunks.sum()),
-        "metrics": metrics,
-        "decisions": dict(result.notes.decisions),
-        "missing_dependencies": result.notes.missing_dependencies,
-        "coupling": dict(result.coupling),
+        "workload": dict(workload),
+        "rejects": dict(workload["rejects"]),
+        "applications": {},
+        "chosen": {},
+        "ahead_chunks": 0,
+        "metrics": dict(metrics),
+        "decisions": {},
+        "missing_dependencies": 0,
+        "coupling": {},
     }
-    write_record(folder / "run.json", record)

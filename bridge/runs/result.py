@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bridge.runs.plots import Plots
 
-__all__ = ["BatchNotes", "Result"]
+__all__ = ["BatchNotes", "Result", "summary_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +132,72 @@ def _chosen(rules: tuple[str, ...], counts: Array) -> str:
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def summary_rows(
+    scenario: Scenario, metrics: Mapping[str, Any], n_cores: int, times_chosen: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """The figures of a run that a person looks at first: (name, text)."""
+    options = scenario.options.names()
+
+    def text(name: str, form: str) -> str:
+        return "–" if metrics[name] is None else format(metrics[name], form)
+
+    def span(name: str) -> str:
+        return "–" if metrics[name] is None else format_ns(metrics[name])
+
+    rows = [
+        ("batch × application", f"{options['bls']} × {options['als']}"),
+        ("backfilling, allocator", f"{options['backfill']}, {options['allocator']}"),
+        _drawn(scenario),
+        *_level(scenario),
+        ("jobs on cores", f"{metrics['jobs']} on {n_cores}"),
+        ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
+        ("makespan", span("makespan_ns")),
+        ("mean wait", span("mean_wait_ns")),
+        ("mean response", span("mean_response_ns")),
+        ("mean bounded slowdown", text("mean_bounded_slowdown", ".4g")),
+        ("utilisation", text("utilisation", ".4f")),
+        ("mean imbalance", text("mean_imbalance", ".4f")),
+    ]
+    if times_chosen:
+        rows.append(("chosen", _counted(times_chosen)))
+    ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
+    if ends != [f"completed {metrics['jobs']}"]:
+        at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
+        rows.insert(at + 1, ("how they ended", ", ".join(ends)))
+    return rows
+
+
+def _drawn(scenario: Scenario) -> tuple[str, str]:
+    options = scenario.options
+    level = options.level
+    if scenario.technique is None or (level.map is None and not takes_variation(level.lengths)):
+        return "seed", str(options.seed)
+    return "variation, seed", f"{options.variation:g}, {options.seed}"
+
+
+def _level(scenario: Scenario) -> list[tuple[str, str]]:
+    # What was chosen for the application level, where it was.
+    level, overhead_ns = scenario.options.level, scenario.options.overhead_ns
+    rows: list[tuple[str, str]] = []
+    if scenario.technique is None:
+        return rows  # nothing of it took part
+    if level.lengths:
+        rows.append(("task lengths", level.lengths))
+    if level.map is not None:
+        counts = level.map.counts(scenario.program)
+        rows.append(("applications", f"{level.map.source}: {_counted(counts)}"))
+    asks = scenario.programs is not None and scenario.programs.asks
+    if asks and (overhead_ns or level.latency_ns or level.master):
+        costs = [f"overhead {overhead_ns} ns", f"latency {level.latency_ns} ns"]
+        rows.append(("costs", ", ".join(costs + ["a master"] * level.master)))
+    if level.speeds:
+        rows.append(("core speeds", ", ".join(level.speeds)))
+    if scenario.sends:
+        network = scenario.platform.network
+        rows.append(("network", f"{level.network}, {network.topology}"))
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,64 +339,9 @@ class Result:
 
     def summary(self) -> list[tuple[str, str]]:
         """The figures that a person looks at first: (name, text)."""
-        metrics, options = self.metrics, self.scenario.options.names()
-
-        def text(name: str, form: str) -> str:
-            return "–" if metrics[name] is None else format(metrics[name], form)
-
-        def span(name: str) -> str:
-            return "–" if metrics[name] is None else format_ns(metrics[name])
-
-        rows = [
-            ("batch × application", f"{options['bls']} × {options['als']}"),
-            ("backfilling, allocator", f"{options['backfill']}, {options['allocator']}"),
-            self._drawn(),
-            *self._level(),
-            ("jobs on cores", f"{metrics['jobs']} on {self.ledger.machine.n_cores}"),
-            ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
-            ("makespan", span("makespan_ns")),
-            ("mean wait", span("mean_wait_ns")),
-            ("mean response", span("mean_response_ns")),
-            ("mean bounded slowdown", text("mean_bounded_slowdown", ".4g")),
-            ("utilisation", text("utilisation", ".4f")),
-            ("mean imbalance", text("mean_imbalance", ".4f")),
-        ]
-        if chosen := self.application_notes.times_chosen:
-            rows.append(("chosen", _counted(chosen)))
-        ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
-        if ends != [f"completed {metrics['jobs']}"]:
-            at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
-            rows.insert(at + 1, ("how they ended", ", ".join(ends)))
-        return rows
-
-    def _drawn(self) -> tuple[str, str]:
-        options = self.scenario.options
-        level = options.level
-        if self.scenario.technique is None or (level.map is None and not takes_variation(level.lengths)):
-            return "seed", str(options.seed)
-        return "variation, seed", f"{options.variation:g}, {options.seed}"
-
-    def _level(self) -> list[tuple[str, str]]:
-        # What was chosen for the application level, where it was.
-        level, overhead_ns = self.scenario.options.level, self.scenario.options.overhead_ns
-        rows: list[tuple[str, str]] = []
-        if self.scenario.technique is None:
-            return rows  # nothing of it took part
-        if level.lengths:
-            rows.append(("task lengths", level.lengths))
-        if level.map is not None:
-            counts = level.map.counts(self.scenario.program)
-            rows.append(("applications", f"{level.map.source}: {_counted(counts)}"))
-        asks = self.scenario.programs is not None and self.scenario.programs.asks
-        if asks and (overhead_ns or level.latency_ns or level.master):
-            costs = [f"overhead {overhead_ns} ns", f"latency {level.latency_ns} ns"]
-            rows.append(("costs", ", ".join(costs + ["a master"] * level.master)))
-        if level.speeds:
-            rows.append(("core speeds", ", ".join(level.speeds)))
-        if self.scenario.sends:
-            network = self.scenario.platform.network
-            rows.append(("network", f"{level.network}, {network.topology}"))
-        return rows
+        return summary_rows(
+            self.scenario, self.metrics, self.ledger.machine.n_cores, self.application_notes.times_chosen
+        )
 
     def __repr__(self) -> str:
         return "<twolevel result: " + ", ".join(f"{name} {value}" for name, value in self.summary()) + ">"

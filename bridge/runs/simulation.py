@@ -42,7 +42,7 @@ from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
 
-__all__ = ["run", "simulate"]
+__all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
 
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
@@ -86,7 +86,7 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
         watch(simulator.ended, simulator.now_ns)
 
 
-def _ledger(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
+def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
     workload, column = scenario.workload, simulator.column
     origin = column(b.ORIGIN)
 
@@ -142,7 +142,7 @@ def _application_notes(scenario: Scenario, origin: Array, applications: Applicat
     )
 
 
-def _simulator(
+def batch_simulator(
     scenario: Scenario, observers: Sequence[Observer] = (), lasting: Workload | None = None
 ) -> BatchSimulator:
     return BatchSimulator(
@@ -168,7 +168,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         observations=simulator.observations,
         downtime=simulator.downtime(),
         missing_dependencies=0 if dependencies is None else dependencies.missing,
-        fair_start_ns=fair_starts(simulator, _simulator(scenario)) if fair_start else None,
+        fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.column(b.ESTIMATE).copy() if simulator.estimates_differ else None,
     )
 
@@ -235,7 +235,7 @@ def run(
         prepare_workers()
     began = working_s()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
-    simulator = _simulator(scenario, scenario.observers, lasting)
+    simulator = batch_simulator(scenario, scenario.observers, lasting)
     if check:
         few = max(1, len(scenario.workload) // _CHECKS)
         inline = coupling_name == "inline" or scenario.technique is None or like is not None
@@ -255,7 +255,7 @@ def run(
         watch.finish()
     cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
     origin = simulator.column(b.ORIGIN).copy()
-    ledger, notes = _ledger(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
+    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
     if check:
         from traces.checks.ledger import check_ledger
 

@@ -21,7 +21,7 @@ from bls.workloads import READERS, read_workload, sample_path
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers import line_blocks
 from bls.workloads.readers.line_blocks import BLOCK_BYTES
-from bls.workloads.readers.swf import parse_swf, read_swf
+from bls.workloads.readers.swf import parse_swf, read_swf, swf_blocks
 from bls.workloads.workload import REASONS, Workload
 from bridge.runs.directory import check_target
 from traces.base.errors import InputError, PluginError
@@ -574,3 +574,42 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read_workload(path)
     with pytest.raises(InputError, match=r"--out: .* is no text in UTF-8"):
         check_target(tmp_path / os.fsdecode(b"o\xff"), force=False)
+
+
+@given(
+    runs=st.lists(st.integers(-1, 3), min_size=1, max_size=30).filter(lambda runs: max(runs) > 0),
+    block_bytes=st.integers(3, 400),
+)
+def test_blocks_are_what_is_read_as_a_whole(
+    runs: list[int], block_bytes: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Lines that are no jobs, and comments, stand anywhere, at the end, too.
+    path = tmp_path_factory.mktemp("log") / "log.swf"
+    lines = [f"{k + 1} {k // 3} 0 {run} 1 -1 -1 1 9 -1 1 {k % 4} 1 -1 1 1 -1 -1" for k, run in enumerate(runs)]
+    path.write_text("; a comment\n" + "\n;\n".join(lines) + "\nno job\n", encoding="utf-8")
+    whole, parts = read_swf(path), list(swf_blocks(path, block_bytes=block_bytes))
+    for name in (*COLUMNS, *OPTIONAL):
+        assert np.concatenate([getattr(part, name) for part in parts]).tolist() == getattr(whole, name).tolist(), name
+    assert sum(part.n_lines for part in parts) == whole.n_lines
+    for reason, count in whole.rejects.items():
+        assert sum(part.rejects[reason] for part in parts) == count
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("2 5", "line 3: job 2 is submitted before a job of an earlier line"),
+        ("1 9", "line 3: job 1 has no higher number than a job of an earlier line"),
+    ],
+)
+def test_blocks_of_a_log_that_is_not_in_order_are_refused(tmp_path: Path, second: str, words: str) -> None:
+    rest = "0 1 1 -1 -1 1 9 -1 1 1 1 -1 1 1 -1 -1"
+    (tmp_path / "log.swf").write_text(f"1 7 {rest}\n;\n{second} {rest}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        list(swf_blocks(tmp_path / "log.swf"))
+
+
+def test_blocks_of_a_file_without_jobs(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text("; nothing\nno job\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no valid job in 1 line: malformed 1; perhaps it is in another format"):
+        list(swf_blocks(tmp_path / "log.swf"))

@@ -255,7 +255,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     inserted(
         tree / "bls/metrics/batch.py",
         '        "max_response_ns": ',
-        '        "mean_run_ns": exact_mean(end - start),\n',
+        '        "mean_run_ns": _figures(parts, lambda part: part.times[2] - part.times[1], exact_mean)[0],\n',
     )
     inserted(tree / "bls/options.py", "MAX_ATTEMPTS = Whole(\n", DECLARATION)
     options = tree / "bridge/scenarios/options.py"

@@ -21,7 +21,7 @@ def free_memory_bytes() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def give_back_memory(rows: int) -> None:
+def give_back_memory(rows: int = _MANY_ROWS) -> None:
     """Give the memory of what has been freed back to the system, where the C library can (glibc's can).
 
     It keeps what was freed between things that were not: after columns of millions of rows that is as much as they were.

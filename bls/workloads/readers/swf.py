@@ -63,17 +63,18 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from bls.workloads.columns import NAME_LENGTH
+from bls.workloads.columns import COLUMNS, NAME_LENGTH
 from bls.workloads.header import NAMED_FIELD
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.readers.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
-from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
+from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload, no_valid_job
+from traces.base.errors import InputError
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Chars, Ints, Ints2
 
-__all__ = ["parse_swf", "read_swf"]
+__all__ = ["parse_swf", "read_swf", "swf_blocks"]
 
 _FIELDS, _MOST_FIELDS = 18, 21
 _SHORTEST_LINE = 2 * _FIELDS  # with its line feed
@@ -135,10 +136,13 @@ def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes:
     return _read(io.BytesIO(data), source, cancelled, block_bytes)
 
 
-def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
-    columns = [Column() for _ in range(_ROWS)]
-    header: list[str] = []
-    counts = np.zeros(6, dtype=np.int64)
+def _blocks(
+    file: Readable, source: str, cancelled: bool, block_bytes: int, header: list[str], counts: Array
+) -> Iterator[Array]:
+    """The jobs of one block of lines after the other, int64 (``_ROWS``, jobs), which the next overwrites.
+
+    Comments are appended to ``header``, and ``counts`` are those of ``_parse``, up to the block's end.
+    """
     jobs = np.empty((_ROWS, 0), dtype=np.int64)
     for text in line_blocks(file, source, block_bytes):
         most = len(text) // _SHORTEST_LINE + 1
@@ -147,19 +151,99 @@ def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Wor
         comments = np.empty((2, np.count_nonzero(text == ord(";"))), dtype=np.int64)
         before = int(counts[_JOB])
         n_comments = _parse(text, cancelled, jobs, comments, counts)
-        for column, values in zip(columns, jobs[:, : int(counts[_JOB]) - before], strict=True):
-            column.add(values)
         spans = comments[:, :n_comments].T.tolist()
         header += (text[lo:hi].tobytes().decode("utf-8", "replace").rstrip() for lo, hi in spans)
+        yield jobs[:, : int(counts[_JOB]) - before]
+
+
+def _rejects(counts: Array) -> dict[str, int]:
+    return {
+        MALFORMED: int(counts[_MALFORMED]),
+        NO_RUN_TIME: int(counts[_NO_RUN_TIME]),
+        NO_PROCESSORS: int(counts[_NO_PROCESSORS]),
+    }
+
+
+def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
+    """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
+
+    Jobs are those of :func:`read_swf`, without further fields (19 to 21); the first block has the header. The counts of a block
+    are those of the lines since the block before, so that every line is in one of them.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    block_bytes : int
+        How much is read at once; only where blocks end depends on it.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_swf`; and where a job is submitted before one of an earlier line, or does not have a higher number
+        than all of them: in which order jobs come, and whether a number is there twice, only the whole file says.
+    """
+    source = os.fspath(path)
+    header: list[str] = []
+    counts, seen, last = np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64), np.full((2, 1), -1)
+    first: tuple[str, ...] = ()
+    waits: Array | None = None  # for the lines behind it that are no jobs
+    with GivenFile(path, "workload file") as file:
+        upto = counts.copy()
+        for jobs in _blocks(file, source, False, block_bytes, header, counts):
+            if jobs.shape[1]:
+                _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
+                last = jobs[:2, -1:].copy()
+                if waits is not None:
+                    yield _block(waits, upto - seen, source, first)
+                    seen, first = upto, ()
+                else:
+                    first = tuple(header)
+                header.clear()
+                waits = jobs.copy()
+            upto = counts.copy()
+    if waits is None:
+        raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts))
+    yield _block(waits, upto - seen, source, first)
+
+
+def _check_order(keys: Array, lines: Array, source: str) -> None:
+    # Of job number and submit, in the order of lines, behind those of the job before.
+    higher, later = np.diff(keys) > [[0], [-1]]
+    if not (higher & later).all():
+        k = int(np.argmin(higher & later))
+        what = "is submitted before a job" if not later[k] else "has no higher number than a job"
+        raise InputError(
+            f"{source}: line {lines[k]}: job {keys[0, k + 1]} {what} of an earlier line; "
+            "allowed where a log is read as the simulation goes: jobs in the order of submits and of numbers"
+        )
+
+
+def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...]) -> Workload:
+    columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
+    return Workload(
+        **columns,
+        header=header,
+        rejects=_rejects(counts),
+        reordered=0,
+        clamped=0,
+        source=source,
+        n_lines=int(counts[:_LINE].sum()),
+    )
+
+
+def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
+    columns = [Column() for _ in range(_ROWS)]
+    header: list[str] = []
+    counts = np.zeros(6, dtype=np.int64)
+    for jobs in _blocks(file, source, cancelled, block_bytes, header, counts):
+        for column, values in zip(columns, jobs, strict=True):
+            column.add(values)
     further = range(_FIELDS + 1, int(counts[_WIDEST]) + 1)
     return Workload.from_lines(
         [column.taken(whole=True) for column in columns[:6]],
         header=header,
-        rejects={
-            MALFORMED: int(counts[_MALFORMED]),
-            NO_RUN_TIME: int(counts[_NO_RUN_TIME]),
-            NO_PROCESSORS: int(counts[_NO_PROCESSORS]),
-        },
+        rejects=_rejects(counts),
         source=source,
         n_lines=int(counts[:_LINE].sum()),
         extra={name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)},

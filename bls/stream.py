@@ -1,0 +1,282 @@
+"""The batch level of a log that is never held as a whole: its jobs are loaded as their time comes, and dropped when it is over.
+
+Time is cut into stretches. Each is simulated by a :class:`bls.simulator.BatchSimulator` of its own, with the jobs that wait
+or run as it begins and those that come in it; the next one goes on where it stops (:mod:`bls.engine.carried`). Every job
+starts when and where it would if all jobs were held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.partition_assignment import partitions_of
+from bls.engine import state as b
+from bls.engine.carried import carried_over
+from bls.engine.status import BatchStatus
+from bls.inputs import estimates_come_later
+from bls.machine.platform import Platform
+from bls.metrics.schedule import Allocations, Schedule
+from bls.options import OVERSIZE
+from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
+from bls.policies.contract import no_account
+from bls.policies.reject import Reject
+from bls.scheduler_options import Rules
+from bls.simulator import BatchSimulator
+from bls.workloads.columns import COLUMNS, OPTIONAL
+from bls.workloads.selection import fit
+from bls.workloads.workload import REASONS, TOO_WIDE, Workload, rejects_text
+from traces.base.errors import InputError, PluginError
+from traces.compiled import Array
+
+__all__ = ["Arrivals", "Stretch", "check_streamed", "stretches"]
+
+#: So many jobs come in a stretch, or as many as are carried over, if those are more.
+STRETCH_JOBS = 1 << 14
+
+
+def check_streamed(policy: AnyPolicy, rules: Rules) -> None:
+    """Refuse what needs all jobs at once.
+
+    Raises
+    ------
+    InputError
+        If the policy or the rules do; the message names the option.
+    """
+    if isinstance(policy, DecidingPolicy):
+        raise InputError(f"--stream: --bls {policy.name}: a policy in Python that decides is shown all jobs")
+    if isinstance(policy, ScorePolicy) and policy.account is not no_account:
+        raise InputError(
+            f"--stream: --bls {policy.name}: it keeps accounts of all users, whom only the whole log names"
+        )
+    if isinstance(policy, Reject):
+        raise InputError(f"--stream: --bls {policy.name}: a job has to start")
+    if rules.keep_decisions:
+        raise InputError("--stream: --decisions: the table of all passes is held")
+    if estimates_come_later(rules):
+        raise InputError(
+            "--stream: --estimates: predictions are made of all jobs that have ended; allowed: those known before"
+        )
+
+
+@dataclass
+class Arrivals:
+    """The jobs of a log that fit a machine, in the order of their submits, and the account of its lines so far.
+
+    Parameters
+    ----------
+    blocks : iterator of Workload
+        The log, as of ``bls.workloads.readers.swf.swf_blocks``.
+    platform : Platform
+    oversize : {"reject", "clamp"}
+        What becomes of jobs wider than the platform.
+
+    Attributes
+    ----------
+    source, n_lines, rejects, clamped
+        As of ``Workload``.
+    jobs : int
+        How many were taken.
+    limited : bool
+        Whether the time limit of any job is not its run time.
+    """
+
+    blocks: Iterator[Workload]
+    platform: Platform
+    oversize: str = OVERSIZE.default
+    source: str = ""
+    n_lines: int = 0
+    rejects: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
+    clamped: int = 0
+    jobs: int = 0
+    limited: bool = False
+    _ahead: list[Workload] = field(default_factory=list)
+
+    def take(self, at_least: int) -> Workload | None:
+        """The next jobs, at least so many if there are, with all that are submitted together; None at the end."""
+        while (block := next(self.blocks, None)) is not None:
+            if (fitting := self._fitting(block)) is not None:
+                self._ahead.append(fitting)
+                # Others may be submitted with the last ones, in the next block.
+                if self._before_last() >= at_least:
+                    break
+        if not self._ahead:
+            if not self.jobs:
+                raise InputError(f"{self.source}: none of its jobs fits the platform: {rejects_text(self.rejects)}")
+            return None
+        jobs = joined(self._ahead)
+        n = len(jobs) if block is None else int(np.searchsorted(jobs.submit_ns, jobs.submit_ns[-1]))
+        self._ahead = [] if block is None else [jobs.take(np.arange(n, len(jobs)))]
+        self.jobs += n
+        return jobs.take(np.arange(n))
+
+    def first(self) -> Workload:
+        """Some of the first jobs, of which none is taken."""
+        jobs = self.take(1)
+        assert jobs is not None
+        self.jobs = 0
+        self._ahead.insert(0, jobs)
+        return jobs
+
+    @property
+    def next(self) -> Workload | None:
+        """The job that comes after those that were taken; None at the end."""
+        return self._ahead[0].take(np.arange(1)) if self._ahead else None
+
+    def _before_last(self) -> int:
+        # How many of those ahead are submitted before the last one.
+        last_ns = self._ahead[-1].submit_ns[-1]
+        return sum(int(np.searchsorted(block.submit_ns, last_ns)) for block in self._ahead)
+
+    def _fitting(self, block: Workload) -> Workload | None:
+        self.source = block.source
+        self.n_lines += block.n_lines
+        self.limited = self.limited or bool(np.any(block.estimate_ns != block.run_ns))
+        self._reject(block.rejects)
+        wide = block.cores > self.platform.n_cores
+        if self.oversize == "reject" and wide.all():
+            self._reject({TOO_WIDE: len(block)})
+            return None
+        jobs = fit(replace(block, rejects={}), self.platform.n_cores, self.oversize)
+        self._reject(jobs.rejects)
+        self.clamped += jobs.clamped
+        _, reasons = partitions_of(jobs, self.platform)
+        self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
+        rejected = np.any([*reasons.values()], axis=0)
+        return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
+
+    def _reject(self, counts: Mapping[str, int]) -> None:
+        for reason, count in counts.items():
+            if count or reason in self.rejects:
+                self.rejects[reason] = self.rejects.get(reason, 0) + count
+
+
+def joined(workloads: Sequence[Workload]) -> Workload:
+    """The jobs of workloads that follow one another; all else is the last one's."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(one, name) for one in workloads]) for name in (*COLUMNS, *OPTIONAL)
+    }
+    return replace(workloads[-1], **columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """What has happened in [begin, end).
+
+    Attributes
+    ----------
+    simulator : BatchSimulator
+        Its jobs' columns are those of the rows of ``number``, and perhaps of one that is still to come.
+    begin_ns, end_ns : int
+        The first begins at the first submit, and the last ends at the last end.
+    number : int64 (n,)
+        The place of each row's job among all jobs, from 0.
+    ended : int64
+        The rows of those that have ended in it.
+    """
+
+    simulator: BatchSimulator
+    begin_ns: int
+    end_ns: int
+    number: Array
+    ended: Array
+
+    def column(self, name: int) -> Array:
+        """A column of ``bls.engine.state``, int64 (n,)."""
+        return self.simulator.column(name)[: len(self.number)]
+
+    def schedule(self) -> tuple[Schedule, Allocations]:
+        """What is seen of these jobs within the stretch: who waits or runs already waits or runs from its begin on."""
+        begin, end = self.begin_ns, self.end_ns
+        start = self.column(b.START)
+        schedule = Schedule.of(
+            submit_ns=np.full(len(start), begin),
+            start_ns=np.where(start < 0, -1, np.maximum(start, begin)),
+            end_ns=np.where(start < 0, -1, np.clip(self.column(b.END), begin, end)),
+            cores=self.column(b.CORES),
+            n_cores=self.simulator.platform.n_cores,
+            held_cores=self.column(b.HELD_CORES),
+            eligible_ns=np.maximum(self.column(b.ELIGIBLE), begin),
+            left_ns=np.where(start < 0, end, -1),
+        )
+        return schedule, Allocations(*self.simulator.allocations())
+
+
+def stretches(
+    arrivals: Arrivals,
+    simulator: Callable[[Workload, JobConstraints], BatchSimulator],
+    *,
+    jobs: int = STRETCH_JOBS,
+    watch: Callable[[int, int], None] = lambda _ended, _now: None,
+    pace: Callable[[], int] = lambda: 2**40,
+) -> Iterator[Stretch]:
+    """Simulate the jobs of a log; the columns of a stretch are there until the next one is asked for.
+
+    Parameters
+    ----------
+    arrivals : Arrivals
+    simulator : callable
+        Makes the simulator of some jobs, which last their recorded run times; its policy is one of ``check_streamed``.
+    jobs : int
+        So many jobs come in a stretch at least.
+    watch, pace : callable
+        As ``bridge.couplings.Watch``, and so many ends at once.
+
+    Raises
+    ------
+    InputError, PluginError
+        As ``BatchSimulator``; or if the policy or the estimator says something else of a job where it is asked about
+        other ones as well.
+    """
+    before: Stretch | None = None
+    ended = first_new = last_end_ns = 0
+    while (
+        coming := arrivals.take(max(jobs, 0 if before is None else len(before.number) - len(before.ended)))
+    ) is not None:
+        left = np.zeros(0, np.int64) if before is None else np.setdiff1d(np.arange(len(before.number)), before.ended)
+        parts = [] if before is None or not len(left) else [before.simulator.workload.take(left)]
+        # With the job that comes next, so that the engine knows that something is still to come.
+        parts += [coming] if arrivals.next is None else [coming, arrivals.next]
+        workload = joined(parts)
+        partition = partitions_of(workload, arrivals.platform)[0] if arrivals.platform.partitions else None
+        run = simulator(workload, JobConstraints(partition=partition))
+        number = np.arange(first_new, first_new + len(coming))
+        first_new += len(coming)
+        begin_ns = int(coming.submit_ns[0])
+        if before is not None:
+            _check_same(before.simulator, run, left)
+            run.state = carried_over(before.simulator.state, run.state, left)
+            number = np.concatenate([before.number[left], number])
+            begin_ns = before.end_ns
+        until_ns = None if arrivals.next is None else int(arrivals.next.submit_ns[0])
+        run.state.clock[b.OBSERVE] = b.NEVER if until_ns is None else until_ns - 1
+        while (status := run.enter(pace())) not in (BatchStatus.DONE, BatchStatus.LOOK):
+            run.settle(status)
+            watch(ended + run.ended, run.now_ns)
+        rows = np.flatnonzero(run.column(b.STATE)[: len(number)] >= 0)
+        ended += len(rows)
+        last_end_ns = max(last_end_ns, int(run.column(b.END)[rows].max(initial=0)))
+        before = Stretch(run, begin_ns, last_end_ns if until_ns is None else until_ns, number, rows)
+        yield before
+
+
+def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
+    n = len(rows)
+    before, after = old.state, new.state
+    same = np.array_equal(np.argsort(before.jobs[b.RANK, rows]), np.argsort(after.jobs[b.RANK, :n]))
+    if len(before.numbers) or len(after.numbers):
+        same = same and np.array_equal(before.numbers[:, rows], after.numbers[:, :n])
+    if not same or not np.array_equal(before.memory, after.memory):
+        raise PluginError(
+            f"batch policy {new.policy.name}: what it says of a job depends on which other jobs it is asked about, and with "
+            "--stream it is never asked about all"
+        )
+    if not np.array_equal(old.planned_ns[rows], new.planned_ns[:n]):
+        raise PluginError(
+            "the estimator: what it says of a job depends on which other jobs it is asked about, and with --stream it is "
+            "never asked about all"
+        )

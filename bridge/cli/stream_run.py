@@ -1,0 +1,107 @@
+"""``twolevel run --stream``: a log that is read, simulated and written as simulated time goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from bls.options import (
+    ALLOCATOR,
+    CANCELLED,
+    DEPENDENCIES,
+    FAILURES,
+    MEMORY,
+    PRESET,
+    REQUESTS,
+    SELECT,
+    SWITCHES,
+    WINDOWS,
+)
+from bls.stream import Arrivals, check_streamed
+from bls.workloads import format_of, sample_path
+from bls.workloads.readers.swf import swf_blocks
+from bls.workloads.workload import rejects_text
+from bridge.live.progress import Progress
+from bridge.runs.directory import fresh_directory, write_record
+from bridge.runs.record import run_record
+from bridge.runs.result import summary_rows
+from bridge.runs.stream import run_stream
+from bridge.scenarios.machine import machine_words, platform_for
+from bridge.scenarios.options import ScenarioOptions
+from bridge.scenarios.scenario import RECORDED, Options, Scenario
+from bridge.scenarios.time_limits import time_limit_words
+from bridge.standard_error import lined_up, say
+from traces.base.errors import InputError
+from traces.base.option import Option
+
+__all__ = ["stream_run"]
+
+#: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
+_WHOLE: tuple[Option[Any], ...] = (
+    SELECT, PRESET, CANCELLED, MEMORY, REQUESTS, WINDOWS, FAILURES, DEPENDENCIES, SWITCHES,
+)  # fmt: skip
+
+
+def _check(workload: str, shared: ScenarioOptions, options: Options, given: Mapping[str, object]) -> None:
+    if options.als != RECORDED:
+        raise InputError(f"--stream: --als {options.names()['als']}: no application is simulated; allowed: {RECORDED}")
+    if given["--trace"]:
+        raise InputError("--stream: --trace: a trace is made of all jobs at once; give --no-trace")
+    names = [name for name, value in given.items() if value]
+    names += [one.name for one in _WHOLE if getattr(shared, one.name[2:]) != one.default]
+    if names:
+        raise InputError(f"--stream: {names[0]}: it needs all jobs at once; allowed: without it")
+    if shared.allocator == "given":
+        raise InputError(
+            f"--stream: {ALLOCATOR.name} given: it needs the cores of all jobs at once; allowed: another one"
+        )
+    if (found := "swf" if workload == "sample" else format_of(workload)) != "swf":
+        raise InputError(f"--stream: {workload}: a log in {found} is read as a whole; allowed: one in SWF")
+
+
+def stream_run(
+    workload: str,
+    target: Path,
+    force: bool,
+    shared: ScenarioOptions,
+    options: Options,
+    given: Mapping[str, object],
+    arguments: Mapping[str, object],
+) -> None:
+    """Simulate a log and write the table of jobs and the record of the run.
+
+    ``given`` are further options by name, as they were given: all but their absence is refused; ``arguments`` are for the
+    record.
+
+    Raises
+    ------
+    InputError, PluginError
+        If an option needs all jobs at once, or something given cannot be used.
+    """
+    _check(workload, shared, options, given)
+    log = sample_path() if workload == "sample" else Path(workload)
+    blocks = swf_blocks(log)
+    begin = next(blocks)  # with the header
+    machine = platform_for(shared.platform, begin, replayed=True)
+    arrivals = Arrivals(chain([begin], blocks), machine, shared.oversize)
+    scenario = Scenario.of(arrivals.first(), machine, options)
+    check_streamed(scenario.policy, options.rules)
+    with fresh_directory(target, force) as folder:
+        with Progress(None) as watch:
+            result = run_stream(scenario, arrivals, folder / "jobs.parquet", watch)
+        record = run_record(scenario, {**arguments, "stream": True}, result.workload, result.metrics)
+        record |= {"decisions": result.decisions, "coupling": result.coupling}
+        write_record(folder / "run.json", record)
+    account = result.workload
+    rejected = "rejected: " if any(account["rejects"].values()) else ""
+    say(f"workload: {account['jobs']} jobs; {account['lines']} lines, {rejected}{rejects_text(account['rejects'])}")
+    whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
+    for words in machine_words(whole, machine, shared.platform, replayed=True):
+        say(words)
+    if not arrivals.limited and (words := time_limit_words(begin, [options])):
+        say(words)
+    print(lined_up(summary_rows(scenario, result.metrics, machine.n_cores, {})))
+    say(f"results: {target}")

@@ -1,0 +1,150 @@
+"""Jobs that are loaded as their time comes start when and where they do if all of them are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from batch_cases import BatchCase, cases, finishes
+from batch_drives import as_users_say, finish, simulator_of, workload_of
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bls.allocators import ALLOCATORS
+from bls.constraints.job_constraints import JobConstraints
+from bls.engine import state as b
+from bls.machine.platform import HostGroup, Platform
+from bls.policies import POLICIES, KnownJobs, policy
+from bls.scheduler_options import Rules
+from bls.simulator import BatchSimulator
+from bls.stream import Arrivals, Stretch, check_streamed, stretches
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError
+from traces.ledger import STATES, WHY
+
+#: What may be streamed beside plain jobs on plain hosts.
+FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost")
+
+
+def blocks(workload: Workload, size: int) -> Iterator[Workload]:
+    """A workload as a reader gives it, so many jobs at once."""
+    for at in range(0, len(workload), size):
+        yield replace(workload.take(np.arange(at, min(at + size, len(workload)))), rejects={}, n_lines=0)
+
+
+def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
+    """What became of the jobs that have ended in a stretch, and their places."""
+    run, found = stretch.simulator, []
+    for row in stretch.ended.tolist():
+        held = tuple(core for lo, hi in run.allocation(row) for core in range(lo, hi))
+        number, eligible, start, end, why, became = (
+            int(run.column(name)[row]) for name in (b.NUMBER, b.ELIGIBLE, b.START, b.END, b.WHY, b.STATE)
+        )
+        found.append((int(stretch.number[row]), number, 0, eligible, start, end, held, WHY[why], STATES[became]))
+    return found
+
+
+def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
+    """What became of the jobs of a case, in workload order, where so many of them come in a stretch."""
+    workload = workload_of(case.jobs)
+    whole = simulator_of(case)
+    partition = whole.circumstances.partition
+    of_job = {} if partition is None else dict(zip(workload.job_id.tolist(), partition.tolist(), strict=True))
+
+    def simulator(some: Workload, _: JobConstraints) -> BatchSimulator:
+        part = None if partition is None else np.array([of_job[number] for number in some.job_id.tolist()])
+        options = {"rules": whole.rules, "slack": float(case.rules.slack), "recorded": True, "seed": case.rules.seed}
+        return BatchSimulator(
+            some, whole.platform, whole.policy, whole.allocator, circumstances=JobConstraints(part), **options
+        )
+
+    plain = Platform(tuple(HostGroup(1, host.cores, 1.0) for host in case.machine.hosts))
+    found: list[tuple[Any, ...]] = []
+    for stretch in stretches(Arrivals(blocks(workload, block), plain), simulator, jobs=jobs, pace=lambda: 3):
+        stretch.simulator.validate()
+        found += ended(stretch)
+    return [one[1:] for one in sorted(found)]
+
+
+def whole(case: BatchCase) -> list[tuple[Any, ...]]:
+    return [tuple(vars(one).values()) for one in finish(simulator_of(case))]
+
+
+@given(case=cases(FEATURES, max_jobs=16), block=st.integers(1, 5), jobs=st.integers(1, 7))
+@settings(max_examples=300)
+def test_in_stretches_of_any_length_all_is_as_in_one(case: BatchCase, block: int, jobs: int) -> None:
+    said = as_users_say(case)
+    assume(said is not None and finishes(said))
+    assert said is not None
+    assert streamed(said, block, jobs) == whole(said)
+
+
+def log(n: int, *, every: int = 10, cores: int = 1) -> Workload:
+    """Jobs of 60 s, one after the other."""
+    return Workload.from_jobs([(k + 1, every * k, 60, cores, 60) for k in range(n)])
+
+
+def run(workload: Workload, order: Any = "fcfs", rules: Rules | None = None, jobs: int = 8) -> list[Stretch]:
+    platform = Platform((HostGroup(4, 4, 1.0),))
+    chosen = policy(order) if isinstance(order, str) else order
+
+    def simulator(some: Workload, around: JobConstraints) -> BatchSimulator:
+        return BatchSimulator(
+            some, platform, chosen, ALLOCATORS["first-fit"], rules=rules, circumstances=around, recorded=True
+        )
+
+    return list(stretches(Arrivals(blocks(workload, 5), platform), simulator, jobs=jobs))
+
+
+def test_no_more_jobs_are_held_than_wait_run_or_come() -> None:
+    made = run(log(3000), rules=Rules("easy"))
+    assert sum(len(one.ended) for one in made) == 3000
+    # Six run at once; 8 to 12 come; one is the next.
+    assert max(one.simulator.rows for one in made) <= 6 + 12 + 1
+    assert [one.begin_ns for one in made[1:]] == [one.end_ns for one in made[:-1]]
+
+
+def test_jobs_that_are_submitted_together_come_together() -> None:
+    made = run(log(40, every=0, cores=16), jobs=3)
+    assert [len(one.ended) for one in made] == [40]
+
+
+def test_a_policy_that_compares_jobs_is_found_out() -> None:
+    class ByPlace:
+        name = "by-place"
+
+        def keys(self, jobs: KnownJobs) -> Any:
+            return -np.abs(np.arange(len(jobs.job_id)) - 3)
+
+    with pytest.raises(PluginError, match="batch policy by-place: what it says of a job depends on which other jobs"):
+        run(log(200, cores=16), ByPlace())
+
+
+class Decides:
+    name = "decides"
+
+    def decide(self, view: Any) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("order", "rules", "words"),
+    [
+        (Decides(), Rules(), "--bls decides"),
+        (POLICIES["multifactor"], Rules(), "--bls multifactor: it keeps accounts"),
+        (POLICIES["reject"], Rules(), "--bls reject"),
+        (POLICIES["fcfs"], Rules(estimates="last-two"), "--estimates"),
+        (POLICIES["fcfs"], Rules(keep_decisions=True), "--decisions"),
+    ],
+)
+def test_what_needs_all_jobs_is_refused(order: Any, rules: Rules, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        check_streamed(order, rules)
+
+
+@pytest.mark.parametrize("order", ["fcfs", "sjf", "f1", "wfp3", "expr:w/t"])
+def test_other_policies_are_not(order: str) -> None:
+    check_streamed(policy(order), Rules("conservative", estimates="exact"))

@@ -1,0 +1,151 @@
+"""``twolevel run --stream``: the same results in little memory, or one clear line that names what does not allow it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import twolevel
+
+import bridge.runs.stream as streaming
+from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import Rules
+from bls.stream import Arrivals
+from bls.workloads import sample_path
+from bls.workloads.readers.swf import swf_blocks
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario, load_workload
+from traces import tables
+from traces.base.errors import InputError
+
+STREAMED = ("--als", "recorded", "--no-trace", "--stream")
+
+#: Jobs of which some are rejects, the first ones too wide, and whose two queues are two partitions.
+LOG = "".join(
+    f"{k + 1} {7 * k} 0 {-1 if k % 11 == 5 else 30 + k % 50} {99 if k % 40 < 9 else 1 + k % 6} -1 -1 -1 {60 + k % 9} "
+    f"-1 1 {k % 5} 1 -1 {k % 2} 1 -1 -1\n"
+    for k in range(200)
+)
+PARTITIONS = """
+[[hosts]]
+count = 4
+cores = 4
+speed_gflops = 2.0
+
+[[partitions]]
+name = "odd"
+hosts = "0-1"
+swf_queues = [1]
+max_running_jobs = 2
+max_cores = 5
+
+[[partitions]]
+name = "all"
+default = true
+max_jobs_per_user = 2
+"""
+
+
+def same(tmp_path: Path, *words: str) -> None:
+    for name, more in (("whole", ("--als", "recorded", "--no-trace")), ("streamed", STREAMED)):
+        ran = twolevel("run", *words, *more, "--out", tmp_path / name)
+        assert ran.code == 0, ran.err
+    whole, streamed = (json.loads((tmp_path / name / "run.json").read_text()) for name in ("whole", "streamed"))
+    assert (tmp_path / "whole" / "jobs.parquet").read_bytes() == (tmp_path / "streamed" / "jobs.parquet").read_bytes()
+    assert streamed["arguments"].pop("stream") is True
+    for changing in ("decision_total_ns", "decision_mean_ns", "decision_max_ns"):
+        del whole["decisions"][changing], streamed["decisions"][changing]
+    for record in (whole, streamed):
+        del record["coupling"]["simulation_s"]
+    assert streamed == whole
+
+
+def test_results_are_the_same(tmp_path: Path) -> None:
+    same(tmp_path, "sample", "--backfill", "conservative", "--kill-at-walltime", "--estimates", "within:30%")
+
+
+def test_results_are_the_same_with_rejects_and_partitions(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "parts.toml").write_text(PARTITIONS)
+    same(
+        tmp_path,
+        str(tmp_path / "log.swf"),
+        "--platform",
+        str(tmp_path / "parts.toml"),
+        "--bls",
+        "wfp3",
+        "--backfill",
+        "2",
+    )
+
+
+@pytest.mark.parametrize("allocator", ["first-fit", "contiguous"])
+@pytest.mark.parametrize(("order", "backfill"), [("sjf", "none"), ("fcfs", "easy"), ("wfp3", "conservative")])
+def test_row_groups_and_stretches_of_any_size(
+    order: str, backfill: str, allocator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (streaming, tables):
+        monkeypatch.setattr(module, "JOB_GROUP", 60)
+    options = Options(bls=order, als="recorded", allocator=allocator, rules=Rules(backfill))
+    platform = Platform((HostGroup(16, 16, 1.0),))
+    scenario = Scenario.of(load_workload(sample_path(), platform), platform, options)
+    whole = run(scenario)
+    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet")
+    for jobs, block_bytes in ((13, 300), (100, 1 << 20)):
+        arrivals = Arrivals(swf_blocks(sample_path(), block_bytes=block_bytes), platform)
+        scenario = Scenario.of(arrivals.first(), platform, options)
+        found = streaming.run_stream(
+            scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
+        )
+        assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+        metrics = dict(found.metrics)
+        assert metrics.pop("mean_fragmentation") == pytest.approx(whole.metrics["mean_fragmentation"], rel=1e-12)
+        assert metrics == {name: value for name, value in whole.metrics.items() if name != "mean_fragmentation"}
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--als", "gss"), "--stream: --als gss: no application is simulated; allowed: recorded"),
+        (("--trace",), "--stream: --trace: a trace is made of all jobs at once; give --no-trace"),
+        (("--nodes",), "--stream: --nodes: it needs all jobs at once; allowed: without it"),
+        (("--decisions",), "--stream: --decisions: it needs all jobs at once; allowed: without it"),
+        (("--fair-start",), "--stream: --fair-start: it needs all jobs at once; allowed: without it"),
+        (("--live",), "--stream: --live: it needs all jobs at once; allowed: without it"),
+        (("--check",), "--stream: --check: it needs all jobs at once; allowed: without it"),
+        (("--observe", "x.py:X"), "--stream: --observe: it needs all jobs at once; allowed: without it"),
+        (("--select", "busiest:1h"), "--stream: --select: it needs all jobs at once; allowed: without it"),
+        (("--dependencies",), "--stream: --dependencies: it needs all jobs at once; allowed: without it"),
+        (("--failures", "mtbf:1d,mttr:1h"), "--stream: --failures: it needs all jobs at once; allowed: without it"),
+        (("--allocator", "given"), "--stream: --allocator given: it needs the cores of all jobs at once"),
+        (("--bls", "multifactor"), "--stream: --bls multifactor: it keeps accounts of all users"),
+        (("--estimates", "profile"), "--stream: --estimates: predictions are made of all jobs that have ended"),
+    ],
+)
+def test_what_needs_all_jobs_is_refused(words: tuple[str, ...], error: str, tmp_path: Path) -> None:
+    ran = twolevel("run", "sample", *STREAMED, *words, "--out", tmp_path / "r")
+    assert (ran.code, ran.out) == (2, "")
+    assert error in ran.err
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_log_that_is_read_as_a_whole_or_not_in_order_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.gwf").write_text("")
+    (tmp_path / "log.swf").write_text(LOG + LOG.splitlines()[0] + "\n")
+    for name, error in (
+        ("log.gwf", "a log in gwf is read as a whole; allowed: one in SWF"),
+        ("log.swf", "line 201: job 1 is submitted before a job of an earlier line"),
+    ):
+        ran = twolevel("run", tmp_path / name, *STREAMED, "--out", tmp_path / "r")
+        assert ran.code == 2
+        assert error in ran.err
+        assert not (tmp_path / "r").exists()
+
+
+def test_a_log_of_which_no_job_fits_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text("".join(LOG.splitlines(keepends=True)[:9]))
+    with pytest.raises(
+        InputError, match="none of its jobs fits the platform: no run time 1, wider than the platform 8"
+    ):
+        Arrivals(swf_blocks(tmp_path / "log.swf", block_bytes=100), Platform((HostGroup(1, 9, 1.0),))).first()
