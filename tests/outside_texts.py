@@ -30,7 +30,7 @@ from bls.workloads.workload import Workload
 from bridge.cli.config_file import options_of_file
 from bridge.cli.run_commands import run_command
 from bridge.compare.record import differing, read_run
-from bridge.live.file import FILE, read_live
+from bridge.live.file import FILE
 from bridge.live.watch import watch_run
 from bridge.runs.gantt import hosts, run_title
 from bridge.runs.ownership import ours_in
@@ -124,6 +124,13 @@ def _watched(path: Path) -> None:
         watch_run(folder, once=True, as_json=as_json, stream=io.StringIO())
 
 
+def _under_way(path: Path) -> None:
+    folder = _in_folder(path, FILE, ".w.partial-1")
+    (folder / "run.json").unlink()
+    for as_json in (False, True):
+        watch_run(folder.with_name("w"), once=True, as_json=as_json, stream=io.StringIO())
+
+
 READ: dict[str, Callable[[Path], object]] = {
     "platform": load_platform,
     "AccaSim's system": lambda path: load_platform(path.replace(path.with_suffix(".json"))),
@@ -146,7 +153,7 @@ READ: dict[str, Callable[[Path], object]] = {
     "run.json": _record,
     "run.json, its story": _story,
     "run.json, as it is watched": _watched,
-    "live.json": lambda path: read_live(_in_folder(path, FILE)),
+    "live.json": _under_way,
     "study.json": lambda path: read_study_record(_in_folder(path, RECORD)).study(),
     "journal": _whole_journal,
     "a line of a journal": _journal,

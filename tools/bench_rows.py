@@ -12,13 +12,14 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = Path(os.environ.get("TWOLEVEL_SHARED", ROOT.parent / "shared")) / "traces"
 CURIE, HPC2N = "CEA-Curie-2011-2.1-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz"
+THUNDER = "LLNL-Thunder-2007-1.1-cln.swf.gz"
 
 
 @dataclass
@@ -88,6 +89,17 @@ def row(
     """The row of these seconds; with ``per`` as a rate, so many things a second."""
     figures = [per / s for s in seconds] if per else seconds
     return Row(case, statistics.median(figures), unit, must, min(figures), max(figures), len(figures), note, memory_mib)
+
+
+def page(rows: Iterable[Row], where: str) -> str:
+    """The rows as a page in Markdown, which says when and on which machine (``where``) they were measured."""
+    lines = [f"Measured {where}. Medians; times are of this machine on this day: compare within one page.", ""]
+    lines += ["| case | median | must reach | from … to | runs | |", "|---|---|---|---|---|---|"]
+    lines += [
+        f"| {one.case} | {one.figure:.3g} {one.unit} | {one.must} | {one.low:.3g} … {one.high:.3g} | {one.runs} | {one.note} |"
+        for one in rows
+    ]
+    return "\n".join(lines) + "\n"
 
 
 # A process is charged with the memory of the one that it was made from: one of a small process in between is not.

@@ -23,11 +23,9 @@ from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.results import RESULTS, write_tables
 from bridge.studies.run_study import run_study
 from bridge.studies.study import Study
-from tools.bench_rows import CURIE, LOGS, ROOT, Row, command, log, row, timed
+from tools.bench_rows import CURIE, LOGS, ROOT, THUNDER, Row, command, log, row, timed
 
 __all__ = ["dask_overhead", "many_cells", "paper_study"]
-
-_THUNDER = "LLNL-Thunder-2007-1.1-cln.swf.gz"
 
 #: Cells of five jobs each, as small as a study's can be: what is left is what a cell costs beside its simulation.
 _TINY = """
@@ -73,7 +71,7 @@ def _two(needs: Needs) -> Executor:
 
 def paper_study() -> list[Row]:
     """The evaluation of the two-level paper: two logs, sixty combinations, ten seeds; with tables, comparisons and figures."""
-    log(CURIE), log(_THUNDER)
+    log(CURIE), log(THUNDER)
     file = ROOT / "tools" / "studies" / "two-level-paper.toml"
     words = ("study", str(file), "--data", str(LOGS), "--workers", "2")
 

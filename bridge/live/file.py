@@ -196,7 +196,7 @@ class Process:
             return False
         try:
             os.kill(self.pid, 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):  # or no process has such a number
             return True
         except PermissionError:  # somebody else's, and alive
             pass

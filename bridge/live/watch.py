@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,6 +17,7 @@ from bridge.live.file import FILE, Live, read_live
 from bridge.live.screen import LiveScreen
 from bridge.runs.directory import metric, read_record
 from traces.base.errors import InputError
+from traces.base.parsing import parsing
 from traces.base.time import format_ns
 
 __all__ = ["DIED", "ENDED", "STOPPED", "UNDER_WAY", "Found", "find_run", "watch_run"]
@@ -171,12 +172,13 @@ def watch_run(
         while found.state == UNDER_WAY and found.live is not None:
             last = found.live
             note = _silence(last, wall_clock())
-            if as_json:
-                print(_as_json(found, target), file=stream, flush=True)
-            elif once:
-                screen.leave(last, note)
-            else:
-                screen.show(last, note)
+            with _read(found):
+                if as_json:
+                    print(_as_json(found, target), file=stream, flush=True)
+                elif once:
+                    screen.leave(last, note)
+                else:
+                    screen.show(last, note)
             if once:
                 return 0
             sleep(_JSON_EVERY_S if as_json else screen.every_s)
@@ -189,9 +191,15 @@ def watch_run(
         print(_as_json(found, target), file=stream, flush=True)
     else:
         if last is not None:
-            screen.leave(last)
+            with _read(found):
+                screen.leave(last)
         print(_final(found, target), file=stream, flush=True)
     return 0 if found.state == ENDED else 1
+
+
+def _read(found: Found) -> AbstractContextManager[None]:
+    # What is shown is a text that somebody else may have written: its numbers may be any, and not fit one another.
+    return parsing("state of a run", str(found.folder / FILE))
 
 
 def _again(found: Found, target: Path, before: tuple[int, int]) -> Found:

@@ -29,8 +29,20 @@ class StudyPlots:
         self._parts = parts
 
     def makespan(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The makespan of every combination at the smallest variation, and how far above the lowest."""
+        """The makespan of every combination at each variation, and how far above the lowest."""
         return self._drawn("makespan", part, title)
+
+    def wait(self, *, part: str | None = None, title: str = "") -> Figure:
+        """The mean wait, likewise."""
+        return self._drawn("wait", part, title)
+
+    def slowdown(self, *, part: str | None = None, title: str = "") -> Figure:
+        """The mean bounded slowdown, likewise."""
+        return self._drawn("slowdown", part, title)
+
+    def utilisation(self, *, part: str | None = None, title: str = "") -> Figure:
+        """The utilisation, likewise."""
+        return self._drawn("utilisation", part, title)
 
     def variation(self, *, part: str | None = None, title: str = "") -> Figure:
         """The makespan against the variation."""

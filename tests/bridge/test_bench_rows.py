@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.bench_rows import row
+from tools.bench_rows import page, row
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,9 @@ from tools.bench_rows import row
 )
 def test_a_row_is_far_off(must: str, figure: float, far_off: bool) -> None:
     assert row("case", must, [figure], memory_mib=5.0).far_off == far_off
+
+
+def test_the_page_says_when_and_where_and_has_each_row() -> None:
+    text = page([row("a case", "≤ 2 s", [1.0, 3.0, 2.0], note="why")], "2026-01-02, 2 × Some Processor")
+    assert text.startswith("Measured 2026-01-02, 2 × Some Processor.")
+    assert text.splitlines()[-1] == "| a case | 2 s | ≤ 2 s | 1 … 3 | 3 | why |"

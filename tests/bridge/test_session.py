@@ -29,6 +29,7 @@ from conversation import (
 import bridge.protocol.session
 from bridge.protocol.framing import HEADER_BYTES, MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, frame
 from bridge.protocol.messages import (
+    PROTOCOL_VERSION,
     Cancel,
     Failed,
     Message,
@@ -376,12 +377,13 @@ def test_a_bridge_at_fault_is_told_nothing() -> None:
 
 
 def test_a_welcome_of_another_version_is_an_error() -> None:
+    other = PROTOCOL_VERSION + 1
     pair = Pair(welcomed=False)
     pair.say(hello())
-    with pytest.raises(LocalProtocolError, match="welcome has version 5"):
-        pair.bridge.send(Welcome(version=5, run="r"))
-    with pytest.raises(ProtocolError, match="the bridge broke the protocol: welcome has version 5"):
-        pair.forge(Welcome(version=5, run="r")).next_event()
+    with pytest.raises(LocalProtocolError, match=f"welcome has version {other}"):
+        pair.bridge.send(Welcome(version=other, run="r"))
+    with pytest.raises(ProtocolError, match=f"the bridge broke the protocol: welcome has version {other}"):
+        pair.forge(Welcome(version=other, run="r")).next_event()
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -372,7 +373,9 @@ def test_uncompiled_the_same_code_gives_the_same_bytes(tmp_path: Path) -> None:
     # A warning, as of an integer that overflows, is an error there too.
     subprocess.run([sys.executable, "-W", "error", script, tmp_path / "plain"], env=plain, check=True, timeout=120)
     files = written(tmp_path / "compiled")
-    assert len(files) == 4 * (2 + 5), "two tables and an event file for each core and for the batch scheduler"
+    each = Counter(name.partition("/")[0] for name in files)
+    assert len(each) == 4
+    assert min(each.values()) > 2 + 5, "two tables, an event file for each core, and some for the batch level"
     assert written(tmp_path / "plain") == files
 
 

@@ -96,6 +96,7 @@ def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
         "live",
         "check",
         "force",
+        "stream",
     }
     assert {column_name(name) for name in known_options()} == ours - not_cells
 
