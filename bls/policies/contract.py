@@ -267,7 +267,7 @@ class ScorePolicy:
     account: Callable[..., int] = no_account
     prepare: Callable[[KnownJobs], tuple[Array, Array]] = no_numbers
     blame: type[TwolevelError] = PluginError
-    by_estimates: bool = False
+    by_estimates: bool = field(default=False, metadata={"parameter": False})
 
     def scored(self, jobs: KnownJobs) -> ScorePolicy:
         """Itself."""

@@ -167,6 +167,21 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
+def _say_run(result: Any, platform: str | None, *, replayed: bool) -> None:
+    from bridge.scenarios.machine import machine_words
+    from bridge.scenarios.time_limits import time_limit_words
+
+    scenario = result.scenario
+    _say_jobs(scenario.workload)
+    for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
+        say(words)
+    if words := time_limit_words(scenario.workload, [scenario.options]):
+        say(words)
+    if missing := result.notes.missing_dependencies:
+        say(f"jobs that follow one that is not simulated, and so wait for nobody: {missing}")
+    print(lined_up(result.summary()))
+
+
 def _hear_config(context: typer.Context, file: str | None) -> str | None:
     if file is not None and not context.resilient_parsing:
         from bridge.cli.config_file import options_of_file
@@ -223,19 +238,11 @@ def run_command(
     shared: ScenarioOptions,
     how: CouplingOptions,
     observe: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE.py:NAME", rich_help_panel=Panel.RESULTS, help="An observer of your own; may be repeated."
-        ),
+        list[str] | None, _result(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
     ] = None,
     tables: RunTables,
     fair_start: Annotated[
-        bool,
-        typer.Option(
-            "--fair-start",
-            rich_help_panel=Panel.RESULTS,
-            help="Also find each job's fair start time, and the unfairness.",
-        ),
+        bool, _result("--fair-start", help="Also find each job's fair start time, and the unfairness.")
     ] = False,
     trace: Annotated[bool, _result("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
     stream: Annotated[
@@ -244,19 +251,9 @@ def run_command(
             "--stream", help="Read, simulate and write in little memory, however long the log; recorded, --no-trace."
         ),
     ] = False,
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live", rich_help_panel=Panel.RESULTS, help="Show the run while it is under way, as twolevel watch."
-        ),
-    ] = False,
+    live: Annotated[bool, _result("--live", help="Show the run while it is under way, as twolevel watch.")] = False,
     check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            rich_help_panel=Panel.RESULTS,
-            help="Check the engines' states while they run, and the result; slower.",
-        ),
+        bool, _result("--check", help="Check the engines' states while they run, and the result; slower.")
     ] = False,
     force: Annotated[bool, FORCE] = FORCE.default,
     config: Annotated[
@@ -277,9 +274,8 @@ def run_command(
     from bridge.runs.kernels import prepare_run
     from bridge.runs.record import write_run
     from bridge.runs.simulation import run
-    from bridge.scenarios.machine import given_platform, machine_words
+    from bridge.scenarios.machine import given_platform
     from bridge.scenarios.scenario import RECORDED, Scenario
-    from bridge.scenarios.time_limits import time_limit_words
     from traces.base.errors import InputError
 
     target = named_folder(out)
@@ -322,14 +318,7 @@ def run_command(
             check=check,
         )
         write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
-    _say_jobs(jobs)
-    for words in machine_words(jobs, machine, shared.platform, replayed=replayed):
-        say(words)
-    if words := time_limit_words(jobs, [options]):
-        say(words)
-    if result.notes.missing_dependencies:
-        say(f"jobs that follow one that is not simulated, and so wait for nobody: {result.notes.missing_dependencies}")
-    print(lined_up(result.summary()))
+    _say_run(result, shared.platform, replayed=replayed)
     say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
 
 

@@ -66,8 +66,9 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
     Parameters
     ----------
     plug_in : frozen dataclass
-        Its parameters are its fields that are numbers, words or true/false, but for ``name``. A field ``x_ns`` is given as
-        the duration ``x``; one of :data:`traces.base.time.Seconds` as seconds, or as a duration.
+        Its parameters are its fields that are numbers, words or true/false, but for ``name`` and those whose
+        metadata say ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; one of
+        :data:`traces.base.time.Seconds` as seconds, or as a duration.
     text : str
         ``key=value,key=value``.
     where : str
@@ -112,7 +113,8 @@ def _known(plug_in: object) -> dict[str, tuple[str, type]]:
     known = {}
     for field in fields(plug_in):
         expected = _plain(hints.get(field.name, type(getattr(plug_in, field.name))))
-        if field.init and field.name != "name" and expected in (bool, int, float, str, Seconds):
+        given = field.init and field.name != "name" and field.metadata.get("parameter", True)
+        if given and expected in (bool, int, float, str, Seconds):
             known[field.name.removesuffix("_ns") if expected is int else field.name] = (field.name, expected)
     return known
 
