@@ -59,12 +59,13 @@ def ratio_figure(
     if not others:
         raise InputError(f"one variation only, {cells.variations[0]:g}; allowed: two or more, since a ratio is drawn")
     found = np.full((3, len(cells.batches), len(cells.techniques), len(others)), np.nan)
-    most = 0
+    seeds: set[int] = set()
     for i, j in np.ndindex(found.shape[1:3]):
         for place, k in enumerate(others):
             pair = cells.paired((i, j, at), (i, j, k))
             found[:, i, j, place] = pair.ratio, pair.ratio_low, pair.ratio_high
-            most = max(most, pair.n)
+            seeds.add(pair.n)
+    most = max(seeds)
     if most < MIN_SEEDS:
         raise InputError(
             f"{most} seed{'s' * (most != 1)} a combination give no interval, and no ratio is drawn without one;"
@@ -72,6 +73,7 @@ def ratio_figure(
         )
     if not np.isfinite(found[0]).any():
         raise InputError(f"no ratio of {metric} to variation {cells.variations[at]:g}; allowed: a metric above 0 there")
+    many = f"up to {most}" if len(seeds) > 1 else most
     how = f"{cells.how.words} at {UPSILON} / {cells.how.words} at {UPSILON} = {cells.variations[at]:g}"
     return lines_figure(
         cells.batches,
@@ -79,7 +81,7 @@ def ratio_figure(
         [cells.variations[k] for k in others],
         (found[0], found[1], found[2]),
         label=how,
-        remark=f"ratios of means over up to {most} seeds, paired by seed; {100 * CONFIDENCE:g} % intervals",
+        remark=f"ratios of means over {many} seeds, paired by seed; {100 * CONFIDENCE:g} % intervals",
         reference=1.0,
         title=title,
     )
