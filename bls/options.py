@@ -44,7 +44,7 @@ __all__ = [
     "WINDOWS",
 ]
 
-#: The default machine is that of the two-level paper: its hosts, the cores of each, and the speed of each, GFLOP/s.
+#: The machine of the two-level paper: its hosts, the cores of each, and the speed of each, GFLOP/s.
 HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 

@@ -25,7 +25,7 @@ def named_size(header: Iterable[str]) -> tuple[int, int]:
 
 
 def named_machine(log: Workload) -> Platform | None:
-    """The machine that a log names, its cores as fast as those of the default platform.
+    """The machine that a log names, its cores as fast as those of the two-level paper's.
 
     It has as many cores as ``MaxProcs`` says, on as many hosts as ``MaxNodes`` says. Where these do not divide, the first
     hosts have a core more than the others. Without a number of nodes, or with more nodes than cores, each host has one core.

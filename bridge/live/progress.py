@@ -28,10 +28,10 @@ __all__ = ["Broadcast", "Progress", "StudyProgress", "TimeLeft"]
 
 _log = logging.getLogger("twolevel.live")
 
-#: A run shorter than this shows no bar, s; nor is it known sooner how long the rest will take,
+#: A run shorter than this shows no bar; no time left is shown sooner after the first is done, s.
 QUIET_S = 1.0
 
-#: or of fewer than so many.
+#: Nor before so many more are done.
 _KNOWN = 3
 
 #: The bar is drawn again after so long; where nobody looks at a terminal, a study writes a line after so long, s.
@@ -45,7 +45,7 @@ _REST, _REST_SCREEN = 100, 30
 
 
 class TimeLeft:
-    """How long what is left will take, by the rate since the first was done: what went before, as processes that start, tells
+    """How long the rest will take, at the rate since the first was done: what came before, such as processes that start, says
     nothing of it."""
 
     def __init__(self) -> None:

@@ -218,7 +218,7 @@ def _nothing(target: Path) -> str:
     if (target / "study.json").is_file():
         return "is the result of a study; only runs can be watched"
     if _partial_folders(target):
-        return "what is being made there, or was left there, shows nothing of itself; allowed: a twolevel run"
+        return "what is being made there, or was left there, shows nothing of itself; allowed: a twolevel run without --stream"
     if target.is_dir():
         return "is not a result of twolevel run, and no run that makes one there is under way"
     return "there are no results, and no run that makes them is under way; allowed: the --out of a run that has begun"

@@ -30,6 +30,7 @@ __all__ = [
     "STUDY_FIGURES",
     "Part",
     "draw_study_figures",
+    "fresh",
     "missing",
     "parts_of",
     "read_results",
@@ -188,8 +189,8 @@ def remove_drawn(folder: Path) -> None:
     remove_files(folder, drawn)
 
 
-def _fresh(stem: str, taken: set[str]) -> str:
-    # Parts may be called alike, as plug-ins of one name from two files are; neither is to replace the other.
+def fresh(stem: str, taken: set[str]) -> str:
+    """A name that is not taken: parts may be called alike, as plug-ins of one name from two files are."""
     names = (stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -251,6 +252,6 @@ def draw_study_figures(
                 raise InputError(f"{name}: cannot be drawn of {folder}: {why}")
             if not why:
                 figure = STUDY_FIGURES[name](frame, words)
-                stem = _fresh(f"{name}-{part}" if part else name, stems)
+                stem = fresh(f"{name}-{part}" if part else name, stems)
                 drawn += [save(figure, target / f"{stem}.{form}") for form in formats]
     return drawn

@@ -113,9 +113,11 @@ class Rows(list[Cell]):
     def frame(self) -> pd.DataFrame:
         """The same as a DataFrame, one row per run, with the columns that the results of a study have."""
         axes = ("bls", "backfill", "als", "variation", "seed")
-        return rows_frame(
-            [{"workload": self.source, **{name: row[name] for name in axes}, "error": "", **row} for row in self]
-        )
+        rows = []
+        for row in self:
+            named = {name: getattr(row[name], "name", row[name]) for name in axes}  # of objects their names
+            rows.append({"workload": self.source, **named, "error": "", **row, **named})
+        return rows_frame(rows)
 
     @property
     def plot(self) -> StudyPlots:

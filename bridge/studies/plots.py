@@ -65,10 +65,11 @@ class StudyPlots:
         return self._drawn("comparison", part, title)
 
     def _drawn(self, name: str, part: str | None, title: str) -> Figure:
-        from bridge.studies.drawing import STUDY_FIGURES, missing
+        from bridge.studies.drawing import STUDY_FIGURES, fresh, missing
         from traces.base.errors import InputError, one_of
 
-        parts = {one.name: one for one in self._parts(name)}
+        taken: set[str] = set()
+        parts = {fresh(one.name, taken): one for one in self._parts(name)}
         if not parts:
             raise InputError(f"{name}: the results have nothing to draw it of")
         if part is None and len(parts) > 1:

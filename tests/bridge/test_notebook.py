@@ -15,7 +15,7 @@ import bridge
 import traces
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
-from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES
+from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.plots import StudyPlots
@@ -133,6 +133,14 @@ def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
     assert len(report.results) == report.total == 80
     with pytest.raises(InputError, match="was not made by run_study"):
         _ = bridge.Report(1, 1, 0, ()).results
+
+
+def test_parts_of_one_name_are_both_there(report: bridge.Report) -> None:
+    def twice(name: str) -> list[Part]:
+        return [Part("same", "", report.results)] * 2
+
+    with pytest.raises(InputError, match=r"each of 2 parts; allowed: part= one of same, same-2$"):
+        StudyPlots(twice).makespan()
 
 
 def test_a_report_shows_itself(report: bridge.Report) -> None:

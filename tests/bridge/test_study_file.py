@@ -13,7 +13,8 @@ from bls import sample_path
 from bridge.scenarios.options import ScenarioOptions
 from bridge.studies.input.grid_text import grid_text
 from bridge.studies.input.named_files import FileSums, located, names_in
-from bridge.studies.input.run_options import checked_value, column_name, known_options
+from bridge.studies.input.origins import with_origin
+from bridge.studies.input.run_options import Value, checked_value, column_name, known_options
 from bridge.studies.input.study_file import load_study, parse_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of
@@ -362,3 +363,12 @@ def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
         assert list(journal.entries(iter([("nobody", 0)]))) == [None]
     for line in (folder / JOURNAL).read_text().splitlines():
         json.loads(line)
+
+
+def test_an_ordinary_word_of_an_error_names_no_option() -> None:
+    given: dict[str, Value] = {"backfill": "none", "bls": "mine.py:Mine"}
+    origins = {("backfill", "none"): "s.toml: [grid] backfill", ("bls", "mine.py:Mine"): "s.toml: [run] bls"}
+    error = "W1.swf: none of 5 jobs fits a platform of 256 cores"
+    assert with_origin(error, given, origins) == error
+    assert with_origin("mine.py:Mine: no", given, origins) == "s.toml: [run] bls: mine.py:Mine: no"
+    assert with_origin("--backfill: 'nine'", given, origins) == "s.toml: [grid] backfill: 'nine'"

@@ -286,8 +286,11 @@ def test_a_grid_from_python_of_objects() -> None:
 
     workload = Workload.from_jobs([(1, 0, 60, 2, 60), (2, 1, 30, 1, 60)])
     grid = bridge.Grid((POLICIES["sjf"],), ("ss", PythonTechnique(Single)), (0.1,), bridge.Options())  # type: ignore[arg-type]
-    named, objects = bridge.run_grid(workload, Platform(), grid, workers=2)
+    rows = bridge.run_grid(workload, Platform(), grid, workers=2)
+    named, objects = rows
     assert named["makespan_ns"] == objects["makespan_ns"]
+    assert rows.frame["bls"].tolist() == ["sjf", "sjf"]
+    assert rows.frame["als"].tolist() == ["ss", objects["als"].name]
 
 
 def test_a_grid_from_python_says_which_cell_fails() -> None:

@@ -42,6 +42,10 @@ def _tables(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
     yield "[run] ", given.get("run", {})
 
 
+#: Values that are ordinary words of errors, too.
+_ORDINARY = ("all", "log", "none", "paper")
+
+
 def with_origin(error: str, given: Mapping[str, Value], origins: Origins) -> str:
     """An error of a cell that is given some options, with the place of what it is about in front.
 
@@ -52,6 +56,7 @@ def with_origin(error: str, given: Mapping[str, Value], origins: Origins) -> str
         return f"{place}: {error[found.end() :].lstrip()}"
     for name, value in given.items():
         texts = [text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)]
-        if (name, value) in origins and any(text and re.search(_WORD.format(re.escape(text)), error) for text in texts):
+        telling = (text for text in texts if text and text not in _ORDINARY)
+        if (name, value) in origins and any(re.search(_WORD.format(re.escape(text)), error) for text in telling):
             return f"{origins[name, value]}: {error}"
     return error
