@@ -51,10 +51,11 @@ def build_library(modules: Sequence[str], folder: Path) -> Path:
         for k, module in enumerate(modules):
             print(f"compiling {k + 1} of {len(modules)}: {module}", file=sys.stderr)
             entries = [build.Entry(kernel, kinds, symbol_of(kernel, kinds)) for kernel, kinds in module_entries(module)]
-            code, units[module], found = build.emit(entries, processor=store.BASELINE)
-            facts = {name: number + found[name] for name, number in facts.items()}
+            made = build.emit(entries, processor=store.BASELINE)
+            units[module] = made.returned
+            facts = {name: number + made.facts[name] for name, number in facts.items()}
             objects.append(Path(space, f"{module}.o"))
-            objects[-1].write_bytes(code)
+            objects[-1].write_bytes(made.code)
         options = ("-s", "--as-needed", "--no-undefined", "-z,text", "-z,noexecstack", "--build-id=none")
         compiler = shlex.split(os.environ.get("CC", "cc"))
         given = [*objects, "-lm", *(f"-Wl,{option}" for option in options)]

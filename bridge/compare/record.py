@@ -127,7 +127,7 @@ def write_comparison(
     """
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
-    from traces.figures.drawing.canvas import save
+    from traces.figures.drawing.canvas import save_all
 
     delays = compared.delays
     write_rows({name: _column(delays[name].to_numpy()) for name in delays.columns}, folder / "delays.parquet")
@@ -151,8 +151,7 @@ def write_comparison(
     if late is not None:
         figures["chain"] = delay_chain_figure(delays.iloc[[link.row for link in links]], late=late)
     for name, figure in figures.items():
-        for form in ("svg", "png"):
-            save(figure, folder / f"{name}.{form}")
+        save_all(figure, [folder / f"{name}.{form}" for form in ("svg", "png")])
 
 
 def _column(values: Array) -> Any:

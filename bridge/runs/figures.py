@@ -160,7 +160,7 @@ def draw_run_figures(
         If the folder is no such result, a name or a format is unknown, a file that a named figure needs is missing, there is
         nothing to draw, or a file cannot be written.
     """
-    from traces.figures.drawing.canvas import FORMATS, save
+    from traces.figures.drawing.canvas import FORMATS, save_all
     from traces.figures.run.gantt import chosen_cores
 
     for name in names or ():
@@ -195,7 +195,7 @@ def draw_run_figures(
                 raise
             refused = refused or error
             continue
-        written += [save(figure, target / f"{name}.{form}") for form in dict.fromkeys(formats)]
+        written += save_all(figure, [target / f"{name}.{form}" for form in dict.fromkeys(formats)])
     if not written and refused is not None:
         raise refused
     return written

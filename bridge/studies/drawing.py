@@ -229,7 +229,7 @@ def draw_study_figures(
     InputError
         If a name is unknown, or what is asked for cannot be drawn of the results.
     """
-    from traces.figures.drawing.canvas import save
+    from traces.figures.drawing.canvas import save_all
 
     study = study or read_study_record(folder).study()
     if target is None:
@@ -253,5 +253,5 @@ def draw_study_figures(
             if not why:
                 figure = STUDY_FIGURES[name](frame, words)
                 stem = fresh(f"{name}-{part}" if part else name, stems)
-                drawn += [save(figure, target / f"{stem}.{form}") for form in formats]
+                drawn += save_all(figure, [target / f"{stem}.{form}" for form in formats])
     return drawn

@@ -171,9 +171,7 @@ def _where(error: Any) -> str:
     return f" ({os.path.relpath(at.filename)}:{at.line}{': ' if source else ''}{source[:80]})"
 
 
-def emit(
-    entries: Sequence[Entry], note: Callable[[], None] = lambda: None, processor: str | None = None
-) -> tuple[bytes, dict[str, str], dict[str, int]]:
+def emit(entries: Sequence[Entry], note: Callable[[], None] = lambda: None, processor: str | None = None) -> store.Kept:
     """The machine code of entries, and of what they call.
 
     Parameters
@@ -186,9 +184,7 @@ def emit(
 
     Returns
     -------
-    tuple
-        The object file; what each symbol returns; and how many kernels and lines there are in it, and whether it needs
-        numba's runtime (``traces.kernels.loading``).
+    store.Kept
 
     Raises
     ------
@@ -240,13 +236,14 @@ def emit(
             return machine.emit_object(module), [*(one for one in functions if one not in KNOWN), *variables]
 
         code, strange = made(MEMORY)
+        of_numba: list[str] = []
         facts = {"kernels": len(ours), "lines": sum(one.lines for one in ours)}
         if strange and not any(entry.kernel.is_ours for entry in entries):
             # A user's may sort, or keep a list: then all memory is numba's, which has to be there when it is run.
             code, strange = made()
             load_runtime()
-            strange = [name for name in strange if llvm.address_of_symbol(name) is None]
-            facts["numba"] = 1
+            of_numba = [name for name in strange if llvm.address_of_symbol(name) is not None]
+            strange = [name for name in strange if name not in of_numba]
         if strange:
             raise BuildError(
                 f"it needs {', '.join(strange)} of numba's, which is not there when it is run, as lists, text and linear "
@@ -257,7 +254,7 @@ def emit(
             returned[entry.symbol] = kind.code if kind else "v"
             if not entry.kernel.is_ours:
                 returned[raised_of(entry.symbol)] = "i"
-        return code, returned, facts
+        return store.Kept(code, returned, facts, of_numba)
 
 
 #: LLVM's level of optimisation.

@@ -15,8 +15,9 @@ def _engine() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    # JITLink puts the pieces of an object side by side. The older linker puts each where there is room, and once a process
+    # holds arrays of gigabytes that may be further away than code can reach (2 GiB): LLVM then ends the process.
+    return llvm.create_lljit_compiler(use_jit_link=True)
 
 
 @functools.cache
@@ -28,8 +29,21 @@ def load_runtime() -> None:
     rtsys.initialize(cpu_target.target_context)
 
 
-def load(code: bytes, symbols: Iterable[str], *, needs_numba: bool = False) -> dict[str, int]:
+#: What has been loaded; LLVM would unload what nobody holds.
+_LOADED: list[Any] = []
+
+
+def load(code: bytes, symbols: Iterable[str], of_numba: Iterable[str] = ()) -> dict[str, int]:
     """Make an object file's functions callable; it stays in memory.
+
+    Parameters
+    ----------
+    code : bytes
+        The object file.
+    symbols : iterable of str
+        The functions that are asked for.
+    of_numba : iterable of str
+        What the code needs of numba's; numba is imported if there is any.
 
     Returns
     -------
@@ -38,9 +52,13 @@ def load(code: bytes, symbols: Iterable[str], *, needs_numba: bool = False) -> d
     """
     import llvmlite.binding as llvm
 
-    if needs_numba:
+    wanted = list(symbols)
+    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in of_numba:
         load_runtime()
-    engine = _engine()
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return {symbol: engine.get_function_address(symbol) for symbol in symbols}
+        library.import_symbol(name, llvm.address_of_symbol(name))
+    for symbol in wanted:
+        library.export_symbol(symbol)
+    linked = library.link(_engine(), f"kernels {len(_LOADED)}")
+    _LOADED.append(linked)
+    return {symbol: linked[symbol] for symbol in wanted}

@@ -57,11 +57,14 @@ class Kept:
         What each of its symbols returns, by ``traces.kernels.signatures``.
     facts : dict of str: int
         How many kernels and lines there are in it.
+    of_numba : list of str
+        What it needs of numba's when it is run.
     """
 
     code: bytes
     returned: dict[str, str]
     facts: dict[str, int]
+    of_numba: list[str]
 
 
 # When this process began to load kernels.
@@ -219,7 +222,9 @@ def _title(path: Path) -> str:
 
 def packed(what: Kept, title: str) -> bytes:
     """A unit as the bytes of a file of this title."""
-    words = json.dumps({"title": title, "returned": what.returned, "facts": what.facts}).encode()
+    words = json.dumps(
+        {"title": title, "returned": what.returned, "facts": what.facts, "of_numba": what.of_numba}
+    ).encode()
     body = struct.pack("<Q", len(words)) + words + what.code
     return _MAGIC + hashlib.sha256(body).digest() + body
 
@@ -232,7 +237,9 @@ def unpacked(raw: bytes, title: str) -> Kept | None:
         return None
     (size,) = struct.unpack_from("<Q", body)
     words: dict[str, Any] = json.loads(body[8 : 8 + size])
-    return Kept(body[8 + size :], words["returned"], words["facts"]) if words.get("title") == title else None
+    if words.get("title") != title:
+        return None
+    return Kept(body[8 + size :], words["returned"], words["facts"], words["of_numba"])
 
 
 def unit_names() -> tuple[int, int]:

@@ -139,7 +139,7 @@ def _prepare(
                 found = _built(unit, entries, symbol, is_kept)
             else:
                 progress.unit_kept(unit, found.facts["kernels"])
-            addresses = loading.load(found.code, found.returned, needs_numba="numba" in found.facts)
+            addresses = loading.load(found.code, found.returned, found.of_numba)
             for name, returned in found.returned.items():
                 _FOUND[name] = MachineCode(addresses[name], returned, addresses.get(f"{name}_raised", 0))
         _PREPARED.add(unit)
@@ -153,7 +153,7 @@ def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: st
 
             wanted = [build.Entry(kernel, kinds, symbol or symbol_of(kernel, kinds)) for kernel, kinds in entries]
             try:
-                found = store.Kept(*build.emit(wanted, progress.note))
+                found = build.emit(wanted, progress.note)
             except build.BuildError as error:
                 raise CannotCompile(str(error)) from error
             if is_kept and (why := store.keep(unit, found)) is not None:

@@ -3,6 +3,8 @@ for equal data."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ __all__ = [
     "new_figure",
     "rgb",
     "save",
+    "save_all",
     "shades",
     "styled",
 ]
@@ -98,7 +101,7 @@ class _ShownFigure(Figure):
 
     def _repr_png_(self) -> bytes:
         data = BytesIO()
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(_STYLE), _laid_out(self):
             self.savefig(data, format="png", metadata=_WITHOUT_DATE["png"])
         return data.getvalue()
 
@@ -136,11 +139,38 @@ def save(figure: Figure, path: Path) -> Path:
     InputError
         If the suffix is unknown, or the file cannot be written.
     """
-    form = figure_format(path)
+    return save_all(figure, [path])[0]
+
+
+def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
+    """Write one figure into several files, each in the format of its suffix, and lay it out but once for all of them.
+
+    Raises
+    ------
+    InputError
+        If a suffix is unknown, or a file cannot be written.
+    """
+    forms = [figure_format(path) for path in paths]
+    with matplotlib.rc_context(_STYLE), _laid_out(figure):
+        for path, form in zip(paths, forms, strict=True):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                figure.savefig(path, format=form, metadata=_WITHOUT_DATE[form])
+            except OSError as error:
+                raise InputError(f"{path}: cannot write the figure: {error.strerror}") from error
+    return list(paths)
+
+
+@contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """A figure whose layout stands: with an engine, matplotlib would find it anew and draw all twice for every file."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        yield
+        return
+    engine.execute(figure)
+    figure.set_layout_engine(None)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with matplotlib.rc_context(_STYLE):
-            figure.savefig(path, format=form, metadata=_WITHOUT_DATE[form])
-    except OSError as error:
-        raise InputError(f"{path}: cannot write the figure: {error.strerror}") from error
-    return path
+        yield
+    finally:
+        figure.set_layout_engine(engine)
