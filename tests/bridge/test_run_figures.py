@@ -143,11 +143,11 @@ def test_titles_of_other_records(run: Path, tmp_path: Path, drawn: dict[str, Any
 def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Figure] = {}
 
-    def save(figure: Figure, path: Path) -> Path:
-        seen[path.stem] = figure
-        return path
+    def save_all(figure: Figure, paths: list[Path]) -> list[Path]:
+        seen[paths[0].stem] = figure
+        return paths
 
-    monkeypatch.setattr("traces.figures.drawing.canvas.save", save)
+    monkeypatch.setattr("traces.figures.drawing.canvas.save_all", save_all)
     draw_run_figures(run, None, tmp_path, ["png"], jobs="2-7", cores="1-2")
     assert len(seen) == 8
     assert len(seen["gantt"].axes[0].collections[0].get_paths()) == 2

@@ -165,7 +165,7 @@ def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
 def _laid_out(figure: Figure) -> Iterator[None]:
     """A figure whose layout stands: with an engine, matplotlib would find it anew and draw all twice for every file."""
     engine = figure.get_layout_engine()
-    if engine is None:
+    if engine is None or not figure.axes:
         yield
         return
     engine.execute(figure)
