@@ -24,10 +24,13 @@ demo: $(VENV)/installed
 	@mkdir -p demo
 	$(BIN)/twolevel grid sample --variation 0,0.25 --tasks-per-core 8 --seeds 10 --out demo/grid --force
 	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --out demo/run --force
+	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --no-trace \
+	    --coupling process --same-as demo/run --out demo/processes --force
 	$(BIN)/twolevel gantt demo/run --jobs 97-104 -o demo/gantt.png
 	@echo
 	@echo "twelve combinations   demo/grid/results.parquet, comparisons.parquet, figures/"
 	@echo "one run in full       demo/run/run.json, jobs.parquet, tasks.parquet"
+	@echo "again over the bridge  demo/processes/run.json: a process for each job, the same tables"
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
 

@@ -167,7 +167,7 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
-def _say_run(result: Any, platform: str | None, *, replayed: bool) -> None:
+def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.time_limits import time_limit_words
 
@@ -179,7 +179,7 @@ def _say_run(result: Any, platform: str | None, *, replayed: bool) -> None:
         say(words)
     if missing := result.notes.missing_dependencies:
         say(f"jobs that follow one that is not simulated, and so wait for nobody: {missing}")
-    print(lined_up(result.summary()))
+    print(lined_up(result.summary() + same))
 
 
 def _hear_config(context: typer.Context, file: str | None) -> str | None:
@@ -228,6 +228,24 @@ class RunTables:
     tasks: Annotated[bool, _result("--tasks", help="Also write tasks.parquet, one row per task.")] = False
 
 
+@dataclass(frozen=True)
+class RunChecks:
+    """What a run is held to."""
+
+    check: Annotated[
+        bool, _result("--check", help="Check the engines' states while they run, and the result; slower.")
+    ] = False
+    same_as: Annotated[
+        str | None,
+        _result("--same-as", metavar="DIR", help="Compare the tables with those of an earlier run, byte for byte."),
+    ] = None
+
+    @property
+    def other(self) -> Path | None:
+        """The folder of the earlier run."""
+        return None if self.same_as is None else Path(self.same_as)
+
+
 @_errors_name_config
 @bundled
 def run_command(
@@ -252,9 +270,7 @@ def run_command(
         ),
     ] = False,
     live: Annotated[bool, _result("--live", help="Show the run while it is under way, as twolevel watch.")] = False,
-    check: Annotated[
-        bool, _result("--check", help="Check the engines' states while they run, and the result; slower.")
-    ] = False,
+    checks: RunChecks,
     force: Annotated[bool, FORCE] = FORCE.default,
     config: Annotated[
         str | None,
@@ -273,6 +289,7 @@ def run_command(
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.record import write_run
+    from bridge.runs.same_tables import check_other, note_same
     from bridge.runs.simulation import run
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.scenario import RECORDED, Scenario
@@ -297,10 +314,18 @@ def run_command(
     if stream:
         from bridge.cli.stream_run import stream_run
 
-        given = {"--trace": trace, "--observe": observe, "--fair-start": fair_start, "--live": live, "--check": check}
-        given |= {"--nodes": tables.nodes, "--decisions": tables.decisions}
+        given = {
+            "--trace": trace,
+            "--observe": observe,
+            "--fair-start": fair_start,
+            "--live": live,
+            "--check": checks.check,
+        }
+        given |= {"--nodes": tables.nodes, "--decisions": tables.decisions, "--same-as": bool(checks.same_as)}
         stream_run(workload, target, force, shared, options, given, arguments)
         return
+    if checks.other is not None:
+        check_other(checks.other)
     prepare_run(applications=not replayed)
     log = read_workload(workload, cancelled=shared.cancelled)
     jobs, machine = shared.jobs(log, replayed=replayed)
@@ -315,11 +340,17 @@ def run_command(
             fair_start=fair_start,
             peers=peers,
             watch=watch,
-            check=check,
+            check=checks.check,
         )
         write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
-    _say_run(result, shared.platform, replayed=replayed)
+        same = {} if checks.other is None else note_same(folder, checks.other)
+    others = [name for name, equal in same.items() if not equal]
+    words = [(f"as in {checks.same_as}", f"{', '.join(same)}: the same bytes")] if same and not others else []
+    _say_run(result, shared.platform, words, replayed=replayed)
     say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
+    if others:
+        where = f"twolevel compare {checks.same_as} {target} says where"
+        raise InputError(f"--same-as: not the tables of {checks.same_as}: {', '.join(others)}; {where}")
 
 
 def watch_command(

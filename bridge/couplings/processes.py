@@ -130,6 +130,7 @@ class _Drive:
         self._jobs_per_worker = jobs_per_worker
         self._orders = Orders(scenario, simulator, records=keep_tasks)
         self._reports = Reports(scenario, self._orders, keep_tasks=keep_tasks)
+        self._suspends = self._injected = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Applications] | None = None
 
@@ -163,7 +164,9 @@ class _Drive:
         finally:
             await _to_its_end(supervisor.close(patient=done))
         n_rows = int(self._simulator.state.sizes[N_ROWS])
-        return self._reports.applications(n_rows, {"workers": peers.how_many(), **supervisor.cost})
+        batch = {"suspends": self._suspends, "resumes": self._suspends, "injected": self._injected}
+        cost = {name: number + batch.get(name, 0) for name, number in supervisor.cost.items()}
+        return self._reports.applications(n_rows, {"workers": peers.how_many(), **cost})
 
     async def _drive(self, supervisor: Supervisor) -> None:
         simulator = self._simulator
@@ -171,6 +174,7 @@ class _Drive:
             status = simulator.advance(_PAUSE_JOBS)
             if status == BatchStatus.DONE:
                 return
+            self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE)
             if status == BatchStatus.STARTED:
                 for row in simulator.started():
                     if self._orders.origin(row) != row:
@@ -180,6 +184,7 @@ class _Drive:
                     # Somebody who does not say that they conserve work has promised nothing but the start.
                     start_ns = order.start.start_ns
                     simulator.promise(row, order.bound_ns if supervisor.conserves_work else start_ns)
+                    self._injected += 1
             elif status == BatchStatus.DUE:
                 await supervisor.arrival()
                 self._inject(supervisor)
@@ -188,6 +193,7 @@ class _Drive:
             self._watch(simulator.ended, simulator.now_ns)
 
     def _inject(self, supervisor: Supervisor) -> None:
+        self._injected += len(supervisor.promises) + len(supervisor.reports)
         for row, promised_ns in supervisor.promises.items():
             self._simulator.promise(row, promised_ns)
         supervisor.promises.clear()

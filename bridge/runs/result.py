@@ -169,6 +169,18 @@ def summary_rows(
     return rows
 
 
+def _bridge_rows(coupling: Mapping[str, Any]) -> list[tuple[str, str]]:
+    # What went over the bridge, where applications had processes of their own.
+    if "processes" not in coupling:
+        return []
+    sent_mb = (coupling["bytes_sent"] + coupling["bytes_received"]) / 1e6
+    went = f"{coupling['injected']} injected events, {coupling['messages']} messages, {sent_mb:.3g} MB"
+    return [
+        ("processes", f"{coupling['processes']}, {coupling['workers']} of them at work at once"),
+        ("bridge", f"{coupling['suspends']} suspends, {coupling['resumes']} resumes, {went}"),
+    ]
+
+
 def _drawn(scenario: Scenario) -> tuple[str, str]:
     options = scenario.options
     level = options.level
@@ -339,9 +351,9 @@ class Result:
 
     def summary(self) -> list[tuple[str, str]]:
         """The figures that a person looks at first: (name, text)."""
-        return summary_rows(
-            self.scenario, self.metrics, self.ledger.machine.n_cores, self.application_notes.times_chosen
-        )
+        chosen = self.application_notes.times_chosen
+        rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
+        return rows + _bridge_rows(self.coupling)
 
     def __repr__(self) -> str:
         return "<twolevel result: " + ", ".join(f"{name} {value}" for name, value in self.summary()) + ">"

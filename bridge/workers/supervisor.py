@@ -110,7 +110,7 @@ class Supervisor:
         self._failures: dict[int, int] = {}
         self._expected = 0
         self._launched = 0
-        self._retries = 0
+        self._retries = self._suspends = self._injected = 0
         self._stillborn = 0
         self._failure: Exception | None = None
         self._closing = False
@@ -134,6 +134,9 @@ class Supervisor:
         return {
             "processes": self._launched,
             "retries": self._retries,
+            "suspends": self._suspends,
+            "resumes": self._suspends,
+            "injected": self._injected,
             "refused": listener.refused,
             "messages": listener.messages,
             "bytes_sent": listener.bytes_sent,
@@ -342,6 +345,7 @@ class Supervisor:
         if not worker.orders:
             worker.since = self._now()
         self._assignment.give(worker, order)
+        self._injected += len(order.start.changes)
         if hello.tasks == "recipe":
             connection.say(order.start)
             self._hold_to(worker, order)
@@ -401,6 +405,8 @@ class Supervisor:
         assert worker.connection is not None
         order = worker.orders[message.job]
         ahead = order.next_changes(message.now_ns)
+        self._suspends += 1
+        self._injected += len(ahead.changes)
         stop_ns = order.start.stop_ns
         worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
 

@@ -1,0 +1,85 @@
+"""``twolevel run --same-as``: a run held to the tables of an earlier one, and what went over the bridge in between."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import twolevel
+
+RUN = ("run", "sample", "--select", "first:12", "--als", "gss", "--variation", "0.25", "--no-trace")
+
+
+@pytest.fixture
+def inline(here: Path) -> Path:
+    assert twolevel(*RUN, "--tasks", "--out", "inline").code == 0
+    return here
+
+
+def record(folder: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(folder, "run.json").read_text())
+    return found
+
+
+def test_processes_give_the_same_and_say_what_it_took(inline: Path) -> None:
+    ran = twolevel(*RUN, "--tasks", "--coupling", "process", "--same-as", "inline", "--out", "apart")
+    assert ran.code == 0, ran.err
+    assert "as in inline            jobs.parquet, tasks.parquet: the same bytes\n" in ran.out
+    assert record("apart")["same_as"] == {"run": "inline", "tables": {"jobs.parquet": True, "tasks.parquet": True}}
+    assert "same_as" not in record("inline")
+    cost = record("apart")["coupling"]
+    assert cost["processes"] == 12
+    # Each job's end is told, and its bound before; the batch level has waited at least once for each start and each end.
+    assert cost["injected"] == 24
+    assert cost["resumes"] == cost["suspends"] >= 2
+    sent = (cost["bytes_sent"] + cost["bytes_received"]) / 1e6
+    said = re.search(
+        r"^bridge +(\d+) suspends, (\d+) resumes, 24 injected events, (\d+) messages, (\S+) MB$", ran.out, re.M
+    )
+    assert said is not None
+    assert [*map(int, said.groups()[:3])] == [cost["suspends"], cost["resumes"], cost["messages"]]
+    assert float(said[4]) == pytest.approx(sent, rel=0.01)
+
+
+def test_speeds_that_change_are_injected(inline: Path) -> None:
+    speeds = ("--speeds", "square:period=10m,low=0.5", "--select", "first:3", "--no-trace", "--als", "gss")
+    assert twolevel("run", "sample", *speeds, "--out", "steady").code == 0
+    ran = twolevel("run", "sample", *speeds, "--coupling", "pool", "--same-as", "steady", "--out", "pool")
+    assert ran.code == 0, ran.err
+    assert record("pool")["coupling"]["injected"] > 6  # ends and bounds of three jobs, and the changes
+
+
+def test_other_tables_are_named_and_kept(inline: Path) -> None:
+    ran = twolevel(*RUN, "--seed", "7", "--tasks", "--same-as", "inline", "--out", "other")
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1] == (
+        "twolevel: --same-as: not the tables of inline: jobs.parquet, tasks.parquet; twolevel compare inline other says where"
+    )
+    assert record("other")["same_as"]["tables"] == {"jobs.parquet": False, "tasks.parquet": False}
+    assert "the same bytes" not in ran.out
+    assert twolevel("compare", "inline", "other").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            (*RUN, "--same-as", "inlin"),
+            "inlin is not a result of twolevel run: there is no such folder (did you mean inline?)",
+        ),
+        ((*RUN, "--same-as", "bare"), "--same-as: bare has no jobs.parquet"),
+        (
+            ("run", "sample", "--als", "recorded", "--stream", "--no-trace", "--same-as", "inline"),
+            "--stream: --same-as: it needs all jobs at once; allowed: without it",
+        ),
+    ],
+)
+def test_refused_before_anything_is_simulated(inline: Path, words: tuple[str, ...], line: str) -> None:
+    Path("bare").mkdir()
+    Path("bare", "run.json").write_text(Path("inline", "run.json").read_text())
+    ran = twolevel(*words, "--out", "never")
+    assert (ran.code, ran.err) == (2, f"twolevel: {line}\n")
+    assert not Path("never").exists()
