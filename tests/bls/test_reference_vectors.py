@@ -141,14 +141,14 @@ def test_keep_wakes_at_a_slot_and_finds_the_plan_broken() -> None:
 
 
 def test_a_depth_of_one_is_easy_by_the_book() -> None:
-    for case in seeded_cases(1, 1500, ()):
+    for case in seeded_cases(1, 500, ()):
         jobs, n_cores = list(case.jobs), sum(host.cores for host in case.machine.hosts)
         assert starts(jobs, case.machine, EASY) == easy.starts_by_the_book(jobs, n_cores), case
 
 
 def test_conservative_never_starts_later_than_fcfs_if_estimates_are_exact() -> None:
     later_by_easy = 0
-    for case in seeded_cases(2, 1500, ()):
+    for case in seeded_cases(2, 500, ()):
         jobs = [replace(job, estimate=max(1, job.run), run=max(1, job.run)) for job in case.jobs]
         fcfs = starts(jobs, case.machine, FCFS)
         for rules in (KEEP, REBUILD):

@@ -236,6 +236,7 @@ def test_plug_ins_that_are_none(here: Path) -> None:
     assert not (here / "out").exists()
 
 
+@pytest.mark.usefixtures("rendered")
 @pytest.mark.parametrize(
     ("words", "said"),
     [

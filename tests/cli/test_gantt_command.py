@@ -13,6 +13,7 @@ import traces.figures.run.gantt
 HEAD = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
+@pytest.mark.usefixtures("rendered")
 @pytest.mark.parametrize("form", list(HEAD))
 def test_a_chart_in_each_format(here: Path, result: Path, form: str) -> None:
     before = everything_in(result)

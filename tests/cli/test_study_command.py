@@ -183,6 +183,7 @@ def test_a_failed_cell_leaves_the_others(here: Path) -> None:
     assert "Mine ×" not in ran.out
 
 
+@pytest.mark.usefixtures("rendered")
 def test_figures_of_a_study(both: tuple[Path, Ran], here: Path) -> None:
     folder, _ = both
     ran = twolevel("figures", folder, "--only", "ratio", "--only", "comparison", "--format", "svg", "--out", "drawn")

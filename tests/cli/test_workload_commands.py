@@ -291,6 +291,7 @@ def test_what_is_no_run_is_one_line(here: Path, result: Path) -> None:
 # ---- info, generate, fetch: what they call is tested elsewhere
 
 
+@pytest.mark.usefixtures("rendered")
 def test_info_draws(here: Path) -> None:
     ran = twolevel("workload", "info", "sample", "--plot", "log.png", "--json")
     assert (ran.code, ran.err) == (0, "figure: log.png\n")
