@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,24 @@ def pytest_collection_finish() -> None:
 def shared() -> Path:
     """The folder of real logs and of other tools' answers."""
     return SHARED
+
+
+@pytest.fixture
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that are called in this process make their figures, and write a file for each that has no picture in it.
+
+    To render them takes longer than all else that most commands do.
+    """
+    from traces.figures.drawing.canvas import Figure, figure_format
+
+    def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
+        for path in paths:
+            figure_format(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"a figure of {len(figure.axes)} axes")
+        return list(paths)
+
+    monkeypatch.setattr("traces.figures.drawing.canvas.save_all", save_all)
 
 
 #: So many calls of an engine lie between two checks of its state; it is checked at its end in any case.

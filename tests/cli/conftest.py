@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from command_line import twolevel
-
-from traces.figures.drawing.canvas import Figure, figure_format
 
 
 @pytest.fixture
@@ -31,23 +28,10 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _figures_are_not_rendered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that are called in this process make their figures, and write a file for each that says only which it is.
-
-    To render them takes longer than all else that most commands do. ``test_first_hour.py`` and the pages' examples do so; a
-    test here that looks into a picture asks for ``rendered``.
-    """
-    if "rendered" in request.fixturenames:
-        return
-
-    def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
-        for path in paths:
-            figure_format(path)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"a figure of {len(figure.axes)} axes")
-        return list(paths)
-
-    monkeypatch.setattr("traces.figures.drawing.canvas.save_all", save_all)
+def _figures_are_not_rendered(request: pytest.FixtureRequest) -> None:
+    """Those of ``unrendered``; a test that looks into a picture asks for ``rendered``."""
+    if "rendered" not in request.fixturenames:
+        request.getfixturevalue("unrendered")
 
 
 @pytest.fixture
