@@ -98,6 +98,7 @@ def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
         "check",
         "force",
         "stream",
+        "same_as",
     }
     assert {column_name(name) for name in known_options()} == ours - not_cells
 
