@@ -30,7 +30,7 @@ demo: $(VENV)/installed
 	@echo
 	@echo "twelve combinations   demo/grid/results.parquet, comparisons.parquet, figures/"
 	@echo "one run in full       demo/run/run.json, jobs.parquet, tasks.parquet"
-	@echo "again over the bridge  demo/processes/run.json: a process for each job, the same tables"
+	@echo "again, in processes   demo/processes/run.json: a process for each job, the same tables"
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
 
