@@ -388,9 +388,10 @@ def test_files_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object) -> object:
         raise PermissionError(13, "Permission denied")  # as root sees it in no other way
 
-    monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(InputError, match="cannot be read: Permission denied"):
-        read_swf("secret.swf")
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.open", refuse)
+        with pytest.raises(InputError, match="cannot be read: Permission denied"):
+            read_swf("secret.swf")
 
 
 # ---------------------------------------------------------------- the registry

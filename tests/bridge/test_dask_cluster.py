@@ -217,6 +217,16 @@ def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
             cluster_executor("slurm", load_study(path), None)
 
 
+def test_what_dask_brings_leaves_an_interruption_to_whoever_calls() -> None:
+    # In a process of its own: a module is imported once.
+    text = (
+        "import signal; from bridge.studies.executors.dask_library import dask_library; "
+        "dask_library('dask_jobqueue'); print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import signal
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -23,10 +25,15 @@ def dask_library(name: str) -> Any:
     InputError
         If it is not installed.
     """
+    interrupted = signal.getsignal(signal.SIGINT)
     try:
         return import_module(name)
     except ImportError as error:
         raise InputError(f"--cluster: {error}; pip install 'twolevel[cluster]' brings what it needs") from None
+    finally:
+        # dask_jobqueue makes Ctrl-C an exit as it is imported: a notebook or a script would never see it again.
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != interrupted:
+            signal.signal(signal.SIGINT, interrupted)
 
 
 def await_nanny() -> None:
