@@ -221,7 +221,8 @@ def test_what_dask_brings_leaves_an_interruption_to_whoever_calls() -> None:
     # In a process of its own: a module is imported once.
     text = (
         "import signal; from bridge.studies.executors.dask_library import dask_library; "
-        "dask_library('dask_jobqueue'); print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+        "signal.signal(signal.SIGINT, signal.default_int_handler); dask_library('dask_jobqueue'); "
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
