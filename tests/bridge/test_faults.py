@@ -33,7 +33,7 @@ from faulty_runs import (
 
 import bridge
 from bridge.couplings import PeerOptions
-from bridge.protocol.messages import Suspended
+from bridge.protocol.messages import Hello, Suspended
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
@@ -137,14 +137,14 @@ def test_killed_before_its_hello(
             self.kill(worker)
 
     # On a busy machine one may have said hello, and perhaps been given a job, before the blow fell.
-    greeted, greet = set(), Launcher.greeted
+    greeted, learn = set(), Supervisor._learn
 
-    def note(self: Launcher, worker: str) -> None:
-        greeted.add(worker)
-        greet(self, worker)
+    def note(self: Supervisor, hello: Hello) -> None:
+        greeted.add(hello.worker)
+        learn(self, hello)
 
     monkeypatch.setattr(Launcher, "launch", stillborn)
-    monkeypatch.setattr(Launcher, "greeted", note)
+    monkeypatch.setattr(Supervisor, "_learn", note)
     result = simulated(coupling)
     assert_same(result, expected())
     assert result.coupling["retries"] <= 3

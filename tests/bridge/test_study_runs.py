@@ -108,19 +108,24 @@ def test_in_pieces_with_kills_between_it_is_the_same(whole: Path, tmp_path: Path
     kill = "Path(__file__).with_name(f'kill-{n}').touch(); os.kill(COMMAND, signal.SIGKILL)"
     (tmp_path / "fatal.py").write_text(
         f"""
-import os, signal, multiprocessing
+import itertools, os, signal, multiprocessing
 from pathlib import Path
 PARENT = multiprocessing.parent_process()
 COMMAND = PARENT.pid if PARENT else os.getpid()
-CALLS = 0
+def rank(n):
+    # Of this call among those of all workers of this command.
+    for k in itertools.count(1):
+        try:
+            Path(__file__).with_name(f"call-{{n}}-{{k}}").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return k
 class Fatal:
     name = "fatal"
     def keys(self, jobs):
-        global CALLS
         {counted}
-        CALLS += 1
         # A worker that has outlived its command, killed by the other one, has nobody to kill: that is for the next run.
-        if n < 3 and CALLS == n + 1 and COMMAND in (os.getpid(), os.getppid()):
+        if n < 3 and COMMAND in (os.getpid(), os.getppid()) and rank(n) == n + 1:
             {kill}
         return jobs.submit_ns
 """
