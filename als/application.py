@@ -77,6 +77,8 @@ class Application:
         The host of each core, in the machine; default: all on host 0.
     network : NetworkState, optional
         Between the machine's hosts; default none: data are there at once.
+    releases : bool
+        Whether cores that it does not need any more are released, :attr:`released_ns`; they never come back to it.
 
     Raises
     ------
@@ -117,6 +119,7 @@ class Application:
         edges: Edges | None = None,
         core_host: Array | list[int] | None = None,
         network: NetworkState = NO_NETWORK,
+        releases: bool = False,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
@@ -162,7 +165,7 @@ class Application:
         self._changes = False  # nor is what that needs compiled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
-        engine.begin(self.state, start_ns, overhead_ns, master)
+        engine.begin(self.state, start_ns, overhead_ns, master, releases)
 
     @property
     def in_graph(self) -> bool:
@@ -184,6 +187,14 @@ class Application:
     def end_ns(self) -> int:
         """When the last core finished; once :attr:`finished`."""
         return int(self.state.finish_ns.max())
+
+    @property
+    def released_ns(self) -> Array:
+        """When each core was released, int64 (P,); ``NEVER`` where it was not before the end, or, until :attr:`finished`,
+        not yet."""
+        instants = self.state.cores[s.RELEASED_NS]
+        released: Array = np.where(instants < self.end_ns, instants, s.NEVER) if self.finished else instants.copy()
+        return released
 
     @property
     def stopped(self) -> bool:

@@ -197,7 +197,19 @@ def _settings(
         b.N_RESOURCES: 0 if asked is None else asked.per_unit.shape[1],
         b.N_LICENCES: 0 if asked is None else asked.licences.shape[1],
         b.ACCOUNTS: int(scored is not None and scored.accounts),
+        b.RELEASES: _releases(rules, allocator, around),
     }
+
+
+def _releases(rules: Rules, allocator: Allocator, around: JobConstraints) -> int:
+    # A core alone goes back only where it can be given to another job as it is.
+    asked = around.requests
+    what = "hosts that are not shared" if allocator.whole_hosts else "units of several cores, or amounts of their hosts"
+    if rules.releases == b.BY_CORE and (
+        allocator.whole_hosts or (asked is not None and (asked.per_unit.any() or (asked.unit_cores > 1).any()))
+    ):
+        raise InputError(f"--coordination {rules.coordination}: jobs have {what}; allowed: none, release:host")
+    return rules.releases
 
 
 def _add_history(given: Given, workload: Workload, rules: Rules) -> None:

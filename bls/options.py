@@ -18,6 +18,7 @@ __all__ = [
     "CANCELLED",
     "CHARGE_DECISIONS",
     "CONSERVATIVE",
+    "COORDINATION",
     "DECISION_COST",
     "DEPENDENCIES",
     "ESTIMATES",
@@ -99,6 +100,12 @@ ON_FAILURE = Choice(
     name="--on-failure", panel=Panel.BATCH, default="requeue", choices=("requeue", "lose"),
     what="treatment of jobs that lose a host",
     metavar="HOW", help="Jobs that lose a host: requeue or lose",
+)  # fmt: skip
+COORDINATION = Choice(
+    name="--coordination", panel=Panel.BATCH, default="none", choices=("none", "release", "release:core", "release:host"),
+    what="coordination of the levels",
+    metavar="HOW",
+    help="What the levels tell each other of running jobs: none, or which cores are free: release, release:core, release:host",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",

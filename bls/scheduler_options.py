@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bls import options as o
-from bls.engine.state import UNBOUNDED
+from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, UNBOUNDED
 from bls.estimates import AnyEstimator, estimator
 from bls.policies.contract import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
@@ -37,6 +37,9 @@ class Rules:
         Whether a job is killed when it has run for its request.
     on_failure : {"requeue", "lose"}
         What becomes of a job that loses a host.
+    coordination : {"none", "release", "release:core", "release:host"}
+        Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
+        ``release:core``), or a host's cores with the last of them.
     max_attempts : int
         A job that was cut so often ends the simulation with an error.
     charge_decisions : bool
@@ -60,6 +63,7 @@ class Rules:
     conservative: str = o.CONSERVATIVE.default
     kill_at_walltime: bool = o.KILL_AT_WALLTIME.default
     on_failure: str = o.ON_FAILURE.default
+    coordination: str = o.COORDINATION.default
     max_attempts: int = o.MAX_ATTEMPTS.default
     charge_decisions: bool = o.CHARGE_DECISIONS.default
     decision_cost_ns: int | None = None
@@ -72,6 +76,7 @@ class Rules:
         self.depth  # noqa: B018 - an error here, not later
         o.CONSERVATIVE.check(self.conservative)
         o.ON_FAILURE.check(self.on_failure)
+        o.COORDINATION.check(self.coordination)
         o.MAX_ATTEMPTS.check(self.max_attempts)
         if self.decision_cost_ns is not None:
             whole(o.DECISION_COST.name, self.decision_cost_ns, 0, MAX_NS)
@@ -91,6 +96,11 @@ class Rules:
         raise InputError(
             f"--backfill: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to {_DEEPEST}"
         )
+
+    @property
+    def releases(self) -> int:
+        """What running jobs release, a value of the engine's setting ``RELEASES``."""
+        return {"none": NO_RELEASES, "release:host": BY_HOST}.get(self.coordination, BY_CORE)
 
     @property
     def keeps(self) -> bool:

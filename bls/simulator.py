@@ -16,6 +16,7 @@ from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
 from bls.engine.hooks import HOOKS
 from bls.engine.status import FAULTS, BatchStatus
 from bls.engine.wall_clock import wall_clock
@@ -222,6 +223,35 @@ class BatchSimulator:
         first = int(self.state.jobs[b.HELD_FIRST, row])
         for k in range(first, first + int(self.state.jobs[b.HELD_COUNT, row])):
             yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
+
+    @property
+    def releases(self) -> bool:
+        """Whether jobs release cores before their end."""
+        return bool(self.state.settings[b.RELEASES] != b.NO_RELEASES)
+
+    def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
+        """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be.
+
+        Parameters as of ``bls.engine.features.releases.tell_releases``.
+        """
+        while (answer := tell_releases(self.state, row, core_number, released_ns, end_ns)) == FULL:
+            self.grow_releases()
+        return answer == TOLD
+
+    def grow_releases(self) -> None:
+        """Make room for more releases."""
+        self.state = first_state.grow_releases(self.state)
+
+    def release_columns(self) -> tuple[Array, Array, Array]:
+        """All releases so far, or to come: rows, cores and instants, in the order of rows and cores."""
+        row, core, instant = self.state.releases[:, : int(self.state.sizes[b.N_RELEASED])]
+        order = np.lexsort((core, row))
+        return row[order], core[order], instant[order]
+
+    def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
+        """Whether a job that was cut would have released the failing hosts by then: its application is to be run again, up to
+        another :meth:`stop_ns`."""
+        return bool(stop_after(self.state, row, core_number, released_ns))
 
     def stop_ns(self, row: int) -> int | None:
         """The instant at which a job that has started is cut at the latest; None if it is not."""

@@ -14,7 +14,17 @@ import numpy as np
 from traces.base.columns import Columns
 from traces.compiled import Array
 
-__all__ = ["STATES", "WHY", "JobRecords", "Ledger", "Machine", "PassRecords", "TaskRecords", "TransferRecords"]
+__all__ = [
+    "STATES",
+    "WHY",
+    "JobRecords",
+    "Ledger",
+    "Machine",
+    "PassRecords",
+    "ReleaseRecords",
+    "TaskRecords",
+    "TransferRecords",
+]
 
 #: Why a job started when it did; ``JobRecords.why`` holds the place of one.
 WHY = ("head", "backfill", "reserved", "preset", "never")
@@ -238,11 +248,36 @@ class PassRecords(Columns):
 
 
 @dataclass(frozen=True)
+class ReleaseRecords(Columns):
+    """One row per core that a job released before its end, in the order of ``JobRecords``, then of cores.
+
+    The core is part of the job's allocation, and the job's up to that instant; from it on it is free for others.
+
+    Attributes
+    ----------
+    job : ndarray of int64, shape (k,)
+        Row of ``JobRecords``.
+    core : ndarray of int64, shape (k,)
+        Global core number.
+    released_ns : ndarray of int64, shape (k,)
+        Instant, ns since the workload's time 0; after the job's start or at it, and before its end.
+    """
+
+    job: Array
+    core: Array
+    released_ns: Array
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
     passes of the scheduler.
 
-    ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept.
+    ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
+    no job releases cores before its end.
     """
 
     machine: Machine
@@ -250,3 +285,4 @@ class Ledger:
     tasks: TaskRecords | None
     transfers: TransferRecords | None = None
     passes: PassRecords | None = None
+    releases: ReleaseRecords | None = None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from traces.compiled import Array, State, compiled
+from traces.holdings import holdings
 from traces.kernels.signatures import Ints
-from traces.ledger import JobRecords, Machine
+from traces.ledger import Ledger
 
 __all__ = ["HostSeries", "LoadSeries", "host_series", "load_series"]
 
@@ -37,29 +38,29 @@ class LoadSeries:
         return len(self.instant_ns)
 
 
-def load_series(jobs: JobRecords) -> LoadSeries:
+def load_series(ledger: Ledger) -> LoadSeries:
     """Queue length and busy cores wherever one of them changes.
 
     Parameters
     ----------
-    jobs : JobRecords
-        Attempts at jobs in any order.
+    ledger : Ledger
+        Of attempts at jobs in any order.
 
     Returns
     -------
     LoadSeries
         One row per instant at which the state after it differs from the state before it.
     """
+    jobs, held = ledger.jobs, holdings(ledger)
     started = jobs.started
-    n = int(np.count_nonzero(started))
-    held = jobs.held_cores[started]
-    instants = np.concatenate([jobs.eligible_ns[started], jobs.start_ns[started], jobs.end_ns[started]])
-    queue_steps = np.repeat(np.array([1, -1, 0], np.int64), n)
-    busy_steps = np.concatenate([np.zeros(n, np.int64), held, -held])
+    n, k = int(np.count_nonzero(started)), len(held)
+    instants = np.concatenate([jobs.eligible_ns[started], jobs.start_ns[started], held.start_ns, held.end_ns])
+    queue_steps = np.repeat(np.array([1, -1, 0], np.int64), [n, n, 2 * k])
+    busy_steps = np.concatenate([np.zeros(2 * n, np.int64), held.cores, -held.cores])
     order = np.argsort(instants, kind="stable")
     instants = instants[order]
     queue, busy = np.cumsum(queue_steps[order]), np.cumsum(busy_steps[order])
-    last_of_instant = np.ones(3 * n, bool)
+    last_of_instant = np.ones(len(instants), bool)
     last_of_instant[:-1] = instants[1:] != instants[:-1]
     instants, queue, busy = instants[last_of_instant], queue[last_of_instant], busy[last_of_instant]
     changed = (np.diff(queue, prepend=0) != 0) | (np.diff(busy, prepend=0) != 0)
@@ -121,27 +122,27 @@ def _host_changes(
         stop[h] = kept
 
 
-def host_series(jobs: JobRecords, machine: Machine) -> HostSeries:
+def host_series(ledger: Ledger) -> HostSeries:
     """The busy cores of each host wherever they change.
 
     Parameters
     ----------
-    jobs : JobRecords
-        Attempts at jobs in any order, on cores of the machine.
-    machine : Machine
+    ledger : Ledger
+        Of attempts at jobs in any order.
 
     Returns
     -------
     HostSeries
     """
+    machine, cores_held = ledger.machine, holdings(ledger)
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
-    lo, hi = (np.ascontiguousarray(column, np.int64) for column in (jobs.allocation_lo, jobs.allocation_hi))
+    lo, hi = (np.ascontiguousarray(column, np.int64) for column in (cores_held.lo, cores_held.hi))
     host, last_host = (np.searchsorted(first_core, core, side="right") - 1 for core in (lo, hi - 1))
     # Of each interval two rows at most on each host that it reaches.
     rows = np.bincount(host, minlength=machine.n_hosts + 1) - np.bincount(last_host + 1, minlength=machine.n_hosts + 1)
     first = np.concatenate([[0], 2 * np.cumsum(np.cumsum(rows[:-1]))])
     series = HostSeries(first[:-1], first[:-1].copy(), *np.empty((2, first[-1]), np.int64))
-    instant = np.concatenate([jobs.end_ns, jobs.start_ns])
-    held = np.ascontiguousarray(jobs.allocation_first, np.int64)
+    instant = np.concatenate([cores_held.end_ns, cores_held.start_ns])
+    held = np.ascontiguousarray(cores_held.first, np.int64)
     _host_changes(instant, np.argsort(instant, kind="stable"), held, lo, hi, host, first_core, series)
     return series

@@ -25,6 +25,7 @@ __all__ = [
     "JOB_COLUMNS",
     "JOB_GROUP",
     "PLANNED",
+    "RELEASE_COLUMNS",
     "TASK_COLUMNS",
     "TRANSFER_COLUMNS",
     "ColumnKind",
@@ -33,9 +34,11 @@ __all__ = [
     "joined_frames",
     "jobs_frame",
     "read_jobs",
+    "read_releases",
     "read_rows",
     "read_tasks",
     "read_transfers",
+    "releases_frame",
     "rows_frame",
     "tasks_frame",
     "timedeltas",
@@ -43,6 +46,7 @@ __all__ = [
     "write_blocks",
     "write_frame",
     "write_jobs",
+    "write_releases",
     "write_rows",
     "write_tasks",
     "write_transfers",
@@ -76,6 +80,8 @@ PLANNED = "planned_ns"
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
 
 TRANSFER_COLUMNS = ("job_id", "source", "target", "source_core", "target_core", "bytes", "sent_ns", "arrived_ns")
+
+RELEASE_COLUMNS = ("row", "job_id", "attempt", "core", "released_ns")
 
 #: What the values of a column are; of a seed that is beyond int64, a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
@@ -151,6 +157,21 @@ def _transfer_columns(ledger: Ledger) -> dict[str, Array]:
     }
 
 
+def _release_columns(ledger: Ledger) -> dict[str, Array]:
+    releases, jobs = ledger.releases, ledger.jobs
+    if releases is None:
+        raise InputError(
+            "this result has no releases: no core was given back before its job's end (--coordination release)"
+        )
+    return {
+        "row": releases.job,
+        "job_id": jobs.job_id[releases.job],
+        "attempt": jobs.attempt[releases.job],
+        "core": releases.core,
+        "released_ns": releases.released_ns,
+    }
+
+
 def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
@@ -188,6 +209,18 @@ def transfers_frame(ledger: Ledger) -> pd.DataFrame:
         If the ledger has no transfers, or no tasks, whose cores they are between.
     """
     return rows_frame(_transfer_columns(ledger))
+
+
+def releases_frame(ledger: Ledger) -> pd.DataFrame:
+    """One row per core that a job released before its end, columns ``RELEASE_COLUMNS``, in the order of ``jobs_frame``, then of
+    cores; ``row`` is the job's in that table.
+
+    Raises
+    ------
+    InputError
+        If the ledger has no releases.
+    """
+    return rows_frame(_release_columns(ledger))
 
 
 def timedeltas(values: Any) -> Any:
@@ -371,6 +404,11 @@ def write_transfers(ledger: Ledger, path: Path) -> None:
     _write(_transfer_columns(ledger), path)
 
 
+def write_releases(ledger: Ledger, path: Path) -> None:
+    """Write ``releases_frame`` as Parquet; equal ledgers give equal bytes."""
+    _write(_release_columns(ledger), path)
+
+
 def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     """Write any table of columns as Parquet."""
     _write(columns, path)
@@ -450,6 +488,17 @@ def read_transfers(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, TRANSFER_COLUMNS)
+
+
+def read_releases(path: Path) -> pd.DataFrame:
+    """Read a releases.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, RELEASE_COLUMNS)
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

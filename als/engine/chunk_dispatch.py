@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from als.engine import state as s
+from als.engine.releases import release, released
 from als.engine.rule_table import FLAGS, FULL, LEARNS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
 from als.engine.state import ApplicationState
 from als.engine.status import (
@@ -55,10 +56,11 @@ def open_part(state: ApplicationState, t: int) -> None:
     counters[s.CHOOSE_NS] = s.NEVER if serial else 0
     asking = 0
     for c in range(state.speed.size):
-        cores[s.AWAY, c] = 0
-        if state.speed[c] > 0.0:
+        cores[s.AWAY, c] = 1 if released(state, c) else 0
+        if state.speed[c] > 0.0 and cores[s.AWAY, c] == 0:
             if serial and asking == 1:
                 cores[s.AWAY, c] = 1
+                release(state, c, t)
             else:
                 asking = heap_push(state.ask_ns, state.ask_core, asking, arrival_ns(state, t, c), c)
     counters[s.ASKING] = asking
@@ -86,7 +88,7 @@ def reopen(state: ApplicationState, t: int) -> int:
     """Those who were sent away ask again at ``t``: a core is absent, and what it has left or not taken is theirs."""
     asking = state.counters[s.ASKING]
     for c in range(state.speed.size):
-        if state.cores[s.AWAY, c] == 1 and state.speed[c] > 0.0:
+        if state.cores[s.AWAY, c] == 1 and state.speed[c] > 0.0 and not released(state, c):
             state.cores[s.AWAY, c] = 0
             asking = heap_push(state.ask_ns, state.ask_core, asking, arrival_ns(state, t, c), c)
     state.counters[s.OPEN] = 1
@@ -122,7 +124,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if asking == 0:
             if left == 0:
                 status = PART_DONE
-            elif counters[s.PRESENT] == n_cores:
+            elif counters[s.PRESENT] + counters[s.RELEASED] == n_cores:
                 status = TASKS_LEFT
             elif counters[s.PRESENT] > 0:
                 if counters[s.AWAY_NS] >= until_ns:
@@ -177,6 +179,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             cores[s.AWAY, c] = 1
             counters[s.AWAY_NS] = max(counters[s.AWAY_NS], t)
             counters[s.BARRIER] = max(counters[s.BARRIER], t + latency)
+            release(state, c, t + latency)
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
         if chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns, note_end, reopen
 from als.engine.hooks import CHANGE_GRAPH, STOP_GRAPH, call_hook
+from als.engine.releases import released
 from als.engine.state import ApplicationState
 from als.engine.status import FINISHED, HOPELESS, OVERFLOW, STOPPED, SUSPENDED
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
@@ -121,6 +122,8 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     counters, cores = state.counters, state.cores
     if counters[s.STATUS] != SUSPENDED:
         return int(counters[s.STATUS])
+    if released(state, c):
+        return SUSPENDED  # it is not the job's any more
     if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
         status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, speed_gflops))
         if counters[s.FRUITLESS] == MOST_FRUITLESS:
@@ -215,7 +218,8 @@ def stop(state: ApplicationState) -> int:
             state.finish_ns[state.ask_core[at]] = now
         if counters[s.ASKING] == 0:  # between two parts, or nobody is there
             for c in range(state.speed.size):
-                state.finish_ns[c] = now
+                if not released(state, c):
+                    state.finish_ns[c] = now
     if keep:
         for k in range(state.part_first[part], part_stop):
             if state.taken[k] != 1:

@@ -21,6 +21,7 @@ from als.engine.chunk_dispatch import open_part, serve
 from als.engine.dag import state as g
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, call_hook
 from als.engine.injected_changes import set_speed, stop
+from als.engine.releases import begin_releases
 from als.engine.rule_selection import prepare
 from als.engine.state import ApplicationState, new_state
 from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
@@ -44,8 +45,11 @@ NEVER = s.NEVER
 
 
 @compiled()
-def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool) -> None:
-    """Put the application at its start: every core that is there is about to ask, in core order."""
+def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool, releases: bool) -> None:
+    """Put the application at its start: every core that is there is about to ask, in core order.
+
+    With ``releases``, cores that it does not need any more are released (``als.engine.releases``).
+    """
     counters = state.counters
     counters[:] = 0
     counters[s.NOW] = start_ns
@@ -61,7 +65,10 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
         state.finish_ns[c] = start_ns
         state.busy_ns[c] = 0
         state.cores[s.HELD_SIZE, c] = state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0
+        state.cores[s.RELEASED_NS, c] = s.NEVER
         counters[s.PRESENT] += state.speed[c] > 0.0
+    if releases:
+        begin_releases(state)
     if state.graph.numbers.size > 0:
         state.graph.numbers[:] = 0
         state.graph.amounts[g.TRANSFER_BYTES] = 0.0

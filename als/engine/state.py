@@ -36,14 +36,17 @@ RULE = 17  # row of the rule that is asked
 MEMO_LO = 18  # its share of the memo
 MEMO_HI = 19
 ASKING = 20  # cores that work, or wait for an answer: the size of the heap
-PRESENT = 21  # cores that are there
+PRESENT = 21  # cores that are there, and are not released
 OPEN = 22  # whether a rule's 0 is overruled: a core is absent, and the others have nothing else to do
 AWAY_NS = 23  # latest instant at which a core was sent away
 BARRIER = 24  # earliest instant at which the next part can begin
 CHOOSE_NS = 25  # at the first request from this instant on, prepare the rule, or choose one
 AHEAD_CHUNKS = 26  # chunks that were simulated to choose rules
 FRUITLESS = 28  # losses in a row that put tasks back, without a task having ended in between
-COUNTERS = 29
+RELEASES = 29  # 1 where cores that the job does not need any more are released
+WIDE = 30  # if so: the last part that is not serial, -1 if all are
+RELEASED = 31  # how many cores are
+COUNTERS = 32
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier
@@ -55,7 +58,8 @@ HELD_STOP = 5
 HELD_FROM_NS = 6  # from when the first of these runs on
 BEGAN_NS = 7  # when that task began, if it has
 SHIFT_NS = 8  # what task times are counted from, so that squares stay small: the time of the chunk's first task
-CORE_ROWS = 9
+RELEASED_NS = 9  # when this core was released, NEVER if it was not: it is never there again
+CORE_ROWS = 10
 
 # Rows of ApplicationState.amounts.
 HELD_WORK = 0  # work of that first task from HELD_FROM_NS on, GFLOP; negated if it had begun before

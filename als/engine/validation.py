@@ -76,7 +76,10 @@ class _Application:
         speed = self.state.speed
         if len(bad := np.flatnonzero(~((speed >= 0) & (speed < np.inf)))):
             self.fault(f"core {bad[0]} has speed {speed[bad[0]]}")
-        self._count("cores that are there", int(self.state.counters[s.PRESENT]), int((speed > 0).sum()))
+        released = self.state.cores[s.RELEASED_NS] != s.NEVER
+        self._count("cores that are released", int(self.state.counters[s.RELEASED]), int(released.sum()))
+        there = int(((speed > 0) & ~released).sum())
+        self._count("cores that are there", int(self.state.counters[s.PRESENT]), there)
 
     def _check_asking(self) -> None:
         state, n_cores = self.state, len(self.state.speed)

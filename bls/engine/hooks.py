@@ -24,6 +24,8 @@ OTHERS, NEXT_OTHER, HOST_EVENTS, OUTAGES_SHORT, AGAIN = range(6, 11)
 PREDICT, LEARN = 11, 12
 # Ways of deciding:
 PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY = range(13, 18)
+# Cores that running jobs release:
+HOLD_LEFT, TAKE_UP, GIVE_UP, RELEASE = range(18, 22)
 
 HOOKS = Hooks(
     "batch engine",
@@ -47,6 +49,10 @@ HOOKS = Hooks(
         PRESETS: ("jobs that run from the start", "bls.engine.features.presets:start_presets"),
         CHOSEN: ("decisions in Python", "bls.engine.features.decided:start_chosen"),
         TURN_AWAY: ("rejecting", "bls.engine.features.turning_away:turn_away"),
+        HOLD_LEFT: ("cores that jobs still hold, in the profile", "bls.engine.features.releases:hold_left_cores"),
+        TAKE_UP: ("who holds which core", "bls.engine.features.releases:take_up"),
+        GIVE_UP: ("cores that jobs still hold as they end", "bls.engine.features.releases:give_up"),
+        RELEASE: ("cores that running jobs release", "bls.engine.features.releases:handle_releases"),
     },
 )
 
@@ -66,6 +72,8 @@ def wanted(state: BatchState) -> set[int]:
         found |= {PREDICT, LEARN}
     if sizes[b.PRESETS_LEFT] > 0:
         found.add(PRESETS)
+    if settings[b.RELEASES] != b.NO_RELEASES:
+        found |= {TAKE_UP, GIVE_UP, RELEASE} | ({HOLD_LEFT} if by_cores else set())
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

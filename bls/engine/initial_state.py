@@ -233,6 +233,12 @@ def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> 
     )
 
 
+def _releases(n_cores: int) -> dict[str, Array]:
+    names = ("releasing_ns", "releasing_key", "left_lo", "left_hi")
+    space = {name: np.zeros(n_cores, np.int64) for name in names}
+    return {**space, "holder": np.full(n_cores, -1, np.int64), "releases": np.zeros((3, 4 * n_cores), np.int64)}
+
+
 def _partitions(given: Given, leaves: Array) -> tuple[Array, Array]:
     # The table of partitions, and the cores of each (of all: ``leaves``) and of each window.
     masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
@@ -302,6 +308,7 @@ def new_state(given: Given) -> BatchState:
         decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
+        **_releases(n_cores if settings[b.RELEASES] else 0),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),
@@ -378,6 +385,12 @@ def grow_profile(state: BatchState) -> BatchState:
     longer = {name: _longer(getattr(profile, name), slices) for name in ("ns", "free", "first")}
     longer |= {name: _longer(getattr(profile, name), changes) for name in ("lo", "hi", "amount", "after")}
     return state._replace(cores_profile=profile._replace(**longer))
+
+
+def grow_releases(state: BatchState) -> BatchState:
+    """More room for the table of releases, and for those of one more job."""
+    size = 2 * state.releases.shape[1] + len(state.holder)
+    return state._replace(releases=_longer(state.releases, size))
 
 
 def grow_decisions(state: BatchState) -> BatchState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bls.availability.count_profile import profile_add
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
 from bls.engine import state as b
-from bls.engine.hooks import AGAIN, HOLD_POOL, LEARN, PREDICT, call_hook
+from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
 from bls.engine.state import BatchState
 from bls.policies.contract import ACCOUNT
@@ -24,6 +24,8 @@ __all__ = [
     "log_job",
     "set_stop",
     "take_cores",
+    "tally",
+    "tally_cores",
 ]
 
 
@@ -79,6 +81,8 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     state.jobs[b.HELD_FIRST, job] = first
     state.jobs[b.HELD_COUNT, job] = count
     state.jobs[b.HELD_CORES, job] = together
+    if settings[b.RELEASES] != b.NO_RELEASES:
+        call_hook(state.hooks[TAKE_UP], (state, job, 0, 0, 0))
     return together
 
 
@@ -93,7 +97,10 @@ def count_cores(state: BatchState, begin: int, stop: int, cores: int) -> None:
 def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
     if state.settings[b.BY_CORES] == 1:
-        call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
+        if state.settings[b.RELEASES] != b.NO_RELEASES:
+            call_hook(state.hooks[HOLD_LEFT], (state, job, begin, stop, sign))
+        else:
+            call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
         count_cores(state, begin, stop, sign * state.jobs[b.HELD_CORES, job])
 
@@ -123,11 +130,11 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
 
 
 @compiled(merged=True)
-def account_for(state: BatchState, job: int, instant: int, sign: int) -> None:
-    """Tell a policy that keeps accounts that a job starts (1) or ends (-1) at an instant."""
+def account_for(state: BatchState, job: int, instant: int, cores: int, sign: int) -> None:
+    """Tell a policy that keeps accounts that a job has so many cores from an instant on (1), or has them no longer (-1)."""
     if state.settings[b.ACCOUNTS] == 1:
         account = _account(state.functions[b.ACCOUNT_AT])
-        account(instant, job, state.jobs[b.CORES, job], sign, state.numbers, state.memory)
+        account(instant, job, cores, sign, state.numbers, state.memory)
 
 
 @compiled(merged=True)
@@ -189,10 +196,13 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     """A running job ends: it gives back what it holds, and what waits for that is told."""
     jobs, settings, clock, sizes = state.jobs, state.settings, state.clock, state.sizes
     first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
-    for k in range(first, first + count):
-        free_give(state.free_words, state.free_starts, state.pool_lo[k], state.pool_hi[k])
-        if settings[b.BY_HOSTS] == 1:
-            count_hosts(state.host_of, state.host_first, state.host_free, state.pool_lo[k], state.pool_hi[k], 1)
+    if settings[b.RELEASES] != b.NO_RELEASES:
+        call_hook(state.hooks[GIVE_UP], (state, job, 0, 0, 0))
+    else:
+        for k in range(first, first + count):
+            free_give(state.free_words, state.free_starts, state.pool_lo[k], state.pool_hi[k])
+            if settings[b.BY_HOSTS] == 1:
+                count_hosts(state.host_of, state.host_first, state.host_free, state.pool_lo[k], state.pool_hi[k], 1)
     sizes[b.FREE_CORES] += jobs[b.HELD_CORES, job]
     clock[b.CHANGED] = 1
     if settings[b.PLANS] == 1:
@@ -209,9 +219,11 @@ def end_job(state: BatchState, job: int, now: int) -> None:
             clock[b.LOSS] = 1
     elif settings[b.BY_CORES] == 1:
         hold_pool(state, job, now, b.NEVER, 1)
+    left = jobs[b.CORES, job] - jobs[b.RELEASED, job]
     if settings[b.LIMITED] == 1:
-        tally(state, job, -1)
-    account_for(state, job, now, -1)
+        tally(state, job, left, -1)
+    account_for(state, job, now, left, -1)
+    jobs[b.HELD_CORES, job] += jobs[b.RELEASED_HELD, job]
     log_job(state, job, b.LOG_LEFT)
     state_now = jobs[b.REASON, job] if jobs[b.CUT, job] == 1 else b.COMPLETED
     if state_now == b.FAILED and settings[b.REQUEUE] == 1:
@@ -225,11 +237,17 @@ def end_job(state: BatchState, job: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def tally(state: BatchState, job: int, sign: int) -> None:
-    """Count a job in (1) or out (-1) of what its partition and its user have running."""
-    jobs = state.jobs
-    partition, user, n = jobs[b.PARTITION, job], jobs[b.USER, job], jobs[b.CORES, job]
+def tally(state: BatchState, job: int, cores: int, sign: int) -> None:
+    """Count a job and so many cores in (1) or out (-1) of what its partition and its user have running."""
+    partition, user = state.jobs[b.PARTITION, job], state.jobs[b.USER, job]
     state.partitions[partition, b.RUNNING_JOBS] += sign
-    state.partitions[partition, b.RUNNING_CORES] += sign * n
     state.user_tally[partition, user, 0] += sign
-    state.user_tally[partition, user, 1] += sign * n
+    tally_cores(state, job, sign * cores)
+
+
+@compiled(inner=True)
+def tally_cores(state: BatchState, job: int, cores: int) -> None:
+    """Count so many more cores among those that the partition and the user of a job have running."""
+    partition, user = state.jobs[b.PARTITION, job], state.jobs[b.USER, job]
+    state.partitions[partition, b.RUNNING_CORES] += cores
+    state.user_tally[partition, user, 1] += cores

@@ -69,7 +69,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
     elif settings[b.BY_CORES] == 1:
         hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
     if settings[b.LIMITED] == 1:
-        tally(state, job, 1)
+        tally(state, job, jobs[b.CORES, job], 1)
     log_job(state, job, b.LOG_STARTED)
     state.started[sizes[b.N_STARTED]] = job
     sizes[b.N_STARTED] += 1

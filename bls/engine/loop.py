@@ -1,8 +1,9 @@
 """The batch engine: who runs where and when, advanced until it needs something from outside.
 
-At one instant it handles ends, then what happens to hosts and windows, then cancellations, then arrivals, and then makes one
-scheduling pass (``bls.engine.scheduling_pass``). All state is in one :class:`~bls.engine.state.BatchState`; the kernels
-here, those that they call, and the hooks of ``bls.engine.features`` are the only code that changes it.
+At one instant it handles ends, then cores that are released, then what happens to hosts and windows, then cancellations, then
+arrivals, and then makes one scheduling pass (``bls.engine.scheduling_pass``). All state is in one
+:class:`~bls.engine.state.BatchState`; the kernels here, those that they call, and the hooks of ``bls.engine.features`` are the
+only code that changes it.
 
 The engine knows no run times but those it is given. When jobs have started it *suspends* (``STARTED``) and must be told
 for each either the outcome or a promise, "nothing visible before t"; it then runs on to the earliest open promise and
@@ -13,7 +14,7 @@ it starts: ``jobs[STOP]``.
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, ROOM, call_hook
+from bls.engine.hooks import NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, RELEASE, ROOM, call_hook
 from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
@@ -77,7 +78,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             start += late
             jobs[b.START, job] = start
         set_stop(state, job, start + jobs[b.WALLTIME, job] if settings[b.KILL] == 1 else b.NEVER)
-        account_for(state, job, start, 1)
+        account_for(state, job, start, jobs[b.CORES, job], 1)
         run = jobs[b.RUN, job]
         longer = run < 0 or run > jobs[b.ESTIMATE, job]
         if settings[b.KILL] == 1 and jobs[b.WALLTIME, job] <= jobs[b.ESTIMATE, job]:
@@ -179,6 +180,8 @@ def _next_instant(state: BatchState) -> int:
         t = state.jobs[b.SUBMIT, state.arrivals[clock[b.NEXT_ARRIVAL]]]
     if state.sizes[b.N_RUNNING] > 0:
         t = min(t, state.running_ns[0])
+    if state.sizes[b.N_RELEASING] > 0:
+        t = min(t, state.releasing_ns[0])
     if settings[b.HAS_OTHERS] == 1:
         t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
     if settings[b.CHARGE] == 1 and clock[b.CHANGED] == 1:
@@ -211,6 +214,8 @@ def _end_jobs(state: BatchState, t: int) -> int:
                 return BatchStatus.ATTEMPTS
         sizes[b.N_RUNNING] = heap_drop_top(running_ns, running_job, sizes[b.N_RUNNING])
         end_job(state, job, t)
+    if sizes[b.N_RELEASING] > 0 and state.releasing_ns[0] == t:
+        call_hook(state.hooks[RELEASE], (state, -1, t, t, 0))
     return BatchStatus.RUNNING
 
 

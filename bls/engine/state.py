@@ -47,7 +47,9 @@ PLAN_COUNT = 33
 OVERDUE = 34  # 1 while it runs beyond EXPECTED
 CUT = 35  # 1 where END is because of STOP
 CORRECTIONS = 36  # how often it has run longer than was expected then
-COLUMNS = 37
+RELEASED = 37  # of the cores that it asked for, those that it has released
+RELEASED_HELD = 38  # of those that it was given; while it runs HELD_CORES are the others
+COLUMNS = 39
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -74,7 +76,8 @@ N_RESOURCES = 20  # of each host
 N_LICENCES = 21
 N_WINDOWS = 22
 WIDEST = 23  # cores of the widest job
-SETTINGS = 24
+RELEASES = 24  # whether running jobs release cores: one of those below
+SETTINGS = 25
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -130,10 +133,15 @@ PLAN_USED = 19  # intervals of kept reservations
 FIRST = 20  # slices of the profile in use: FIRST … LAST - 1
 LAST = 21
 PLAN_SLICES = 22  # slices of a plan that is made anew
-SIZES = 23
+N_RELEASING = 23  # size of the heap of releases to come
+N_RELEASED = 24  # columns of the table of releases in use
+SIZES = 25
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
+
+# Values of RELEASES:
+NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
@@ -291,6 +299,14 @@ class BatchState(State):
         What the wall clock last said: seconds, nanoseconds.
     placement : PlacementRequest
         What the allocator is shown.
+    holder : int64 (M,)
+        Where cores are released: the row of the job that holds each, -1 none.
+    releasing_ns, releasing_key : int64 (M,)
+        Heap of the releases to come: row · M + core.
+    releases : int64 (3, …)
+        Those that were told: row, core, instant.
+    left_lo, left_hi : int64 (M,)
+        Work space: what a job still holds.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -365,5 +381,11 @@ class BatchState(State):
     decisions: Ints2
     wall_time: Ints
     placement: PlacementRequest
+    holder: Ints
+    releasing_ns: Ints
+    releasing_key: Ints
+    releases: Ints2
+    left_lo: Ints
+    left_hi: Ints
     functions: Ints
     hooks: Ints

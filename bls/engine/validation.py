@@ -179,15 +179,24 @@ def _check_held(state: BatchState, jobs: Array, holds: Array) -> Array:
         _fault(state, f"{_name(state, owner[k])} holds cores [{lo[k]}, {hi[k]}); there are {n_cores}")
     sums = np.zeros(jobs.shape[1], np.int64)
     np.add.at(sums, owner, hi - lo)
+    left = sums
+    if settings[b.RELEASES] != b.NO_RELEASES:
+        owner, lo, hi = _still_held(state, owner, lo, hi)
+        left = np.bincount(owner, minlength=jobs.shape[1])
+        released = sums - left
+        if len(bad := np.flatnonzero(released[rows] != jobs[b.RELEASED_HELD, rows])):
+            row = rows[bad[0]]
+            what = f"cores that {_name(state, row)} has released"
+            _count(state, what, int(jobs[b.RELEASED_HELD, row]), int(released[row]))
     asked, whole = jobs[b.CORES], settings[b.WHOLE_HOSTS] == 1
     wrong = (
-        (sums[rows] != jobs[b.HELD_CORES, rows]) | (sums[rows] < asked[rows]) | ((sums[rows] > asked[rows]) & ~whole)
+        (left[rows] != jobs[b.HELD_CORES, rows]) | (sums[rows] < asked[rows]) | ((sums[rows] > asked[rows]) & ~whole)
     )
     if len(bad := np.flatnonzero(wrong)):
         row = rows[bad[0]]
         _fault(
             state,
-            f"{_name(state, row)} asks for {asked[row]} cores, holds {sums[row]}, and counts {jobs[b.HELD_CORES, row]}",
+            f"{_name(state, row)} asks for {asked[row]} cores, holds {left[row]}, and counts {jobs[b.HELD_CORES, row]}",
         )
     holder = np.full(n_cores, -1)
     for k in range(len(lo)):
@@ -197,6 +206,25 @@ def _check_held(state: BatchState, jobs: Array, holds: Array) -> Array:
             _fault(state, f"core {core} is held by {_name(state, holder[core])} and {_name(state, owner[k])}")
         here[:] = owner[k]
     return holder
+
+
+def _still_held(state: BatchState, owner: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
+    # Of intervals that jobs were given the cores that they hold still, each an interval of its own; and that all that are
+    # to be released are among them.
+    cores = _pieces(lo, hi - lo)
+    owner = np.repeat(owner, hi - lo)
+    kept = state.holder[cores] == owner
+    owner, cores = owner[kept], cores[kept]
+    n = int(state.sizes[b.N_RELEASING])
+    ns, key = state.releasing_ns[:n], state.releasing_key[:n]
+    if (at := first_out_of_order(ns, key)) >= 0:
+        _fault(state, f"heap of releases: entry {at}, ({ns[at]} ns, {key[at]}), comes before the one above it")
+    if len(bad := np.setdiff1d(key, owner * len(state.host_of) + cores)):
+        row, core = divmod(int(bad[0]), len(state.host_of))
+        _fault(state, f"{_name(state, row)} is to release core {core}, which it does not hold")
+    if n and ns[0] < state.clock[b.NOW]:
+        _fault(state, f"a core should have been released at {ns[0]} ns")
+    return owner, cores, cores + 1
 
 
 def _down_until(state: BatchState) -> Array:
@@ -275,7 +303,8 @@ def _check_tallies(state: BatchState, jobs: Array, holds: Array) -> None:
     rows = np.flatnonzero(holds)
     found = np.zeros_like(state.user_tally)
     np.add.at(found[..., 0], (jobs[b.PARTITION, rows], jobs[b.USER, rows]), 1)
-    np.add.at(found[..., 1], (jobs[b.PARTITION, rows], jobs[b.USER, rows]), jobs[b.CORES, rows])
+    working = jobs[b.CORES, rows] - jobs[b.RELEASED, rows]
+    np.add.at(found[..., 1], (jobs[b.PARTITION, rows], jobs[b.USER, rows]), working)
     for unit, column, what in ((0, b.RUNNING_JOBS, "running jobs"), (1, b.RUNNING_CORES, "their cores")):
         for p, u in np.argwhere(found[..., unit] != state.user_tally[..., unit]):
             _count(

@@ -218,9 +218,9 @@ def _span_ns(parts: Iterable[Schedule]) -> tuple[int, int]:
 
 def _held(schedule: Schedule, begin_ns: int, end_ns: int) -> int:
     # Core-nanoseconds held within the span.
-    started = schedule.started
-    start, end = (np.clip(column[started], begin_ns, end_ns) for column in (schedule.start_ns, schedule.end_ns))
-    return exact_product_sum(schedule.held_cores[started], end - start)
+    held = schedule.held
+    start, end = (np.clip(column, begin_ns, end_ns) for column in (held.start_ns, held.end_ns))
+    return exact_product_sum(held.cores, end - start)
 
 
 def _down(begin_ns: int, end_ns: int, downtime: Downtime) -> int:
@@ -423,9 +423,10 @@ def _counts(parts: Iterable[Schedule]) -> dict[str, Any]:
     for part in parts:
         states += np.bincount(part.state, minlength=len(STATES))
         whys += np.bincount(part.why, minlength=len(WHY))
+        holds = part.held
         for number in range(len(STATES)):
-            rows = part.started & (part.state == number)
-            core_ns[number] += exact_product_sum(part.held_cores[rows], part.end_ns[rows] - part.start_ns[rows])
+            rows = part.state[holds.row] == number
+            core_ns[number] += exact_product_sum(holds.cores[rows], holds.end_ns[rows] - holds.start_ns[rows])
     held = dict(zip(STATES, core_ns, strict=True))
     del held["rejected"]  # it never held anything
     held["lost"] = held["failed"] + held["requeued"]

@@ -69,15 +69,16 @@ def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy
     started = schedule.started
     gone = np.where(started, schedule.start_ns, schedule.left_ns)
     waits = np.flatnonzero((gone >= 0) & (gone > schedule.eligible_ns))
-    runs = np.flatnonzero(started & (schedule.end_ns > schedule.start_ns))
+    holds = schedule.held
+    runs = np.flatnonzero(holds.end_ns > holds.start_ns)
     down = downtime.within(*schedule.span_ns)
 
-    asked, held = schedule.cores[waits], schedule.held_cores[runs]
+    asked, held = schedule.cores[waits], holds.cores[runs]
     # Begins and ends of waiting, of running, of being down.
     time = np.concatenate(
         (
             *(schedule.eligible_ns[waits], gone[waits]),
-            *(schedule.start_ns[runs], schedule.end_ns[runs]),
+            *(holds.start_ns[runs], holds.end_ns[runs]),
             *(down.down_ns, down.up_ns),
         )
     )
@@ -185,7 +186,7 @@ def free_blocks(
     ----------
     schedule : Schedule
     allocations : Allocations
-        Of its rows.
+        Of its rows; of no matter where it has ``holdings``.
     host_first : int64 (H + 1,)
         Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
     downtime : Downtime
@@ -198,14 +199,18 @@ def free_blocks(
     """
     begin, end = schedule.span_ns
     down = downtime.within(begin, end)
-    runs = np.flatnonzero(schedule.started & (schedule.end_ns > schedule.start_ns))
+    held, holdings = schedule.held, schedule.holdings
+    running = held.end_ns > held.start_ns
+    runs = held.row[running]
+    if holdings is not None:
+        allocations, runs = Allocations(holdings.first, holdings.lo, holdings.hi), np.flatnonzero(running)
     lo = np.concatenate((allocations.lo, host_first[down.host]))
     hi = np.concatenate((allocations.hi, host_first[down.host + 1]))
     own_rows = np.arange(len(allocations.lo), len(lo))
     first = np.concatenate((allocations.first[runs], own_rows))
     stop = np.concatenate((allocations.first[runs + 1], own_rows + 1))
-    taken = np.concatenate((schedule.start_ns[runs], down.down_ns))
-    given = np.concatenate((schedule.end_ns[runs], down.up_ns))
+    taken = np.concatenate((held.start_ns[running], down.down_ns))
+    given = np.concatenate((held.end_ns[running], down.up_ns))
     out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # what is not written to is no memory
     events = _Events(
         taken=own(taken, np.int64),

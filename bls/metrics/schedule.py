@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from traces.compiled import Array, compiled, own
+from traces.holdings import Holdings
 from traces.kernels.signatures import Ints
 from traces.ledger import STATES, WHY
 
-__all__ = ["NO_DOWNTIME", "STATES", "WHY", "Allocations", "Downtime", "Schedule"]
+__all__ = ["NO_DOWNTIME", "STATES", "WHY", "Allocations", "Downtime", "Held", "Schedule"]
 
 _PRESET, _NEVER = WHY.index("preset"), WHY.index("never")
 _CANCELLED, _REQUEUED = STATES.index("cancelled"), STATES.index("requeued")
+
+
+class Held(NamedTuple):
+    """Which rows of a schedule held how many cores from when to when; int64 (k,) each. A row that released some is several."""
+
+    row: Array
+    start_ns: Array
+    end_ns: Array
+    cores: Array
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,8 @@ class Schedule:
         Instant at which the row joined the queue.
     left_ns : int64 (n,)
         Instant at which a row that never started left the queue; -1 where it is not known.
+    holdings : Holdings or None
+        Which cores the rows held until when, where some were released before the end; None where none were.
     """
 
     submit_ns: Array
@@ -61,6 +74,7 @@ class Schedule:
     state: Array
     eligible_ns: Array
     left_ns: Array
+    holdings: Holdings | None = None
 
     @classmethod
     def of(
@@ -76,6 +90,7 @@ class Schedule:
         state: Array | None = None,
         eligible_ns: Array | None = None,
         left_ns: Array | None = None,
+        holdings: Holdings | None = None,
     ) -> Schedule:
         """A schedule of the columns that there are.
 
@@ -103,7 +118,7 @@ class Schedule:
         for name, column in columns.items():
             if column.shape != (n,):
                 raise ValueError(f"{name} has the shape {column.shape}, submit_ns ({n},)")
-        return cls(n_cores=int(n_cores), **columns)
+        return cls(n_cores=int(n_cores), holdings=holdings, **columns)
 
     def __len__(self) -> int:
         return len(self.submit_ns)
@@ -112,6 +127,14 @@ class Schedule:
     def started(self) -> Array:
         """Bool (n,): rows that held cores."""
         return np.asarray(self.start_ns >= 0)
+
+    @cached_property
+    def held(self) -> Held:
+        """Which cores were held until when."""
+        if self.holdings is not None:
+            return Held(self.holdings.job, self.holdings.start_ns, self.holdings.end_ns, self.holdings.cores)
+        rows = np.flatnonzero(self.started)
+        return Held(rows, self.start_ns[rows], self.end_ns[rows], self.held_cores[rows])
 
     @property
     def ran(self) -> Array:

@@ -41,7 +41,7 @@ def run_inline(
     """Run a scenario inline (``peers`` has no say here); a ``bridge.couplings.contract.Coupling``."""
     programs = scenario.programs
     assert programs is not None
-    inline = new_inline_state(scenario, keep_tasks=keep_tasks, cuts=simulator.cuts)
+    inline = new_inline_state(scenario, keep_tasks=keep_tasks, cuts=simulator.cuts, releasing=simulator.releases)
     pace = Pace()
     while True:
         status = drive(simulator.state, inline, min(pace.ends(), simulator.most_ends))
@@ -65,6 +65,11 @@ def run_inline(
             inline = with_records(inline)
         elif status == InlineStatus.TRANSFERS_FULL:
             inline = with_transfers(inline)
+        elif status == InlineStatus.RELEASES_FULL:
+            simulator.grow_releases()
+        elif status == InlineStatus.RELEASES_FAULT:
+            row = int(inline.cursor[FAULT_JOB])
+            raise RuntimeError(f"job {int(simulator.state.jobs[NUMBER, row])} releases cores that it does not hold")
         elif status == InlineStatus.ROWS_SHORT:
             inline = with_rows(inline, simulator.state.jobs.shape[1])
         elif status == InlineStatus.APPLICATION_FAULT:

@@ -21,6 +21,7 @@ from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE
 from als.programs.table import draw_program
 from bls.engine import state as columns
+from bls.engine.features import releases
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings.inline_state import (
@@ -28,11 +29,14 @@ from bridge.couplings.inline_state import (
     APP_RUN,
     BATCH_ADVANCE,
     BATCH_OUTCOME,
+    BATCH_RELEASE,
+    BATCH_STOP_AFTER,
     ENGINES,
     FAULT_JOB,
     FAULT_STATUS,
     GRAPHS,
     LEDGER_USED,
+    RELEASING,
     SPEEDS,
     STARTED_NS,
     TRANSFERS,
@@ -55,8 +59,11 @@ _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
+_RELEASED_NS = app.RELEASED_NS
+_FULL, _REFUSED = releases.FULL, releases.REFUSED
 _whole_memo = app.whole_memo
 _batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
+_batch_release, _batch_stop_after = (caller(signature) for _, signature in RELEASING)
 
 
 @compiled(merged=True)
@@ -81,6 +88,28 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                 graph.cores[_HOST, c] = hosts - 1
             c += 1
     return hosts
+
+
+@compiled(merged=True)
+def _stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
+    """Whether a job that was cut had released the failing hosts by then, so that it is to be run again, for longer."""
+    app = inline.app
+    released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
+    return bool(_batch_stop_after(inline.releasing[BATCH_STOP_AFTER], (state, job, app.core_number, released_ns)))
+
+
+@compiled(merged=True)
+def _release(state: BatchState, inline: InlineState, job: int) -> int:
+    """Tell the batch level what the job that has run releases, and when; returns 0, or an ``InlineStatus``."""
+    app = inline.app
+    released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
+    answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, _end_ns(app)))
+    if answer == _FULL:
+        return InlineStatus.RELEASES_FULL
+    if answer == _REFUSED:
+        inline.cursor[FAULT_JOB] = job
+        return InlineStatus.RELEASES_FAULT
+    return 0
 
 
 @compiled(inner=True)
@@ -138,17 +167,25 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         app.graph.edge_first = inline.room.first[: parts + 1]
         app.graph.host_number = work.graph.host_number[:hosts]
     engines = inline.engines
-    _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0))
-    if steady:
-        status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
-    else:
-        status = call_hook(inline.hooks[VARYING], (inline, n_cores, jobs[_STOP, job]))
-    if status != FINISHED and status != STOPPED:
-        inline.cursor[FAULT_JOB] = job
-        inline.cursor[FAULT_STATUS] = status
-        return InlineStatus.APPLICATION_FAULT
-    if not steady:  # the measures count with the speeds at the start
-        call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
+    releasing = inline.releasing.size > 0
+    while True:
+        _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, releasing))
+        if steady:
+            status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
+        else:
+            status = call_hook(inline.hooks[VARYING], (inline, n_cores, jobs[_STOP, job]))
+        if status != FINISHED and status != STOPPED:
+            inline.cursor[FAULT_JOB] = job
+            inline.cursor[FAULT_STATUS] = status
+            return InlineStatus.APPLICATION_FAULT
+        if not steady:  # the measures count with the speeds at the start
+            call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
+        if not (releasing and status == STOPPED and _stops_later(state, inline, job)):
+            break
+    if releasing:
+        need = _release(state, inline, job)
+        if need != 0:
+            return int(need)
     inline.cursor[LEDGER_USED] = stop
     inline.first[job] = row if keep_tasks else -1
     inline.n_rows[job] = n

@@ -18,6 +18,7 @@ from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
+from bls.engine.features import releases
 from bls.engine.state import BatchState
 from bridge.couplings.contract import core_gflop
 from bridge.scenarios.scenario import Scenario
@@ -31,6 +32,8 @@ __all__ = [
     "APP_RUN",
     "BATCH_ADVANCE",
     "BATCH_OUTCOME",
+    "BATCH_RELEASE",
+    "BATCH_STOP_AFTER",
     "ENGINES",
     "FAULT_JOB",
     "FAULT_STATUS",
@@ -38,6 +41,7 @@ __all__ = [
     "HOOK",
     "HOOKS",
     "LEDGER_USED",
+    "RELEASING",
     "SPEEDS",
     "STARTED_NS",
     "TRANSFERS",
@@ -65,12 +69,21 @@ STARTED_NS = 4  # of the application that runs
 # Both engines are called through pointers: places in InlineState.engines.
 BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
 
+_INSTANTS = types.Column(types.int64, 1)
 _BATCH, _APPLICATION = StateKind(BatchState), StateKind(application.ApplicationState)
 ENGINES = (
     (batch.advance, types.int64(_BATCH, types.int64)),
     (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean)),
-    (application.begin, types.Signature(None, (_APPLICATION, types.int64, types.int64, types.boolean))),
+    (application.begin, types.Signature(None, (_APPLICATION, types.int64, types.int64, types.boolean, types.boolean))),
     (application.run_until_stop, types.int64(_APPLICATION, types.int64)),
+)
+
+
+# Likewise, and only where cores are released: places in InlineState.releasing.
+BATCH_RELEASE, BATCH_STOP_AFTER = range(2)
+RELEASING = (
+    (releases.tell_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64)),
+    (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS)),
 )
 
 
@@ -154,6 +167,8 @@ class InlineState(State):
         Both engines' functions.
     hooks : int64
         What only some runs do.
+    releasing : int64 (2,) or (0,)
+        The batch engine's functions for cores that are released, where they are.
     """
 
     cursor: Ints
@@ -187,6 +202,7 @@ class InlineState(State):
     transfer_first: Ints
     engines: Ints
     hooks: Ints
+    releasing: Ints
 
 
 #: ``hook(inline, job or cores, instant or flag)``
@@ -206,8 +222,9 @@ HOOKS = Hooks(
 )
 
 
-def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool) -> InlineState:
-    """The inline state of a scenario; ``cuts`` says whether a job may be stopped before its end."""
+def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool) -> InlineState:
+    """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
+    release cores."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
@@ -272,6 +289,7 @@ def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool) -> Inl
         transfer_first=np.zeros(0, np.int64),
         engines=function_table([as_value(kernel, signature) for kernel, signature in ENGINES]),
         hooks=HOOKS.filled(wanted),
+        releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
     )
     return with_rows(with_application(state, work), n)
 

@@ -104,6 +104,7 @@ class Orders:
             core_host=pack_int32(host) if self._has_graph[place] else None,
             network=self._network if self._has_graph[place] else None,
             records=self._records,
+            releases=self._simulator.releases,
             recipe=recipe,
             tasks=None,
             until_ns=ahead.until_ns,
@@ -200,6 +201,10 @@ class Orders:
     def job_number(self, row: int) -> int:
         """The workload's number of a row's job."""
         return int(self._scenario.workload.job_id[self.origin(row)])
+
+    def numbers(self, row: int) -> Array:
+        """The global numbers of the cores of a job under way."""
+        return self._numbers[row]
 
     def ended(self, row: int) -> Array:
         """The global numbers of the cores of a job that has ended, once."""

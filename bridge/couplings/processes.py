@@ -13,13 +13,17 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any
 
+import numpy as np
+
 from bls.engine.state import N_ROWS
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, PeerOptions, Watch
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
+from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.scenario import Scenario
+from bridge.workers.assignment import Report
 from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
 
@@ -155,6 +159,7 @@ class _Drive:
             peers.command,
             peers.socket,
             self._orders.technique,
+            releases=self._simulator.releases,
         )
         done = False
         try:
@@ -183,7 +188,9 @@ class _Drive:
                     supervisor.submit(order)
                     # Somebody who does not say that they conserve work has promised nothing but the start.
                     start_ns = order.start.start_ns
-                    simulator.promise(row, order.bound_ns if supervisor.conserves_work else start_ns)
+                    # And who releases cores may do so before all the work can be done.
+                    held_to = supervisor.conserves_work and not simulator.releases
+                    simulator.promise(row, order.bound_ns if held_to else start_ns)
                     self._injected += 1
             elif status == BatchStatus.DUE:
                 await supervisor.arrival()
@@ -193,17 +200,34 @@ class _Drive:
             self._watch(simulator.ended, simulator.now_ns)
 
     def _inject(self, supervisor: Supervisor) -> None:
-        self._injected += len(supervisor.promises) + len(supervisor.reports)
+        simulator, reports = self._simulator, dict(supervisor.reports)
+        self._injected += len(supervisor.promises) + len(reports)
         for row, promised_ns in supervisor.promises.items():
-            self._simulator.promise(row, promised_ns)
+            if not simulator.releases:  # a promise is of the end: cores may be released before
+                simulator.promise(row, promised_ns)
         supervisor.promises.clear()
-        for row, report in supervisor.reports.items():
+        supervisor.reports.clear()
+        for row, report in reports.items():
+            if simulator.releases and not self._released(supervisor, row, report):
+                continue
             self._reports.note(row, report)
             if not self._simulator.outcome(row, report.outcome.end_ns, stopped=report.outcome.stopped):
                 # One process has promised, died, and another has broken the promise; the session knows only the latter.
                 job, end_ns = self._orders.job_number(row), report.outcome.end_ns
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
-        supervisor.reports.clear()
+
+    def _released(self, supervisor: Supervisor, row: int, report: Report) -> bool:
+        """Tell the batch level what a job releases; False if it is to be simulated again, for longer."""
+        simulator, numbers, outcome = self._simulator, self._orders.numbers(row), report.outcome
+        assert outcome.released_ns is not None  # or it would have broken a rule
+        released_ns = np.array(unpack_int64(outcome.released_ns))
+        if outcome.stopped and simulator.put_off_stop(row, numbers, released_ns):
+            supervisor.expect_another()
+            supervisor.submit(self._orders.order(row))
+            return False
+        if not simulator.release(row, numbers, released_ns, outcome.end_ns):
+            raise PeerError(f"job {self._orders.job_number(row)}: it releases cores at instants that have passed")
+        return True
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

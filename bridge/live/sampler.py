@@ -161,7 +161,11 @@ class Sampler:
         cores = jobs[b.HELD_CORES, rows]
         count = jobs[b.HELD_COUNT, rows]
         held = np.arange(count.sum()) + np.repeat(jobs[b.HELD_FIRST, rows] - (np.cumsum(count) - count), count)
-        busy, holder = occupy(self._first_core, state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count))
+        lo, hi, holds = state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count)
+        if state.settings[b.RELEASES] != b.NO_RELEASES:  # what a job still holds, core by core
+            core = np.flatnonzero(np.isin(state.holder, rows))
+            lo, hi, holds = core, core + 1, state.holder[core]
+        busy, holder = occupy(self._first_core, lo, hi, holds)
         number = np.where(holder >= 0, jobs[b.NUMBER, holder], -1)
         down = self._down_cores(state)
         ended = jobs[b.STATE, : sizes[b.N_ROWS]]

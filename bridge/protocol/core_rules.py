@@ -29,6 +29,7 @@ def check_cores(message: Outcome, job: JobSession) -> None:
             f"busy_ns of core {core} is {busy_ns[core]}; allowed: up to its finish_ns less start_ns, "
             f"{finish_ns[core] - start_ns}"
         )
+    _check_releases(message, job, finish_ns)
     if job.spans:
         _check_spans(job, finish_ns, busy_ns)
     of_all_ns = job.cores * (message.end_ns - start_ns)
@@ -42,6 +43,24 @@ def check_cores(message: Outcome, job: JobSession) -> None:
     if message.graph is not None and message.graph.transfer_wait_ns > of_all_ns:
         raise BrokenRule(
             f"transfer_wait_ns is {message.graph.transfer_wait_ns}; allowed: up to {of_all_ns}, all the time of all cores"
+        )
+
+
+def _check_releases(message: Outcome, job: JobSession, finish_ns: Array) -> None:
+    if not job.start.releases:
+        if message.released_ns is not None:
+            raise BrokenRule("released_ns is given, but start said releases = false; allowed: nil")
+        return
+    if message.released_ns is None:
+        raise BrokenRule(f"released_ns is nil, but start said releases = true; allowed: {job.cores} instants")
+    if len(message.released_ns) != 8 * job.cores:
+        raise BrokenRule(f"released_ns has {len(message.released_ns)} bytes; {job.cores} cores need {8 * job.cores}")
+    released_ns = unpack_int64(message.released_ns)
+    early = released_ns < np.maximum(finish_ns, job.start.start_ns)
+    if early.any():
+        core = int(np.argmax(early))
+        raise BrokenRule(
+            f"released_ns of core {core} is {released_ns[core]}; allowed: from its finish_ns, {finish_ns[core]}, on"
         )
 
 

@@ -102,7 +102,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 5
+PROTOCOL_VERSION: Final = 6
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -130,6 +130,7 @@ class Hello(Message, frozen=True, kw_only=True):
     name: Name
     tasks: Literal["recipe", "lengths"]
     conserves_work: bool
+    releases: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -186,6 +187,7 @@ class Outcome(Message, frozen=True, kw_only=True):
     length_cov: NotNegative | None
     finish_ns: CoreColumn
     busy_ns: CoreColumn
+    released_ns: CoreColumn | None
     scheduling_ns: Key
     chosen: Annotated[tuple[Count, ...], Meta(max_length=1000)]
     ahead_chunks: Key
@@ -229,6 +231,7 @@ class Start(Message, frozen=True, kw_only=True):
     core_host: HostColumn | None
     network: Network | None
     records: bool
+    releases: bool
     recipe: Recipe | None
     tasks: PositiveCount | None
     until_ns: Instant | None

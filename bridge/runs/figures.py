@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, run_title
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.tables import read_jobs, read_tasks
+from traces.tables import read_jobs, read_releases, read_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,8 @@ class RunView(NamedTuple):
         Half-open intervals of the job numbers and of the global core numbers to show; None is all.
     title : str
         What is written above.
+    releases : DataFrame or None
+        Cores that jobs released before their end.
     """
 
     first_core: Array
@@ -43,6 +45,7 @@ class RunView(NamedTuple):
     jobs: Intervals | None
     cores: Intervals | None
     title: str
+    releases: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def _utilisation(jobs: pd.DataFrame, view: RunView) -> Figure:
     # Of all jobs and cores, whatever is chosen: a part of the queue is no queue.
     from traces.figures.run.utilisation import utilisation_figure
 
-    return utilisation_figure(jobs, cores=int(view.first_core[-1]), title=view.title)
+    return utilisation_figure(jobs, cores=int(view.first_core[-1]), releases=view.releases, title=view.title)
 
 
 def _waits(jobs: pd.DataFrame, view: RunView) -> Figure:
@@ -83,7 +86,12 @@ def _imbalance(jobs: pd.DataFrame, view: RunView) -> Figure:
 def _gantt(tasks: pd.DataFrame, view: RunView) -> Figure:
     from traces.figures.run.gantt import core_gantt_figure
 
-    return core_gantt_figure(tasks, **view._asdict())
+    return core_gantt_figure(tasks, **_shown(view))
+
+
+def _shown(view: RunView) -> dict[str, Any]:
+    # What figures of tasks take: a core that was released computes nothing.
+    return {name: value for name, value in view._asdict().items() if name != "releases"}
 
 
 def _heat(frame: pd.DataFrame, view: RunView) -> Figure:
@@ -177,6 +185,7 @@ def draw_run_figures(
         None if jobs is None else parse_intervals(jobs, "--jobs"),
         None if cores is None else parse_intervals(cores, "--cores"),
         run_title(record),
+        _releases(folder),
     )
     chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
@@ -214,6 +223,11 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame
     if not tables:
         raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
     return tables
+
+
+def _releases(folder: Path) -> pd.DataFrame | None:
+    path = folder / "releases.parquet"
+    return read_releases(path) if path.is_file() else None
 
 
 def _chosen(frame: pd.DataFrame, view: RunView) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy as np
 from bls.metrics.node_states import HOST_STATES, NO_WINDOWS, core_windows, host_states, host_windows
 from bls.metrics.schedule import Allocations
 from bridge.runs.result import Result
+from traces.holdings import holdings
 
 __all__ = ["node_columns"]
 
@@ -28,11 +29,12 @@ def node_columns(result: Result) -> dict[str, Any]:
         reserved = windows.is_reservation[window] == 1
         reservations = core_windows(*(column[reserved] for column in columns))
         maintenance = core_windows(*(column[~reserved] for column in columns))
+    held = holdings(result.ledger)
     states = host_states(
         host_first=first_core,
-        start_ns=jobs.start_ns,
-        end_ns=jobs.end_ns,
-        allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
+        start_ns=held.start_ns,
+        end_ns=held.end_ns,
+        allocations=Allocations(held.first, held.lo, held.hi),
         begin_ns=begin_ns,
         until_ns=max(begin_ns, int(jobs.end_ns.max())),
         outages=host_windows(first_core, down.host, down.down_ns, down.up_ns),

@@ -73,6 +73,7 @@ class Plots:
             None if jobs is None else parse_intervals(jobs, "jobs="),
             None if cores is None else parse_intervals(cores, "cores="),
             title,
+            None if result.ledger.releases is None else result.releases,
         )
         chosen_cores(view.first_core, view.cores)
         if view.jobs is not None and not within(result.ledger.jobs.job_id, view.jobs).any():

@@ -21,6 +21,7 @@ from traces import tables
 from traces.base.notebook import html_table
 from traces.base.time import format_ns
 from traces.compiled import Array
+from traces.holdings import holdings
 from traces.ledger import STATES, Ledger
 
 if TYPE_CHECKING:
@@ -280,6 +281,17 @@ class Result:
         return tables.transfers_frame(self.ledger)
 
     @cached_property
+    def releases(self) -> pd.DataFrame:
+        """One row per core that a job released before its end (``traces.tables.RELEASE_COLUMNS``).
+
+        Raises
+        ------
+        InputError
+            If none was to be released.
+        """
+        return tables.releases_frame(self.ledger)
+
+    @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics.batch``, ``als.engine.metrics``); times in ns, fractions as
         such."""
@@ -295,6 +307,7 @@ class Result:
             state=jobs.state,
             eligible_ns=jobs.eligible_ns,
             left_ns=jobs.left_ns,
+            holdings=None if self.ledger.releases is None else holdings(self.ledger),
         )
         batch = schedule_metrics(
             schedule,
@@ -341,7 +354,8 @@ class Result:
         from bridge.runs.story import job_story
 
         passes = self.notes.decision_columns if len(self.decisions) else None
-        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes)
+        releases = None if self.ledger.releases is None else self.releases
+        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases)
 
     def write_trace(self, path: str | Path) -> Path:
         """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""

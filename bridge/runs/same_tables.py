@@ -10,7 +10,14 @@ from traces.base.errors import InputError
 
 __all__ = ["check_other", "note_same"]
 
-_TABLES = ("jobs.parquet", "tasks.parquet", "transfers.parquet", "nodes.parquet", "decisions.parquet")
+_TABLES = (
+    "jobs.parquet",
+    "tasks.parquet",
+    "transfers.parquet",
+    "releases.parquet",
+    "nodes.parquet",
+    "decisions.parquet",
+)
 
 
 def check_other(other: Path) -> None:

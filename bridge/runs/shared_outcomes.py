@@ -1,9 +1,9 @@
 """Runs that differ in their batch level only: applications are simulated once, where that is the same as anew.
 
 How long a job runs depends on its tasks, its technique and its cores. Where all cores of a machine are alike, nothing changes
-their speed, nothing is sent between hosts and nobody is cut, it does not depend on which cores those are or when it starts. So
-after one run, another one under another batch policy, backfilling or allocator needs the batch level alone: each job lasts as
-long as it did. The result is the same to the last bit; a test holds it to that.
+their speed, nothing is sent between hosts, nobody is cut and no core is released, it does not depend on which cores those are
+or when it starts. So after one run, another one under another batch policy, backfilling or allocator needs the batch level
+alone: each job lasts as long as it did. The result is the same to the last bit; a test holds it to that.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def same_anywhere(scenario: Scenario) -> bool:
         and options.level.latency_ns == 0
         and not scenario.sends
         and not options.rules.kill_at_walltime
+        and not options.rules.releases  # which are told when a job starts
         and options.rules.estimates == "requested"  # others may look at recorded run times
         and options.around.failures is None
         and options.around.windows is None

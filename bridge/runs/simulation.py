@@ -40,7 +40,7 @@ from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import JobRecords, Ledger, PassRecords
+from traces.ledger import JobRecords, Ledger, PassRecords, ReleaseRecords
 
 __all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
 
@@ -126,7 +126,8 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     if scenario.options.rules.keep_decisions:
         columns = simulator.decision_columns()
         passes = PassRecords(columns["now_ns"], columns["waiting"], columns["started"])
-    return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers, passes)
+    releases = ReleaseRecords(*simulator.release_columns()) if simulator.releases else None
+    return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers, passes, releases)
 
 
 def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:

@@ -17,7 +17,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
-from traces.tables import read_jobs, read_rows
+from traces.tables import read_jobs, read_releases, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,13 +70,18 @@ def _named(numbers: Array) -> str:
 class _Jobs:
     """The table of jobs as columns."""
 
-    def __init__(self, columns: Table, n_cores: int, decisions: Table | None) -> None:
+    def __init__(self, columns: Table, n_cores: int, decisions: Table | None, releases: Table | None) -> None:
         whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
             np.asarray(columns[name], np.int64) for name in whole
         )
         self.started = self.start >= 0
         self.columns, self.n_cores = columns, n_cores
+        names = ("row", "core", "released_ns")
+        none = np.zeros(0, np.int64)
+        self.released_row, self.released_core, self.released = (
+            none if releases is None else np.asarray(releases[name], np.int64) for name in names
+        )
         self.decisions = (
             None
             if decisions is None
@@ -93,7 +98,8 @@ class _Jobs:
         # As what ends then has ended, and before anything starts.
         running = self.started & (self.start < ns) & (self.end > ns)
         running[row] = False
-        return self.n_cores - int(self.held[running].sum())
+        released = running[self.released_row] & (self.released <= ns)
+        return self.n_cores - int(self.held[running].sum()) + int(np.count_nonzero(released))
 
     def lines(self, row: int) -> list[tuple[str, str]]:
         eligible, start = int(self.eligible[row]), int(self.start[row])
@@ -109,8 +115,28 @@ class _Jobs:
         if start > eligible:
             found.append(("", self._waited(row)))
         found.append((_instant(start), self._start(row)))
+        found += self._releases(row)
         found.append((_instant(int(self.end[row])), self._end(row)))
         return found
+
+    def _releases(self, row: int) -> list[tuple[str, str]]:
+        # The first ones in a line each, and the others in one more.
+        mine = np.flatnonzero(self.released_row == row)
+        if not len(mine):
+            return []
+        mine = mine[np.argsort(self.released[mine], kind="stable")]
+        instants = np.unique(self.released[mine])
+        lines = []
+        for ns in instants[:_NAMED].tolist():
+            cores = self.released_core[mine][self.released[mine] == ns]
+            which = _counted(len(cores), "core")
+            if len(cores) <= _NAMED:
+                which = f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"
+            lines.append((_instant(ns), f"released {which}, no longer needed"))
+        later = int(np.count_nonzero(self.released[mine] > instants[min(_NAMED, len(instants)) - 1]))
+        if later:
+            lines.append(("", f"released {_counted(later, 'core')} more, the last at {_instant(int(instants[-1]))}"))
+        return lines
 
     def _asked(self, row: int) -> str:
         estimate = self.value("estimate_ns", row)
@@ -158,6 +184,12 @@ class _Jobs:
         start = int(self.start[row])
         text = f"started {_WHY[self.word('why', row)]}"
         gave = np.flatnonzero(self.started & (self.end == start) & (self.start < start))
+        released = np.flatnonzero(self.released == start)
+        released = released[self.released_row[released] != row]
+        if len(released) and start > self.eligible[row]:
+            owners = np.unique(self.released_row[released])
+            verb = "releases" if len(owners) == 1 else "release"
+            text += f"; {_named(self.number[owners])} {verb} {_counted(len(released), 'core')} at this instant"
         if len(gave) and start > self.eligible[row]:
             cores = _counted(int(self.held[gave].sum()), "core")
             text += (
@@ -188,7 +220,9 @@ class _Jobs:
         return text
 
 
-def job_story(columns: Table, job: int, n_cores: int, decisions: Table | None = None) -> str:
+def job_story(
+    columns: Table, job: int, n_cores: int, decisions: Table | None = None, releases: Table | None = None
+) -> str:
     """What happened to one job, one line per event.
 
     Parameters
@@ -203,6 +237,9 @@ def job_story(columns: Table, job: int, n_cores: int, decisions: Table | None = 
     decisions : mapping of str to column, optional
         The table of scheduling passes, where it was kept: ``now_ns``, ``waiting``, ``started``.
 
+    releases : mapping of str to column, optional
+        The table of releases (``traces.tables.RELEASE_COLUMNS``), where cores were released.
+
     Returns
     -------
     str
@@ -213,7 +250,7 @@ def job_story(columns: Table, job: int, n_cores: int, decisions: Table | None = 
     InputError
         If there is no such job; the message lists those that there are.
     """
-    jobs = _Jobs(columns, n_cores, decisions)
+    jobs = _Jobs(columns, n_cores, decisions, releases)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
         raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
@@ -245,4 +282,6 @@ def story_of_results(folder: Path, job: int) -> str:
     n_cores = int(hosts(folder)[0][-1])
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
-    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions)
+    path = folder / "releases.parquet"
+    releases = read_releases(path) if path.is_file() else None
+    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases)

@@ -133,7 +133,7 @@ class _Written:
     def __iter__(self) -> Iterator[Schedule]:
         names = ("submit_ns", "start_ns", "end_ns", "cores", "held_cores", "why", "state", "eligible_ns")
         for columns in job_blocks(self.path, names):
-            yield Schedule.of(n_cores=self.n_cores, **columns)
+            yield Schedule.of(n_cores=self.n_cores, holdings=None, **columns)
 
 
 def _ended(scenario: Scenario, stretch: Stretch) -> _Jobs:

@@ -51,6 +51,7 @@ class ScenarioOptions:
     kill_at_walltime: Annotated[bool, b.KILL_AT_WALLTIME] = b.KILL_AT_WALLTIME.default
     estimates: Annotated[str, b.ESTIMATES] = b.ESTIMATES.default
     on_failure: Annotated[str, b.ON_FAILURE] = b.ON_FAILURE.default
+    coordination: Annotated[str, b.COORDINATION] = b.COORDINATION.default
     max_attempts: Annotated[int, b.MAX_ATTEMPTS] = b.MAX_ATTEMPTS.default
     charge_decisions: Annotated[bool, b.CHARGE_DECISIONS] = b.CHARGE_DECISIONS.default
     decision_cost: Annotated[str | None, b.DECISION_COST] = b.DECISION_COST.default
@@ -107,7 +108,9 @@ class ScenarioOptions:
         return Rules(
             backfill=backfill[0],
             conservative=self.conservative or b.CONSERVATIVE.default,
-            **self._given("kill_at_walltime", "estimates", "on_failure", "max_attempts", "charge_decisions"),
+            **self._given(
+                "kill_at_walltime", "estimates", "on_failure", "coordination", "max_attempts", "charge_decisions"
+            ),
             decision_cost_ns=None if cost is None else parse_duration_ns(cost, "--decision-cost"),
             keep_decisions=keep_decisions,
         )

@@ -232,6 +232,10 @@ class Scenario:
             known = _technique(options.als)
         elif given := options.of_applications:
             raise InputError(f"{given[0]}: with --als recorded no application is simulated")
+        elif options.rules.releases:
+            raise InputError(
+                f"--coordination {options.rules.coordination}: with --als recorded no application is simulated; allowed: none"
+            )
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):

@@ -122,6 +122,7 @@ class ApplicationPeer:
             edges=edges,
             core_host=None if start.core_host is None else unpack_int32(start.core_host),
             network=NO_NETWORK if start.network is None else state_of(start.network),
+            releases=start.releases,
         )
         job = self._jobs[start.job] = _Job(start, application)
         return job
@@ -189,6 +190,7 @@ class ApplicationPeer:
             length_cov=None if math.isnan(cov) else cov,
             finish_ns=pack_int64(state.finish_ns),
             busy_ns=pack_int64(state.busy_ns),
+            released_ns=pack_int64(job.application.released_ns) if start.releases else None,
             scheduling_ns=job.application.scheduling_ns,
             chosen=tuple(state.chosen.tolist()),
             ahead_chunks=job.application.ahead_chunks,

@@ -84,6 +84,8 @@ class Supervisor:
         ``unix`` or ``tcp``.
     technique : str
         What our own simulator should load in advance.
+    releases : bool
+        Whether they are to say which cores a job needs no more.
     """
 
     def __init__(
@@ -94,6 +96,8 @@ class Supervisor:
         command: str | None,
         socket: str,
         technique: str,
+        *,
+        releases: bool = False,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
         self._timeout_s = timeout_s
@@ -126,6 +130,7 @@ class Supervisor:
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
         self.conserves_work = self._known = command is None
+        self._releases = releases
 
     @property
     def cost(self) -> dict[str, float | int]:
@@ -456,6 +461,10 @@ class Supervisor:
         self._stillborn = 0
         self._assignment.add(worker)
         self._learn(hello)
+        if self._releases and not hello.releases:
+            self.fail(
+                PeerError(f"--coordination release: {hello.name!r} cannot follow it: its hello says releases = false")
+            )
         try:
             self._dispatch()
             while not isinstance(event := await connection.hear(), ConnectionClosed):

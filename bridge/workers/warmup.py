@@ -43,6 +43,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         core_host=None,
         network=None,
         records=records,
+        releases=False,
         recipe=Recipe(
             seed=0,
             job_number=job,

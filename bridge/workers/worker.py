@@ -56,6 +56,7 @@ async def serve(streams: Streams, token: str, worker: str) -> None:
                 name=PROCESS_NAME,
                 tasks="recipe",
                 conserves_work=True,
+                releases=True,
             )
         )
         while True:

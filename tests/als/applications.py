@@ -135,7 +135,7 @@ class Scenario:
     seed: int = 0
     job: int = 0
 
-    def application(self, *, keep_tasks: bool = True) -> Application:
+    def application(self, *, keep_tasks: bool = True, releases: bool = False) -> Application:
         """The engine at the job's start."""
         return Application(
             self.lengths,
@@ -149,9 +149,10 @@ class Scenario:
             keep_tasks=keep_tasks,
             seed=self.seed,
             job=self.job,
+            releases=releases,
         )
 
-    def expected(self) -> Run | str:
+    def expected(self, *, releases: bool = False) -> Run | str:
         """What the reference makes of it; a word if it cannot end."""
         try:
             return run(
@@ -167,6 +168,7 @@ class Scenario:
                 stop=None if self.stop is None else self.start + self.stop,
                 seed=self.seed,
                 job=self.job,
+                releases=releases,
             )
         except TasksLeft:
             return "tasks left"

@@ -118,7 +118,7 @@ class GraphScenario:
             return GraphPart(planner(self.scheduler))
         return GraphPart(technique(self.scheduler), self.by_rank)
 
-    def application(self, *, keep_tasks: bool = True) -> Application:
+    def application(self, *, keep_tasks: bool = True, releases: bool = False) -> Application:
         """The engine at the job's start."""
         return Application(
             self.lengths,
@@ -129,6 +129,7 @@ class GraphScenario:
             latency_ns=self.latency,
             master=self.master,
             keep_tasks=keep_tasks,
+            releases=releases,
             seed=self.seed,
             job=1,
             edges=edges_of(self.edges),

@@ -13,6 +13,7 @@ import bridge
 from bls import Partition, Platform, Rules, SeenJob, Surroundings, View
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
+from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
 
@@ -134,9 +135,44 @@ PARTITIONED = Platform(
     ),
 )
 
+
+@dataclass(frozen=True)
+class Releasing(BatchFeature):
+    """A run in which cores are released, and at which some jobs start."""
+
+    def check(self, result: bridge.Result) -> None:
+        """They are, and somebody uses them before their job ends."""
+        super().check(result)
+        assert len(result.releases) > 20
+        releases, jobs = result.ledger.releases, result.ledger.jobs
+        assert releases is not None
+        assert np.isin(jobs.start_ns, releases.released_ns).any(), "nobody starts as cores are released"
+
+
 EVERYTHING = Rules("conservative", kill_at_walltime=True, charge_decisions=True, decision_cost_ns=S)
 
 BATCH_FEATURES = {
+    "releases": Releasing({"rules": Rules("easy", coordination="release"), "als": "static"}),
+    "releases, failures": Releasing(
+        {"rules": Rules("conservative", coordination="release:core"), "als": "gss"},
+        ("completed", "requeued"),
+        files={"failures": FAILURES},
+    ),
+    "releases by host, failures, kills": Releasing(
+        {"rules": Rules("easy", kill_at_walltime=True, coordination="release:host"), "als": "static"},
+        ("completed", "killed", "requeued"),
+        files={"failures": FAILURES, "windows": WINDOWS},
+    ),
+    "releases of whole hosts": Releasing(
+        {"rules": Rules("3", coordination="release:host"), "als": "static", "allocator": "whole-host"}
+    ),
+    "releases, speeds": Releasing(
+        {
+            "rules": Rules(coordination="release"),
+            "level": ApplicationLevel(speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s")),
+            "als": "fac",
+        }
+    ),
     "killed": BatchFeature({"rules": Rules("easy", kill_at_walltime=True)}, ("completed", "killed")),
     "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),
     "requeued": BatchFeature({"backfill": "easy"}, ("completed", "requeued"), files={"failures": FAILURES}),

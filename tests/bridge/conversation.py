@@ -38,8 +38,8 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 5, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
-    return Hello(**{**given_fields, "conserves_work": True, **fields})
+    given_fields = {"version": 6, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    return Hello(**{**given_fields, "conserves_work": True, "releases": True, **fields})
 
 
 def recipe(**fields: Any) -> Recipe:
@@ -61,6 +61,7 @@ def start(how: str = "lengths", /, **fields: Any) -> Start:
         "core_host": None,
         "network": None,
         "records": False,
+        "releases": False,
         "recipe": recipe() if how == "recipe" else None,
         "tasks": None if how == "recipe" else 3,
         "until_ns": None,
@@ -101,6 +102,7 @@ def outcome(**fields: Any) -> Outcome:
         "length_cov": 0.0,
         "finish_ns": pack_int64([300, 100]),
         "busy_ns": pack_int64([150, 0]),
+        "released_ns": None,
         "scheduling_ns": 0,
         "chosen": (),
         "ahead_chunks": 0,
@@ -170,7 +172,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=5, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=6, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -71,6 +71,7 @@ class ToldPeer(ApplicationPeer):
             edges=told if has_graph else None,
             core_host=None if start.core_host is None else unpack_int32(start.core_host),
             network=NO_NETWORK if start.network is None else state_of(start.network),
+            releases=start.releases,
         )
         job = self._jobs[start.job] = _Job(start, application)
         return job
@@ -92,7 +93,9 @@ def main() -> None:
     connection.connect(place)
     token, worker = os.environ["TWOLEVEL_TOKEN"], os.environ["TWOLEVEL_WORKER"]
     session, peer = Session(Role.APPLICATION), ToldPeer()
-    hello = Hello(version=5, token=token, worker=worker, name="told", tasks="lengths", conserves_work=True)
+    hello = Hello(
+        version=6, token=token, worker=worker, name="told", tasks="lengths", conserves_work=True, releases=True
+    )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):
         session.receive_data(data)

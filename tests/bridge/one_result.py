@@ -13,7 +13,7 @@ __all__ = ["assert_one_result"]
 
 def assert_one_result(result: bridge.Result, expected: bridge.Result) -> None:
     """Every column of every record, with its type, what was noted and measured; and nothing had to be tried again."""
-    for records in ("jobs", "tasks", "transfers", "passes"):
+    for records in ("jobs", "tasks", "transfers", "passes", "releases"):
         ours, theirs = getattr(result.ledger, records), getattr(expected.ledger, records)
         assert (ours is None) == (theirs is None), records
         for column in fields(theirs) if theirs is not None else ():

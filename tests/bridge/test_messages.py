@@ -126,6 +126,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "name": NAMES,
         "tasks": st.sampled_from(["recipe", "lengths"]),
         "conserves_work": st.booleans(),
+        "releases": st.booleans(),
     },
     "welcome": {"version": VERSIONS, "run": NAMES},
     "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
@@ -142,6 +143,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "core_host": st.none() | COLUMNS4,
         "network": st.none() | NETWORKS,
         "records": st.booleans(),
+        "releases": st.booleans(),
         "recipe": st.none() | RECIPES,
         "tasks": st.none() | st.integers(1, MAX_TASKS),
         "until_ns": st.none() | INSTANTS,
@@ -189,6 +191,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "length_cov": st.none() | NOT_NEGATIVE,
         "finish_ns": COLUMNS8,
         "busy_ns": COLUMNS8,
+        "released_ns": st.none() | COLUMNS8,
         "scheduling_ns": KEYS,
         "chosen": st.lists(COUNTS, max_size=3).map(tuple),
         "ahead_chunks": KEYS,
@@ -203,14 +206,15 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 5,
+        "version": 6,
         "token": "t",
         "worker": "w",
         "name": "n",
         "tasks": "recipe",
         "conserves_work": True,
+        "releases": True,
     },
-    "welcome": {"version": 5, "run": "r"},
+    "welcome": {"version": 6, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -225,6 +229,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "core_host": None,
         "network": None,
         "records": False,
+        "releases": False,
         "recipe": None,
         "tasks": None,
         "until_ns": None,
@@ -267,6 +272,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "length_cov": 0.0,
         "finish_ns": bytes(8),
         "busy_ns": bytes(8),
+        "released_ns": None,
         "scheduling_ns": 0,
         "chosen": [],
         "ahead_chunks": 0,
@@ -466,6 +472,9 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
         ("outcome", {"length_cov": -0.1}),
         ("outcome", {"length_cov": float("nan")}),
         ("outcome", {"busy_ns": b""}),
+        ("outcome", {"released_ns": b""}),
+        ("hello", {"releases": 1}),
+        ("start", {"releases": None}),
         ("outcome", {"scheduling_ns": -1}),
         ("outcome", {"scheduling_ns": 0.5}),
         ("outcome", {"chosen": [-1]}),
@@ -639,6 +648,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         core_host=bytes(4 * MAX_CORES),
         network=network,
         records=True,
+        releases=True,
         recipe=recipe,
         tasks=None,
         until_ns=MAX_NS,
@@ -679,6 +689,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
             length_cov=1.5,
             finish_ns=bytes(8 * MAX_CORES),
             busy_ns=bytes(8 * MAX_CORES),
+            released_ns=bytes(8 * MAX_CORES),
             scheduling_ns=2**63 - 1,
             chosen=(MAX_TASKS,) * 1000,
             ahead_chunks=2**63 - 1,
@@ -693,7 +704,9 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
 
 def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
     text = "\U0001f600" * 200
-    hello = Hello(version=2**31 - 1, token=text, worker=text, name=text, tasks="lengths", conserves_work=True)
+    hello = Hello(
+        version=2**31 - 1, token=text, worker=text, name=text, tasks="lengths", conserves_work=True, releases=True
+    )
     for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
         assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO
         assert decode(encode(message), sender_of(message)) == message

@@ -137,7 +137,7 @@ def test_a_declaration_is_whole(place: str, option: Option[Any]) -> None:
             option.read("soon")
     if isinstance(option, Choice):
         assert option.check(option.default) == option.default
-        assert set(option.choices) <= set(option.help.replace(",", " ").replace(":", " ").replace(";", " ").split())
+        assert set(option.choices) <= {word.strip(",:;") for word in option.help.split()}
         with pytest.raises(InputError, match=rf"^{option.name}: unknown {option.what} 'x'; known: "):
             option.check("x")
 

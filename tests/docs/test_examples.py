@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -78,6 +79,7 @@ def test_every_page_with_examples_is_known() -> None:
         "batch-plug-ins",
         "cli",
         "compare",
+        "coordination",
         "core-speeds",
         "couplings",
         "figures",
@@ -180,6 +182,15 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
         for als in ("static", "gss"):
             perform(f"twolevel run sample --als {als} --variation 0.25 --no-trace --out {als}")
     perform(example[1])
+
+
+def test_cores_that_are_no_longer_needed(desk: Path) -> None:
+    *runs, story = EXAMPLES["docs/coordination.md"]
+    for line in runs:
+        perform(line)
+    kept, released = (json.loads((desk / name / "run.json").read_text())["metrics"] for name in ("kept", "released"))
+    assert released["makespan_ns"] < kept["makespan_ns"]
+    assert "no longer needed" in twolevel(*shlex.split(story)[1:]).out
 
 
 def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:

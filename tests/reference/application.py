@@ -67,6 +67,8 @@ class Run:
         How often a selection chose each name.
     ahead : int
         Chunks handed out in simulations ahead.
+    released : list of (int or None)
+        Of each core: when it was released, if that was to be.
     """
 
     tasks: list[Ran | None]
@@ -76,6 +78,7 @@ class Run:
     scheduling: int = 0
     chosen: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
+    released: list[int | None] = field(default_factory=list, compare=False)
 
     @property
     def end(self) -> int:
@@ -95,7 +98,10 @@ class Chunk:
 
 @dataclass
 class Core:
-    """A core: ``arrives`` is when its next request arrives; it is ``away`` if it waits for the barrier."""
+    """A core: ``arrives`` is when its next request arrives; it is ``away`` if it waits for the barrier.
+
+    Once ``released`` it is the job's no more: so many changes, ``known``, had been made by then.
+    """
 
     number: int
     latency: int
@@ -105,6 +111,8 @@ class Core:
     away: bool = False
     chunk: Chunk | None = None
     busy: int = 0
+    released: int | None = None
+    known: int = 0
 
 
 def run(
@@ -122,6 +130,7 @@ def run(
     part_tasks: Sequence[int] = (),
     seed: int = 0,
     job: int = 0,
+    releases: bool = False,
 ) -> Run:
     """Simulate a job.
 
@@ -154,6 +163,7 @@ def run(
         overhead=overhead,
         master=master,
         now=start,
+        releases=releases,
     )
     job_.go(stop)
     return job_.result(stop)
@@ -175,6 +185,7 @@ class Job(Generic[Real]):
         overhead: int,
         master: bool,
         now: int,
+        releases: bool,
     ) -> None:
         self.lengths: list[Real] = lengths
         self.changes: list[Change[Real]] = changes
@@ -192,6 +203,10 @@ class Job(Generic[Real]):
         self.parts = list(pairwise(first))
         self.learned: dict[tuple[int, str], Rule] = {}
         self.over = False
+        # In which parts cores are released, and whether one of them is needed in a later one.
+        kinds = [phases[part % len(phases)] for part in range(len(self.parts))]
+        wide = max((part for part, kind in enumerate(kinds) if kind is not None), default=0)
+        self.releasing = {part: part < len(kinds) - 1 for part in range(wide, len(kinds))} if releases else {}
         self.part = -1
         self.open(now)
 
@@ -210,7 +225,7 @@ class Job(Generic[Real]):
     @property
     def present(self) -> list[Core]:
         """The cores that are there."""
-        return [core for core in self.cores if core.there]
+        return [core for core in self.cores if core.there and core.released is None]
 
     @property
     def asking(self) -> list[Core]:
@@ -235,8 +250,20 @@ class Job(Generic[Real]):
         for place, core in enumerate(self.present):
             if self.serial and place > 0:
                 core.away = True
+                self.release(core, t)
             else:
                 self.ask(core, t)
+
+    def release(self, core: Core, t: int) -> None:
+        """A core has heard that nothing is left for it."""
+        if self.part not in self.releasing or (self.releasing[self.part] and core is self.first):
+            return
+        core.released, core.known = t, self.made
+
+    @property
+    def first(self) -> Core:
+        """The core that would compute a serial part."""
+        return min(self.present, key=lambda core: core.number)
 
     def ask(self, core: Core, t: int) -> None:
         """A core sends a request."""
@@ -258,7 +285,7 @@ class Job(Generic[Real]):
             due = self.changes[self.made][1] if self.made < len(self.changes) else None
             asking = self.asking
             if not asking and self.left and self.present and due != self.now:
-                if len(self.present) == len(self.cores):
+                if len(self.present) + sum(core.released is not None for core in self.cores) == len(self.cores):
                     raise TasksLeft
                 self.call_back(self.away_at)
                 if self.rule is not None and self.rule.places:
@@ -310,6 +337,8 @@ class Job(Generic[Real]):
     def change(self, t: int, c: int, speed: Real) -> None:
         """A core has another speed, known to its timeline already; or it is lost, or comes."""
         core = self.cores[c]
+        if core.released is not None:
+            return
         if core.there and speed == 0:
             self.lose(core, t)
         elif not core.there and speed > 0:
@@ -347,6 +376,7 @@ class Job(Generic[Real]):
             core.away = True
             self.away_at = max(self.away_at, t)
             self.barrier = max(self.barrier, t + latency)
+            self.release(core, t + latency)
             return
         self.back = [task for task in self.back if task not in tasks]
         self.fresh = [task for task in self.fresh if task not in tasks]
@@ -408,7 +438,8 @@ class Job(Generic[Real]):
 
     def speed_now(self, c: int) -> Fraction:
         """In GFLOP/s."""
-        return _exact([speed for at, _, speed in self.timeline[c] if at < self.made][-1])
+        made = self.made if self.cores[c].released is None else self.cores[c].known
+        return _exact([speed for at, _, speed in self.timeline[c] if at < made][-1])
 
     # Which rule.
 
@@ -439,7 +470,7 @@ class Job(Generic[Real]):
 
     def tell(self) -> None:
         """What rules may know of what is left."""
-        there = self.present
+        there = [core for core in self.cores if core.there]  # released or not: nothing is another for that
         work = [_exact(self.lengths[task]) for task in range(*self.parts[self.part])]
         if not self.holes():
             work = work[len(work) - len(self.fresh) :]
@@ -502,10 +533,12 @@ class Job(Generic[Real]):
             begun = [Ran(row.chunk, row.core, row.start, min(row.end, stop)) for row in rows if row.start < stop]
             self.note(core, begun, min(rows[-1].end, stop))
         if late and stop is not None:
-            for core in under_way or self.cores:
+            for core in under_way or [core for core in self.cores if core.released is None]:
                 core.finish = stop
         finish, busy = ([getattr(core, name) for core in self.cores] for name in ("finish", "busy"))
-        return Run(self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead)
+        last = max(finish)
+        released = [None if core.released is None or core.released >= last else core.released for core in self.cores]
+        return Run(self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead, released)
 
 
 def candidates(technique: str) -> tuple[list[str], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -19,30 +19,57 @@ class NeverFinishes(Exception):
 
 @dataclass(frozen=True)
 class Running:
-    """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it."""
+    """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it.
+
+    ``until`` says of each core when the job releases it; at ``end`` or later, it does not. ``gone`` are those that it has
+    released.
+    """
 
     start: int
     end: int
     cores: frozenset[int]
     why: str
     state: str
+    until: Mapping[int, int]
+    gone: frozenset[int] = frozenset()
+
+    @property
+    def left(self) -> frozenset[int]:
+        """The cores that it still holds."""
+        return self.cores - self.gone
+
+    def due(self) -> dict[int, int]:
+        """When it will release which cores."""
+        return {core: at for core, at in self.until.items() if at < self.end and core not in self.gone}
 
 
 EndOf = Callable[[int, int, tuple[int, ...]], int]
 
+#: When a job that starts now on these cores, the ones it computes on, needs each of them no more.
+ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
 
-def run(jobs: Sequence[Job], machine: Machine, rules: Rules, end_of: EndOf | None = None) -> list[Attempt]:
+
+def run(
+    jobs: Sequence[Job],
+    machine: Machine,
+    rules: Rules,
+    end_of: EndOf | None = None,
+    releases_of: ReleasesOf | None = None,
+    by_host: bool = False,
+) -> list[Attempt]:
     """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
 
     ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself; without it, its run
-    time does.
+    time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once.
 
     Raises
     ------
     NeverFinishes
         A job waits for what never comes.
     """
-    return _Cluster(jobs, machine, rules, end_of).run()
+    cluster = _Cluster(jobs, machine, rules, end_of)
+    cluster.releases_of, cluster.by_host = releases_of, by_host
+    return cluster.run()
 
 
 class _Cluster:
@@ -50,6 +77,8 @@ class _Cluster:
         assert rules.depth is None or not rules.keep
         assert all(before.submit <= after.submit for before, after in pairwise(jobs))
         self.jobs, self.machine, self.rules, self.end_of = jobs, machine, rules, end_of
+        self.releases_of: ReleasesOf | None = None
+        self.by_host = False
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
         self.arrives = {row: job.submit for row, job in enumerate(jobs) if job.after is None}
@@ -75,7 +104,8 @@ class _Cluster:
     def run(self) -> list[Attempt]:
         while len(self.left) < len(self.jobs):
             self.now = self.next_instant()
-            happened = [self.ends(), self.host_events(), self.cancellations(), self.arrivals(), self.now == self.wake]
+            happened = [self.ends(), self.releases(), self.host_events(), self.cancellations(), self.arrivals()]
+            happened.append(self.now == self.wake)
             self.pass_is_due = self.pass_is_due or any(happened)
             if self.pass_is_due and self.now >= self.busy_until:
                 self.one_pass()
@@ -84,6 +114,7 @@ class _Cluster:
     def next_instant(self) -> int:
         now = self.now
         instants = [*self.arrives.values(), *(job.end for job in self.running.values())]
+        instants += [at for job in self.running.values() for at in job.due().values()]
         later = [job.cancel for row, job in enumerate(self.jobs) if job.cancel is not None and row not in self.left]
         later += [instant for host in self.machine.hosts for outage in host.outages for instant in outage]
         later += [instant for window in self.machine.windows for instant in (window.begin, window.end)]
@@ -113,6 +144,18 @@ class _Cluster:
                 if job.state in ("completed", "killed"):
                     self.memory.ended.append((self.jobs[row], job.end - job.start))
                 self.leaves(row)
+        return bool(rows)
+
+    def releases(self) -> bool:
+        rows = [row for row, job in self.running.items() if self.now in job.due().values()]
+        for row in rows:
+            job = self.running[row]
+            gone = {core for core, at in job.due().items() if at == self.now}
+            self.running[row] = replace(job, gone=job.gone | gone)
+            # What a job gives back before it was thought to end is a gain; of one that is overdue it is none that was planned.
+            planned = self.planned_end.get(row, self.now)
+            self.gained = self.gained or self.now < planned
+            self.lost = self.lost or self.now > planned
         return bool(rows)
 
     # ---- 2.2 ----
@@ -234,17 +277,22 @@ class _Cluster:
     def limit_reached(self, row: int) -> bool:
         job = self.jobs[row]
         limits = self.machine.partitions[job.partition]
-        beside = [self.jobs[other] for other in self.running if self.jobs[other].partition == job.partition]
-        of_user = [other for other in beside if other.user == job.user]
+        beside = [other for other in self.running if self.jobs[other].partition == job.partition]
+        of_user = [other for other in beside if self.jobs[other].user == job.user]
         return any(
             limit is not None and asked > limit
             for limit, asked in (
                 (limits.max_jobs, len(beside) + 1),
-                (limits.max_cores, sum(other.cores for other in beside) + job.cores),
+                (limits.max_cores, sum(self.working(other) for other in beside) + job.cores),
                 (limits.max_user_jobs, len(of_user) + 1),
-                (limits.max_user_cores, sum(other.cores for other in of_user) + job.cores),
+                (limits.max_user_cores, sum(self.working(other) for other in of_user) + job.cores),
             )
         )
+
+    def working(self, row: int) -> int:
+        """How many of the cores that a running job asked for it still has."""
+        job = self.running[row]
+        return len(set(sorted(job.cores)[: self.jobs[row].cores]) & job.left)
 
     def as_planned(self, row: int) -> Job:
         """The job as it would be if it had asked for what is planned with."""
@@ -263,7 +311,7 @@ class _Cluster:
     def held(self) -> list[room.Hold]:
         """Who has what: running jobs, until they are expected to end."""
         return [
-            room.Hold(self.jobs[row], self.now, self.expected(row), len(job.cores), job.cores)
+            room.Hold(self.jobs[row], self.now, self.expected(row), len(job.left), job.left)
             for row, job in self.running.items()
         ]
 
@@ -303,7 +351,16 @@ class _Cluster:
         hosts = {self.machine.host_of(core) for core in cores}
         downs = [down for host in hosts for down, _ in self.machine.hosts[host].outages]
         downs += [window.begin for window in self.machine.windows if window.maintenance and window.cores & cores]
-        stops += [(down, 2, "requeued" if self.rules.requeue else "failed") for down in downs if down > self.now]
+        lost = "requeued" if self.rules.requeue else "failed"
+        stops += [(down, 2, lost) for down in downs if down > self.now]
+        until: dict[int, int] = {}
+        if self.releases_of is not None:
+            assert self.rules.cost == 0
+            until = self.released(row, start, cores)
+            # A host that is gone from the job by then is nothing to it.
+            stops = [stop for stop in stops if stop[1] != 2]
+            for down, whose in self.losses(cores):
+                stops += [(down, 2, lost)] if any(until.get(core, down + 1) > down for core in whose) else []
         stops.sort()
         if stops:
             start = min(start, stops[0][0])  # what stops it before its start takes effect stops it as it starts
@@ -317,7 +374,33 @@ class _Cluster:
         else:
             end, _, state = stops[0]
         self.waiting.pop(row, None)
-        self.running[row] = Running(start, end, cores, why, state)
+        self.running[row] = Running(start, end, cores, why, state, until)
+
+    def losses(self, cores: frozenset[int]) -> list[tuple[int, frozenset[int]]]:
+        """When hosts are lost to a job that starts now, and which of its cores with them."""
+        found = []
+        for number, host in enumerate(self.machine.hosts):
+            mine = cores & frozenset(self.machine.cores_of(number))
+            downs = [down for down, _ in host.outages]
+            downs += [w.begin for w in self.machine.windows if w.maintenance and w.cores & mine]
+            found += [(down, mine) for down in downs if mine and down > self.now]
+        return found
+
+    def released(self, row: int, start: int, cores: frozenset[int]) -> dict[int, int]:
+        """Until when the job holds each core that it releases."""
+        assert self.releases_of is not None
+        until = dict(self.releases_of(row, start, tuple(sorted(cores)[: self.jobs[row].cores])))
+        if not self.by_host:
+            return until
+        for number in range(len(self.machine.hosts)):
+            mine = cores & frozenset(self.machine.cores_of(number))
+            works = [core for core in mine if core in until]
+            last = max((until[core] for core in works), default=None)
+            for core in mine:
+                if last is None:
+                    continue
+                until[core] = last
+        return until
 
     def log(self, row: int, start: int, end: int, cores: frozenset[int], why: str, state: str) -> None:
         eligible = self.eligible.pop(row, -1)

@@ -116,7 +116,7 @@ def test_what_is_read_back_is_what_the_ledger_says(of: Ledger) -> None:
         check_nesting(path)
     key = repr
     assert sorted(bars, key=key) == sorted(expected_bars(of), key=key)
-    series = load_series(of.jobs)
+    series = load_series(of)
     assert samples == [
         (t, [q, b])
         for t, q, b in zip(

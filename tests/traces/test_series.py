@@ -15,7 +15,7 @@ def test_a_small_case_by_hand() -> None:
         Job(2, 0, 10, 15, [(0, 3)]),  # waits for the first, and starts when it ends
         Job(3, 4, 15, 15, [(0, 1)]),  # lasts no time
     ]
-    found = load_series(ledger(machine(4), jobs).jobs)
+    found = load_series(ledger(machine(4), jobs))
     assert found.instant_ns.tolist() == [0, 4, 10, 15]
     assert found.queue_length.tolist() == [1, 2, 1, 0]
     assert found.busy_cores.tolist() == [2, 2, 3, 0]
@@ -28,21 +28,21 @@ def test_jobs_that_were_cut_or_never_started_by_hand() -> None:
         Job(2, 0, 5, 9, [(0, 4)], asked=3, state="requeued", eligible=3),
         Job(2, 0, 12, 15, [(0, 4)], asked=3, attempt=1, eligible=9),
     ]
-    found = load_series(ledger(machine(4), jobs).jobs)
+    found = load_series(ledger(machine(4), jobs))
     assert found.instant_ns.tolist() == [3, 5, 9, 12, 15]
     assert found.queue_length.tolist() == [1, 0, 1, 0, 0]
     assert found.busy_cores.tolist() == [0, 4, 0, 4, 0]
-    assert len(load_series(ledger(machine(4), jobs[:1]).jobs)) == 0
+    assert len(load_series(ledger(machine(4), jobs[:1]))) == 0
 
 
 def test_no_jobs() -> None:
-    assert len(load_series(ledger(machine(1), []).jobs)) == 0
+    assert len(load_series(ledger(machine(1), []))) == 0
 
 
 @settings(max_examples=200, deadline=None)
 @given(ledgers())
 def test_it_counts_what_holds_after_each_instant(of: Ledger) -> None:
-    jobs, found = of.jobs, load_series(of.jobs)
+    jobs, found = of.jobs, load_series(of)
     rows = list(
         zip(
             jobs.eligible_ns.tolist(),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from traces.base.errors import InputError
 from traces.checks.core_bars import (
     CoreBars,
     JobTimes,
@@ -18,7 +19,8 @@ from traces.checks.core_bars import (
 )
 from traces.checks.jobs import InvariantError, check_jobs
 from traces.checks.transfers import check_transfers
-from traces.compiled import Array
+from traces.compiled import Array, own
+from traces.holdings import held_until_ns, holdings
 from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
 
 __all__ = ["CoreBars", "InvariantError", "check_ledger", "core_bars"]
@@ -92,7 +94,11 @@ def core_bars(ledger: Ledger) -> CoreBars:
     ------
     InvariantError
         If a core does two things at once, or a core, a job or a task row does not exist.
+    InputError
+        If jobs released cores, and there are no tasks to tell what the others did.
     """
+    if ledger.tasks is None and ledger.releases is not None:
+        raise InputError("cores were released and no tasks were kept, so it is not known what each did; keep the tasks")
     jobs, n_cores = ledger.jobs, ledger.machine.n_cores
     when, tasks = JobTimes.of(jobs), TaskTimes.of(_checked_tasks(ledger))
     first = np.zeros(n_cores + 1, np.int64)
@@ -129,7 +135,8 @@ def check_ledger(ledger: Ledger) -> None:
     Checked are: nothing is eligible before its submission, starts before it is eligible or ends before it starts; a job
     that never started was cancelled, and has no cores and no tasks; attempts follow each other, each after one that was cut
     to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
-    no fewer than it asked for; no two jobs hold one core at once; a job has as many task rows that ran as it says, or none,
+    no fewer than it asked for; no two jobs hold one core at once; what a job releases it was given,
+    and computes on no more; a job has as many task rows that ran as it says, or none,
     and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
     as many as it asked for; no core runs two tasks at once; of transfers what ``traces.checks.transfers`` says.
 
@@ -142,6 +149,8 @@ def check_ledger(ledger: Ledger) -> None:
     tasks = _checked_tasks(ledger)
     check_jobs(jobs)
     _check_allocations(ledger)
+    _check_releases(ledger)
+    _check_holdings(ledger)
     _check_counts(jobs, tasks)
     owner = np.full(ledger.machine.n_cores, -1, np.int64)
     row, task, fault = first_task_outside(JobTimes.of(jobs), TaskTimes.of(tasks), jobs.cores, owner)
@@ -151,7 +160,8 @@ def check_ledger(ledger: Ledger) -> None:
             f"job {jobs.job_id[row]}, task {task} {_TASK_FAULTS[fault]}: core {tasks.core[at]}, "
             f"{tasks.start_ns[at]} to {tasks.end_ns[at]} ns"
         )
-    core_bars(ledger)
+    if ledger.releases is None or ledger.tasks is not None:  # else no bars tell until when a job held each core
+        core_bars(ledger)
     if ledger.transfers is not None:
         check_transfers(jobs, ledger.tasks, ledger.transfers)
 
@@ -170,7 +180,7 @@ def _check_counts(jobs: JobRecords, tasks: TaskRecords) -> None:
 
 
 def _check_allocations(ledger: Ledger) -> None:
-    jobs, n_cores = ledger.jobs, ledger.machine.n_cores
+    jobs = ledger.jobs
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
     if len(bad := np.flatnonzero((owner[1:] == owner[:-1]) & (lo[1:] < hi[:-1]))):
@@ -181,9 +191,56 @@ def _check_allocations(ledger: Ledger) -> None:
         raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.held_cores[bad[0]]}")
     if len(bad := np.flatnonzero(jobs.started & (held < jobs.cores))):
         raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it asks for {jobs.cores[bad[0]]}")
+
+
+def _check_holdings(ledger: Ledger) -> None:
+    jobs, n_cores = ledger.jobs, ledger.machine.n_cores
     holder = np.full(n_cores, -1, np.int64)
-    row, core = first_holding_clash(_job_order(jobs), JobTimes.of(jobs), np.full(n_cores, _LEAST), holder)
+    holds = holdings(ledger)
+    order = np.lexsort((np.arange(len(holds)), holds.end_ns, holds.start_ns))
+    times = JobTimes(
+        *(own(column, np.int64) for column in (holds.start_ns, holds.end_ns, holds.first, holds.lo, holds.hi))
+    )
+    row, core = first_holding_clash(order, times, np.full(n_cores, _LEAST), holder)
     if row >= 0:
+        jobs_then = jobs.job_id[holds.job[holder[core]]], jobs.job_id[holds.job[row]]
         raise InvariantError(
-            f"core {core} is held by jobs {jobs.job_id[holder[core]]} and {jobs.job_id[row]} at {jobs.start_ns[row]} ns"
+            f"core {core} is held by jobs {jobs_then[0]} and {jobs_then[1]} at {holds.start_ns[row]} ns"
+        )
+
+
+def _given(jobs: JobRecords, job: Array, core: Array) -> Array:
+    """Which cores are of the allocation of these jobs, bool (k,)."""
+    owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
+    here = np.isin(owner, job)
+    owner, lo, hi = owner[here], jobs.allocation_lo[here], jobs.allocation_hi[here]
+    n_cores = int(max(core.max(initial=0), hi.max(initial=0))) + 1
+    at = np.searchsorted(owner * n_cores + lo, job * n_cores + core, side="right") - 1
+    return np.asarray((at >= 0) & (owner[at] == job) & (core < hi[at]))
+
+
+def _check_releases(ledger: Ledger) -> None:
+    jobs, releases, tasks = ledger.jobs, ledger.releases, ledger.tasks
+    if releases is None:
+        return
+    job, core, at = releases.job, releases.core, releases.released_ns
+    if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
+        k = bad[0]
+        raise InvariantError(f"job {jobs.job_id[job[k]]} releases core {core[k]} at {at[k]} ns, when it does not run")
+    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(core) <= 0)))):
+        raise InvariantError(
+            f"job {jobs.job_id[job[bad[0] + 1]]}: its releases are not in the order of cores, once each"
+        )
+    if len(bad := np.flatnonzero(~_given(jobs, job, core))):
+        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]} releases core {core[bad[0]]}, which it was not given")
+    if tasks is None or not len(job):
+        return
+    ran = np.flatnonzero(tasks.core >= 0)
+    owner = np.repeat(np.arange(len(jobs)), np.diff(tasks.first))[ran]
+    until = held_until_ns(jobs, releases, owner, tasks.core[ran].astype(np.int64))
+    if len(bad := np.flatnonzero(tasks.end_ns[ran] > until)):
+        k = bad[0]
+        raise InvariantError(
+            f"job {jobs.job_id[owner[k]]}: a task ends on core {tasks.core[ran[k]]} at {tasks.end_ns[ran[k]]} ns; it has "
+            f"released the core at {until[k]} ns"
         )

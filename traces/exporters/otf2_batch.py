@@ -186,7 +186,7 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     waiting = lanes.n_locations <= most_lanes
     if not waiting:
         lanes = _lanes(jobs, values, waiting=False)
-    return BatchLevel(load_series(jobs), submits, points, host_series(jobs, ledger.machine), lanes, waiting)
+    return BatchLevel(load_series(ledger), submits, points, host_series(ledger), lanes, waiting)
 
 
 def _types(first: int, stop: int) -> Array:

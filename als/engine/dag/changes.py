@@ -7,6 +7,7 @@ from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals
 from als.engine.dag.hooks import ARRIVED_BY, CANCEL, call_hook
 from als.engine.dag.ready_pool import count_wait, put_in_pool, request_now, wake
+from als.engine.releases import released
 from als.engine.state import ApplicationState
 from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_drop_top, heap_settle
@@ -122,7 +123,7 @@ def _lose(state: ApplicationState, c: int) -> None:
     if n_back > 0:
         counters[s.FRUITLESS] += 1
         for other in range(state.speed.size):
-            if cores[g.DOES, other] == g.DONE:
+            if cores[g.DOES, other] == g.DONE and not released(state, other):
                 request_now(state, other, now + state.latency_ns[other])
         if chunk and numbers[g.ROUND_LEFT] > 0:
             ask_again(state, now, g.OPEN)

@@ -7,6 +7,7 @@ import math
 from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.ready_pool import begin_task, fetch, idle, wake
+from als.engine.releases import release
 from als.engine.rule_table import FLAGS, FULL, LEARNS, MOMENTS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
 from als.engine.state import ApplicationState
 from als.engine.status import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
@@ -152,6 +153,7 @@ def dismiss(state: ApplicationState, t: int) -> None:
             _send_home(state, c, t)
         elif graph.cores[g.DOES, c] == g.AWAY:
             graph.cores[g.DOES, c] = g.DONE  # it has heard 0, and will hear nothing more
+            release(state, c, t)
     graph.numbers[g.TURNED_AWAY] = 0
 
 
@@ -160,6 +162,7 @@ def _send_home(state: ApplicationState, c: int, t: int) -> None:
     """Core ``c`` hears that nothing is left; the answer to its request of ``t`` takes a message."""
     state.graph.cores[g.DOES, c] = g.DONE
     state.counters[s.BARRIER] = max(state.counters[s.BARRIER], t + state.latency_ns[c])
+    release(state, c, t + state.latency_ns[c])
 
 
 @compiled(merged=True)

@@ -22,6 +22,7 @@ from als.engine.dag.ready_pool import (
     take_alone,
     wake,
 )
+from als.engine.releases import release, released
 from als.engine.state import ApplicationState
 from als.engine.status import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
 from traces.algorithms.event_heap import heap_drop_top, heap_push
@@ -91,6 +92,16 @@ def _first_waiting(state: ApplicationState, pool: int) -> int:
 
 
 @compiled(inner=True)
+def _let_go(state: ApplicationState, c: int, t: int) -> bool:
+    """Whether core ``c``, for which nothing is planned any more, is released at ``t``."""
+    release(state, c, t)
+    if released(state, c):
+        state.graph.cores[g.DOES, c] = g.DONE
+        return True
+    return False
+
+
+@compiled(inner=True)
 def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
     """Give core ``c``, which is free, the next task of its sequence if that can begin, or else one that nobody has."""
     graph = state.graph
@@ -106,6 +117,8 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
         cores[g.ORPHAN, c] = 1
         take_alone(state, c, k)
         take_told(state, c, t)
+    elif head < 0 and _let_go(state, c, t):
+        cores[g.TASK, c] = -1
     else:
         cores[g.TASK, c] = head
         cores[g.DOES, c] = g.IDLES if head < 0 else g.LACKS
@@ -127,7 +140,11 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
             k = _first_waiting(state, pool)
             take_alone(state, c, k)
             begin_task(state, c, k, t)
-        else:
+            if state.counters[s.LEFT] == 0:
+                for other in range(state.speed.size):
+                    if graph.cores[g.DOES, other] == g.IDLES:
+                        _let_go(state, other, t)
+        elif state.counters[s.LEFT] > 0 or not _let_go(state, c, t):
             graph.cores[g.DOES, c] = g.IDLES
             idle(state, c, pool)
 
@@ -185,7 +202,7 @@ def serve_graph(state: ApplicationState, until_ns: int) -> int:
             return PART_DONE
         if numbers[g.DATA] != 0 and _any_flying(state):
             return OVERFLOW
-        if counters[s.PRESENT] < state.speed.size:
+        if counters[s.PRESENT] + counters[s.RELEASED] < state.speed.size:
             if numbers[g.TURNED_AWAY] > 0 and counters[s.AWAY_NS] < until_ns:
                 ask_again(state, counters[s.AWAY_NS], g.LEFT_OVER)  # for what was to be the absent cores'
                 continue

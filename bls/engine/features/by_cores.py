@@ -103,6 +103,8 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     # There are no more intervals than cores, and so many changes of amounts at the most.
     planned = _planned_cores(state) if settings[b.PLANS] == 1 else 0
     more = sizes[b.FREE_CORES] + sizes[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
+    if settings[b.RELEASES] != b.NO_RELEASES:
+        more += state.host_of.size  # what is left of running jobs lies in more intervals
     more = 2 * more + 2 * state.host_ns.size
     more *= 1 + settings[b.N_RESOURCES] + settings[b.N_LICENCES]
     if profile.used[b.CHANGES] + more > profile.lo.size:

@@ -37,6 +37,7 @@ def heat_figure(
     *,
     first_core: Array,
     host_names: Sequence[str],
+    releases: pd.DataFrame | None = None,
     jobs: Intervals | None = None,
     cores: Intervals | None = None,
     columns: int = 500,
@@ -56,6 +57,8 @@ def heat_figure(
         As in ``traces.ledger.Machine``.
     host_names : sequence of str
         One per host.
+    releases : DataFrame, optional
+        Of jobs that released cores before their end, the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
     jobs : sequence of (int, int), optional
         Half-open intervals of the numbers of the jobs to show, by a column ``job_id``; None is all. Where others are left out,
         the figure says so.
@@ -75,11 +78,15 @@ def heat_figure(
     if columns < 1:
         raise InputError(f"columns: {shown(columns)} is out of range; allowed: 1 or more")
     others = False
+    chosen = np.ones(len(frame), np.bool_)
     if jobs is not None:
         chosen = within(arrays(frame, ("job_id",), "jobs or tasks")[0], jobs)
-        others, frame = not chosen.all(), frame[chosen]
+        others = not chosen.all()
     held = "core" not in frame.columns and "allocation" in frame.columns
-    core, start_ns, end_ns = _held(frame) if held else arrays(frame, ("core", "start_ns", "end_ns"), "tasks")
+    if held:
+        core, start_ns, end_ns = _held(frame, chosen, releases)
+    else:
+        core, start_ns, end_ns = arrays(frame[chosen], ("core", "start_ns", "end_ns"), "tasks")
     rows = chosen_cores(first_core, cores)
     known = np.zeros(len(core), np.int64)
     _, core, start_ns, end_ns = select_bars(known, core, start_ns, end_ns, cores=cores)
@@ -117,18 +124,26 @@ def heat_figure(
     return figure
 
 
-def _held(jobs: pd.DataFrame) -> tuple[Array, Array, Array]:
-    """One row per job and core that it held: core, start, end."""
+def _held(jobs: pd.DataFrame, chosen: Array, releases: pd.DataFrame | None) -> tuple[Array, Array, Array]:
+    """One row per chosen job and core that it held: core, start, end or release."""
     allocation, start_ns, end_ns = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
     held = [
         np.concatenate([np.arange(lo, hi) for lo, hi in parse_intervals(text, "allocation")])
-        if text
+        if text and taken
         else np.zeros(0, np.int64)
-        for text in allocation.tolist()
+        for text, taken in zip(allocation.tolist(), chosen.tolist(), strict=True)
     ]
     count = np.array([len(one) for one in held], np.int64)
     core = np.concatenate(held) if held else np.zeros(0, np.int64)
-    return core, np.repeat(start_ns, count), np.repeat(end_ns, count)
+    until = np.repeat(end_ns, count)
+    if releases is not None and len(core):
+        row, released, at = arrays(releases, ("row", "core", "released_ns"), "releases")
+        n_cores = int(max(core.max(), released.max(initial=0))) + 1
+        key = np.repeat(np.arange(len(held)), count) * n_cores + core
+        place = np.searchsorted(key, row * n_cores + released)
+        known = chosen[row]  # and so found
+        until[place[known]] = at[known]
+    return core, np.repeat(start_ns, count), until
 
 
 def _shares(row: Array, begin: Array, stop: Array, n_rows: int, columns: int, per_row: int) -> Array:

@@ -27,7 +27,9 @@ EXACT_STEPS = 1_000
 _SHADE = 0.3
 
 
-def utilisation_figure(jobs: pd.DataFrame, *, cores: int, title: str = "") -> Figure:
+def utilisation_figure(
+    jobs: pd.DataFrame, *, cores: int, releases: pd.DataFrame | None = None, title: str = ""
+) -> Figure:
     """Busy cores, jobs that wait and cores that they ask for, over time: three panels.
 
     Busy cores are those that are held by jobs; a job waits from the instant at which it is eligible to its start, every attempt
@@ -45,6 +47,8 @@ def utilisation_figure(jobs: pd.DataFrame, *, cores: int, title: str = "") -> Fi
         ``held_cores`` of jobs.parquet.
     cores : int
         Cores of the machine.
+    releases : DataFrame, optional
+        Of jobs that released cores before their end, the columns ``row`` and ``released_ns`` of releases.parquet.
     title : str
         Shown above.
 
@@ -59,7 +63,12 @@ def utilisation_figure(jobs: pd.DataFrame, *, cores: int, title: str = "") -> Fi
     if not started.any():
         raise InputError("nothing to draw: no job started")
     submit, eligible, start, end, asked, held = (column[started] for column in columns)
-    busy = steps(start, end, held)
+    begin, until, weight = start, end, held
+    if releases is not None:
+        row, at = arrays(releases, ("row", "released_ns"), "releases")
+        begin, until = np.concatenate([start, at]), np.concatenate([end, columns[3][row]])
+        weight = np.concatenate([held, np.full(len(row), -1)])
+    busy = steps(begin, until, weight)
     if len(busy.value) and busy.value.max() > cores:
         raise InputError(f"the machine has {cores} cores, and jobs held {int(busy.value.max())} of them at once")
     first, last = int(submit.min()), int(end.max())

@@ -1,0 +1,47 @@
+"""Cores that a job does not need any more are released: others may have them, and the job never has them again.
+
+A core is released when it has heard that nothing is left for it, in the last part that is not serial; where serial parts
+follow, the first core that is there stays. So the job does what it would have done without releases, unless other cores are
+lost afterwards: what these put back is left to those that are still there.
+"""
+
+from __future__ import annotations
+
+from als.engine import state as s
+from als.engine.state import ApplicationState
+from traces.compiled import compiled
+
+__all__ = ["begin_releases", "release", "released"]
+
+
+@compiled(inner=True)
+def begin_releases(state: ApplicationState) -> None:
+    """See from which part on cores may be released; as the application begins."""
+    counters = state.counters
+    counters[s.RELEASES] = 1
+    counters[s.WIDE] = state.part_first.size - 2
+    while counters[s.WIDE] >= 0 and state.phases[counters[s.WIDE] % state.phases.shape[0], s.KIND] == s.SERIAL:
+        counters[s.WIDE] -= 1
+
+
+@compiled(inner=True)
+def released(state: ApplicationState, c: int) -> bool:
+    """Whether core ``c`` is released, or is about to be."""
+    return bool(state.cores[s.RELEASED_NS, c] != s.NEVER)
+
+
+@compiled(inner=True)
+def release(state: ApplicationState, c: int, heard_ns: int) -> None:
+    """Core ``c`` hears at ``heard_ns`` that nothing is left for it here: unless a later part needs it, it is released."""
+    counters = state.counters
+    if counters[s.RELEASES] == 0 or counters[s.PART] < counters[s.WIDE]:
+        return
+    if counters[s.PART] < state.part_first.size - 2:
+        first = 0
+        while first < c and (state.speed[first] == 0.0 or released(state, first)):
+            first += 1
+        if first == c:
+            return  # the serial parts to come are its
+    state.cores[s.RELEASED_NS, c] = heard_ns
+    counters[s.RELEASED] += 1
+    counters[s.PRESENT] -= 1

@@ -1,0 +1,253 @@
+"""Cores that running jobs release: they are free from then on, and what was planned with them is planned anew.
+
+What a job was given stays its allocation; ``state.holder`` says which of these cores it still holds. Releases are told when the
+job has started and its application is known, and happen at their instants, behind the ends and before what happens to hosts.
+"""
+
+from __future__ import annotations
+
+from bls.availability.free_cores import count_hosts, free_give
+from bls.engine import state as b
+from bls.engine.core_profile import hold_cores
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import account_for, count_cores, hold_pool, tally_cores
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_drop_top, heap_push
+from traces.compiled import compiled
+from traces.kernels.signatures import Ints
+
+__all__ = [
+    "FULL",
+    "REFUSED",
+    "TOLD",
+    "give_up",
+    "handle_releases",
+    "hold_left_cores",
+    "stop_after",
+    "take_up",
+    "tell_releases",
+]
+
+#: What :func:`tell_releases` answers: they cannot be; they will happen; the table of releases must grow first.
+REFUSED, TOLD, FULL = 0, 1, 2
+
+
+@compiled(inner=True)
+def _left(state: BatchState, job: int) -> int:
+    """Write the intervals that a job still holds into ``left_lo, left_hi``; returns how many."""
+    jobs, holder, count = state.jobs, state.holder, 0
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        core, stop = state.pool_lo[k], state.pool_hi[k]
+        while core < stop:
+            if holder[core] != job:
+                core += 1
+                continue
+            state.left_lo[count] = core
+            while core < stop and holder[core] == job:
+                core += 1
+            state.left_hi[count] = core
+            count += 1
+    return count
+
+
+@compiled(HOOK)
+def hold_left_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
+    """As ``bls.engine.features.by_cores.hold_pool_cores``, of the cores that the job still holds."""
+    count = _left(state, job)
+    hold_cores(state, state.cores_profile, job, state.left_lo, state.left_hi, count, begin, stop, sign)
+    return 0
+
+
+@compiled(HOOK)
+def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """A job that starts holds the cores of its allocation."""
+    jobs = state.jobs
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        state.holder[state.pool_lo[k] : state.pool_hi[k]] = job
+    return 0
+
+
+@compiled(inner=True)
+def _free(state: BatchState, lo: int, hi: int) -> None:
+    """Nobody holds these cores any more."""
+    free_give(state.free_words, state.free_starts, lo, hi)
+    if state.settings[b.BY_HOSTS] == 1:
+        count_hosts(state.host_of, state.host_first, state.host_free, lo, hi, 1)
+
+
+@compiled(HOOK)
+def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """A job that ends gives back what it still holds; ``holder`` says it until its place in the profile is given back."""
+    count = _left(state, job)
+    for k in range(count):
+        _free(state, state.left_lo[k], state.left_hi[k])
+    return 0
+
+
+@compiled(HOOK)
+def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """All releases of the present instant, ``begin``, job by job."""
+    sizes, n_cores = state.sizes, state.host_of.size
+    while sizes[b.N_RELEASING] > 0 and state.releasing_ns[0] == now:
+        _release_of(state, state.releasing_key[0] // n_cores, now)
+    return 0
+
+
+@compiled(inner=True)
+def _release_of(state: BatchState, job: int, now: int) -> None:
+    """What one job releases at an instant."""
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    n_cores = state.host_of.size
+    thought = jobs[b.EXPECTED, job]
+    planned = settings[b.PLANS] == 1 and thought > now
+    by_cores = settings[b.BY_CORES] == 1 and (planned or settings[b.PLANS] == 0)
+    until = thought if planned else b.NEVER
+    if by_cores:
+        hold_pool(state, job, now, until, 1)
+    last, working = _last_working(state, job), 0
+    cores = 0
+    while sizes[b.N_RELEASING] > 0 and state.releasing_ns[0] == now and state.releasing_key[0] // n_cores == job:
+        core = state.releasing_key[0] % n_cores
+        sizes[b.N_RELEASING] = heap_drop_top(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING])
+        state.holder[core] = -1
+        _free(state, core, core + 1)
+        cores += 1
+        working += core <= last
+    sizes[b.FREE_CORES] += cores
+    jobs[b.HELD_CORES, job] -= cores
+    jobs[b.RELEASED_HELD, job] += cores
+    jobs[b.RELEASED, job] += working
+    if by_cores:
+        hold_pool(state, job, now, until, -1)
+    elif planned:
+        count_cores(state, now, until, cores)
+    if planned:
+        clock[b.GAIN] = 1
+        clock[b.HULL] = max(clock[b.HULL], thought)
+    elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
+        sizes[b.OVERDUE_CORES] -= cores
+        if clock[b.LAST_PASS] + 1 < now:
+            clock[b.LOSS] = 1
+    clock[b.CHANGED] = 1
+    if settings[b.LIMITED] == 1:
+        tally_cores(state, job, -working)
+    account_for(state, job, now, working, -1)
+
+
+@compiled(inner=True)
+def _last_working(state: BatchState, job: int) -> int:
+    """The last of the cores that a job computes on: of those that it was given, as many as it asked for."""
+    jobs = state.jobs
+    n = jobs[b.CORES, job]
+    k = jobs[b.HELD_FIRST, job]
+    while n > state.pool_hi[k] - state.pool_lo[k]:
+        n -= state.pool_hi[k] - state.pool_lo[k]
+        k += 1
+    return int(state.pool_lo[k] + n - 1)
+
+
+@compiled()
+def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
+    """Tell when ``job``, which runs and whose outcome is told next, releases cores before it ends at ``end_ns``.
+
+    Parameters
+    ----------
+    state : BatchState
+        By its setting ``RELEASES``, each core goes at its own instant, or all that the job has of a host go as the last
+        of those that it computes on does.
+    job : int
+        Row.
+    core_number : int64 (P,)
+        The cores that it computes on, ascending.
+    released_ns : int64 (P,)
+        When each is released; at ``end_ns`` or later where it is not.
+    end_ns : int
+        Its end.
+
+    Returns
+    -------
+    int
+        ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past; or ``FULL``. With the last two
+        nothing has changed.
+    """
+    jobs, sizes, holder = state.jobs, state.sizes, state.holder
+    n = core_number.size
+    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or released_ns.size != n:
+        return REFUSED
+    for c in range(n):
+        core = core_number[c]
+        if core < 0 or core >= holder.size or holder[core] != job or released_ns[c] < state.clock[b.NOW]:
+            return REFUSED
+        if c > 0 and core_number[c - 1] >= core:
+            return REFUSED
+    if sizes[b.N_RELEASED] + jobs[b.HELD_CORES, job] > state.releases.shape[1]:
+        return FULL
+    c = 0
+    while c < n:
+        first, latest = core_number[c], released_ns[c]
+        stop = first + 1
+        c += 1
+        if state.settings[b.RELEASES] == b.BY_HOST:
+            host = state.host_of[first]
+            first, stop = state.host_first[host], state.host_first[host + 1]
+            while c < n and core_number[c] < stop:
+                latest = max(latest, released_ns[c])
+                c += 1
+        if latest < end_ns:
+            for core in range(first, stop):
+                if holder[core] == job:
+                    _tell(state, job, core, latest)
+    return TOLD
+
+
+@compiled(inner=True)
+def _tell(state: BatchState, job: int, core: int, instant: int) -> None:
+    """Have a core released at an instant."""
+    sizes = state.sizes
+    k = sizes[b.N_RELEASED]
+    state.releases[0, k], state.releases[1, k], state.releases[2, k] = job, core, instant
+    sizes[b.N_RELEASED] = k + 1
+    sizes[b.N_RELEASING] = heap_push(
+        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], instant, job * state.host_of.size + core
+    )
+
+
+@compiled()
+def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
+    """Put off when ``job`` is cut at the latest, where that is because of hosts that it will have released by then.
+
+    ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, as far as the application got by then. Returns
+    whether it was put off: the application is to be run again, up to the new ``STOP``.
+    """
+    jobs, host_status = state.jobs, state.host_status
+    before, start = jobs[b.STOP, job], jobs[b.START, job]
+    if jobs[b.REASON, job] != b.FAILED:
+        return False
+    stop, reason = b.NEVER, b.KILLED
+    if state.settings[b.KILL] == 1:
+        stop = start + jobs[b.WALLTIME, job]
+    if jobs[b.CANCEL, job] < stop:
+        stop, reason = jobs[b.CANCEL, job], b.CANCELLED
+    n_hosts = state.host_first.size - 1
+    first = jobs[b.HELD_FIRST, job]
+    for k in range(first, first + jobs[b.HELD_COUNT, job]):
+        host = state.host_of[state.pool_lo[k]]
+        while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+            down = min(host_status[b.NEXT_DOWN, host], host_status[b.NEXT_DOWN, n_hosts + host])
+            if down < stop and not _gone_by(state, host, down, core_number, released_ns):
+                stop, reason = down, b.FAILED
+            host += 1
+    jobs[b.STOP, job], jobs[b.REASON, job] = stop, reason
+    return bool(stop > before)
+
+
+@compiled(inner=True)
+def _gone_by(state: BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
+    """Whether all cores of a host that a job computes on, and there is one, are released by an instant."""
+    lo, hi = state.host_first[host], state.host_first[host + 1]
+    any_there, gone = False, True
+    for c in range(core_number.size):
+        if lo <= core_number[c] < hi:
+            any_there = True
+            gone = gone and released_ns[c] <= instant
+    return bool(any_there and gone)

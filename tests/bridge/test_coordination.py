@@ -1,0 +1,194 @@
+"""Coordination of the levels: cores that a job needs no more are released, from the command line to the tables."""
+
+from __future__ import annotations
+
+import random
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from faulty_runs import PLATFORM, simulated, workload
+
+import bridge
+from bls import HostGroup, Platform, Rules, Workload
+from bls.allocators import ALLOCATORS
+from bls.metrics.node_states import HOST_STATES
+from bridge.runs.node_table import node_columns
+from traces.base.errors import InputError, PeerError
+from traces.checks.jobs import InvariantError
+from traces.checks.ledger import check_ledger, core_bars
+from traces.holdings import held_until_ns, holdings
+from traces.ledger import ReleaseRecords
+
+S = 10**9
+RELEASE = Rules(coordination="release")
+FOUR = Platform((HostGroup(1, 4, 1.0),))
+
+
+def small(*rows: tuple[int, int, int, int, int], als: str = "static", **options: object) -> bridge.Result:
+    """Rows (number, submit, run, cores, estimate), s, on four cores."""
+    given: dict[str, object] = {"als": als, "variation": 0.5, "tasks_per_core": 1, "overhead_ns": 0} | options
+    return bridge.simulate(Workload.from_jobs(rows), FOUR, **given)  # type: ignore[arg-type]
+
+
+def starts(result: bridge.Result) -> list[int]:
+    return [int(start) for start in result.ledger.jobs.start_ns]
+
+
+def last_ends(result: bridge.Result) -> list[int]:
+    """When each core has ended the last of the first job's tasks."""
+    tasks = result.ledger.tasks
+    assert tasks is not None
+    mine = slice(int(tasks.first[0]), int(tasks.first[1]))
+    return [int(tasks.end_ns[mine][tasks.core[mine] == core].max(initial=0)) for core in range(4)]
+
+
+def test_a_job_starts_on_what_another_has_released() -> None:
+    """Job 1 has all cores, and some tasks on each; as two of its cores have ended theirs, job 2 starts."""
+    result = small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10), rules=RELEASE)
+    ends = sorted(last_ends(result))
+    assert ends[0] < ends[1] < ends[2] < ends[3]
+    assert starts(result) == [0, ends[1]]
+    first = result.releases[result.releases.job_id == 1]
+    assert sorted(first.released_ns.tolist()) == ends[:3]
+    assert starts(small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10))) == [0, ends[3]]
+
+
+def test_by_host_all_cores_of_a_host_go_with_the_last() -> None:
+    machine = Platform((HostGroup(2, 2, 1.0),))
+    log = Workload.from_jobs([(1, 0, 10, 4, 20), (2, 1, 5, 1, 10)])
+    result = bridge.simulate(log, machine, als="static", variation=0.5, rules=Rules(coordination="release:host"))
+    last = np.reshape(last_ends(result), (2, 2)).max(axis=1)
+    assert starts(result) == [0, int(last.min())]
+    first = result.releases[result.releases.job_id == 1]
+    assert first.core.tolist() == ([0, 1] if last[0] < last[1] else [2, 3])
+    assert first.released_ns.tolist() == [int(last.min())] * 2
+
+
+def drawn(seed: int) -> list[tuple[int, int, int, int, int]]:
+    rng = random.Random(seed)
+    rows = [(k + 1, rng.randint(0, 4), (run := rng.randint(2, 8)), rng.randint(1, 4), run + 2) for k in range(5)]
+    return sorted(rows, key=lambda row: (row[1], row[0]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_first_come_first_served_without_backfilling_no_job_starts_later(seed: int) -> None:
+    """On cores that are all alike: at each instant every job has got at least as far, and so holds no more."""
+    rows, als = drawn(seed), ("static", "ss", "gss", "fac")[seed % 4]
+    without, released = (small(*rows, als=als, rules=rules, tasks_per_core=2) for rules in (Rules(), RELEASE))
+    assert all(now <= then for now, then in zip(starts(released), starts(without), strict=True))
+    assert released.tasks.length_gflop.sum() == without.tasks.length_gflop.sum()
+
+
+def test_with_backfilling_a_job_may_start_later() -> None:
+    """Job 4 is backfilled as cores are released, and is in the way of job 3 when that could have passed it."""
+    rows = ((1, 0, 3, 4, 5), (2, 0, 2, 1, 2), (4, 0, 5, 4, 5), (3, 4, 2, 2, 2))
+    without, released = (small(*rows, seed=1, backfill="easy", rules=rules) for rules in (Rules(), RELEASE))
+    assert starts(released)[3] > starts(without)[3]
+    assert starts(released)[1] < starts(without)[1]
+
+
+def test_tables_and_metrics_know_until_when_cores_were_held(tmp_path: Path) -> None:
+    result = simulated(als="static", rules=Rules("easy", coordination="release"))
+    ledger = result.ledger
+    held = holdings(ledger)
+    assert held.cores.tolist() == [
+        int(np.sum(held.hi[a:b] - held.lo[a:b])) for a, b in zip(held.first[:-1], held.first[1:], strict=True)
+    ]
+    core_ns = int(np.sum(held.cores * (held.end_ns - held.start_ns)))
+    begin, end = int(ledger.jobs.submit_ns.min()), int(ledger.jobs.end_ns.max())
+    assert result.metrics["utilisation"] == pytest.approx(core_ns / (PLATFORM.n_cores * (end - begin)), abs=1e-12)
+    assert result.metrics["utilisation"] < simulated(als="static", backfill="easy").metrics["utilisation"]
+    busy = int(np.sum(ledger.tasks.end_ns - ledger.tasks.start_ns))
+    assert core_ns >= busy  # static without overhead: held while it works, and no longer but for the last core's host
+    table = result.releases
+    assert list(table.columns) == ["row", "job_id", "attempt", "core", "released_ns"]
+    assert (ledger.jobs.job_id[table.row] == table.job_id).all()
+    until = held_until_ns(ledger.jobs, ledger.releases, table.row.to_numpy(), table.core.to_numpy())
+    assert (until == table.released_ns).all()
+    states = node_columns(result)
+    idle = np.asarray([state == "idle" for state in states["state"]])
+    assert set(states["state"]) <= set(HOST_STATES)
+    assert idle.any()
+    assert result.write_trace(tmp_path / "trace").is_file()
+
+
+def test_figures_show_what_is_held() -> None:
+    result = simulated(als="static", rules=Rules("easy", coordination="release"))
+    curve = result.plot.utilisation().axes[0].patches[0].get_data()
+    free_of_it = result.plot.held().axes[0].images[0].get_array()
+    without = simulated(als="static", rules=Rules("easy"))
+    assert float(curve.values.max()) <= 1.0
+    assert float(free_of_it.mean()) < float(without.plot.held().axes[0].images[0].get_array().mean())
+
+
+def test_the_story_of_a_job_says_what_it_released() -> None:
+    result = small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10), rules=RELEASE)
+    first, second = result.story(1), result.story(2)
+    assert first.count("no longer needed") == 3
+    assert "job 1 releases 1 core at this instant" in second
+
+
+def test_the_check_of_a_ledger_sees_what_cannot_be() -> None:
+    ledger = simulated(als="static", rules=RELEASE).ledger
+    assert ledger.releases is not None
+    job, core, at = (
+        np.array(column) for column in (ledger.releases.job, ledger.releases.core, ledger.releases.released_ns)
+    )
+
+    def refused(match: str, **columns: np.ndarray) -> None:
+        given = {"job": job, "core": core, "released_ns": at} | columns
+        records = ReleaseRecords(**{name: np.array(column) for name, column in given.items()})
+        with pytest.raises(InvariantError, match=match):
+            check_ledger(type(ledger)(ledger.machine, ledger.jobs, ledger.tasks, releases=records))
+
+    later, other = at.copy(), core.copy()
+    later[0] = ledger.jobs.end_ns[job[0]]
+    refused("when it does not run", released_ns=later)
+    later[0] = ledger.jobs.start_ns[job[0]]
+    refused("it has released the core", released_ns=later)
+    other[0] = min(
+        set(range(PLATFORM.n_cores)) - {c for lo, hi in ledger.jobs.allocation(int(job[0])) for c in range(lo, hi)}
+    )
+    refused("which it was not given|not in the order of cores", core=other)
+    refused("is held by jobs|does two things", job=job[:0], core=core[:0], released_ns=at[:0])
+
+
+def test_without_tasks_nobody_can_say_what_each_core_did() -> None:
+    result = bridge.simulate(workload(), PLATFORM, als="static", rules=RELEASE, keep_tasks=False)
+    check_ledger(result.ledger)
+    with pytest.raises(InputError, match="cores were released and no tasks were kept"):
+        core_bars(result.ledger)
+    with pytest.raises(InputError, match="this result has no releases"):
+        bridge.simulate(workload(), PLATFORM, als="static", keep_tasks=False).releases  # noqa: B018
+
+
+def test_where_it_cannot_be_it_is_refused() -> None:
+    with pytest.raises(InputError, match="--coordination: unknown coordination of the levels 'shout'; known: "):
+        Rules(coordination="shout")
+    with pytest.raises(
+        InputError, match="coordination='release': with als='recorded' no application is simulated; allowed: none"
+    ):
+        bridge.simulate(workload(), PLATFORM, als="recorded", rules=RELEASE)
+    with pytest.raises(
+        InputError, match="coordination='release': jobs have hosts that are not shared; allowed: none, release:host"
+    ):
+        bridge.simulate(workload(), PLATFORM, allocator=ALLOCATORS["whole-host"], rules=RELEASE)
+
+
+def test_a_simulator_that_cannot_say_so_is_refused() -> None:
+    command = shlex.join([sys.executable, str(Path(__file__).parent / "toy_peer.py")])
+    with pytest.raises(
+        PeerError, match="coordination='release': 'toy' cannot follow it: its hello says releases = false"
+    ):
+        simulated("pool", als_command=command, rules=RELEASE)
+
+
+def test_others_that_can_give_the_same() -> None:
+    command = shlex.join([sys.executable, str(Path(__file__).parent / "lengths_peer.py")])
+    ours = simulated(als="gss", rules=RELEASE)
+    theirs = simulated("process", als="gss", als_command=command, rules=RELEASE)
+    assert theirs.jobs.equals(ours.jobs)
+    assert theirs.releases.equals(ours.releases)
