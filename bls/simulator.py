@@ -39,7 +39,10 @@ from bls.policies import (
 )
 from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision, no_score
 from bls.scheduler_options import Rules
-from bls.view import Observer, View
+from bls.seen.additional_data import gives_data
+from bls.seen.answers import Answer, put_answer
+from bls.seen.refusals import refusal
+from bls.view import AnyObserver, Observer, View
 from bls.workloads.workload import Workload
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
 from traces.base.shared_options import SEED
@@ -80,8 +83,8 @@ class BatchSimulator:
         Whether jobs last their recorded run times, so that nothing is asked when they start.
     requested : mapping of int to str, optional
         Cores by job number, for the allocator ``given``.
-    observers : sequence of Observer
-        Who looks.
+    observers : sequence of Observer or AdditionalData
+        Who looks, and who gives additional data.
     seed : int
         For an allocator that draws, and for estimates that are drawn.
 
@@ -109,7 +112,7 @@ class BatchSimulator:
         slack: float = SLACK.default,
         recorded: bool = False,
         requested: Mapping[int, str] | None = None,
-        observers: Sequence[Observer] = (),
+        observers: Sequence[AnyObserver] = (),
         seed: int = SEED.default,
     ) -> None:
         self.workload, self.platform = workload, platform
@@ -144,7 +147,10 @@ class BatchSimulator:
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.circumstances.outages
-        self._looks = Observers(observers)
+        self._looks = Observers([one for one in observers if isinstance(one, Observer)])
+        self._data = [one for one in observers if gives_data(one)]
+        #: Why a policy has rejected jobs, by row.
+        self.rejections: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
         self._idle_wakes = 0
         self._entered = 0
@@ -181,7 +187,7 @@ class BatchSimulator:
     @cached_property
     def view(self) -> View:
         """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
-        return View(self)
+        return View(self, self._data)
 
     @property
     def estimates_differ(self) -> bool:
@@ -357,23 +363,31 @@ class BatchSimulator:
             answer = self._policy_decides(view)
             if not hasattr(answer, "__iter__"):
                 raise PluginError(f"decide() gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
-            rows = view._chosen(answer)
+            chosen: Answer = view._chosen(answer)
         except PluginError as error:
+            if view.data.failed is not None:
+                raise view.data.failed from error  # whoever read it is not to blame
             raise PluginError(f"{self._deciding()}: {error}") from error
         except TwolevelError:
             raise
         except RAISED_BY_PLUGINS as error:
+            if view.data.failed is not None:
+                raise view.data.failed from error
             raise PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}") from error
         finally:
             view._deciding = False
+        if view.data.failed is not None:
+            raise view.data.failed  # though the policy went on without it
         clock[b.DECIDED_NS] = time.perf_counter_ns() - began
-        sizes[b.N_CHOSEN] = len(rows)
-        if rows:
-            self.state.chosen[: len(rows)] = rows
+        put_answer(self.state, chosen, view._rejected)
+        if view._rejected:
+            self.rejections |= view._rejected
+        if sizes[b.N_CHOSEN] > 0:
             self._idle_wakes = 0
-        if view._wake_ns is not None:
-            clock[b.WAKE] = view._wake_ns
-            if not rows:
+        if len(view._wake_ups):
+            wake = view._wake_ups.next_after(self.now_ns)
+            clock[b.WAKE] = b.NEVER if wake is None else wake
+            if wake is not None and sizes[b.N_CHOSEN] == 0:
                 self._still_awake()
 
     def _deciding(self) -> str:
@@ -387,7 +401,7 @@ class BatchSimulator:
             self._idle_wakes += 1
             if self._idle_wakes > _MAX_IDLE_WAKES:
                 raise PluginError(
-                    f"{self._deciding()}: decide() asked {_MAX_IDLE_WAKES} times in a row to be woken, and started nothing; "
+                    f"{self._deciding()}: decide() was woken {_MAX_IDLE_WAKES} times in a row, and started nothing; "
                     f"nothing runs or arrives any more, and {_waiting(self.state)}"
                 )
 
@@ -449,6 +463,9 @@ class BatchSimulator:
             assert self._scoring is not None
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
+            if self.state.clock[b.REFUSED]:
+                windows = self.circumstances.windows
+                return PluginError(f"{self._deciding()}: {refusal(self.state, row, self.platform, windows)}")
             asked, free = self.state.jobs[b.CORES, row], self.state.sizes[b.FREE_CORES]
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:

@@ -1,13 +1,35 @@
-"""What Python policies and observers see of a run: the clock, who waits, who runs, how much is free. They only look."""
+"""What Python policies and observers see of a run: the clock, who waits, who runs, what is free. They only look.
+
+What is looked at in every pass is kept up to date; all else is found when it is asked for, and once for each time that the
+engine was run.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
 
 from bls.engine import state as b
+from bls.machine.platform import Platform
+from bls.seen.additional_data import AdditionalData, DataOfNow
+from bls.seen.answers import Answer, read_answer
+from bls.seen.jobs import JobFacts, SeenJob
+from bls.seen.machine import (
+    Present,
+    SeenHost,
+    SeenPartition,
+    SeenWindow,
+    seen_hosts,
+    seen_partitions,
+    seen_windows,
+)
+from bls.seen.wake_ups import WakeUps
 from traces.base.errors import InputError, PluginError, shown
+from traces.base.printable import printable
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -15,67 +37,34 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.simulator import BatchSimulator
 
-__all__ = ["Observer", "SeenJob", "View"]
+__all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "View"]
+
+#: The longest reason for a rejection.
+_LONGEST_REASON = 200
 
 #: Makes a tuple of a class without asking for each of its fields.
 _new = tuple.__new__
 
 
-class SeenJob(NamedTuple):
-    """A job as a scheduler knows it at one instant; nothing in it can be changed.
+class View:
+    """The batch level at one instant. It only shows: nothing that is done to it changes the run.
 
-    Attributes
-    ----------
-    job_id : int
-        Number in the workload.
-    submit_ns, eligible_ns : int
-        When it was submitted, and when it joined the queue.
-    estimate_ns : int
-        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another.
-    cores : int
-        Requested cores.
-    user, group, queue, partition, qos : int
-        As the workload says, -1 unknown.
-    attempt : int
-        0, or how many attempts were cut before this one.
-    row : int
-        Of this attempt, as ``bls.simulator`` counts them.
-    start_ns : int
-        -1 while it waits.
+    While a policy decides, it is as it was before that pass: what the policy gives away it keeps count of itself.
     """
 
-    job_id: int
-    submit_ns: int
-    eligible_ns: int
-    estimate_ns: int
-    cores: int
-    user: int
-    group: int
-    queue: int
-    partition: int
-    qos: int
-    attempt: int
-    row: int
-    start_ns: int
-
-    @property
-    def expected_end_ns(self) -> int:
-        """When a running job will have run for its estimate."""
-        return self.start_ns + self.estimate_ns
-
-    def __repr__(self) -> str:
-        return f"<job {self.job_id}: {self.cores} cores, estimate {self.estimate_ns} ns>"
-
-
-class View:
-    """The batch level at one instant. It only shows: nothing that is done to it changes the run."""
-
-    def __init__(self, simulator: BatchSimulator) -> None:
+    def __init__(self, simulator: BatchSimulator, data: Sequence[AdditionalData] = ()) -> None:
         workload = simulator.workload
         self._simulator = simulator
+        self._facts = JobFacts(workload, simulator.platform, simulator.circumstances, simulator.deadline_ns)
+        self._present: Present | None = None
+        self._wake_ups = WakeUps()
+        self._rejected: dict[int, str] = {}
+        self._hosts: tuple[SeenHost, ...] | None = None
+        self._partitions: tuple[SeenPartition, ...] | None = None
+        self._windows: tuple[SeenWindow, ...] | None = None
+        self._data = DataOfNow(data, self)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
-        self._wake_ns: int | None = None
         self._deciding = False
         self._n_cores = simulator.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
@@ -124,25 +113,146 @@ class View:
         """The half-open intervals of cores that a running job holds."""
         return self._simulator.allocation(job.row)
 
-    def wake_at(self, instant_ns: int) -> None:
-        """For a policy while it decides: decide again at this later instant, even if nothing happens then.
+    @property
+    def platform(self) -> Platform:
+        """The machine as it was given, with columns of all its hosts: ``first_core``, ``host_resources``, ``topology`` …"""
+        return self._facts.platform
 
-        It stands until then, or until another instant is asked for.
+    @property
+    def hosts(self) -> tuple[SeenHost, ...]:
+        """The hosts by number: what they have, what is free of it, and whether they are down."""
+        if self._hosts is None:
+            self._hosts = seen_hosts(self.platform, self._now)
+        return self._hosts
+
+    @property
+    def down(self) -> list[int]:
+        """The numbers of the hosts that are down."""
+        found: list[int] = np.flatnonzero(self._now().up_again_ns).tolist()
+        return found
+
+    @property
+    def free_by_host(self) -> Array:
+        """How many cores are free on each host: int64 (hosts,), read-only; 0 of one that is down."""
+        return self._now().free_by_host
+
+    @property
+    def is_free(self) -> Array:
+        """Which cores are free: bool (cores,), read-only."""
+        return self._now().is_free
+
+    @property
+    def free_resources(self) -> Array:
+        """What no job holds of each host's resources: int64 (hosts, ``platform.resource_names``), read-only; memory in KB."""
+        return self._now().free_resources
+
+    @property
+    def free_licences(self) -> Mapping[str, int]:
+        """How many licences no job holds, by name."""
+        left = self._now().free_licences.tolist()
+        return MappingProxyType(dict(zip(self.platform.licence_names, left, strict=True)))
+
+    @property
+    def partitions(self) -> tuple[SeenPartition, ...]:
+        """The partitions of the platform, with their limits and what runs in them; where it names none, ``all``."""
+        if self._partitions is None:
+            self._partitions = seen_partitions(self.platform, self._now)
+        return self._partitions
+
+    def partition_of(self, job: SeenJob) -> SeenPartition:
+        """The partition that a job belongs to."""
+        return self.partitions[self._facts.partition(job.origin)]
+
+    @property
+    def windows(self) -> tuple[SeenWindow, ...]:
+        """Advance reservations and maintenance, by their begin: past, present and to come."""
+        if self._windows is None:
+            self._windows = seen_windows(self._simulator.circumstances.windows)
+        return self._windows
+
+    @property
+    def held(self) -> list[SeenJob]:
+        """Jobs that are submitted and have not joined the queue, as they wait for another job; by submit."""
+        jobs, rows = self._simulator.state.jobs, self._facts.waits_for
+        outside = (jobs[b.ELIGIBLE, rows] < 0) & (jobs[b.STATE, rows] < 0) & (jobs[b.SUBMIT, rows] <= self._now_ns)
+        return [self._seen(row, jobs) for row in rows[outside].tolist()]
+
+    @property
+    def data(self) -> DataOfNow:
+        """Additional data by name: what observers with ``value(view)`` compute, each at most once an instant."""
+        return self._data
+
+    def _now(self) -> Present:
+        if self._present is None:
+            self._present = Present(self._simulator.state, self._facts, self._running)
+        return self._present
+
+    def _of_a_policy(self, what: str) -> None:
+        if not self._deciding or self._data.is_computing:
+            raise PluginError(f"{what}() is for a batch policy while it decides")
+
+    def wake_at(self, instant_ns: int) -> None:
+        """For a policy while it decides: decide again at this later instant, too, even if nothing happens then.
+
+        There may be any number of such instants; each leads to a pass, or, where deciding takes time and the scheduler is
+        busy then, to one as soon as it is not.
 
         Raises
         ------
         PluginError
             If it is asked for by an observer, or is no later instant.
         """
-        if not self._deciding:
-            raise PluginError("wake_at() is for a batch policy while it decides")
+        self._of_a_policy("wake_at")
         try:
-            self._wake_ns = whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS)
+            self._wake_ups.add(whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
         except InputError as error:
             raise PluginError(str(error)) from None
 
+    def wake_after(self, duration_ns: int) -> None:
+        """For a policy while it decides: :meth:`wake_at` so long after the present instant, from 1 ns on.
+
+        Raises
+        ------
+        PluginError
+            As :meth:`wake_at`.
+        """
+        self._of_a_policy("wake_after")
+        try:
+            self._wake_ups.add(self._now_ns + whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
+        except InputError as error:
+            raise PluginError(str(error)) from None
+
+    def reject(self, job: SeenJob, reason: str) -> None:
+        """For a policy while it decides: a waiting job leaves the queue in this pass, and never runs.
+
+        Its ``state`` is ``rejected``, and the reason stands beside it in the table of jobs (``rejected_because``). Jobs that
+        depend on it become eligible. All rejections of a pass come before its starts.
+
+        Parameters
+        ----------
+        job : SeenJob
+            Of :attr:`waiting`.
+        reason : str
+            1 to 200 characters.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, the job does not wait, is rejected already, or the reason is none.
+        """
+        self._of_a_policy("reject")
+        if not isinstance(job, SeenJob) or self._waiting.get(job.row) is not job:
+            named = f"job {job.job_id}, which is not waiting" if isinstance(job, SeenJob) else shown(job)
+            raise PluginError(f"reject() was given {named}; allowed: jobs of view.waiting")
+        if job.row in self._rejected:
+            raise PluginError(f"reject() was given job {job.job_id} twice")
+        if not isinstance(reason, str) or not 1 <= len(reason.strip()) <= _LONGEST_REASON:
+            allowed = f"a text of 1 to {_LONGEST_REASON} characters"
+            raise PluginError(f"reject() of job {job.job_id}: reason: {shown(reason)}; allowed: {allowed}")
+        self._rejected[job.row] = printable(reason.strip())
+
     def _let_decide(self) -> None:
-        self._wake_ns, self._deciding = None, True
+        self._rejected, self._deciding = {}, True
 
     def _refresh(self) -> None:
         # Bring the view to the present: the engine has logged who came, started and left.
@@ -162,6 +272,7 @@ class View:
         sizes[b.N_LOG] = 0
         self._now_ns = int(clock[b.NOW])
         self._free_cores = int(sizes[b.FREE_CORES])
+        self._present = None
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0
@@ -184,23 +295,16 @@ class View:
                 qos[origin],
                 attempt,
                 row,
+                origin,
+                self._facts,
                 -1,
             ),
         )
 
-    def _chosen(self, answer: Iterable[Any]) -> list[int]:
-        # The rows of the jobs that a policy has named.
-        rows: list[int] = []
-        for job in answer:
-            if not isinstance(job, SeenJob):
-                raise PluginError(f"decide() gave {shown(job)}; allowed: jobs of view.waiting")
-            if self._waiting.get(job.row) is not job:
-                raise PluginError(f"decide() gave job {job.job_id}, which is not waiting")
-            rows.append(job.row)
-        if len(rows) > 1 and len(set(rows)) < len(rows):
-            twice = next(row for row in rows if rows.count(row) > 1)
-            raise PluginError(f"decide() gave job {self._waiting[twice].job_id} twice")
-        return rows
+    def _chosen(self, answer: Iterable[Any]) -> Answer:
+        # What a policy has answered, as it answers.
+        whole_hosts = self._simulator.allocator.whole_hosts
+        return read_answer(answer, self._waiting, self._rejected, self._n_cores, whole_hosts)
 
 
 @runtime_checkable
@@ -227,3 +331,7 @@ class Observer(Protocol):
         stands for numbers or for words throughout. It must not change anything, and cannot: ``view`` only shows.
         """
         ...
+
+
+#: What ``--observe`` takes: what looks, what gives additional data, and what does both.
+AnyObserver: TypeAlias = Observer | AdditionalData

@@ -22,6 +22,7 @@ __all__ = [
     "hold_pool",
     "leave_queue",
     "log_job",
+    "send_away",
     "set_stop",
     "take_cores",
     "tally",
@@ -189,6 +190,17 @@ def for_good(state: BatchState, job: int, now: int) -> None:
             continue  # withdrawn before it could arrive
         think = min(jobs[b.THINK, child], MAX_NS - now)
         _push_arrival(state, max(jobs[b.SUBMIT, child], now + think), child)
+
+
+@compiled(inner=True)
+def send_away(state: BatchState, job: int) -> None:
+    """Reject a job that waits: it leaves the queue now, and never runs."""
+    jobs, now = state.jobs, state.clock[b.NOW]
+    leave_queue(state, job)
+    log_job(state, job, b.LOG_LEFT)
+    jobs[b.STATE, job], jobs[b.WHY, job] = b.TURNED_AWAY, b.NEVER_STARTED
+    jobs[b.CANCEL, job] = now
+    for_good(state, job, now)
 
 
 @compiled(merged=True)

@@ -105,7 +105,11 @@ PASSES = 19
 DECIDE_NS = 20  # wall time of all passes
 MAX_DECIDE_NS = 21
 DECIDED_NS = 22  # wall time that a Python policy took for the pass under way
-CLOCK = 23
+# Of cores that a Python policy has named, and that a job cannot have:
+REFUSED = 23  # why, one of those below; 0 while there are none
+REFUSED_AT = 24  # which core, host, window, licence … that is about
+REFUSED_OF = 25  # and which resource of the host, core of the window …
+CLOCK = 26
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -120,7 +124,7 @@ N_ARRIVING = 7  # size of the heap of later arrivals and wake-ups
 N_HOST_EVENTS = 8  # size of the heap of host events
 N_STARTED = 9  # jobs started in the latest pass that await an answer
 ANSWERED = 10  # how many of them have had one
-N_CHOSEN = 11  # jobs that a Python policy has chosen, -1 before it has decided
+N_CHOSEN = 11  # jobs that a Python policy has chosen or rejected, -1 before it has decided
 N_LOG = 12  # entries of the log
 N_DECISIONS = 13  # rows of the table of decisions in use
 # Cores, and their pools:
@@ -135,13 +139,28 @@ LAST = 21
 PLAN_SLICES = 22  # slices of a plan that is made anew
 N_RELEASING = 23  # size of the heap of releases to come
 N_RELEASED = 24  # columns of the table of releases in use
-SIZES = 25
+N_NAMED = 25  # intervals of cores that a Python policy has named for jobs that it has chosen
+SIZES = 26
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
 
 # Values of RELEASES:
 NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
+
+# Values of REFUSED: why a job cannot have the cores that a policy named, and what REFUSED_AT and REFUSED_OF are.
+HELD_BACK = 1  # by a limit of its partition
+TAKEN = 2  # a core that is not free
+OUTSIDE = 3  # a core that its partition has not
+IN_WINDOW = 4  # a window that it would meet, and a core of it
+OUT_OF_WINDOW = 5  # its own window, and a core outside it, -1 where it is the time that does not fit
+BROKEN_UNIT = 6  # a host, and how many of its cores are named
+SHARED_HOST = 7  # a host that is named in part, where hosts are not shared; and how many of its cores are named
+NO_RESOURCE = 8  # a host, and a resource of which it has too little left
+NO_LICENCE = 9  # a licence of which there are too few left
+TOO_FEW = 10  # how many cores its units can use of those that are named
+TOO_MANY = 11  # a host that it does not need, where hosts are not shared
+SWITCHES = 12  # how many leaf switches the cores are on
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
@@ -292,7 +311,11 @@ class BatchState(State):
     numbers : float64 (k, rows); memory : float64; keys : float64; order : int64; sorting : int64 (4, n)
         Of a policy that scores; the last is work space.
     log, chosen : int64
-        Who came, started and left, for Python policies and observers; and a policy's answer.
+        Who came, started and left, for Python policies and observers; and a policy's answer: rows of jobs that start, and
+        -1 - row of those that it rejects.
+    chosen_first : int64 (n + 1,) or (0,); chosen_lo, chosen_hi : int64 (M,) or (0,)
+        Where ``N_NAMED`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
+        ``chosen_first[k]:chosen_first[k + 1]``; where there are none, the allocator chooses.
     decisions : int64 (4, …)
         Instant, jobs waiting, jobs started, wall ns of each pass; of no columns where that is not kept.
     wall_time : int64 (2,)
@@ -378,6 +401,9 @@ class BatchState(State):
     sorting: Ints2
     log: Ints
     chosen: Ints
+    chosen_first: Ints
+    chosen_lo: Ints
+    chosen_hi: Ints
     decisions: Ints2
     wall_time: Ints
     placement: PlacementRequest

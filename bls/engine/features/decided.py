@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import send_away
 from bls.engine.job_starts import start, suggest_now
+from bls.engine.named_cores import put_named
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
@@ -14,21 +16,34 @@ from traces.compiled import compiled
 __all__ = ["start_chosen"]
 
 
+@compiled(inner=True)
+def _put(state: BatchState, k: int, job: int) -> int:
+    """The cores of the k-th job chosen, at the end of the pool: those that are named, or the allocator's; the intervals."""
+    settings, sizes = state.settings, state.sizes
+    if sizes[b.N_NAMED] > 0 and state.chosen_first[k] < state.chosen_first[k + 1]:
+        return int(put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
+    if state.jobs[b.CORES, job] > sizes[b.FREE_CORES] or (settings[b.LIMITED] == 1 and held_back(state, job)):
+        return -1
+    count = suggest_now(state, job)
+    return -1 if count == 0 and settings[b.BY_CORES] == 1 else int(count)
+
+
 @compiled(HOOK)
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """What a Python policy has decided: the jobs it names, in its order."""
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    """What a Python policy has decided: the jobs that it rejects, then those that it starts, in its order."""
+    clock, sizes = state.clock, state.sizes
     for k in range(sizes[b.N_CHOSEN]):
         job = state.chosen[k]
+        if job < 0:
+            send_away(state, -1 - job)
+            continue
         clock[b.DUE_JOB] = job
-        if jobs[b.CORES, job] > sizes[b.FREE_CORES] or (settings[b.LIMITED] == 1 and held_back(state, job)):
-            return BatchStatus.CHOICE_FAULT
-        count = suggest_now(state, job)
-        if count == 0 and settings[b.BY_CORES] == 1:
+        count = _put(state, k, job)
+        if count < 0:
             return BatchStatus.CHOICE_FAULT
         head = queue_next(state.queue_words, state.queue_starts, 0)
         why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
-    sizes[b.N_CHOSEN] = 0
+    sizes[b.N_CHOSEN] = sizes[b.N_NAMED] = 0
     return BatchStatus.RUNNING

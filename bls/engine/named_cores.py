@@ -1,0 +1,175 @@
+"""Cores that a policy in Python names for a job: whether the job may have them, in the order in which that is asked.
+
+An allocator is offered what a job may have; a policy that places jobs by itself is told afterwards what was wrong.
+Nothing is planned ahead in such a run, so that what is free now stays so, but for windows.
+"""
+
+from __future__ import annotations
+
+from bls.availability.free_cores import free_all
+from bls.engine import state as b
+from bls.engine.queue_order import held_back
+from bls.engine.state import BatchState
+from traces.compiled import Array, compiled
+
+__all__ = ["put_named"]
+
+
+@compiled(inner=True)
+def _refuse(state: BatchState, why: int, at: int, of: int) -> bool:
+    """Note why the cores cannot be the job's."""
+    state.clock[b.REFUSED], state.clock[b.REFUSED_AT], state.clock[b.REFUSED_OF] = why, at, of
+    return False
+
+
+@compiled(inner=True)
+def _first_core(words: Array, lo: Array, hi: Array, within: bool) -> int:
+    """The first named core that is, or is not, among ``words``; -1 if there is none."""
+    for k in range(lo.size):
+        for core in range(lo[k], hi[k]):
+            if (words[core >> 5] & (1 << (core & 31)) != 0) == within:
+                return int(core)
+    return -1
+
+
+@compiled(inner=True)
+def _all_free(state: BatchState, lo: Array, hi: Array) -> bool:
+    """Whether all cores are free, on hosts that are up."""
+    for k in range(lo.size):
+        if not free_all(state.free_words, lo[k], hi[k]):
+            return _refuse(state, b.TAKEN, _first_core(state.free_words, lo[k : k + 1], hi[k : k + 1], False), -1)
+    return True
+
+
+@compiled(inner=True)
+def _all_allowed(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
+    """Whether all are of the job's partition, and no window keeps it off them."""
+    jobs, windows, masks = state.jobs, state.windows, state.masks
+    partition, own, n_partitions = jobs[b.PARTITION, job], jobs[b.WINDOW, job], state.partitions.shape[0]
+    begin = state.clock[b.NOW]
+    stop = begin + jobs[b.ESTIMATE, job]
+    if state.partitions[partition, b.MASKED] == 1:
+        core = _first_core(masks[partition], lo, hi, False)
+        if core >= 0:
+            return _refuse(state, b.OUTSIDE, core, -1)
+    if own >= 0:
+        if begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]:
+            return _refuse(state, b.OUT_OF_WINDOW, own, -1)
+        core = _first_core(masks[n_partitions + own], lo, hi, False)
+        return core < 0 or _refuse(state, b.OUT_OF_WINDOW, own, core)
+    for w in range(state.settings[b.N_WINDOWS]):
+        if windows[b.WINDOW_BEGIN, w] < stop and windows[b.WINDOW_END, w] > begin:
+            core = _first_core(masks[n_partitions + w], lo, hi, True)
+            if core >= 0:
+                return _refuse(state, b.IN_WINDOW, w, core)
+    return True
+
+
+@compiled(inner=True)
+def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
+    """How many of its cores on a host the job's units can use; -1, with the reason noted, if it cannot be there so."""
+    settings, amounts, needs, unit = state.settings, state.cores_profile.amounts, state.needs, state.jobs[b.UNIT, job]
+    n_resources, whole = settings[b.N_RESOURCES], settings[b.WHOLE_HOSTS] == 1
+    if whole and cores < state.host_first[host + 1] - state.host_first[host]:
+        _refuse(state, b.SHARED_HOST, host, cores)
+        return -1
+    if not whole and cores % unit != 0:
+        _refuse(state, b.BROKEN_UNIT, host, cores)
+        return -1
+    units = cores // unit
+    for r in range(n_resources):
+        if needs[r, job] > 0:
+            room = max(amounts[host * n_resources + r], 0) // needs[r, job]
+            if room < (1 if whole else units):
+                _refuse(state, b.NO_RESOURCE, host, r)
+                return -1
+            units = min(units, room)
+    return int(units * unit)
+
+
+@compiled(inner=True)
+def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
+    """Whether the hosts have what the job's units need, and no more of them are named than it needs."""
+    n, total, least, spare = state.jobs[b.CORES, job], 0, -1, -1
+    k, core = 0, lo[0]
+    while k < lo.size:
+        host, cores = state.host_of[core], 0
+        stop = state.host_first[host + 1]
+        while k < lo.size and core < stop:
+            cores += min(hi[k], stop) - core
+            core = min(hi[k], stop)
+            if core == hi[k]:
+                k += 1
+                core = lo[k] if k < lo.size else stop
+        usable = _usable(state, job, host, cores)
+        if usable < 0:
+            return False
+        total += usable
+        if least < 0 or usable < least:
+            least, spare = usable, host
+    if total < n:
+        return _refuse(state, b.TOO_FEW, total, -1)
+    if total - least >= n:
+        return _refuse(state, b.TOO_MANY, spare, -1)
+    return True
+
+
+@compiled(inner=True)
+def _licences_do(state: BatchState, job: int) -> bool:
+    """Whether there are licences enough."""
+    needs, amounts = state.needs, state.cores_profile.amounts
+    n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
+    for r in range(n_licences):
+        if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
+            return _refuse(state, b.NO_LICENCE, r, -1)
+    return True
+
+
+@compiled(inner=True)
+def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
+    """Whether the cores are on no more leaf switches than the job accepts, or it has waited for that for long enough."""
+    jobs, switch_hi = state.jobs, state.placement.switch_hi
+    limit, waited = jobs[b.LIMIT, job], state.clock[b.NOW] - jobs[b.ELIGIBLE, job]
+    if limit == 0 or waited >= state.settings[b.SWITCH_WAIT]:
+        return True
+    leaves, switch, last = 0, 0, -1
+    for k in range(lo.size):
+        host, stop = state.host_of[lo[k]], state.host_of[hi[k] - 1] + 1
+        while host < stop:
+            while switch_hi[switch] <= host:  # leaves come first, by host, and each host is on one
+                switch += 1
+            if switch != last:
+                leaves, last = leaves + 1, switch
+            host = switch_hi[switch]
+    return leaves <= limit or _refuse(state, b.SWITCHES, leaves, -1)
+
+
+@compiled(inner=True)
+def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
+    """See that a job may have the cores that are named for it, and put them at the end of the pool.
+
+    Parameters
+    ----------
+    state : BatchState
+        Its profile of cores, if there is one, is at the present instant.
+    job : int
+        Row of a job that waits.
+    first, stop : int
+        Its intervals of ``chosen_lo, chosen_hi``: ascending and disjoint, of cores that there are; at least one.
+
+    Returns
+    -------
+    int
+        The number of intervals, or -1; then the clock's ``REFUSED`` says why.
+    """
+    lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.sizes[b.POOL_USED]
+    if state.settings[b.LIMITED] == 1 and held_back(state, job):
+        _refuse(state, b.HELD_BACK, -1, -1)
+        return -1
+    if not (_all_free(state, lo, hi) and _all_allowed(state, job, lo, hi)):
+        return -1
+    if not (_hosts_do(state, job, lo, hi) and _licences_do(state, job) and _switches_do(state, job, lo, hi)):
+        return -1
+    for k in range(stop - first):  # no more than there are free cores, for which the pool has room
+        state.pool_lo[used + k], state.pool_hi[used + k] = lo[k], hi[k]
+    return stop - first

@@ -1,0 +1,217 @@
+"""Jobs as a scheduler knows them: what is looked at in every pass is at hand, all else is looked up when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from bls.constraints.job_constraints import JobConstraints
+from bls.machine.platform import Platform
+from bls.workloads.workload import Workload
+from traces.compiled import Array
+
+__all__ = ["JobFacts", "JobRequest", "SeenJob"]
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """What a job asks for: equal units, each on one host.
+
+    Attributes
+    ----------
+    units, unit_cores : int
+        How many units, and the cores of one; their product is ``SeenJob.cores``.
+    resources : mapping of str to int
+        What each unit asks for of its host beside cores, by all names that the platform has; memory is ``memory``, in KB.
+    licences : mapping of str to int
+        What the job asks for of the machine, by all names that the platform has.
+    switches : int
+        The most leaf switches that it accepts; 0 for any.
+    """
+
+    units: int
+    unit_cores: int
+    resources: Mapping[str, int]
+    licences: Mapping[str, int]
+    switches: int
+
+
+class JobFacts:
+    """What is known of a run's jobs beyond the fields of :class:`SeenJob`, by the row of a job's first attempt.
+
+    It holds the workload, and keeps to itself what no scheduler knows, such as run times.
+    """
+
+    def __init__(self, workload: Workload, platform: Platform, around: JobConstraints, deadline_ns: Array) -> None:
+        self._workload, self._around, self._deadline_ns = workload, around, deadline_ns
+        self.platform = platform
+
+    @property
+    def asks(self) -> bool:
+        """Whether a job may ask for anything beside cores."""
+        return self._around.requests is not None
+
+    @cached_property
+    def waits_for(self) -> Array:
+        """The rows of jobs that depend on another, ascending."""
+        depends = self._around.dependencies
+        return np.flatnonzero(depends.depends_on >= 0) if depends is not None else np.zeros(0, np.int64)
+
+    @cached_property
+    def _window_of(self) -> Array:
+        windows = self._around.windows
+        return np.full(len(self._workload), -1) if windows is None else windows.of_jobs(self._workload)
+
+    def column(self, name: str, origin: int) -> int:
+        """What the workload says of a job when it is submitted."""
+        return int(getattr(self._workload, name)[origin])
+
+    def deadline_ns(self, origin: int) -> int:
+        """The instant of the job's deadline."""
+        return int(self._deadline_ns[origin])
+
+    def partition(self, origin: int) -> int:
+        """The place of the job's partition in the platform's."""
+        return 0 if self._around.partition is None else int(self._around.partition[origin])
+
+    def reservation(self, origin: int) -> str | None:
+        """The name of the reservation that a job runs in."""
+        windows, place = self._around.windows, int(self._window_of[origin])
+        return None if windows is None or place < 0 else windows.windows[place].name
+
+    def request(self, origin: int) -> JobRequest:
+        """What the job asks for."""
+        asked, platform, cores = self._around.requests, self.platform, self.column("cores", origin)
+        if asked is None:
+            resources, licences = dict.fromkeys(platform.resource_names, 0), dict.fromkeys(platform.licence_names, 0)
+            return JobRequest(cores, 1, MappingProxyType(resources), MappingProxyType(licences), 0)
+        unit = int(asked.unit_cores[origin])
+        return JobRequest(
+            units=cores // unit,
+            unit_cores=unit,
+            resources=MappingProxyType(dict(zip(asked.resource_names, asked.per_unit[origin].tolist(), strict=True))),
+            licences=MappingProxyType(dict(zip(asked.licence_names, asked.licences[origin].tolist(), strict=True))),
+            switches=int(asked.switches[origin]),
+        )
+
+    def extras(self, origin: int) -> Mapping[str, int]:
+        """The workload's further columns."""
+        return MappingProxyType({name: int(column[origin]) for name, column in self._workload.extras.items()})
+
+    def dependency(self, origin: int) -> tuple[int | None, int]:
+        """The number of the job that must end before, None if there is none; and the time from that end, ns."""
+        depends = self._around.dependencies
+        if depends is None or depends.depends_on[origin] < 0:
+            return None, 0
+        return self.column("job_id", int(depends.depends_on[origin])), int(depends.think_ns[origin])
+
+
+class SeenJob(NamedTuple):
+    """A job as a scheduler knows it at one instant; nothing in it can be changed. Properties are looked up at each use.
+
+    Attributes
+    ----------
+    job_id : int
+        Number in the workload.
+    submit_ns, eligible_ns : int
+        When it was submitted, and when it joined the queue; -1 while it waits for another job.
+    estimate_ns : int
+        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another.
+    cores : int
+        Requested cores.
+    user, group, queue, partition, qos : int
+        As the workload says, -1 unknown.
+    attempt : int
+        0, or how many attempts were cut before this one.
+    row, origin : int
+        Of this attempt and of the first one, as ``bls.simulator`` counts them.
+    facts : JobFacts
+        What else is known of the run's jobs.
+    start_ns : int
+        -1 while it waits.
+    """
+
+    job_id: int
+    submit_ns: int
+    eligible_ns: int
+    estimate_ns: int
+    cores: int
+    user: int
+    group: int
+    queue: int
+    partition: int
+    qos: int
+    attempt: int
+    row: int
+    origin: int
+    facts: JobFacts
+    start_ns: int
+
+    @property
+    def expected_end_ns(self) -> int:
+        """When a running job will have run for its estimate."""
+        return self.start_ns + self.estimate_ns
+
+    @property
+    def walltime_ns(self) -> int:
+        """The run time that its user requested, after which it is killed where jobs are."""
+        return self.facts.column("estimate_ns", self.origin)
+
+    @property
+    def deadline_ns(self) -> int:
+        """The instant submit + slack × requested run time."""
+        return self.facts.deadline_ns(self.origin)
+
+    @property
+    def request(self) -> JobRequest:
+        """Its units, what each asks for of its host, licences and switches."""
+        return self.facts.request(self.origin)
+
+    @property
+    def partition_name(self) -> str | None:
+        """The platform's partition that it belongs to; None where the platform names none. See ``View.partition_of``."""
+        partitions = self.facts.platform.partitions
+        return partitions[self.facts.partition(self.origin)].name if partitions else None
+
+    @property
+    def reservation(self) -> str | None:
+        """The advance reservation that it runs in, and only there; None if it is in none."""
+        return self.facts.reservation(self.origin)
+
+    @property
+    def depends_on(self) -> int | None:
+        """Number of the job that must have ended before; None where it waits for none, or dependencies are not kept."""
+        return self.facts.dependency(self.origin)[0]
+
+    @property
+    def dependency_holds(self) -> bool:
+        """Whether nothing has to happen any more before it may start: it has joined the queue."""
+        return self.eligible_ns >= 0
+
+    @property
+    def think_ns(self) -> int:
+        """Time between the end of the job that it depends on and its joining the queue; 0 if there is none."""
+        return self.facts.dependency(self.origin)[1]
+
+    @property
+    def application(self) -> int:
+        """Number that the log gives the program that it runs, -1 unknown."""
+        return self.facts.column("application", self.origin)
+
+    @property
+    def memory_kb(self) -> int:
+        """Memory per core by the log, in KB, -1 unknown; what is kept free for it is in ``request``."""
+        return self.facts.column("memory_kb", self.origin)
+
+    @property
+    def extras(self) -> Mapping[str, int]:
+        """The workload's further columns (``Workload.extras``), by name; some may tell of what nobody knew at its submit."""
+        return self.facts.extras(self.origin)
+
+    def __repr__(self) -> str:
+        return f"<job {self.job_id}: {self.cores} cores, estimate {self.estimate_ns} ns>"

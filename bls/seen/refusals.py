@@ -1,0 +1,81 @@
+"""Why a job cannot have the cores that a policy has named for it, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bls.constraints.advance_reservations import Windows
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from bls.machine.platform import Platform
+from bls.seen.answers import cores_text
+from traces.base.errors import shown
+from traces.base.time import format_ns
+
+__all__ = ["refusal"]
+
+
+def refusal(state: BatchState, row: int, platform: Platform, windows: Windows | None) -> str:
+    """What the engine has found out about the cores that were named for a job, as ``bls.engine.named_cores`` notes it.
+
+    Parameters
+    ----------
+    state : BatchState
+        As it is when the choice has been refused.
+    row : int
+        The job's.
+    platform : Platform
+    windows : Windows or None
+    """
+    jobs, clock = state.jobs, state.clock
+    first = next(k for k in range(int(state.sizes[b.N_CHOSEN])) if state.chosen[k] == row)
+    named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
+    cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))
+    why = _why(state, row, platform, windows, int(clock[b.REFUSED]))
+    return f"decide() placed job {jobs[b.NUMBER, row]} on {cores}: {why}"
+
+
+def _why(state: BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
+    at, of = state.clock[[b.REFUSED_AT, b.REFUSED_OF]].tolist()
+    asked, unit = state.jobs[b.CORES, row], state.jobs[b.UNIT, row]
+    if why == b.TAKEN:
+        return f"core {at} {_holder(state, at)}"
+    if why == b.HELD_BACK:
+        return "a limit of its partition on what runs at once does not let it start now"
+    if why == b.OUTSIDE:
+        return f"core {at} is not of its partition, {shown(platform.partitions[state.jobs[b.PARTITION, row]].name)}"
+    if why in (b.IN_WINDOW, b.OUT_OF_WINDOW):
+        assert windows is not None
+        window = windows.windows[at]
+        lasts = f"{window}, from {format_ns(window.begin_ns)} to {format_ns(window.end_ns)}"
+        if why == b.IN_WINDOW:
+            return f"it would meet {lasts}, on core {of}"
+        return f"it may only run inside {lasts}" if of < 0 else f"core {of} is not of its {window}"
+    if why == b.BROKEN_UNIT:
+        return f"{of} cores on host {at} are no multiple of the {unit} of a unit"
+    if why == b.SHARED_HOST:
+        return f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share"
+    if why == b.NO_RESOURCE:
+        n, names = int(state.settings[b.N_RESOURCES]), platform.resource_names
+        left = max(0, int(state.cores_profile.amounts[at * n + of]))
+        return f"host {at} has {left} {names[of]} left, and each unit needs {state.needs[of, row]}"
+    if why == b.NO_LICENCE:
+        n, amounts = int(state.settings[b.N_RESOURCES]), state.cores_profile.amounts
+        left = int(amounts[len(amounts) - len(platform.licence_names) + at])
+        return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
+    if why == b.TOO_FEW:
+        return f"its units can use {at} of them, and it asks for {asked}"
+    if why == b.TOO_MANY:
+        return f"it does not need host {at}; allowed: as many whole hosts as it needs"
+    assert why == b.SWITCHES, why
+    return f"they are on {at} leaf switches, and it accepts {state.jobs[b.LIMIT, row]}"
+
+
+def _holder(state: BatchState, core: int) -> str:
+    jobs = state.jobs
+    for row in np.flatnonzero((jobs[b.START] >= 0) & (jobs[b.STATE] < 0)).tolist():
+        first = int(jobs[b.HELD_FIRST, row])
+        for k in range(first, first + int(jobs[b.HELD_COUNT, row])):
+            if state.pool_lo[k] <= core < state.pool_hi[k]:
+                return f"is held by job {jobs[b.NUMBER, row]}"
+    return f"is on host {state.host_of[core]}, which is down"

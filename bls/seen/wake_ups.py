@@ -1,0 +1,30 @@
+"""The instants at which a policy has asked to decide again."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+__all__ = ["WakeUps"]
+
+
+class WakeUps:
+    """Instants, each once however often it is asked for, the earliest first."""
+
+    def __init__(self) -> None:
+        self._heap: list[int] = []
+        self._asked: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, instant_ns: int) -> None:
+        """Ask for an instant."""
+        if instant_ns not in self._asked:
+            self._asked.add(instant_ns)
+            heappush(self._heap, instant_ns)
+
+    def next_after(self, now_ns: int) -> int | None:
+        """The earliest instant after the present one, None if there is none; those before it are over."""
+        while self._heap and self._heap[0] <= now_ns:
+            self._asked.discard(heappop(self._heap))
+        return self._heap[0] if self._heap else None
