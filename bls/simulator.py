@@ -39,7 +39,7 @@ from bls.policies import (
 )
 from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision, no_score
 from bls.scheduler_options import Rules
-from bls.seen.additional_data import gives_data
+from bls.seen.additional_data import data_by_name
 from bls.seen.answers import Answer, put_answer
 from bls.seen.refusals import refusal
 from bls.view import AnyObserver, Observer, View
@@ -148,7 +148,7 @@ class BatchSimulator:
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.circumstances.outages
         self._looks = Observers([one for one in observers if isinstance(one, Observer)])
-        self._data = [one for one in observers if gives_data(one)]
+        self._data = data_by_name(observers)
         #: Why a policy has rejected jobs, by row.
         self.rejections: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
@@ -365,15 +365,13 @@ class BatchSimulator:
                 raise PluginError(f"decide() gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
             chosen: Answer = view._chosen(answer)
         except PluginError as error:
-            if view.data.failed is not None:
-                raise view.data.failed from error  # whoever read it is not to blame
-            raise PluginError(f"{self._deciding()}: {error}") from error
+            # Who computes additional data is to blame for them, and not who reads them.
+            raise view.data.failed or PluginError(f"{self._deciding()}: {error}") from error
         except TwolevelError:
             raise
         except RAISED_BY_PLUGINS as error:
-            if view.data.failed is not None:
-                raise view.data.failed from error
-            raise PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}") from error
+            failed = PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}")
+            raise view.data.failed or failed from error
         finally:
             view._deciding = False
         if view.data.failed is not None:

@@ -7,7 +7,7 @@ engine was run.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -52,7 +52,7 @@ class View:
     While a policy decides, it is as it was before that pass: what the policy gives away it keeps count of itself.
     """
 
-    def __init__(self, simulator: BatchSimulator, data: Sequence[AdditionalData] = ()) -> None:
+    def __init__(self, simulator: BatchSimulator, data: Mapping[str, AdditionalData]) -> None:
         workload = simulator.workload
         self._simulator = simulator
         self._facts = JobFacts(workload, simulator.platform, simulator.circumstances, simulator.deadline_ns)

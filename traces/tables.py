@@ -26,6 +26,7 @@ __all__ = [
     "JOB_GROUP",
     "PLANNED",
     "RELEASE_COLUMNS",
+    "REJECTED_BECAUSE",
     "TASK_COLUMNS",
     "TRANSFER_COLUMNS",
     "ColumnKind",
@@ -76,6 +77,7 @@ JOB_COLUMNS = (
 #: Columns of ``jobs_frame`` that are there only where they were asked for, or say something new.
 FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
+REJECTED_BECAUSE = "rejected_because"
 
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
 
@@ -176,7 +178,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``.
+    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``.
     """
     columns = _job_columns(ledger, further)
     for name, column in columns.items():

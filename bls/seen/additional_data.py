@@ -6,7 +6,7 @@ section 3), which an event manager computes and hands to the dispatcher.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError, one_of, raised_text
@@ -14,7 +14,7 @@ from traces.base.errors import RAISED_BY_PLUGINS, PluginError, one_of, raised_te
 if TYPE_CHECKING:
     from bls.view import View
 
-__all__ = ["AdditionalData", "DataOfNow", "gives_data"]
+__all__ = ["AdditionalData", "DataOfNow", "data_by_name", "gives_data"]
 
 
 @runtime_checkable
@@ -40,28 +40,35 @@ def gives_data(observer: object) -> TypeGuard[AdditionalData]:
     return isinstance(observer, AdditionalData) and callable(observer.value)
 
 
-class DataOfNow(Mapping[str, Any]):
-    """The additional data of a run, by name, computed as they are read; only names are known before.
-
-    Parameters
-    ----------
-    givers : sequence of AdditionalData
-        In the order in which they are computed.
-    view : View
-        What they are shown.
+def data_by_name(observers: Iterable[object]) -> dict[str, AdditionalData]:
+    """Those of some observers that compute additional data, in their order.
 
     Raises
     ------
     PluginError
         If two have one name.
     """
+    found: dict[str, AdditionalData] = {}
+    for observer in filter(gives_data, observers):
+        if observer.name in found:
+            raise PluginError(f"observer {observer.name}: two observers give additional data of this name")
+        found[observer.name] = observer
+    return found
 
-    def __init__(self, givers: Sequence[AdditionalData], view: View) -> None:
-        self._givers: dict[str, AdditionalData] = {}
-        for giver in givers:
-            if giver.name in self._givers:
-                raise PluginError(f"observer {giver.name}: two observers give additional data of this name")
-            self._givers[giver.name] = giver
+
+class DataOfNow(Mapping[str, Any]):
+    """The additional data of a run, by name, computed as they are read; only names are known before.
+
+    Parameters
+    ----------
+    givers : mapping of str to AdditionalData
+        By name, in the order in which they are computed.
+    view : View
+        What they are shown.
+    """
+
+    def __init__(self, givers: Mapping[str, AdditionalData], view: View) -> None:
+        self._givers = givers
         self._view = view
         self._values: dict[str, Any] = {}
         self._at_ns = -1

@@ -48,7 +48,7 @@ def write_run(
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.rules.keep_decisions:
         write_rows(result.notes.decision_columns, folder / "decisions.parquet")
-    if scenario.observers:
+    if scenario.notes:
         write_frame(result.observations, folder / "observations.parquet")
     if trace:
         result.write_trace(folder / "trace")

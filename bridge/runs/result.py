@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -52,6 +52,8 @@ class BatchNotes:
         Fair start times (``bls.fair_start``), -1 where there is none; None where they were not asked for.
     planned_ns : int64 (rows,) or None
         The run times that were planned with, as of each job's arrival; None where they are the requested ones.
+    rejections : mapping of int to str
+        Why a policy that decides has rejected jobs, by row.
     """
 
     decisions: Mapping[str, Any]
@@ -61,11 +63,13 @@ class BatchNotes:
     missing_dependencies: int
     fair_start_ns: Array | None = None
     planned_ns: Array | None = None
+    rejections: Mapping[int, str] = field(default_factory=dict)
 
-    @property
-    def further_columns(self) -> dict[str, Array]:
-        """What the table of jobs has beside its usual columns."""
-        further = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
+    def further_columns(self, rows: int) -> dict[str, Any]:
+        """What the table of jobs, of so many rows, has beside its usual columns."""
+        further: dict[str, Any] = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
+        if self.rejections:
+            further[tables.REJECTED_BECAUSE] = [self.rejections.get(row, "") for row in range(rows)]
         return {name: column for name, column in further.items() if column is not None}
 
 
@@ -240,7 +244,7 @@ class Result:
     @property
     def further_columns(self) -> dict[str, Any]:
         """What the table of jobs has beside its usual columns."""
-        further: dict[str, Any] = dict(self.notes.further_columns)
+        further: dict[str, Any] = self.notes.further_columns(len(self.ledger.jobs))
         if self.scenario.technique is not None:
             further |= self.application_notes.further_columns
         return further
@@ -248,7 +252,8 @@ class Result:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
-        ``fair_start_ns``, ``planned_ns``, ``application``, ``chosen`` and ``ahead_chunks`` too where they say something."""
+        ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``application``, ``chosen`` and ``ahead_chunks`` too where they
+        say something."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 
     @cached_property

@@ -22,7 +22,7 @@ from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLA
 from bls.policies import AnyPolicy
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.view import Observer
+from bls.view import AnyObserver
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
@@ -144,7 +144,7 @@ def _application_notes(scenario: Scenario, origin: Array, applications: Applicat
 
 
 def batch_simulator(
-    scenario: Scenario, observers: Sequence[Observer] = (), lasting: Workload | None = None
+    scenario: Scenario, observers: Sequence[AnyObserver] = (), lasting: Workload | None = None
 ) -> BatchSimulator:
     return BatchSimulator(
         scenario.workload if lasting is None else lasting,
@@ -171,6 +171,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         missing_dependencies=0 if dependencies is None else dependencies.missing,
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.column(b.ESTIMATE).copy() if simulator.estimates_differ else None,
+        rejections=simulator.rejections,
     )
 
 
@@ -295,7 +296,7 @@ def simulate(
     level: ApplicationLevel | None = None,
     preset: bool = PRESET.default,
     cancelled: bool = CANCELLED.default,
-    observers: Sequence[str | Observer] = (),
+    observers: Sequence[str | AnyObserver] = (),
     requested: Mapping[int, str] | None = None,
     coupling: str = COUPLING.default,
     workers: int | None = WORKERS.default,
@@ -333,7 +334,7 @@ def simulate(
         :class:`bridge.scenarios.application_level.ApplicationLevel`.
     preset, cancelled : bool
         With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
-    observers : sequence of str or Observer
+    observers : sequence of str, Observer or AdditionalData
         Who looks at the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional
         The cores each job requests, as ``{17: "0-3 8"}``, for the allocator ``given``.

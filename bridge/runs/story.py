@@ -17,7 +17,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
-from traces.tables import read_jobs, read_releases, read_rows
+from traces.tables import REJECTED_BECAUSE, read_jobs, read_releases, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,6 +158,8 @@ class _Jobs:
 
     def _never(self, row: int) -> str:
         if self.word("state", row) == "rejected":
+            if REJECTED_BECAUSE in self.columns:
+                return f"rejected by the policy: {self.word(REJECTED_BECAUSE, row)}"
             return "rejected: the policy sends away what cannot start"
         return (
             "never started: its user withdrew it before"

@@ -39,7 +39,8 @@ from bls.machine.platform import Platform
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
 from bls.scheduler_options import Rules
-from bls.view import Observer
+from bls.seen.additional_data import gives_data
+from bls.view import AnyObserver, Observer
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
@@ -165,8 +166,8 @@ class Scenario:
         Cores by job number, for the allocator ``given``.
     circumstances : JobConstraints
         Partitions, requests, dependencies, windows, outages.
-    observers : tuple of Observer
-        Who looks at the run.
+    observers : tuple of Observer or AdditionalData
+        Who looks at the run, and who computes what its policy reads.
     applications : tuple of Program
         What jobs may compute; empty where they last their recorded run times.
     programs : Programs or None
@@ -188,7 +189,7 @@ class Scenario:
     model: TaskModel
     requested: Mapping[int, str] | None = None
     circumstances: JobConstraints = field(default_factory=JobConstraints)
-    observers: tuple[Observer, ...] = ()
+    observers: tuple[AnyObserver, ...] = ()
     applications: tuple[Program, ...] = ()
     programs: Programs | None = None
     program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -199,6 +200,11 @@ class Scenario:
     def sends(self) -> bool:
         """Whether there are transfers: a job may have a graph, and there is a network."""
         return self.programs is not None and self.programs.has_graph and self.options.level.network != NO_NAME
+
+    @property
+    def notes(self) -> bool:
+        """Whether an observer may note something: not all of them only compute additional data."""
+        return any(isinstance(one, Observer) for one in self.observers)
 
     @property
     def bytes_per_gflop(self) -> float:
@@ -214,7 +220,7 @@ class Scenario:
         options: Options,
         requested: Mapping[int, str] | None = None,
         *,
-        observers: Sequence[str | Observer] = (),
+        observers: Sequence[str | AnyObserver] = (),
         known_jobs: Array | None = None,
     ) -> Scenario:
         """Check the options against each other, look the plug-ins up, and read what surrounds the jobs.
@@ -244,7 +250,7 @@ class Scenario:
         placed = _found("allocator", options.allocator, Allocator, allocator)
         if options.around.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
             raise InputError(f"--switches: allocator {placed.name} does not look at switches; allowed: topology")
-        seen = tuple(_found("observe", observer, Observer, _observer) for observer in observers)
+        seen = tuple(_observer(observer) for observer in observers)
         workload, circumstances = surround(workload, platform, options.around, seed=options.seed, known_jobs=known_jobs)
         applications: tuple[Program, ...] = ()
         place = np.zeros(len(workload), np.int64)
@@ -308,8 +314,15 @@ def platform_network(platform: Platform, model: str) -> NetworkState:
     )
 
 
-def _observer(name: str) -> Observer:
-    return resolve("observer", name, {}, "twolevel.observers", Observer, "--observe", also=("FILE.py:NAME",))
+def _observer(given: str | AnyObserver) -> AnyObserver:
+    found: object = given
+    if isinstance(given, str):
+        found = resolve("observer", given, {}, "twolevel.observers", object, "--observe", also=("FILE.py:NAME",))
+    if isinstance(found, Observer) or gives_data(found):
+        return found
+    if isinstance(given, str):
+        raise PluginError(f"--observe: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
+    raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
 
 
 def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *, called: str = "") -> T:

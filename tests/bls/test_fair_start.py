@@ -269,7 +269,7 @@ def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> Non
     assert result.metrics["max_unfairness_ns"] == late.max() > 0
     assert result.metrics["mean_unfairness_ns"] == late.mean()
     assert result.metrics["unfair_share"] == (late > 0).mean()
-    write_jobs(result.ledger, tmp_path / "jobs.parquet", result.notes.further_columns)
+    write_jobs(result.ledger, tmp_path / "jobs.parquet", result.notes.further_columns(len(result.ledger.jobs)))
     assert pd.read_parquet(tmp_path / "jobs.parquet").fair_start_ns.tolist() == table.fair_start_ns.tolist()
 
 

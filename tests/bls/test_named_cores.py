@@ -1,4 +1,4 @@
-"""Policies that place jobs by themselves: the engine's own allocators when they follow their rules, and held to what is free."""
+"""Policies that place jobs themselves: the engine's own allocators when they follow their rules, and held to what is free."""
 
 from __future__ import annotations
 

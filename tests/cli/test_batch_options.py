@@ -352,7 +352,7 @@ def test_what_cannot_be_is_one_line(files: Path, words: str, said: str) -> None:
         ("--bls mine.py:Nothing", "mine.py:Nothing has no keys(jobs), no scored(jobs) and no decide(view); allowed: one"),
         ("--bls mine.py:NO_KEY", "batch policy no-key: no finite key for job 1 at 0 s"),
         ("--observe mine.py:Blind", "observer queue, at 0 ns: look() failed: RuntimeError: dark"),
-        ("--observe mine.py:Nothing", "--observe: mine.py:Nothing: Nothing; allowed: Observer"),
+        ("--observe mine.py:Nothing", "--observe: mine.py:Nothing: Nothing; allowed: Observer, AdditionalData"),
     ],
 )  # fmt: skip
 def test_a_plug_in_that_errs_is_named(files: Path, words: str, said: str) -> None:

@@ -1,0 +1,260 @@
+"""Additional data: computed as they are read, at most once an instant, in the order in which they are named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from command_line import twolevel
+
+import bridge
+from bls import AdditionalData, BatchSimulator, Observer, Platform, SeenJob, View, allocator
+from bls.machine.platform import HostGroup
+from bls.policies import AnyPolicy
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, PluginError
+
+S = 10**9
+MACHINE = Platform((HostGroup(2, 4, 40.0),))
+IDLE_W, BUSY_W = 10.0, 25.0
+
+
+class Power:
+    """Watts: of each core, by whether it computes."""
+
+    name = "power"
+
+    def __init__(self) -> None:
+        self.at: list[int] = []
+
+    def value(self, view: View) -> float:
+        self.at.append(view.now_ns)
+        return IDLE_W * view.free_cores + BUSY_W * (view.n_cores - view.free_cores)
+
+
+class Headroom:
+    """What is left of a limit; made of the power."""
+
+    name = "headroom"
+
+    def __init__(self, limit_w: float) -> None:
+        self.limit_w = limit_w
+        self.at: list[int] = []
+
+    def value(self, view: View) -> float:
+        self.at.append(view.now_ns)
+        return self.limit_w - float(view.data["power"])
+
+
+class Capped:
+    """Starts jobs in the order of arrival as long as the machine stays below its limit of power."""
+
+    name = "capped"
+
+    def decide(self, view: View) -> Iterator[SeenJob]:
+        free = view.free_cores
+        for job in view.waiting:
+            used = (BUSY_W - IDLE_W) * (job.cores + view.free_cores - free)
+            if job.cores > free or used > view.data["headroom"]:
+                return
+            free -= job.cores
+            yield job
+
+
+JOBS = Workload.from_jobs([(k, 0, 10, 2, 10) for k in range(4)])
+
+
+def starts(order: AnyPolicy, *observers: Observer | AdditionalData, jobs: Workload = JOBS) -> list[int]:
+    result = bridge.simulate(jobs, MACHINE, bls=order, als="recorded", observers=observers)
+    found: list[int] = result.ledger.jobs.start_ns.tolist()
+    return found
+
+
+def test_a_policy_goes_by_what_an_observer_computes() -> None:
+    # 80 W where all is idle, 30 W more for each job of two cores: two fit below 140 W.
+    assert starts(Capped(), Power(), Headroom(140.0)) == [0, 0, 10 * S, 10 * S]
+    assert starts(Capped(), Power(), Headroom(110.0)) == [0, 10 * S, 20 * S, 30 * S]
+    assert starts(Capped(), Power(), Headroom(1000.0)) == [0, 0, 0, 0]
+
+
+def test_each_is_computed_once_an_instant_and_only_where_it_is_read() -> None:
+    power, headroom = Power(), Headroom(140.0)
+    starts(Capped(), power, headroom)
+    # At 20 s nobody waits: nobody reads them.
+    assert power.at == headroom.at == [0, 10 * S]
+
+
+class Reads:
+    """Notes some of them at every instant and every second."""
+
+    name = "reads"
+
+    def __init__(self, *names: str, every_ns: int | None = None) -> None:
+        self.names, self.every_ns = names, every_ns
+
+    def look(self, view: View) -> dict[str, float]:
+        return {name: view.data[name] for name in self.names}
+
+
+def test_observers_read_them_too() -> None:
+    power = Power()
+    jobs = Workload.from_jobs([(1, 0, 3, 4, 3)])
+    result = bridge.simulate(
+        jobs, MACHINE, als="recorded", observers=[Reads("power", every_ns=S), power, Reads("power", every_ns=S)]
+    )
+    seen = result.observations
+    assert seen.power.tolist() == [140.0] * 6 + [80.0] * 2
+    assert power.at == [0, S, 2 * S, 3 * S]
+
+
+def test_they_are_computed_in_the_order_in_which_they_are_named() -> None:
+    order: list[str] = []
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def value(self, view: View) -> int:
+            order.append(self.name)
+            return len(order)
+
+    def reads(view: View) -> list[SeenJob]:
+        assert list(view.data) == ["first", "second", "third"]
+        assert len(view.data) == 3
+        assert order == []
+        assert "second" in view.data
+        assert order == []
+        assert (view.data["second"], view.data["first"], view.data["second"]) == (2, 1, 2)
+        assert order == ["first", "second"]
+        assert view.data.get("third") == 3
+        assert view.data.get("fourth", 5) == 5
+        assert dict(view.data) == {"first": 1, "second": 2, "third": 3}
+        return list(view.waiting)
+
+    assert starts(always(reads), *map(Named, ("first", "second", "third")), jobs=JOBS.take(JOBS.job_id == 0)) == [0]
+
+
+def always(answer: Callable[[View], Any]) -> AnyPolicy:
+    class Mine:
+        name = "mine"
+        asked = 0
+
+        def decide(self, view: View) -> Any:
+            self.asked += 1
+            return answer(view) if self.asked == 1 else []
+
+    return Mine()
+
+
+class Gives:
+    """Whatever it is told to."""
+
+    def __init__(self, name: str, what: Callable[[View], Any]) -> None:
+        self.name, self.what = name, what
+
+    def value(self, view: View) -> Any:
+        return self.what(view)
+
+
+def reading(name: str) -> AnyPolicy:
+    return always(lambda view: [view.data[name]])
+
+
+def stubborn(view: View) -> Any:
+    try:
+        return [view.data["power"]]
+    except Exception:
+        return list(view.waiting)
+
+
+@pytest.mark.parametrize(
+    ("order", "observers", "message"),
+    [
+        (reading("powr"), [Power(), Headroom(1.0)],
+         "batch policy mine, at 0 ns: view.data: unknown additional data 'powr'; known: power, headroom"),
+        (reading("power"), [], "batch policy mine, at 0 ns: view.data: unknown additional data 'power'; known: none"),
+        (reading("power"), [Gives("power", lambda view: 1 / 0)],
+         "observer power, at 0 ns: value() failed: ZeroDivisionError: division by zero"),
+        (always(stubborn), [Gives("power", lambda view: 1 / 0)],
+         "observer power, at 0 ns: value() failed: ZeroDivisionError: division by zero"),
+        (reading("headroom"), [Headroom(1.0), Power()],
+         "observer headroom, at 0 ns: view.data: power is computed after headroom; allowed: what is named before, nothing"),
+        (reading("a"), [Gives("a", lambda view: view.data["a"])],
+         "observer a, at 0 ns: view.data: a is computed after a; allowed: what is named before, nothing"),
+        (reading("a"), [Gives("a", lambda view: view.data["b"])],
+         "observer a, at 0 ns: view.data: unknown additional data 'b'; known: a"),
+        (reading("a"), [Gives("a", lambda view: view.wake_at(5))],
+         "observer a, at 0 ns: wake_at() is for a batch policy while it decides"),
+        (reading("a"), [Gives("a", lambda view: view.reject(next(iter(view.waiting)), "no"))],
+         "observer a, at 0 ns: reject() is for a batch policy while it decides"),
+        (reading("power"), [Power(), Power()], "observer power: two observers give additional data of this name"),
+        ("fcfs", [Reads("power")], "observer reads, at 0 ns: view.data: unknown additional data 'power'; known: none"),
+        ("fcfs", [Reads("a"), Gives("a", lambda view: int("x"))],
+         "observer a, at 0 ns: value() failed: ValueError: invalid literal for int() with base 10: 'x'"),
+    ],
+)  # fmt: skip
+def test_mistakes(order: Any, observers: list[Any], message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        starts(order, *observers)
+    assert re.fullmatch(re.escape(message) + r"( \(.*:\d+: .*\))?", str(caught.value)), caught.value
+
+
+def test_what_is_neither() -> None:
+    with pytest.raises(InputError, match=r"^observe: 5; allowed: a name, an Observer or AdditionalData"):
+        starts("fcfs", 5)  # type: ignore[arg-type]
+
+
+def test_a_field_that_is_called_value_gives_nothing() -> None:
+    class Counts:
+        name = "counts"
+        every_ns = None
+        value = 3
+
+        def look(self, view: View) -> dict[str, int]:
+            return {"value": self.value, "data": len(view.data)}
+
+    result = bridge.simulate(JOBS, MACHINE, als="recorded", observers=[Counts()])
+    assert set(result.observations.data) == {0}
+
+
+def test_without_a_reader_nothing_is_logged() -> None:
+    power = Power()
+    simulator = BatchSimulator(JOBS, MACHINE, bridge.simulate(JOBS, MACHINE, als="recorded").scenario.policy,
+                               allocator("first-fit"), recorded=True, observers=[power])  # fmt: skip
+    while simulator.advance(10**6):
+        pass
+    assert not simulator.is_seen
+    assert simulator.state.log.size == 0
+    assert power.at == []
+
+
+def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "class Power:\n    name = 'power'\n    def value(self, view):\n        return float(view.n_cores - view.free_cores)\n"
+        "class Note:\n    name = 'note'\n    every_ns = 3600 * 10**9\n"
+        "    def look(self, view):\n        return {'busy': view.data['power']}\n"
+        "class Capped:\n    name = 'capped'\n    def decide(self, view):\n"
+        "        job = next(iter(view.waiting), None)\n"
+        "        if job and (view.data['power'] == 0 or view.data['power'] + job.cores <= 128):\n"
+        "            if job.cores <= view.free_cores:\n                view.wake_after(10**9)\n                yield job\n"
+    )
+    words = ("run", "sample", "--als", "recorded", "--no-trace", "--bls", "mine.py:Capped")
+    only = twolevel(*words, "--observe", "mine.py:Power", "--out", "a")
+    assert only.code == 0, only.err
+    assert not Path("a/observations.parquet").exists()
+    both = twolevel(*words, "--observe", "mine.py:Power", "--observe", "mine.py:Note", "--out", "b")
+    assert both.code == 0, both.err
+    noted = pd.read_parquet("b/observations.parquet")
+    assert noted.observer.unique().tolist() == ["note"]
+    assert 0 < noted.busy.max() <= 256
+    assert pd.read_parquet("a/jobs.parquet").equals(pd.read_parquet("b/jobs.parquet"))
+    none = twolevel(*words, "--out", "c")
+    assert (none.code, none.err.count("\n")) == (1, 1)
+    assert (
+        "batch policy capped, at 323000000000 ns: view.data: unknown additional data 'power'; known: none" in none.err
+    )

@@ -1,0 +1,196 @@
+"""Jobs that a policy in Python rejects: they never run, their reason is in the tables, and those behind them go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from command_line import twolevel
+
+import bridge
+from bls import Platform, Surroundings, View
+from bls.machine.platform import HostGroup
+from bls.policies import AnyPolicy
+from bls.workloads.workload import Workload
+from traces.base.errors import PluginError
+from traces.checks.ledger import check_ledger
+
+S = 10**9
+MACHINE = Platform((HostGroup(1, 4, 1.0),))
+
+
+class NoWideOnes:
+    """Starts what fits in the order of arrival; rejects what asks for more than half of the machine."""
+
+    name = "no-wide-ones"
+
+    def decide(self, view: View) -> Iterator[Any]:
+        free = view.free_cores
+        for job in view.waiting:
+            if 2 * job.cores > view.n_cores:
+                view.reject(job, f"asks for {job.cores} of {view.n_cores} cores")
+            elif job.cores <= free:
+                free -= job.cores
+                yield job
+
+
+JOBS = [(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (3, 1, 10, 2, 10), (4, 2, 10, 4, 10), (5, 2, 5, 1, 5)]
+
+
+def simulated(order: AnyPolicy, jobs: list[Any] = JOBS, **options: Any) -> bridge.Result:
+    result = bridge.simulate(Workload.from_jobs(jobs), MACHINE, **({"bls": order, "als": "recorded"} | options))
+    check_ledger(result.ledger)
+    return result
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+def test_known_answers(coupling: str) -> None:
+    result = simulated(NoWideOnes(), als="static", variation=0.0, coupling=coupling, workers=1)
+    table = result.jobs
+    assert table.state.tolist() == ["completed", "rejected", "completed", "rejected", "completed"]
+    assert table.why.tolist() == ["head", "never", "head", "never", "head"]
+    assert table.start_ns.tolist() == [0, -1, S, -1, 10 * S]
+    assert table.rejected_because.tolist() == ["", "asks for 3 of 4 cores", "", "asks for 4 of 4 cores", ""]
+    assert result.ledger.jobs.left_ns.tolist() == [-1, 0, -1, 2 * S, -1]
+    assert (result.metrics["state_rejected"], result.metrics["jobs"]) == (2, 3)
+    assert "rejected by the policy: asks for 4 of 4 cores" in result.story(4)
+
+
+def test_they_are_as_if_they_had_never_come() -> None:
+    rows = [(k, 3 * k, 1 + 7 * k % 40, 1 + k % 4, 60) for k in range(200)]
+    rest = [row for row in rows if 2 * row[3] <= 4]
+    assert 40 < len(rest) < 160
+    all_of_them, fewer = simulated(NoWideOnes(), rows), simulated(NoWideOnes(), rest)
+    kept = all_of_them.jobs[all_of_them.jobs.state == "completed"]
+    assert kept.start_ns.tolist() == fewer.jobs.start_ns.tolist()
+    assert kept.allocation.tolist() == fewer.jobs.allocation.tolist()
+
+
+def test_without_rejections_there_is_no_such_column() -> None:
+    assert "rejected_because" not in simulated(NoWideOnes(), JOBS[:1]).jobs
+
+
+def test_all_may_be_rejected() -> None:
+    result = simulated(NoWideOnes(), [(1, 0, 10, 4, 10), (2, 5, 10, 3, 10)])
+    assert result.jobs.state.tolist() == ["rejected"] * 2
+
+
+def test_who_depends_on_it_becomes_eligible() -> None:
+    jobs = [
+        {"job_id": 1, "submit_s": 3, "run_s": 10, "cores": 4},
+        {"job_id": 2, "submit_s": 4, "run_s": 10, "cores": 1, "preceding": 1, "think_s": 20},
+        {"job_id": 3, "submit_s": 0, "run_s": 10, "cores": 1, "preceding": 1},
+    ]
+    result = simulated(NoWideOnes(), jobs, surroundings=Surroundings(dependencies=True))
+    by_number = dict(zip(result.jobs.job_id.tolist(), (result.jobs.start_ns // S).tolist(), strict=True))
+    assert by_number == {1: -1, 2: 23, 3: 3}
+
+
+def test_an_attempt_may_be_rejected(tmp_path: Path) -> None:
+    class OneTry:
+        name = "one-try"
+
+        def decide(self, view: View) -> Iterator[Any]:
+            for job in view.waiting:
+                if job.attempt:
+                    view.reject(job, "was cut before")
+                elif view.free_cores >= job.cores:
+                    yield job
+
+    failures = tmp_path / "f.csv"
+    failures.write_text("host,down_s,up_s\n0,5,8\n")
+    result = simulated(OneTry(), [(1, 0, 10, 2, 10)], surroundings=Surroundings(failures=str(failures)))
+    assert result.jobs.state.tolist() == ["requeued", "rejected"]
+    assert result.jobs.rejected_because.tolist() == ["", "was cut before"]
+    assert result.ledger.jobs.left_ns.tolist() == [-1, 5 * S]
+
+
+def test_who_is_withdrawn_later_is_rejected_all_the_same() -> None:
+    jobs = [
+        {"job_id": 1, "submit_s": 0, "run_s": 10, "cores": 4, "cancel_s": 30},
+        {"job_id": 2, "submit_s": 40, "run_s": 1, "cores": 1},
+    ]
+    assert simulated(NoWideOnes(), jobs).jobs.state.tolist() == ["rejected", "completed"]
+
+
+def test_the_reason_is_one_line() -> None:
+    class Wordy(NoWideOnes):
+        def decide(self, view: View) -> Iterator[Any]:
+            for job in view.waiting:
+                view.reject(job, " too\nwide\x1b ")
+            return iter(())
+
+    assert simulated(Wordy(), JOBS[:1]).jobs.rejected_because.tolist() == ["too wide\\x1b"]
+
+
+def always(answer: Callable[[View], Any]) -> AnyPolicy:
+    class Mine:
+        name = "mine"
+
+        def decide(self, view: View) -> Any:
+            return answer(view) or []
+
+    return Mine()
+
+
+def first(view: View) -> Any:
+    return next(iter(view.waiting))
+
+
+def both(view: View) -> Any:
+    view.reject(first(view), "no")
+    return [first(view)]
+
+
+def twice(view: View) -> None:
+    view.reject(first(view), "no")
+    view.reject(first(view), "no")
+
+
+def runs_already(view: View) -> Any:
+    for job in view.running:
+        view.reject(job, "too late")
+    return [first(view)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (both, "at 0 ns: decide() gave job 1, which it rejects"),
+        (twice, "at 0 ns: reject() was given job 1 twice"),
+        (runs_already, "at 0 ns: reject() was given job 1, which is not waiting; allowed: jobs of view.waiting"),
+        (lambda view: view.reject(1, "no"), "at 0 ns: reject() was given 1; allowed: jobs of view.waiting"),
+        (lambda view: view.reject(first(view), ""), "reason: ''; allowed: a text of 1 to 200 characters"),
+        (lambda view: view.reject(first(view), " \n"), "reason: ' \\n'; allowed: a text of 1 to 200 characters"),
+        (lambda view: view.reject(first(view), None), "reason: None; allowed: a text of 1 to 200 characters"),
+        (lambda view: view.reject(first(view), "x" * 201), "allowed: a text of 1 to 200 characters"),
+    ],
+)
+def test_mistakes(answer: Callable[[View], Any], message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        simulated(always(answer))
+    assert str(caught.value).startswith("batch policy mine, at ")
+    assert message.removeprefix("at 0 ns: ") in str(caught.value)
+
+
+def test_the_table_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "class Mine:\n    name = 'mine'\n    def decide(self, view):\n        free = view.free_cores\n"
+        "        for job in view.waiting:\n            if job.cores > 64:\n                view.reject(job, 'too wide')\n"
+        "            elif job.cores <= free:\n                free -= job.cores\n                yield job\n"
+    )
+    words = ("run", "sample", "--bls", "mine.py:Mine", "--als", "recorded", "--no-trace", "--check", "--out", "r")
+    ran = twolevel(*words)
+    assert ran.code == 0, ran.err
+    table = pd.read_parquet("r/jobs.parquet")
+    wide = table.cores > 64
+    assert 0 < wide.sum() < len(table)
+    assert (table.state[wide] == "rejected").all()
+    assert (table.rejected_because == wide.map({True: "too wide", False: ""})).all()
+    number = str(table.job_id[wide].iloc[0])
+    told = twolevel("story", "r", number)
+    assert "rejected by the policy: too wide" in told.out, told
