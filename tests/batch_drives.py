@@ -452,6 +452,7 @@ def simulator_of(case: BatchCase, **options: Any) -> BatchSimulator:
         "requested": requested or None,
         "seed": case.rules.seed,
     }
+    policy = options.pop("policy", policy)
     return BatchSimulator(workload, platform, policy, ALLOCATORS[case.rules.allocator], **(usual | options))
 
 

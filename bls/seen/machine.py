@@ -69,6 +69,10 @@ class Present:
         count = state.jobs[b.HELD_COUNT, rows]
         source = intervals_of(state.jobs[b.HELD_FIRST, rows], count)
         row, lo, hi = np.repeat(rows, count), state.pool_lo[source], state.pool_hi[source]
+        if state.settings[b.RELEASES] != b.NO_RELEASES:  # of what it was given, what it still has
+            row, core = np.repeat(row, hi - lo), intervals_of(lo, hi - lo)
+            still = state.holder[core] == row
+            row, lo, hi = row[still], core[still], core[still] + 1
         first = state.host_of[lo]
         several = state.host_of[hi - 1] - first + 1  # an interval may be on several hosts
         host = intervals_of(first, several)
@@ -109,7 +113,7 @@ class Present:
             place = self._facts.partition(job.origin)
             for user in (None, job.user):
                 found[place, user, False] += 1
-                found[place, user, True] += job.cores
+                found[place, user, True] += job.cores - int(self._state.jobs[b.RELEASED, job.row])
         return found
 
 

@@ -76,6 +76,7 @@ def _holder(state: BatchState, core: int) -> str:
     for row in np.flatnonzero((jobs[b.START] >= 0) & (jobs[b.STATE] < 0)).tolist():
         first = int(jobs[b.HELD_FIRST, row])
         for k in range(first, first + int(jobs[b.HELD_COUNT, row])):
-            if state.pool_lo[k] <= core < state.pool_hi[k]:
+            released = state.settings[b.RELEASES] != b.NO_RELEASES and state.holder[core] != row
+            if state.pool_lo[k] <= core < state.pool_hi[k] and not released:
                 return f"is held by job {jobs[b.NUMBER, row]}"
     return f"is on host {state.host_of[core]}, which is down"

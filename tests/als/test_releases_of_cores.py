@@ -96,7 +96,7 @@ def test_what_is_put_back_is_for_those_that_are_there() -> None:
     assert application.end_ns == 40
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(case=scenarios(names=st.sampled_from(tuple(TECHNIQUES)) | selections()), pauses=st.lists(st.integers(0, 150)))
 def test_as_the_slow_reference(case: Scenario, pauses: list[int]) -> None:
     expected = case.expected(releases=True)
@@ -122,7 +122,7 @@ def test_where_no_core_is_lost_the_job_does_what_it_does_without(case: Scenario)
         assert isinstance(without, str)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(case=graph_scenarios(lost=False))
 def test_a_graph_does_what_it_does_without(case: GraphScenario) -> None:
     without, application = case.application(), case.application(releases=True)
@@ -134,7 +134,7 @@ def test_a_graph_does_what_it_does_without(case: GraphScenario) -> None:
         never_used_again(application)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(case=graph_scenarios())
 def test_no_core_of_a_graph_is_used_after_its_release(case: GraphScenario) -> None:
     application = case.application(releases=True)

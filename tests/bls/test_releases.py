@@ -15,6 +15,7 @@ from reference.machine import Attempt, Job
 
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
+from bls.view import View
 
 NEVER = 2**63 - 1
 
@@ -61,18 +62,17 @@ def told(case: BatchCase, *, by_host: bool) -> list[Attempt] | None:
         return None
 
 
-def simulated(case: BatchCase, *, by_host: bool, watch: Any = None) -> list[Attempt]:
+def simulated(case: BatchCase, *, by_host: bool, policy: Any = None) -> list[Attempt]:
     """What the engine says."""
     coordination = "release:host" if by_host else "release"
     rules = replace(rules_of(case.rules), estimates=estimates_of(case), coordination=coordination)
-    simulator = simulator_of(case, rules=rules, recorded=False)
+    options = {} if policy is None else {"policy": policy}
+    simulator = simulator_of(case, rules=rules, recorded=False, **options)
     for _ in range(100_000):
         status = simulator.advance(10**9)
         simulator.validate()
         if status == BatchStatus.DONE:
             return attempts(simulator.state)
-        if watch is not None:
-            watch(simulator)
         for row in simulator.started():
             answer(case, simulator, row)
     raise AssertionError("there is no end of it")
@@ -112,7 +112,7 @@ def test_each_feature_as_the_slow_reference(feature: str, by_host: bool) -> None
         () if feature == "nothing" else (feature, "orders", "allocators") if feature in BY_HOST[:2] else (feature,)
     )
     seen = 0
-    for case in seeded_cases(21, 60, features):
+    for case in seeded_cases(21, 40, features):
         said = as_users_say(case)
         if said is None or not finishes(said) or not able(said, by_host=by_host):
             continue
@@ -120,4 +120,33 @@ def test_each_feature_as_the_slow_reference(feature: str, by_host: bool) -> None
         if expected is not None:
             seen += 1
             assert simulated(said, by_host=by_host) == expected, said
-    assert seen >= (0 if not by_host and feature in ("units", "resources") else 10)
+    assert seen >= (0 if not by_host and feature in ("units", "resources") else 6)
+
+
+class Places:
+    """First come, first served, on the first free cores, which it names: from what it sees of the machine."""
+
+    name = "places"
+
+    def decide(self, view: View) -> list[Any]:
+        free = np.flatnonzero(view.is_free).tolist()
+        assert view.free_by_host.sum() == len(free) == view.free_cores
+        chosen = []
+        for job in sorted(view.waiting, key=lambda job: (job.submit_ns, job.row)):
+            if job.cores > len(free):
+                break
+            chosen.append((job, free[: job.cores]))
+            free = free[job.cores :]
+        return chosen
+
+
+def test_a_policy_in_python_sees_and_names_what_was_released() -> None:
+    for case in seeded_cases(22, 40, ("outages", "kill", "dependencies")):
+        said = as_users_say(case)
+        if said is None or not able(said, by_host=False):
+            continue
+        said = replace(said, rules=replace(said.rules, order="fcfs", depth=0, keep=False, allocator="first-fit"))
+        expected = told(said, by_host=False)
+        if expected is not None:
+            found = simulated(said, by_host=False, policy=Places())
+            assert [replace(one, why="head") for one in found] == [replace(one, why="head") for one in expected], said
