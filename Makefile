@@ -61,6 +61,7 @@ kernels: $(VENV)/installed-dev
 system-packages:
 	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
 	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
+	@command -v openssl >/dev/null || tools/install_system_packages.sh openssl
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tools.bench

@@ -80,6 +80,7 @@ WHOLE_FILES = (
     "bridge/test_external.py",
     "bridge/test_faults.py",
     "bridge/test_forkserver.py",
+    "bridge/test_hosts.py",
     "bridge/test_late_and_lost_cores.py",
     "bridge/test_protocol_page.py",
     "bridge/test_run_figures.py",

@@ -14,7 +14,7 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.coupling import CouplingOptions
+from bridge.options.coupling import CouplingOptions, HostOptions
 from bridge.options.declared import FORCE, OUT, WORKLOAD
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import LevelOptions, ScenarioOptions
@@ -42,6 +42,11 @@ COMMANDS: dict[str, _Command] = {
         "bridge.cli.run_commands",
         "Simulate a workload.",
         "twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
+    ),
+    "worker": _Command(
+        "bridge.cli.worker_commands",
+        "Simulate applications for a run on another host.",
+        "twolevel worker tls://node1:7411 --token-file token --workers 8 --patience 10min",
     ),
     "watch": _Command("bridge.cli.run_commands", "Show a run that is under way.", "twolevel watch results --once"),
     "grid": _Command(
@@ -255,6 +260,7 @@ def run_command(
     levels: LevelOptions,
     shared: ScenarioOptions,
     how: CouplingOptions,
+    hosts: HostOptions,
     observe: Annotated[
         list[str] | None, _result(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
     ] = None,
@@ -298,7 +304,7 @@ def run_command(
     target = named_folder(out)
     check_target(target, force)
     options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=tables.decisions)
-    peers = peers_of(how)
+    peers = peers_of(how, hosts)
     replayed = levels.als == RECORDED
     if tables.tasks and replayed:
         raise InputError("--tasks: with --als recorded there are no tasks")
@@ -307,6 +313,7 @@ def run_command(
         **shared.source(workload),
         "observe": list(observe or ()),
         **how.names(),
+        **hosts.names(),
         "fair_start": fair_start,
         "tasks_table": tables.tasks,
         "trace": trace,

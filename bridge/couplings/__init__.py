@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import cast
 
 from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
-from bridge.options.coupling import CouplingOptions
+from bridge.options.coupling import CouplingOptions, HostOptions
 from bridge.options.declared import COUPLING
 from traces.base.errors import one_of
 
@@ -34,7 +34,7 @@ def coupling(name: str) -> Coupling:
     return cast(Coupling, getattr(import_module(module), function))
 
 
-def peers(how: CouplingOptions) -> PeerOptions:
+def peers(how: CouplingOptions, hosts: HostOptions | None = None) -> PeerOptions:
     """What the options of a run say of processes, checked, and that there is such a coupling.
 
     Raises
@@ -43,4 +43,13 @@ def peers(how: CouplingOptions) -> PeerOptions:
         If one of them is not allowed.
     """
     coupling(how.coupling)
-    return PeerOptions(workers=how.workers, timeout_s=how.als_timeout, command=how.als_command, socket=how.socket)
+    hosts = hosts or HostOptions()
+    return PeerOptions(
+        workers=how.workers,
+        timeout_s=how.als_timeout,
+        command=how.als_command,
+        socket=how.socket,
+        listen=hosts.listen,
+        token_file=hosts.token_file,
+        certificate=hosts.certificate,
+    )

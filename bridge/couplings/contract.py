@@ -7,14 +7,14 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from als.engine.metrics import LOOP_METRICS
 from bls.engine.state import ORIGIN, START
 from bls.simulator import BatchSimulator
-from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, SOCKET, WORKERS
+from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, LISTEN, SOCKET, TOKEN_FILE, WORKERS
 from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
@@ -86,19 +86,29 @@ class PeerOptions:
     Attributes
     ----------
     workers : int or None
-        How many run at once; None is one per processor.
+        How many run at once on this host; None is one per processor, or none where other hosts may join.
     timeout_s : float
         A process that has not answered for so long is killed, and its job simulated again.
     command : str or None
         A command line that starts an application simulator of the user's own; None is ours.
     socket : str
         ``unix`` or ``tcp`` (on the loopback interface).
+    listen : str or None
+        Where other hosts may join the run (``twolevel worker``), as ``tls://HOST:PORT``; None: nowhere.
+    token_file : str or None
+        The file with the secret that they must know; needed with ``listen``.
+    certificate : str or None
+        The file that the run's certificate is written to, by which they know the run; None: the token's file with ``.crt``
+        behind it.
     """
 
     workers: int | None = WORKERS.default
     timeout_s: float = ALS_TIMEOUT.default
     command: str | None = ALS_COMMAND.default
     socket: str = SOCKET.default
+    listen: str | None = LISTEN.default
+    token_file: str | None = TOKEN_FILE.default
+    certificate: str | None = CERTIFICATE.default
 
     def __post_init__(self) -> None:
         if self.workers is not None:
@@ -112,9 +122,26 @@ class PeerOptions:
             if not words:
                 raise InputError("--als-command: empty; allowed: a command line")
         SOCKET.check(self.socket)
+        if self.listen is None:
+            for option, given in ((TOKEN_FILE, self.token_file), (CERTIFICATE, self.certificate)):
+                if given is not None:
+                    raise InputError(f"{option.name}: needs {LISTEN.name}")
+        elif self.command is not None:
+            raise InputError(f"{LISTEN.name}: not with {ALS_COMMAND.name}: hosts have our own application simulator")
+        elif self.token_file is None:
+            make = "(umask 077; openssl rand -hex 32 > FILE) makes one"
+            raise InputError(f"{LISTEN.name}: needs {TOKEN_FILE.name} FILE, which hosts join with; {make}")
+        else:
+            from bridge.workers.address import tls_address  # it loads asyncio
+            from bridge.workers.credentials import read_token
+
+            tls_address(self.listen, LISTEN.name)
+            read_token(self.token_file, TOKEN_FILE.name)
 
     def how_many(self) -> int:
-        """The number of workers."""
+        """The number of workers on this host."""
+        if self.workers is None and self.listen is not None:
+            return 0
         return self.workers or len(os.sched_getaffinity(0))
 
 
@@ -139,7 +166,7 @@ class Applications:
     transfers : TransferRecords or None
         None where task records were not kept, or there was no network.
     cost : dict
-        What the coupling cost, for run.json: numbers by name.
+        What the coupling cost, for run.json: numbers by name; and of ``hosts``, where others may join, a list of such.
     """
 
     tasks: Array
@@ -151,7 +178,7 @@ class Applications:
     records: TaskRecords | None
     graphs: Array | None = None
     transfers: TransferRecords | None = None
-    cost: dict[str, float | int] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)
 
     def metric(self, name: str) -> Array:
         """One of ``loops`` by its name: float64 (rows,)."""

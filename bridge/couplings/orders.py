@@ -67,6 +67,11 @@ class Orders:
         """One that most jobs have, for whoever wants to load it in advance."""
         return self._techniques[-1][0] or "static"
 
+    def names(self) -> list[str]:
+        """The texts that workers are told of programs: names of techniques, and programs as JSON."""
+        known = [name for names in self._techniques for name in names if name is not None]
+        return list(dict.fromkeys([*known, *(text for text in self._texts if text)]))
+
     def order(self, row: int) -> Order:
         """The order for a row of the simulator."""
         scenario, origin = self._scenario, self.origin(row)

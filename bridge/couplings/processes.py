@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Report
 from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
+
+if TYPE_CHECKING:
+    from bridge.workers.hosts import Wanted
 
 __all__ = ["run_pool", "run_process"]
 
@@ -160,6 +163,7 @@ class _Drive:
             peers.socket,
             self._orders.technique,
             releases=self._simulator.releases,
+            hosts=self._wanted(),
         )
         done = False
         try:
@@ -170,8 +174,29 @@ class _Drive:
             await _to_its_end(supervisor.close(patient=done))
         n_rows = int(self._simulator.state.sizes[N_ROWS])
         batch = {"suspends": self._suspends, "resumes": self._suspends, "injected": self._injected}
-        cost = {name: number + batch.get(name, 0) for name, number in supervisor.cost.items()}
-        return self._reports.applications(n_rows, {"workers": peers.how_many(), **cost})
+        cost = supervisor.cost
+        cost |= {name: cost[name] + number for name, number in batch.items()}
+        return self._reports.applications(n_rows, {"workers": supervisor.most_workers, **cost})
+
+    def _wanted(self) -> Wanted | None:
+        """What is said of other hosts."""
+        peers = self._peers
+        if peers.listen is None:
+            return None
+        from importlib.metadata import version
+
+        from bridge.couplings.needed_files import needed_files
+        from bridge.workers.credentials import CERTIFICATE_ENDING
+        from bridge.workers.hosts import Wanted
+
+        assert peers.token_file is not None  # PeerOptions has seen to it
+        return Wanted(
+            peers.listen,
+            peers.token_file,
+            peers.certificate or peers.token_file + CERTIFICATE_ENDING,
+            version("twolevel"),
+            needed_files(self._orders.names()),
+        )
 
     async def _drive(self, supervisor: Supervisor) -> None:
         simulator = self._simulator

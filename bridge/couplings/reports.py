@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ class Reports:
             graph=outcome.graph,
         )
 
-    def applications(self, n_rows: int, cost: dict[str, float | int]) -> Applications:
+    def applications(self, n_rows: int, cost: dict[str, Any]) -> Applications:
         """The columns of so many rows, of which some may never have started."""
         nothing = _Done()
         rows = [self._done.get(row, nothing) for row in range(n_rows)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, COUPLING, SOCKET, WORKERS
+from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, COUPLING, LISTEN, SOCKET, TOKEN_FILE, WORKERS
 
-__all__ = ["CouplingOptions"]
+__all__ = ["CouplingOptions", "HostOptions"]
 
 
 @dataclass(frozen=True)
@@ -29,3 +29,16 @@ class CouplingOptions:
             "als_timeout_s": self.als_timeout,
             "socket": self.socket,
         }
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """Which other hosts may join a run, and how; of no study, whose runs follow one another."""
+
+    listen: Annotated[str | None, LISTEN] = LISTEN.default
+    token_file: Annotated[str | None, TOKEN_FILE] = TOKEN_FILE.default
+    certificate: Annotated[str | None, CERTIFICATE] = CERTIFICATE.default
+
+    def names(self) -> dict[str, object]:
+        """As plain values, for a record of the run."""
+        return {"listen": self.listen, "token_file": self.token_file, "certificate": self.certificate}

@@ -15,6 +15,7 @@ from traces.base.shared_options import CORE_GFLOPS
 __all__ = [
     "ALS_COMMAND",
     "ALS_TIMEOUT",
+    "CERTIFICATE",
     "CHUNKS",
     "CLUSTER_WORKERS",
     "CORE_SPEED",
@@ -25,13 +26,18 @@ __all__ = [
     "GRAPH_ALS",
     "GRAPH_TASKS",
     "HOSTS",
+    "HOST_WORKERS",
     "LENGTHS_FILE",
     "LENGTH_UNIT",
+    "LISTEN",
     "MEAN",
     "OUT",
+    "PATIENCE",
     "POLICIES",
+    "RUN_ADDRESS",
     "SOCKET",
     "TECHNIQUES",
+    "TOKEN_FILE",
     "TOP",
     "TIMEOUT",
     "TRACE",
@@ -101,6 +107,45 @@ SOCKET = Choice(
     what="socket",
     metavar="KIND",
     help="Between bridge and processes: unix, or tcp on the loopback",
+)
+
+LISTEN = Option[str | None](
+    name="--listen",
+    panel=Panel.COUPLING,
+    default=None,
+    metavar="tls://HOST:PORT",
+    help="Let other hosts join there (twolevel worker); with pool, process",
+)
+TOKEN_FILE = Option[str | None](
+    name="--token-file",
+    panel=Panel.COUPLING,
+    default=None,
+    metavar="FILE",
+    help="The secret by which hosts join; only its owner may read it",
+)
+CERTIFICATE = Option[str | None](
+    name="--certificate",
+    panel=Panel.COUPLING,
+    default=None,
+    metavar="FILE",
+    help="By which hosts know the run, which makes it",
+    rule="the token's file with .crt behind it",
+)
+RUN_ADDRESS = Option[str | None](
+    name="ADDRESS",
+    default=None,
+    metavar="ADDRESS",
+    help="Where the run listens: tls://HOST:PORT",
+)
+HOST_WORKERS = replace(WORKERS, help="Processes of this host at once")
+PATIENCE = Real(
+    name="--patience",
+    default=0.0,
+    lowest=0.0,
+    highest=1e6,
+    unit="s",
+    metavar="TIME",
+    help="Wait so long for a run to begin, as 10min",
 )
 
 #: Of a cluster's worker processes, which take none of this machine's memory.

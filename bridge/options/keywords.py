@@ -26,6 +26,8 @@ _OTHERS = {"observe": "observers", "out": "folder", "als-command": "command", "a
 _FLAGS = {"charge-decisions", "kill-at-walltime", "dependencies", "preset", "cancelled", "fair-start", "force"}
 #: What is said of several options at once.
 _PHRASES = {"without them (--no-trace, and no --tasks)": "without them (keep_tasks=False)"}
+#: What is said behind this is a command line.
+_COMMAND = "twolevel worker "
 #: Words after an option that are not its value.
 _WORDS = r"(?:needs|gives|is|as|with|and|or|of|to|names)\b"
 _OPTION = re.compile(rf"(?<![\w-])--([a-z][a-z-]*)(: | (?!{_WORDS})([^\s,;:()]+))?")
@@ -84,4 +86,6 @@ def _in_python(text: str, known: Mapping[str, object], given: Mapping[str, Any])
         said = given.get(name)
         return f"{name}={shown(said) if behind and isinstance(said, str | int | float) else ''}{behind}"
 
-    return _OPTION.sub(keyword, text)
+    # A command to type stays as it is.
+    text, command, typed = text.partition(_COMMAND)
+    return _OPTION.sub(keyword, text) + command + typed

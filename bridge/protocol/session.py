@@ -115,7 +115,7 @@ class Refusal:
     """A hello that the session does not accept: send the farewell, close, and log the reason."""
 
     reason: str
-    blame: Blame
+    blame: Blame | Literal["host"]
     farewell: bytes
 
 

@@ -180,7 +180,10 @@ def _bridge_rows(coupling: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     sent_mb = (coupling["bytes_sent"] + coupling["bytes_received"]) / 1e6
     went = f"{coupling['injected']} injected events, {coupling['messages']} messages, {sent_mb:.3g} MB"
+    hosts = coupling.get("hosts", [])
+    words = [f"{one['host']} {one['jobs']}" + " (lost)" * one["lost"] for one in hosts]
     return [
+        *([("hosts", f"{len(hosts)}; jobs: {', '.join(words)}")] if hosts else []),
         ("processes", f"{coupling['processes']}, {coupling['workers']} of them at work at once"),
         ("bridge", f"{coupling['suspends']} suspends, {coupling['resumes']} resumes, {went}"),
     ]

@@ -27,7 +27,16 @@ from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
-from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, COUPLING, SOCKET, WORKERS
+from bridge.options.declared import (
+    ALS_COMMAND,
+    ALS_TIMEOUT,
+    CERTIFICATE,
+    COUPLING,
+    LISTEN,
+    SOCKET,
+    TOKEN_FILE,
+    WORKERS,
+)
 from bridge.options.keywords import errors_name_keywords
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
@@ -223,6 +232,13 @@ def run(
     couple = coupling(coupling_name)
     if peers.command is not None and coupling_name == "inline":
         raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
+    if peers.listen is not None and (coupling_name == "inline" or scenario.technique is None):
+        what = (
+            "with --als recorded there are no applications"
+            if scenario.technique is None
+            else "inline runs no other process"
+        )
+        raise InputError(f"--listen needs --coupling pool or process: {what}")
     if peers.command is not None and scenario.technique is None:
         raise InputError("--als-command: with --als recorded no application is simulated")
     if fair_start:
@@ -303,6 +319,9 @@ def simulate(
     als_command: str | None = ALS_COMMAND.default,
     als_timeout_s: float = ALS_TIMEOUT.default,
     socket: str = SOCKET.default,
+    listen: str | None = LISTEN.default,
+    token_file: str | None = TOKEN_FILE.default,
+    certificate: str | None = CERTIFICATE.default,
     keep_tasks: bool = True,
     fair_start: bool = False,
 ) -> Result:
@@ -340,7 +359,7 @@ def simulate(
         The cores each job requests, as ``{17: "0-3 8"}``, for the allocator ``given``.
     coupling : str
         ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
-    workers, als_command, als_timeout_s, socket
+    workers, als_command, als_timeout_s, socket, listen, token_file, certificate
         See :class:`bridge.couplings.PeerOptions`.
     keep_tasks : bool
         Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
@@ -386,5 +405,5 @@ def simulate(
     machine = platform_for(platform, log, replayed=als == RECORDED)
     jobs = load_workload(log, machine, selection=select, oversize=oversize, preset=preset)
     scenario = Scenario.of(jobs, machine, options, requested, observers=observers, known_jobs=log.job_id)
-    peers = PeerOptions(workers, als_timeout_s, als_command, socket)
+    peers = PeerOptions(workers, als_timeout_s, als_command, socket, listen, token_file, certificate)
     return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

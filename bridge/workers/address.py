@@ -1,27 +1,78 @@
-"""Addresses of a bridge's socket, ``unix:/path`` or ``tcp:host:port``, and asyncio streams to them."""
+"""Addresses of a bridge's socket, ``unix:/path``, ``tcp:host:port`` or ``tls://host:port``, and asyncio streams to them."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any, Final
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["Streams", "connect"]
+__all__ = ["HANDSHAKE_S", "PARTING_TLS_S", "Streams", "connect", "keep_alive", "tls_address"]
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
+#: How long a TLS handshake, and a TLS farewell, may take, s.
+HANDSHAKE_S: Final = 10.0
+PARTING_TLS_S: Final = 2.0
 
-async def connect(address: str) -> Streams:
-    """Open a connection to a bridge.
+#: A connection of which nothing is heard for so many seconds is asked, so often, so many seconds apart, whether it is still
+#: there: that of a host that has lost its power, or its network, ends after a minute.
+_QUIET_S, _ASKS, _BETWEEN_S = 30, 3, 10
+
+_TLS: Final = "tls://"
+
+
+def tls_address(address: str, where: str) -> tuple[str, int]:
+    """Host and port of ``tls://HOST:PORT``; an IPv6 host stands in brackets.
 
     Raises
     ------
     InputError
-        If the address is neither ``unix:/path`` nor ``tcp:host:port``.
-    OSError
-        If nobody listens there.
+        If it is none; the message begins with ``where``.
     """
+    host, colon, port = address.removeprefix(_TLS).rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    bracketed = host == f"[{bare}]"
+    well = address.startswith(_TLS) and colon and bare and (bracketed or not set(":/[]@?#") & set(host))
+    if not well or not bare.isascii() or " " in bare or not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise InputError(f"{where}: {shown(address)}; allowed: tls://HOST:PORT")
+    return bare, int(port)
+
+
+def keep_alive(plug: Any) -> None:
+    """Have the system notice that the other end of a TCP connection is no longer there."""
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _QUIET_S)
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _BETWEEN_S)
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _ASKS)
+    # As long for what was sent and is not acknowledged, where TCP by itself would try for a quarter of an hour.
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * (_QUIET_S + _ASKS * _BETWEEN_S))
+
+
+async def connect(address: str, context: Any = None) -> Streams:
+    """Open a connection to a bridge.
+
+    Parameters
+    ----------
+    address : str
+    context : SSLContext or None
+        What the bridge is known by; needed for ``tls://host:port``.
+
+    Raises
+    ------
+    InputError
+        If the address is neither ``unix:/path`` nor ``tcp:host:port`` nor, with a context, ``tls://host:port``.
+    OSError
+        If nobody listens there, or somebody else.
+    """
+    if context is not None:
+        host, port = tls_address(address, "bridge address")
+        streams = await asyncio.open_connection(
+            host, port, ssl=context, ssl_handshake_timeout=HANDSHAKE_S, ssl_shutdown_timeout=PARTING_TLS_S
+        )
+        keep_alive(streams[1].get_extra_info("socket"))
+        return streams
     scheme, _, rest = address.partition(":")
     if scheme == "unix" and rest:
         # Blocking, since there is nothing else to do yet: asyncio takes a full queue at the other end for a success.
@@ -32,7 +83,7 @@ async def connect(address: str) -> Streams:
         except BaseException:
             plug.close()
             raise
-    host, _, port = rest.rpartition(":")
-    if scheme == "tcp" and host and port.isdigit() and int(port) < 65536:
-        return await asyncio.open_connection(host.removeprefix("[").removesuffix("]"), int(port))
+    host, _, port_text = rest.rpartition(":")
+    if scheme == "tcp" and host and port_text.isdigit() and int(port_text) < 65536:
+        return await asyncio.open_connection(host.removeprefix("[").removesuffix("]"), int(port_text))
     raise InputError(f"bridge address {shown(address)}; allowed: unix:/path or tcp:host:port")

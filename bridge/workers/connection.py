@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from typing import Any
 
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.messages import Message
-from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.host_session import HostSession
+from bridge.protocol.session import NEED_DATA, Session
 
 __all__ = ["Connection"]
 
@@ -19,7 +21,7 @@ class Connection:
 
     Parameters
     ----------
-    session : Session
+    session : Session or HostSession
         Judges every message.
     reader, writer : streams
         To the other end.
@@ -32,19 +34,27 @@ class Connection:
         Whether the other end has closed its stream, or it is broken.
     """
 
-    def __init__(self, session: Session, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.session = session
+    def __init__(
+        self, session: Session | HostSession, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.session: Any = session  # of the kind that its owner has made
         self._reader, self._writer = reader, writer
         self._waiting: list[bytes] = []
         self.messages = self.bytes_sent = self.bytes_received = 0
         self.ended = False
 
-    async def hear(self) -> Message | Refusal | ConnectionClosed:
+    @property
+    def peer(self) -> str:
+        """The network address of the other end."""
+        place = self._writer.get_extra_info("peername")
+        return str(place[0]) if place else "somebody"
+
+    async def hear(self) -> Any:
         """The next message, judged.
 
         Raises
         ------
-        ProtocolError
+        ProtocolError, HostProtocolError
             If the other side broke the protocol.
         """
         while (event := self.session.next_event()) is NEED_DATA:
@@ -61,7 +71,7 @@ class Connection:
         self.messages += 1
         return event
 
-    def say(self, message: Message) -> None:
+    def say(self, message: Any) -> None:
         """Send a message.
 
         Raises
@@ -99,6 +109,14 @@ class Connection:
         """Close it after what was said has been taken."""
         self.flush()
         self._writer.close()
+
+    async def close_at_once(self, patience_s: float) -> None:
+        """Close it, and wait until it is closed, for so long."""
+        self.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await self._writer.wait_closed()
+        self._writer.transport.abort()
 
     def abort(self) -> None:
         """Close it now; :meth:`hear` then finds its end."""

@@ -6,6 +6,7 @@ quoted as in JSON.
 =====================================  ============================================================================
 ``warm TECHNIQUE``                     load our own application simulator and what it needs for this technique;
                                        answered by ``ready``
+``trust CERTIFICATE``                  the bridge is on another host, and known by this certificate
 ``fork WORKER ADDRESS TOKEN``          fork a worker with what was loaded
 ``start WORKER ADDRESS TOKEN WORD …``  start a command line of the user's as a worker
 ``kill WORKER``                        kill it, if it is still there
@@ -25,7 +26,7 @@ import os
 import select
 import signal
 import sys
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
@@ -70,7 +71,7 @@ def _step_aside(pipes: _Pipes) -> None:
     os.close(nothing)
 
 
-def _be_worker(server: int, pipes: _Pipes, address: str, token: str, worker: str) -> NoReturn:
+def _be_worker(server: int, pipes: _Pipes, context: Any, address: str, token: str, worker: str) -> NoReturn:
     import asyncio
 
     from bridge.workers.address import connect
@@ -78,7 +79,7 @@ def _be_worker(server: int, pipes: _Pipes, address: str, token: str, worker: str
     from traces.base.errors import TwolevelError
 
     async def work() -> NoReturn:
-        await serve(await connect(address), token, worker)
+        await serve(await connect(address, context), token, worker)
         os._exit(0)  # at once: nothing here is worth taking down in order
 
     try:
@@ -116,6 +117,7 @@ def _be_command(server: int, pipes: _Pipes, address: str, token: str, worker: st
 class _Server:
     def __init__(self, pipes: _Pipes) -> None:
         self._pipes = pipes
+        self._context: Any = None
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
 
@@ -129,6 +131,11 @@ class _Server:
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
             self._pipes.report("ready")
+        elif command == "trust":
+            from bridge.protocol.host_messages import APPLICATION_ALPN
+            from bridge.workers.credentials import pinned_context
+
+            self._context = pinned_context(words[0], APPLICATION_ALPN)
         elif command in ("fork", "start"):
             self._launch(command, *words)
         elif command == "kill":
@@ -143,7 +150,7 @@ class _Server:
             return
         if pid == 0:
             if command == "fork":
-                _be_worker(server, self._pipes, address, token, worker)
+                _be_worker(server, self._pipes, self._context, address, token, worker)
             _be_command(server, self._pipes, address, token, worker, *words)
         self._workers[worker], self._names[pid] = pid, worker
 

@@ -17,13 +17,13 @@ from typing import Protocol
 from bridge.workers.process_names import SERVER_NAME, how_ended
 from traces.base.errors import InputError, PeerError, TwolevelError, shown
 
-__all__ = ["Launcher", "Owner"]
+__all__ = ["READY_S", "Launcher", "Owner"]
 
 #: How often the fork server may die in one run.
 _SERVER_DEATHS = 3
 
 #: How long the fork server may take to load, and on a cold cache to compile, the application simulator, s.
-_READY_S = 600.0
+READY_S = 600.0
 
 #: How long processes that were asked to quit may take before they are killed, s.
 PARTING_S = 2.0
@@ -71,12 +71,21 @@ class Launcher:
         None is ours.
     awaited : dict
         Kept here: the processes that have started and not said hello, names by process ids.
+    certificate : str
+        What a bridge on another host is known by; empty for one on this host.
     """
 
     def __init__(
-        self, owner: Owner, address: str, token: str, technique: str, command: str | None, awaited: dict[int, str]
+        self,
+        owner: Owner,
+        address: str,
+        token: str,
+        technique: str,
+        command: str | None,
+        awaited: dict[int, str],
+        certificate: str = "",
     ) -> None:
-        self._awaited = awaited
+        self._awaited, self._certificate = awaited, certificate
         self._owner, self._address, self._token, self._technique = owner, address, token, technique
         self._words = shlex.split(command or "")
         self._server: asyncio.subprocess.Process | None = None
@@ -103,9 +112,9 @@ class Launcher:
         self._reports = asyncio.create_task(self._listen())
         if not self._words:
             try:
-                await asyncio.wait_for(self._ready.wait(), _READY_S)
+                await asyncio.wait_for(self._ready.wait(), READY_S)
             except TimeoutError:
-                raise PeerError(f"{SERVER_NAME} was not ready after {_READY_S:g} s") from None
+                raise PeerError(f"{SERVER_NAME} was not ready after {READY_S:g} s") from None
 
     async def _start_server(self) -> None:
         self._server = await asyncio.create_subprocess_exec(
@@ -119,6 +128,8 @@ class Launcher:
             start_new_session=True,  # an interrupt at the terminal is ours to deal with
             env=None if self._words else {**os.environ, **_ONE_THREAD},
         )
+        if self._certificate:
+            self._tell("trust", self._certificate)
         if not self._words:
             self._tell("warm", self._technique)
 

@@ -17,16 +17,18 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Protocol
 
 from bridge.protocol.framing import READ_AT_MOST
+from bridge.protocol.host_messages import Join
+from bridge.protocol.host_session import HostProtocolError
 from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Refused, Role, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
 from bridge.workers.connection import Connection
 from bridge.workers.other_end import process_at, process_of_tcp
 from traces.base.errors import InputError, shown
 
-__all__ = ["HELLO_S", "LINES", "OVER", "STRANGERS", "Listener"]
+__all__ = ["HELLO_S", "LINES", "OVER", "STRANGERS", "Listener", "Stranger", "settle"]
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -53,9 +55,18 @@ _UNIX_PATH: Final = 107
 _TURNS = 10
 
 
-async def _settle() -> None:
+async def settle() -> None:
+    """Let asyncio finish what it has begun with connections."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
+
+
+class Stranger(Protocol):
+    """Somebody who has not said hello."""
+
+    def abort(self) -> None:
+        """Send them away at once."""
+        ...
 
 
 class Listener:
@@ -90,7 +101,7 @@ class Listener:
         self._token, self._admit, self._serve, self._awaited = token, admit, serve, awaited
         self._server: asyncio.Server | None = None
         self._folder: Path | None = None
-        self._strangers: dict[asyncio.Task[None], Connection] = {}  # the longest here first
+        self._strangers: dict[asyncio.Task[None], Stranger] = {}  # the longest here first
         self._connections: dict[asyncio.Task[None], Connection] = {}
         self._quiet = False
         self.refused = self.messages = self.bytes_sent = self.bytes_received = 0
@@ -125,15 +136,15 @@ class Listener:
             for listening in self._server.sockets:
                 loop.remove_reader(listening)
             # Who was accepted just now still comes; once the server is closed, asyncio of Python 3.11 would drop it unclosed.
-            await _settle()
+            await settle()
             self._server.close()
-            await _settle()
+            await settle()
         while tasks := list(self._connections):
             for connection in self._connections.values():
                 connection.abort()
             # Each finds the end of its stream. One that finds something else is of no interest any more.
             await asyncio.gather(*tasks, return_exceptions=True)
-        await _settle()  # and the last transports close their sockets
+        await settle()  # and the last transports close their sockets
         if self._server is not None:
             await self._server.wait_closed()
         if self._folder is not None:
@@ -148,21 +159,29 @@ class Listener:
         ours = self._whose(writer)
         self._connections[task] = connection
         if not ours:
-            while len(self._strangers) >= STRANGERS:
-                oldest = next(iter(self._strangers))
-                self._strangers.pop(oldest).abort()
-            self._strangers[task] = connection
+            self._receive(task, connection)
+        await self._attend(task, connection, ours)
+
+    def _receive(self, task: asyncio.Task[None], stranger: Stranger) -> None:
+        """Somebody has come whom nobody knows; of too many, the one that has been silent longest must go."""
+        while len(self._strangers) >= STRANGERS:
+            oldest = next(iter(self._strangers))
+            self._strangers.pop(oldest).abort()
+        self._strangers[task] = stranger
+
+    async def _attend(self, task: asyncio.Task[None], connection: Connection, ours: str) -> None:
+        """Hear a connection out, and count what went over it."""
         try:
             try:
                 hello = await self._greet(connection, ours)
             finally:
                 self._strangers.pop(task, None)
             if hello is not None:
-                await self._serve(hello, connection)
+                await self._admitted(hello, connection)
         except asyncio.CancelledError:
             pass  # the run is given up; and asyncio of Python 3.11 would complain of a cancelled connection
         finally:
-            del self._connections[task]
+            self._connections.pop(task, None)
             self.messages += connection.messages
             self.bytes_sent += connection.bytes_sent
             self.bytes_received += connection.bytes_received
@@ -182,17 +201,28 @@ class Listener:
             return self._awaited.get(os.getpgid(pid), "")
         return ""
 
-    async def _greet(self, connection: Connection, ours: str) -> Hello | None:
-        """The hello of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
+    async def _admitted(self, hello: Any, connection: Connection) -> None:
+        """Talk to somebody who was let in."""
+        await self._serve(hello, connection)
+
+    def _answer(self, hello: Any, connection: Connection) -> str | None:
+        """Let somebody in, or say why not."""
+        reason = self._admit(hello)
+        if reason is None:
+            connection.say(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
+        else:
+            connection.say(Refused(reason=reason[:500], blame="application"))
+        return reason
+
+    async def _greet(self, connection: Connection, ours: str) -> Any:
+        """The first message of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
         try:
             async with asyncio.timeout(HELLO_S):
                 event = await connection.hear()
-            if isinstance(event, Hello):
-                reason = self._admit(event)
+            if isinstance(event, Hello | Join):
+                reason = self._answer(event, connection)
                 if reason is None:
-                    connection.say(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
                     return event
-                connection.say(Refused(reason=reason[:500], blame="application"))
                 if reason == OVER:
                     return None  # one of ours, who is late
             elif isinstance(event, Refusal):
@@ -204,16 +234,24 @@ class Listener:
                 reason = "it ended before a hello"
         except TimeoutError:
             reason = f"no hello within {HELLO_S:g} s"
-        except ProtocolError as error:
+        except (ProtocolError, HostProtocolError) as error:
             if ours and connection.ended:
                 return None
             connection.say_bytes(error.farewell)
             reason = str(error)
         except Exception as error:  # a fault of ours that a stranger has found must not end the run
             reason = f"{type(error).__name__}: {shown(str(error), 200)}"
+        self._refuse(f"application process {ours}" if ours else self._named(connection), reason)
+        return None
+
+    def _named(self, connection: Connection) -> str:
+        """What a connection is called that was refused."""
+        return "a connection"
+
+    def _refuse(self, who: str, reason: str) -> None:
+        """Count who was not let in, and say so of the first ones."""
         self.refused += 1
         if not self._quiet and self.refused <= LINES:
-            log.warning("%s was refused: %s", f"application process {ours}" if ours else "a connection", reason)
+            log.warning("%s was refused: %s", who, reason)
         elif not self._quiet and self.refused == LINES + 1:
             log.warning("more connections are refused; they are only counted")
-        return None

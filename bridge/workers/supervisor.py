@@ -11,9 +11,9 @@ import asyncio
 import contextlib
 import heapq
 import logging
-import resource
 import secrets
-from typing import Any, Final
+import socket as sockets
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -35,8 +35,12 @@ from bridge.protocol.task_payload import check_payload
 from bridge.workers.assignment import Assignment, Order, Report, Worker, changed
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
-from bridge.workers.listener import OVER, STRANGERS, Listener
+from bridge.workers.listener import OVER, Listener
+from bridge.workers.places import Place, room_for
 from traces.base.errors import InputError, PeerError
+
+if TYPE_CHECKING:
+    from bridge.workers.hosts import Hosts, Wanted
 
 __all__ = ["RETRIES", "Order", "Report", "Supervisor"]
 
@@ -63,9 +67,6 @@ _PARTING_S: Final = 5.0
 #: How long to wait before another process is tried where none could be started, s.
 PAUSE_S: Final = 0.2
 
-#: Open files for other things than connections.
-_OTHER_FILES: Final = 64
-
 
 class Supervisor:
     """Application processes that serve jobs.
@@ -73,7 +74,7 @@ class Supervisor:
     Parameters
     ----------
     workers : int
-        How many simulate at once.
+        How many simulate at once on this host; with other hosts it may be 0.
     jobs_per_worker : int or None
         After so many jobs a process is replaced; None is never.
     timeout_s : float
@@ -86,6 +87,8 @@ class Supervisor:
         What our own simulator should load in advance.
     releases : bool
         Whether they are to say which cores a job needs no more.
+    hosts : Wanted or None
+        What is said of other hosts, which may join; None: nobody may.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Supervisor:
         technique: str,
         *,
         releases: bool = False,
+        hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
         self._timeout_s = timeout_s
@@ -105,17 +109,19 @@ class Supervisor:
         self._socket = socket
         self._technique = technique
         # A process per job is started before there is a job for it.
-        self._alive = _room_for(workers if jobs_per_worker is None else 2 * workers)
+        self._per_worker, self._depth = (1, _DEPTH) if jobs_per_worker is None else (2, 1)
+        self._simulating, self._wanted = workers, hosts
+        self._places: list[Place] = []  # this host, if it takes part, and those that are ready
+        self._place: dict[str, Place] = {}  # by worker
         self._workers: dict[str, Worker] = {}
         self._parting: dict[str, float] = {}  # sent a quit, and since when
-        self._assignment = Assignment(workers, _DEPTH if jobs_per_worker is None else 1)
         self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
         self._orders: dict[int, Order] = {}  # not yet reported
         self._failures: dict[int, int] = {}
         self._expected = 0
         self._launched = 0
         self._retries = self._suspends = self._injected = 0
-        self._stillborn = 0
+        self._alone_since = 0.0  # when the last place went, s
         self._failure: Exception | None = None
         self._closing = False
         self._arrived = asyncio.Event()
@@ -124,6 +130,7 @@ class Supervisor:
         self._awaited: dict[int, str] = {}  # processes that have not said hello
         self._listener = Listener(self._token, self._admit, self._serve, self._awaited)
         self._launcher: Launcher | None = None
+        self._hosts: Hosts | None = None
         #: Reports that nobody has taken yet, by row.
         self.reports: dict[int, Report] = {}
         #: Later promises that nobody has taken yet, by row.
@@ -133,20 +140,31 @@ class Supervisor:
         self._releases = releases
 
     @property
-    def cost(self) -> dict[str, float | int]:
+    def cost(self) -> dict[str, Any]:
         """What it all cost, by name; complete once closed."""
-        listener = self._listener
+        doors: list[Listener] = [self._listener]
+        hosts: dict[str, Any] = {}
+        if self._hosts is not None:
+            doors.append(self._hosts.listener)
+            hosts = {"hosts": [*(place.cost() for place in self._places if place.here), *self._hosts.cost()]}
         return {
             "processes": self._launched,
             "retries": self._retries,
             "suspends": self._suspends,
             "resumes": self._suspends,
             "injected": self._injected,
-            "refused": listener.refused,
-            "messages": listener.messages,
-            "bytes_sent": listener.bytes_sent,
-            "bytes_received": listener.bytes_received,
+            "refused": sum(door.refused for door in doors),
+            "messages": sum(door.messages for door in doors),
+            "bytes_sent": sum(door.bytes_sent for door in doors),
+            "bytes_received": sum(door.bytes_received for door in doors),
+            **hosts,
         }
+
+    @property
+    def most_workers(self) -> int:
+        """How many were simulating at once at most, or may have been."""
+        others = 0 if self._hosts is None else sum(place.workers for place in self._hosts.places)
+        return self._simulating + others
 
     async def open(self, expected_jobs: int) -> None:
         """Listen, and start processes for ``expected_jobs`` jobs.
@@ -157,11 +175,37 @@ class Supervisor:
             If there can be none.
         """
         self._expected = expected_jobs
+        self._alone_since = self._now()
+        if self._wanted is not None:
+            await self._open_hosts(self._wanted)
+        if self._simulating:
+            await self._open_here(self._simulating)
+        self._spawn(self._watch_time())
+        self._recruit()
+
+    async def _open_here(self, workers: int) -> None:
         address = await self._listener.open(self._socket)
         self._launcher = Launcher(self, address, self._token, self._technique, self._command, self._awaited)
         await self._launcher.open()
-        self._spawn(self._watch_time())
-        self._recruit()
+        name = sockets.gethostname() if self._wanted else "here"
+        alive = room_for(workers * self._per_worker)
+        place = Place(name, self._launcher, Assignment(workers, self._depth), workers, alive, here=True)
+        self._places.insert(0, place)
+
+    async def _open_hosts(self, wanted: Wanted) -> None:
+        from bridge.workers.hosts import Hosts  # it loads ssl's machinery, which runs on this host alone need not
+
+        self._hosts = Hosts(
+            self,
+            wanted,
+            self._token,
+            self._admit,
+            self._serve,
+            technique=self._technique,
+            per_worker=self._per_worker,
+            depth=self._depth,
+        )
+        await self._hosts.open()
 
     def expect_another(self) -> None:
         """There is a job more than :meth:`open` knew: one is tried again that was cut."""
@@ -206,16 +250,20 @@ class Supervisor:
             connection = worker.connection
             if patient and connection is not None and connection.session.state is ConnectionState.READY:
                 connection.say(Quit())
-            elif self._launcher is not None:
-                self._launcher.kill(worker.name)
+            else:
+                self._kill(worker.name)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            if self._launcher is not None:
-                await self._launcher.close(patient=patient)
+            if self._hosts is not None:
+                await self._hosts.close(patient=patient)
         finally:
-            await self._listener.close()
+            try:
+                if self._launcher is not None:
+                    await self._launcher.close(patient=patient)
+            finally:
+                await self._listener.close()
 
     # Processes
 
@@ -237,31 +285,89 @@ class Supervisor:
 
     def _recruit(self) -> None:
         # As many processes as may run at once, but no more than there are jobs left for them.
-        while len(self._workers) < min(self._alive, self._expected) and not (self._closing or self._failure):
-            worker = Worker(f"w{self._launched}", self._now())
+        while len(self._workers) < self._expected and not (self._closing or self._failure):
+            places = [place for place in self._places if len(place.names) < place.alive]
+            if not places:
+                return
+            place = min(places, key=lambda one: len(one.names) / one.alive)
+            worker = Worker(f"w{self._launched}" + ("" if place.here else f"@{place.name}"), self._now())
             self._launched += 1
-            self._workers[worker.name] = worker
-            assert self._launcher is not None
-            self._launcher.launch(worker.name)
+            place.launched += 1
+            self._workers[worker.name], self._place[worker.name] = worker, place
+            place.names.add(worker.name)
+            place.processes.launch(worker.name)
+
+    def _kill(self, worker: str) -> None:
+        place = self._place.get(worker)
+        if place is not None:
+            place.processes.kill(worker)
 
     def unborn(self, worker: str, why: str) -> None:
         """A process could not be started; do with fewer, if there are any."""
         self._workers.pop(worker, None)
-        if not self._workers:
-            self._stillborn += 1
-            if self._stillborn >= _STILLBORN:
-                self.fail(PeerError(f"no application process can be started: {why}"))
-            else:
+        place = self._place.pop(worker, None)
+        if place is None:
+            return
+        place.names.discard(worker)
+        if not place.names:
+            self._count_stillborn(place, f"no application process can be started: {why}")
+            if not self._failure:
                 asyncio.get_running_loop().call_later(PAUSE_S, self._recruit)
-        elif len(self._workers) < self._alive:
-            self._alive = len(self._workers)
-            log.warning("no more than %d application processes can be started: %s", self._alive, why)
+        elif len(place.names) < place.alive:
+            place.alive = len(place.names)
+            where = "" if place.here else f" on host {place.name}"
+            log.warning("no more than %d application processes can be started%s: %s", place.alive, where, why)
+
+    def _count_stillborn(self, place: Place, what: str) -> None:
+        """A process has ended without having been let in: of too many in a row, ``what`` is said."""
+        place.stillborn += 1
+        if place.stillborn < _STILLBORN:
+            return
+        if place.here:
+            self.fail(PeerError(what))
+        elif self._hosts is not None:
+            log.warning("host %s: %s; it is let go", place.name, what)
+            self._hosts.dismiss(place)
+
+    def room_more(self, processes: int) -> bool:
+        """Whether so many more processes, of a host that would join, may be connected."""
+        there = sum(place.alive for place in self._places) + processes
+        return room_for(there) == there
+
+    def joined(self, place: Place) -> None:
+        """Another host is ready."""
+        self._places.append(place)
+        self._recruit()
+
+    def lost(self, place: Place, how: str) -> None:
+        """Another host is of no more use: have its jobs simulated again elsewhere."""
+        log.warning("host %s was lost: %s", place.name, how)
+        if place in self._places:
+            self._places.remove(place)
+        if not self._places:
+            self._alone_since = self._now()
+        for name in list(place.names):
+            worker = self._workers.get(name)
+            if worker is None:
+                continue
+            worker.how = f"was lost with its host ({how})"
+            worker.ended.set()
+            if worker.connection is None:
+                del self._workers[name]
+            else:
+                self._lose(worker)
+        for name in [name for name, its in self._place.items() if its is place]:
+            self._parting.pop(name, None)
+            del self._place[name]
+        place.names.clear()
+        self._recruit()
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
         """A process has ended. If it was ever connected, the end of its stream says the same, less exactly."""
         self._parting.pop(worker, None)
         lost = self._workers.get(worker)
         if lost is None:
+            self._place.pop(worker, None)
             return
         lost.how, lost.blameless = how, blameless
         lost.ended.set()
@@ -272,19 +378,23 @@ class Supervisor:
         """A worker is of no more use: have its jobs simulated again, and another process in its place."""
         if self._workers.pop(worker.name, None) is None or self._closing:
             return
-        assert self._launcher is not None
-        self._launcher.kill(worker.name)
+        place = self._place[worker.name]
+        self._kill(worker.name)
+        place.names.discard(worker.name)
+        if worker.ended.is_set():
+            del self._place[worker.name]
         if worker.connection is None:
             log.warning("application process %s, which had not said hello, %s", worker.name, worker.how)
-            self._stillborn += not worker.blameless
-            if self._stillborn >= _STILLBORN:
+            if not worker.blameless:
                 what = self._command or "the application simulator"
-                times = f"{self._stillborn} processes in a row did not say hello"
-                self.fail(PeerError(f"{what}: {times}; the last one {worker.how}"))
+                times = f"{place.stillborn + 1} processes in a row did not say hello"
+                self._count_stillborn(place, f"{what}: {times}; the last one {worker.how}")
+            if self._failure:
                 return
         else:
-            self._assignment.drop(worker)
+            place.assignment.drop(worker)
             worker.connection.abort()
+        place.retries += len(worker.orders)
         self._repeat(worker)
         self._recruit()
         self._dispatch()
@@ -313,10 +423,13 @@ class Supervisor:
         while True:
             await asyncio.sleep(period)
             now = self._now()
-            if now - before > max(1.0, 4 * period):  # we were stopped ourselves; the others may have been, too
+            stopped = now - before > max(1.0, 4 * period)  # ourselves; the others may have been, too
+            if stopped:
                 for worker in self._workers.values():
                     worker.since = now
             before = now
+            if self._hosts is not None:
+                self._watch_hosts(self._hosts, now, stopped=stopped)
             for worker in list(self._workers.values()):
                 allowed = CONNECT_S if worker.connection is None else self._timeout_s
                 if now - worker.since > allowed and (worker.orders or worker.connection is None):
@@ -326,8 +439,17 @@ class Supervisor:
             for name, since in list(self._parting.items()):
                 if now - since > _PARTING_S:
                     del self._parting[name]
-                    assert self._launcher is not None
-                    self._launcher.kill(name)
+                    self._kill(name)
+
+    def _watch_hosts(self, hosts: Hosts, now: float, *, stopped: bool) -> None:
+        hosts.watch(now, stopped=stopped)
+        if self._places or not hosts.waiting or stopped:
+            self._alone_since = now
+        elif now - self._alone_since > self._timeout_s:
+            what = "no host has joined" if not hosts.places else "all hosts are lost, and no other has joined"
+            self.fail(
+                PeerError(f"{what} for {self._timeout_s:g} s; on every host that is to take part: {hosts.command}")
+            )
 
     # Jobs
 
@@ -337,11 +459,13 @@ class Supervisor:
     def _dispatch(self) -> None:
         while self._queue and not self._failure:
             _, row = self._queue[0]
-            worker = self._assignment.able(self._orders[row])
-            if worker is None:
+            order = self._orders[row]
+            able = [worker for place in self._places if (worker := place.assignment.able(order)) is not None]
+            if not able:
                 return
+            worker = min(able, key=lambda one: len(one.orders))
             heapq.heappop(self._queue)
-            self._give(worker, self._orders[row])
+            self._give(worker, order)
 
     def _give(self, worker: Worker, order: Order) -> None:
         hello, connection = worker.hello, worker.connection
@@ -349,7 +473,7 @@ class Supervisor:
         assert connection is not None
         if not worker.orders:
             worker.since = self._now()
-        self._assignment.give(worker, order)
+        self._place[worker.name].assignment.give(worker, order)
         self._injected += len(order.start.changes)
         if hello.tasks == "recipe":
             connection.say(order.start)
@@ -403,7 +527,9 @@ class Supervisor:
         elif isinstance(message, Failed):
             number = worker.orders[message.job].job_number
             kind = InputError if message.blame == "user" else PeerError
-            self.fail(kind(f"job {number}: the application simulator says: {message.reason}"))
+            place = self._place[worker.name]
+            where = "" if place.here else f" on host {place.name}"
+            self.fail(kind(f"job {number}: the application simulator{where} says: {message.reason}"))
 
     def _go_on(self, worker: Worker, message: Suspended) -> None:
         # It knew of what happens up to here; now of what happens next.
@@ -417,7 +543,9 @@ class Supervisor:
 
     def _finish(self, worker: Worker, outcome: Outcome) -> None:
         row = outcome.job
-        self._assignment.take(worker, row)
+        place = self._place[worker.name]
+        place.assignment.take(worker, row)
+        place.jobs += 1
         del self._orders[row]
         worker.served += 1
         self._expected -= 1
@@ -435,7 +563,9 @@ class Supervisor:
 
     def _dismiss(self, worker: Worker) -> None:
         assert worker.connection is not None
-        self._assignment.drop(worker)
+        place = self._place[worker.name]
+        place.assignment.drop(worker)
+        place.names.discard(worker.name)
         del self._workers[worker.name]
         worker.connection.say(Quit())
         self._parting[worker.name] = self._now()
@@ -456,10 +586,10 @@ class Supervisor:
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workers[hello.worker]
         worker.hello, worker.connection, worker.since = hello, connection, self._now()
-        assert self._launcher is not None
-        self._launcher.greeted(worker.name)
-        self._stillborn = 0
-        self._assignment.add(worker)
+        place = self._place[worker.name]
+        place.processes.greeted(worker.name)
+        place.stillborn = 0
+        place.assignment.add(worker)
         self._learn(hello)
         if self._releases and not hello.releases:
             self.fail(
@@ -469,7 +599,8 @@ class Supervisor:
             self._dispatch()
             while not isinstance(event := await connection.hear(), ConnectionClosed):
                 assert isinstance(event, Message)  # a refusal answers only a hello
-                self._take(worker, event)
+                if worker.name in self._workers:  # else its jobs are others' by now, whatever was still on its way
+                    self._take(worker, event)
         except ProtocolError as error:
             if not connection.ended:
                 connection.say_bytes(error.farewell)
@@ -479,7 +610,9 @@ class Supervisor:
                 self._lose(worker)
         except Exception as error:
             self.fail(error)
-        await self._part(worker)
+        finally:
+            place.count(connection)
+        await self._part(worker, place)
 
     def _learn(self, hello: Hello) -> None:
         # The first hello says what the bounds are worth of the orders that were given before it.
@@ -489,9 +622,9 @@ class Supervisor:
                 self.promises.update((row, order.bound_ns) for row, order in self._orders.items())
                 self._arrived.set()
 
-    async def _part(self, worker: Worker) -> None:
+    async def _part(self, worker: Worker, place: Place) -> None:
         """The connection of a worker has ended."""
-        self._assignment.drop(worker)
+        place.assignment.drop(worker)
         if worker.name not in self._workers or self._closing:
             return
         # Its process will have ended as well; how is worth a moment's waiting.
@@ -499,16 +632,3 @@ class Supervisor:
             async with asyncio.timeout(_NEWS_S):
                 await worker.ended.wait()
         self._lose(worker)
-
-
-def _room_for(processes: int) -> int:
-    """How many of so many processes can be connected at once; raises the limit on open files where it may."""
-    others = STRANGERS + _OTHER_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < processes + others:
-        soft = min(processes + others, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    room = max(1, soft - others)
-    if room < processes:
-        log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, soft)
-    return min(room, processes)

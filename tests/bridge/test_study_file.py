@@ -99,6 +99,9 @@ def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
         "force",
         "stream",
         "same_as",
+        "listen",
+        "token_file",
+        "certificate",
     }
     assert {column_name(name) for name in known_options()} == ours - not_cells
 

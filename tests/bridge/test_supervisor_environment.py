@@ -13,7 +13,7 @@ import pytest
 from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
-from bridge.workers.supervisor import _room_for
+from bridge.workers.places import room_for
 from traces.base.errors import PeerError
 
 HERE = Path(__file__).parent
@@ -72,11 +72,11 @@ def test_few_open_files(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.Mo
     limits = [256, 300]
     monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))
     monkeypatch.setattr(resource, "setrlimit", lambda which, new: limits.__setitem__(0, new[0]))
-    assert _room_for(100) == 100
+    assert room_for(100) == 100
     assert limits == [256, 300]
-    assert _room_for(150) == 150
+    assert room_for(150) == 150
     assert limits == [278, 300]
-    assert _room_for(1000) == 172
+    assert room_for(1000) == 172
     assert limits == [300, 300]
     assert "172 application processes at once, not 1000: only 300 files may be open" in caplog.text
 

@@ -28,7 +28,7 @@ from bridge.scenarios.options import ScenarioOptions
 from traces.base.option import Panel
 
 COMMANDS = (
-    *("run", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph", "workload info"),
+    *("run", "worker", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph", "workload info"),
     *("platform", "gantt", "figures", "doctor"),
 )
 

@@ -31,6 +31,8 @@ ELSEWHERE = (
     "bls.workloads.generators",
     "bridge.workers.application_peer",
     "bridge.runs.figures",
+    "bridge.workers.credentials",
+    "bridge.workers.hosts",
     "bridge.workers.supervisor",
     "bridge.protocol.messages",
     "bridge.protocol.session",

@@ -31,6 +31,7 @@ RESULTS = DOCS / "results.md"
 WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 COMMANDS = (
     "run",
+    "worker",
     "watch",
     "grid",
     "study",

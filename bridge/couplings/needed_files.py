@@ -1,0 +1,75 @@
+"""Which files every host needs that takes part in a run: plug-ins, lengths of tasks, graphs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bridge.protocol.host_messages import MAX_FILES, NeededFile
+from traces.base.errors import InputError
+from traces.base.parsing import parse_json
+
+__all__ = ["needed_files"]
+
+_BLOCK = 1 << 20
+
+#: Where the names of a choice among techniques end.
+_BETWEEN = re.compile(r"[,()]")
+
+
+def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
+    """The files that are named, with what is in them, so that no host takes part that has others.
+
+    Parameters
+    ----------
+    names : iterable of str
+        What workers are told: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such, or a program as JSON
+        that has them. Paths are absolute.
+
+    Raises
+    ------
+    InputError
+        If they are too many.
+    """
+    paths: dict[str, None] = {}
+    for name in names:
+        texts = _texts(parse_json(name, "program")) if name.startswith("{") else [name]
+        for text in texts:
+            for part in (text, *_BETWEEN.split(text)):
+                if path := _file_of(part):
+                    paths[path] = None
+    if len(paths) > MAX_FILES:
+        raise InputError(f"--listen: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {MAX_FILES}")
+    return tuple(NeededFile(path=path, sha256=_digest(path)) for path in paths)
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict):
+        for value in content.values():
+            yield from _texts(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from _texts(value)
+
+
+def _file_of(text: str) -> str:
+    """The file that is named at the beginning of a text, behind ``file:``; empty if there is none."""
+    path = text.strip().removeprefix("file:")
+    while path.startswith("/"):
+        if os.path.isfile(path):
+            return path
+        path = path.rpartition(":")[0]
+    return ""
+
+
+def _digest(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,195 @@
+"""What a run and its other hosts know each other by: a token in a file, and a certificate that is made for the run.
+
+TLS is the standard library's. It makes no certificates, so that the ``openssl`` command does: one for each run, signed by
+itself, whose key never leaves this process. A host has the certificate in a file and talks to nobody who has another one.
+This module is the one door to ``ssl``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import ssl
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
+from traces.base.errors import InputError, shown
+
+__all__ = ["CERTIFICATE_ENDING", "Certificate", "TlsError", "bridge_context", "pinned_context", "read_token", "why_not"]
+
+#: What goes wrong with TLS, for those who do not import ``ssl``.
+TlsError = ssl.SSLError
+
+#: Behind the name of the token's file: where the certificate is, if nothing is said.
+CERTIFICATE_ENDING: Final = ".crt"
+
+#: Characters of a token: enough that nobody guesses it, and what a frame of a stranger holds.
+_TOKEN: Final = (32, 200)
+
+_MAKE_TOKEN: Final = "to make one: (umask 077; openssl rand -hex 32 > {})"
+
+#: For how many days a certificate holds; it is looked at byte by byte, and not at its dates.
+_DAYS: Final = 36_500
+
+#: How long openssl may take, s; it takes some hundredths.
+_OPENSSL_S: Final = 60.0
+
+_BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
+
+#: Largest file that is looked at as a certificate or a token, bytes.
+_MOST_BYTES: Final = 65_536
+
+#: ``X509_V_FLAG_NO_CHECK_TIME`` of OpenSSL, which Python has no name for: clocks of hosts differ.
+_NO_CHECK_TIME: Final = 0x200000
+
+
+def read_token(path: str, where: str = "--token-file") -> str:
+    """The token in a file that nobody but its owner may read.
+
+    Raises
+    ------
+    InputError
+        If there is none, others may read it, or it is none; the message says how to make one.
+    """
+    make = _MAKE_TOKEN.format(path)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{where}: {shown(path)}: {getattr(error, 'strerror', None) or error}; {make}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{where}: {shown(path)} is no file; {make}")
+    with open(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_mode & 0o077:
+            mode = stat.S_IMODE(status.st_mode)
+            raise InputError(
+                f"{where}: others may read {shown(path)} (mode {mode:o}); allowed: only its owner: chmod 600 {path}"
+            )
+        text = file.read(_MOST_BYTES).decode("ascii", "replace").strip()
+    low, high = _TOKEN
+    if not (low <= len(text) <= high and text.isascii() and text.isprintable() and " " not in text):
+        raise InputError(
+            f"{where}: {shown(path)} has no token; allowed: one word of {low} to {high} characters; {make}"
+        )
+    return text
+
+
+class Certificate:
+    """A certificate made for one run, in a file for those who are to know it; the file goes when it is closed.
+
+    Parameters
+    ----------
+    path : str
+        The file. What is there already must be a certificate, and is replaced.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made or written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        _check_replaceable(path)
+        with tempfile.TemporaryDirectory(prefix="twolevel-") as folder:  # only its owner may enter it
+            key, made = os.path.join(folder, "key"), os.path.join(folder, "certificate")
+            _make(key, made)
+            self.pem = Path(made).read_bytes()
+            self.context = bridge_context(made, key)
+        # The whole file appears at once: somebody may be waiting for it.
+        beside = f"{path}.{os.getpid()}"
+        try:
+            with open(beside, "xb") as file:
+                file.write(self.pem)
+            os.replace(beside, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+            raise InputError(f"--certificate: {shown(path)} cannot be written: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Remove the file, if it is still ours."""
+        with contextlib.suppress(OSError):
+            if Path(self._path).read_bytes() == self.pem:
+                os.unlink(self._path)
+
+
+def _check_replaceable(path: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            begins = file.read(len(_BEGIN))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise InputError(f"--certificate: {shown(path)}: {getattr(error, 'strerror', None) or error}") from None
+    if begins != _BEGIN:
+        raise InputError(
+            f"--certificate: {shown(path)} is there, and is no certificate; allowed: a new file, or an old one"
+        )
+
+
+def _make(key: str, certificate: str) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise InputError(
+            "--listen: there is no openssl command, which makes the certificate of the run; install openssl"
+        )
+    words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
+    words += ["-keyout", key, "-out", certificate, "-days", str(_DAYS), "-subj", "/CN=twolevel run"]
+    # Of nobody but itself: whoever knows this certificate must not come to trust others that it has signed.
+    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=serverAuth"]
+    try:
+        made = subprocess.run(words, capture_output=True, timeout=_OPENSSL_S, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"--listen: openssl cannot make a certificate: {error}") from None
+    if made.returncode:
+        said = made.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise InputError(f"--listen: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
+
+
+def bridge_context(certificate: str, key: str) -> ssl.SSLContext:
+    """The run's side of TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(certificate, key)
+    context.set_alpn_protocols([HOST_ALPN, APPLICATION_ALPN])
+    # Nobody comes back on an old session: every connection shows that its other end has the key.
+    context.num_tickets = 0
+    return context
+
+
+def pinned_context(pem: str, alpn: str) -> ssl.SSLContext:
+    """A host's side of TLS: it knows this certificate, and no authority and no name.
+
+    Raises
+    ------
+    InputError
+        If the text is no certificate.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # which name a host is reached by does not matter where the key is known
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags = ssl.VerifyFlags(context.verify_flags | _NO_CHECK_TIME | ssl.VERIFY_X509_PARTIAL_CHAIN)
+    context.set_alpn_protocols([alpn])
+    try:
+        context.load_verify_locations(cadata=pem)
+        known = len(context.get_ca_certs(binary_form=True))
+    except (ssl.SSLError, ValueError) as error:
+        raise InputError(f"not usable as a certificate: {why_not(error)}") from None
+    if pem.count(_BEGIN.decode()) != 1:
+        raise InputError(f"{known} certificates; allowed: one, that of the run")
+    return context
+
+
+def why_not(error: Exception) -> str:
+    """What is wrong with TLS, in a line: ``certificate verify failed``."""
+    reason = getattr(error, "reason", None)
+    text = str(reason).replace("_", " ").lower() if reason else str(error) or type(error).__name__
+    return shown(text, 160).strip("'\"")

@@ -1,0 +1,298 @@
+"""What ``twolevel worker`` does: has application processes on this host for a run on another one.
+
+It starts and kills processes as the run says, by a fork server of its own, and tells the run how they ended. They talk to the
+run by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from bridge.protocol.host_messages import (
+    HOST_ALPN,
+    Admitted,
+    Declined,
+    Dismissed,
+    Gone,
+    HostMessage,
+    HostRole,
+    Join,
+    Kill,
+    Launch,
+    NeededFile,
+    Over,
+    Ready,
+    Unborn,
+)
+from bridge.protocol.host_session import HostProtocolError, HostSession, HostState
+from bridge.protocol.messages import PROTOCOL_VERSION
+from bridge.protocol.session import ConnectionClosed
+from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, connect, tls_address
+from bridge.workers.connection import Connection
+from bridge.workers.credentials import TlsError, pinned_context, read_token, why_not
+from bridge.workers.launchers import Launcher
+from traces.base.errors import InputError, PeerError, TwolevelError, shown
+
+__all__ = ["serve_run"]
+
+#: How long to wait between two attempts to reach a run, s.
+_BETWEEN_S: Final = 0.25
+
+#: How long the run may take to answer a join, s.
+_ANSWER_S: Final = 30.0
+
+_BLOCK: Final = 1 << 20
+
+
+def serve_run(
+    address: str,
+    *,
+    token_file: str,
+    certificate: str,
+    workers: int,
+    patience_s: float,
+    package: str,
+    say: Callable[[str], None],
+) -> None:
+    """Have application processes here for the run that listens at an address, until it is over.
+
+    Parameters
+    ----------
+    address : str
+        ``tls://HOST:PORT``.
+    token_file, certificate : str
+        The files that the run and this host know each other by.
+    workers : int
+        How many processes simulate at once.
+    patience_s : float
+        For how long to wait for the run to begin, s.
+    package : str
+        The version of ``twolevel`` that is installed here.
+    say : callable
+        Takes a line for a person.
+
+    Raises
+    ------
+    InputError
+        If a file, or the address, cannot be used.
+    PeerError
+        If the run cannot be reached, refuses this host, ends before it is over, or needs what is not here.
+    """
+    tls_address(address, "worker")
+    join = Join(
+        version=PROTOCOL_VERSION,
+        token=read_token(token_file),
+        package=package,
+        host=socket.gethostname()[:100] or "unnamed",
+        workers=workers,
+    )
+    asyncio.run(_until_interrupted(_Host(address, certificate, join, say).run(patience_s)))
+
+
+async def _until_interrupted(work: Any) -> None:
+    # An interrupt comes as an event, and breaks into nothing but waiting; one of Slurm's is SIGTERM.
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            task.cancel()
+
+    for number in numbers:
+        loop.add_signal_handler(number, interrupt)
+    try:
+        await task
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+class _NotYet(Exception):
+    """The run is not there; it may still come."""
+
+
+class _Host:
+    """This host, as the owner of its processes."""
+
+    def __init__(self, address: str, certificate: str, join: Join, say: Callable[[str], None]) -> None:
+        self._address, self._certificate, self._join, self._say = address, certificate, join, say
+        self._connection: Connection | None = None
+        self._launcher: Launcher | None = None
+        self._failure: TwolevelError | None = None
+        self._launched = 0
+
+    async def run(self, patience_s: float) -> None:
+        """Join, and serve until the run is over."""
+        pem, connection = await self._reached(patience_s)
+        self._connection = connection
+        complete = False
+        try:
+            admitted = await self._admitted(connection)
+            over = await self._prepare(connection, admitted, pem)
+            complete = (over or await self._serve(connection)).complete
+        finally:
+            try:
+                if self._launcher is not None:
+                    await self._launcher.close(patient=complete)
+            finally:
+                await connection.close_at_once(PARTING_TLS_S)
+        if not complete:
+            raise PeerError(f"the run at {self._address} was given up; {self._launched} processes were started here")
+        self._say(f"the run at {self._address} is over; {self._launched} processes were started here")
+
+    async def _reached(self, patience_s: float) -> tuple[str, Connection]:
+        loop = asyncio.get_running_loop()
+        deadline, waited = loop.time() + patience_s, False
+        while True:
+            try:
+                return await self._reach()
+            except _NotYet as error:
+                if loop.time() >= deadline:
+                    longer = "" if waited else "; --patience TIME waits for a run to begin"
+                    raise PeerError(f"no run at {self._address}: {error}{longer}") from None
+                if not waited:
+                    self._say(f"waiting up to {patience_s:g} s for a run at {self._address}: {error}")
+                waited = True
+            await asyncio.sleep(min(_BETWEEN_S, max(0.0, deadline - loop.time())))
+
+    async def _reach(self) -> tuple[str, Connection]:
+        # The certificate is read each time: an earlier run may have left another one.
+        try:
+            pem = Path(self._certificate).read_text(encoding="ascii")
+            context = pinned_context(pem, HOST_ALPN)
+        except FileNotFoundError:
+            raise _NotYet(f"--certificate: there is no file {shown(self._certificate)}; the run makes it") from None
+        except (OSError, ValueError) as error:
+            what = getattr(error, "strerror", None) or "no certificate"
+            raise InputError(f"--certificate: {shown(self._certificate)}: {what}") from None
+        except InputError as error:
+            raise InputError(f"--certificate: {shown(self._certificate)}: {error}") from None
+        try:
+            async with asyncio.timeout(HANDSHAKE_S):
+                streams = await connect(self._address, context)
+        except TimeoutError:
+            raise _NotYet(f"no answer within {HANDSHAKE_S:g} s") from None
+        except TlsError as error:
+            what = f"whoever listens there is not the run of {self._certificate}"
+            raise _NotYet(f"{what}: {why_not(error)}") from None
+        except OSError as error:
+            raise _NotYet(error.strerror or str(error)) from None
+        return pem, Connection(HostSession(HostRole.HOST), *streams)
+
+    async def _heard(self, connection: Connection) -> HostMessage | None:
+        """What the run says next; None if its connection has ended."""
+        try:
+            event = await connection.hear()
+        except HostProtocolError:
+            if not connection.ended:
+                raise
+            return None
+        return None if isinstance(event, ConnectionClosed) else event
+
+    async def _admitted(self, connection: Connection) -> Admitted:
+        connection.say(self._join)
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                answer = await self._heard(connection)
+        except TimeoutError:
+            raise PeerError(f"the run at {self._address} did not answer within {_ANSWER_S:g} s") from None
+        if isinstance(answer, Admitted):
+            return answer
+        if isinstance(answer, Dismissed):
+            hint = f"; it is not that of {self._address}" if answer.blame == "stranger" else ""
+            raise PeerError(f"the run at {self._address} refused this host: {answer.reason}{hint}")
+        raise PeerError(f"the run at {self._address} ended before it answered")
+
+    async def _prepare(self, connection: Connection, admitted: Admitted, pem: str) -> Over | None:
+        """Have everything loaded that the run needs; what the run said meanwhile, if it is over."""
+        try:
+            for needed in admitted.files:
+                _check_file(needed)
+            self._launcher = Launcher(self, self._address, admitted.token, admitted.technique, None, {}, pem)
+            opening = asyncio.ensure_future(self._launcher.open())
+            hearing = asyncio.ensure_future(self._heard(connection))  # nothing can come now but the end
+            try:
+                await asyncio.wait([opening, hearing], return_when=asyncio.FIRST_COMPLETED)
+                if hearing.done():
+                    order = await hearing
+                    if isinstance(order, Over):
+                        return order
+                    raise PeerError(f"the run at {self._address} is gone")
+                await opening
+            finally:
+                for task in (opening, hearing):
+                    task.cancel()
+                await asyncio.gather(opening, hearing, return_exceptions=True)
+        except TwolevelError as error:
+            if connection.session.state is HostState.PREPARING:
+                connection.say(Declined(reason=" ".join(str(error).split())[:500]))
+            raise
+        connection.say(Ready())
+        self._say(f"joined the run at {self._address} with {self._join.workers} workers")
+        return None
+
+    async def _serve(self, connection: Connection) -> Over:
+        """Do what the run says, until it is over."""
+        launcher = self._launcher
+        assert launcher is not None
+        while True:
+            order = await self._heard(connection)
+            if self._failure is not None:
+                raise self._failure
+            if isinstance(order, Launch):
+                self._launched += 1
+                launcher.launch(order.worker)
+            elif isinstance(order, Kill):
+                launcher.kill(order.worker)
+            elif isinstance(order, Over):
+                return order
+            elif isinstance(order, Dismissed):
+                raise PeerError(f"the run at {self._address} dismissed this host: {order.reason}")
+            else:
+                raise PeerError(f"the run at {self._address} is gone; its processes here were ended")
+
+    # What becomes of the processes
+
+    def _tell(self, message: HostMessage) -> None:
+        connection = self._connection
+        if connection is not None and connection.session.state is HostState.READY:
+            connection.say(message)
+
+    def gone(self, worker: str, how: str, *, blameless: bool) -> None:
+        """As of ``Owner``."""
+        self._tell(Gone(worker=worker, how=how[:500], blameless=blameless))
+
+    def unborn(self, worker: str, why: str) -> None:
+        """As of ``Owner``."""
+        self._tell(Unborn(worker=worker, why=why[:500]))
+
+    def fail(self, error: TwolevelError) -> None:
+        """As of ``Owner``: this host can have no processes any more."""
+        self._failure = self._failure or error
+        self._tell(Declined(reason=" ".join(str(error).split())[:500]))
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _check_file(needed: NeededFile) -> None:
+    digest = hashlib.sha256()
+    try:
+        with open(needed.path, "rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        host = socket.gethostname()
+        raise PeerError(f"host {host}: {needed.path}, which the run needs: {error.strerror}") from None
+    if digest.hexdigest() != needed.sha256:
+        raise PeerError(f"host {socket.gethostname()}: {needed.path} is not the file that the run has")

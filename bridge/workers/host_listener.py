@@ -1,0 +1,225 @@
+"""The listener for other hosts: TLS, then a token, then everything else.
+
+As with strangers of this host, few may be there at once that are not known, none for long, and none costs the run more than a
+line: those whose handshake never ends are among them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from bridge.protocol.framing import READ_AT_MOST
+from bridge.protocol.host_messages import HOST_ALPN, Dismissed, HostMessage, HostRole, Join
+from bridge.protocol.host_session import HostSession
+from bridge.protocol.messages import Hello, Role
+from bridge.protocol.session import Session
+from bridge.workers import listener
+from bridge.workers.address import PARTING_TLS_S, Streams, keep_alive, tls_address
+from bridge.workers.connection import Connection
+from bridge.workers.credentials import TlsError, why_not
+from bridge.workers.listener import Listener, settle
+from traces.base.errors import InputError, shown
+
+__all__ = ["HostListener"]
+
+#: How long to wait where a connection could not be accepted, as no more files may be open, s.
+_PAUSE_S: Final = 0.2
+
+#: How many connections the kernel may hold before they are accepted.
+_BACKLOG: Final = 1024
+
+
+class _Handshake:
+    """Somebody who has connected, and with whom TLS is not agreed upon yet."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task, self.sent_away = task, False
+
+    def abort(self) -> None:
+        """Send them away at once."""
+        self.sent_away = True
+        self._task.cancel()
+
+
+class HostListener(Listener):
+    """Where other hosts connect, and the application processes on them.
+
+    Parameters
+    ----------
+    token : str
+        What application processes must know; a host is told it when it is let in.
+    admit, serve : callable
+        For application processes, as of :class:`bridge.workers.listener.Listener`.
+    host_token : str
+        What hosts must know.
+    admit_host : callable
+        Given a join with the right token and version, gives what it is answered, or says why it is refused.
+    serve_host : callable
+        Given an admitted join and its connection, talks to it; when it returns, the connection is closed.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        admit: Callable[[Hello], str | None],
+        serve: Callable[[Hello, Connection], Awaitable[None]],
+        *,
+        host_token: str,
+        admit_host: Callable[[Join], HostMessage | str],
+        serve_host: Callable[[Join, Connection], Awaitable[None]],
+    ) -> None:
+        super().__init__(token, admit, serve)
+        self._host_token, self._admit_host, self._serve_host = host_token, admit_host, serve_host
+        self._context: Any = None
+        self._listening: socket.socket | None = None
+        self._accepting: asyncio.Task[None] | None = None
+        self._visitors: dict[asyncio.Task[None], socket.socket | None] = {}  # with the socket that nobody has taken yet
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def open_tls(self, address: str, context: Any) -> str:
+        """Listen at ``tls://HOST:PORT``; returns the address, with the port that was chosen if it was 0.
+
+        Raises
+        ------
+        InputError
+            If nobody can listen there.
+        """
+        host, port = tls_address(address, "--listen")
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            family, _, _, _, place = found[0]
+            self._listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
+        except (OSError, UnicodeError) as error:
+            number = error.errno if isinstance(error, OSError) else None
+            why = os.strerror(number) if number is not None and number > 0 else str(error)  # those of names are below 0
+            raise InputError(f"--listen: {shown(address)}: {why}") from None
+        self._listening.setblocking(False)
+        self._context = context
+        self._accepting = asyncio.create_task(self._accept(self._listening))
+        written = f"[{host}]" if ":" in host else host
+        return f"tls://{written}:{self._listening.getsockname()[1]}"
+
+    async def close(self) -> None:
+        """Let nobody in any more, and part with everybody."""
+        if self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.gather(self._accepting, return_exceptions=True)
+        if self._listening is not None:
+            self._listening.close()
+        shaking = [task for task in self._visitors if task not in self._connections]
+        for task in shaking:
+            task.cancel()
+        await asyncio.gather(*shaking, return_exceptions=True)
+        await super().close()
+        for writer in self._writers:  # those whose farewell is not answered
+            writer.transport.abort()
+        self._writers.clear()
+        await settle()
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                plug, _ = await loop.sock_accept(listening)
+            except OSError:  # no more files may be open, or whoever it was has gone again
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            task = loop.create_task(self._visited(plug))
+            self._visitors[task] = plug
+            task.add_done_callback(self._left)
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        plug = self._visitors.pop(task)
+        if plug is not None:  # it was cancelled before it began
+            plug.close()
+
+    async def _visited(self, plug: socket.socket) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._visitors[task] = None
+        who = f"a connection from {_peer(plug)}"
+        handshake = _Handshake(task)
+        self._receive(task, handshake)
+        try:
+            async with asyncio.timeout(listener.HELLO_S):
+                reader, writer = await self._secured(plug)
+        except TimeoutError:
+            reason = f"no TLS handshake within {listener.HELLO_S:g} s"
+        except (OSError, TlsError) as error:
+            reason = f"no TLS: {why_not(error)}"
+        except asyncio.CancelledError:
+            if not handshake.sent_away:
+                return  # the run is over
+            reason = f"no TLS handshake, and more than {listener.STRANGERS} wait"
+        else:
+            await self._secured_visit(task, reader, writer)
+            return
+        finally:
+            if self._strangers.get(task) is handshake:
+                del self._strangers[task]
+        self._refuse(who, reason)
+
+    async def _secured(self, plug: socket.socket) -> Streams:
+        # As asyncio.open_connection does it at the other end.
+        loop = asyncio.get_running_loop()
+        try:
+            keep_alive(plug)
+            reader = asyncio.StreamReader(limit=READ_AT_MOST, loop=loop)
+            protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                plug,
+                ssl=self._context,
+                ssl_handshake_timeout=listener.HELLO_S + 1.0,  # the caller's comes first
+                ssl_shutdown_timeout=PARTING_TLS_S,
+            )
+        except BaseException:
+            plug.close()
+            raise
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+    async def _secured_visit(
+        self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        is_host = writer.get_extra_info("ssl_object").selected_alpn_protocol() == HOST_ALPN
+        session = HostSession(HostRole.BRIDGE, self._host_token) if is_host else Session(Role.BRIDGE, self._token)
+        connection = Connection(session, reader, writer)
+        self._writers.add(writer)
+        self._connections[task] = connection
+        self._strangers[task] = connection  # in the place of its handshake
+        try:
+            await self._attend(task, connection, "")
+            await asyncio.wait([asyncio.ensure_future(writer.wait_closed())], timeout=PARTING_TLS_S)
+        finally:
+            self._writers.discard(writer)
+            writer.transport.abort()
+
+    async def _admitted(self, hello: Hello | Join, connection: Connection) -> None:
+        if isinstance(hello, Join):
+            await self._serve_host(hello, connection)
+        else:
+            await super()._admitted(hello, connection)
+
+    def _answer(self, hello: Hello | Join, connection: Connection) -> str | None:
+        if isinstance(hello, Hello):
+            return super()._answer(hello, connection)
+        answer = self._admit_host(hello)
+        if isinstance(answer, HostMessage):
+            connection.say(answer)
+            return None
+        connection.say(Dismissed(reason=answer[:500], blame="host"))
+        return answer
+
+    def _named(self, connection: Connection) -> str:
+        return f"a connection from {connection.peer}"
+
+
+def _peer(plug: socket.socket) -> str:
+    try:
+        return str(plug.getpeername()[0])
+    except OSError:  # it has gone already
+        return "somebody"

@@ -1,0 +1,285 @@
+"""Other hosts of a run: who may join, what they are told, and what happens when one is lost.
+
+Each host has one connection of its own, over which processes are started and killed there, and which says how they ended;
+each of its processes has another one, as those of this host have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from bridge.protocol.host_messages import (
+    Admitted,
+    Declined,
+    Gone,
+    HostMessage,
+    Join,
+    Kill,
+    Launch,
+    NeededFile,
+    Over,
+    Ready,
+    Unborn,
+)
+from bridge.protocol.host_session import HostProtocolError, HostState
+from bridge.protocol.messages import PROTOCOL_VERSION, Hello
+from bridge.protocol.session import ConnectionClosed
+from bridge.workers.assignment import Assignment
+from bridge.workers.connection import Connection
+from bridge.workers.credentials import Certificate, read_token
+from bridge.workers.host_listener import HostListener
+from bridge.workers.launchers import READY_S, Owner
+from bridge.workers.listener import OVER
+from bridge.workers.places import Place
+
+__all__ = ["HostOwner", "Hosts", "Wanted"]
+
+log = logging.getLogger("twolevel.bridge")
+
+#: How long hosts may take to end their processes when the run is over, s.
+_PARTING_S: Final = 6.0
+
+#: How much longer than it gives itself a host may take to prepare, s.
+_LATE_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a run says of other hosts.
+
+    Attributes
+    ----------
+    listen : str
+        Where it listens, ``tls://HOST:PORT``.
+    token_file, certificate : str
+        The files with the token, which is there, and with the certificate, which is made.
+    package : str
+        The version of ``twolevel``, which every host must have.
+    files : tuple of NeededFile
+        What every host must have.
+    """
+
+    listen: str
+    token_file: str
+    certificate: str
+    package: str
+    files: tuple[NeededFile, ...] = ()
+
+
+class HostOwner(Owner, Protocol):
+    """Who uses the processes of other hosts."""
+
+    def room_more(self, processes: int) -> bool:
+        """Whether so many more processes may be connected."""
+        ...
+
+    def joined(self, place: Place) -> None:
+        """A host is ready."""
+        ...
+
+    def lost(self, place: Place, how: str) -> None:
+        """A host is of no more use; how, as in "its connection ended"."""
+        ...
+
+
+class _Remote:
+    """The processes of another host, which does what it is told over its connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def _tell(self, message: HostMessage) -> None:
+        if self.connection.session.state is HostState.READY:
+            self.connection.say(message)
+
+    def launch(self, worker: str) -> None:
+        """As of ``Processes``."""
+        self._tell(Launch(worker=worker))
+
+    def greeted(self, worker: str) -> None:
+        """As of ``Processes``: such a process says nothing that tells it from a stranger until it has said hello."""
+
+    def kill(self, worker: str) -> None:
+        """As of ``Processes``."""
+        self._tell(Kill(worker=worker))
+
+
+class Hosts:
+    """The other hosts of a run.
+
+    Parameters
+    ----------
+    owner : HostOwner
+        Is informed of what becomes of them and of their processes.
+    wanted : Wanted
+    token : str
+        The secret of application processes, which hosts are told.
+    admit, serve : callable
+        For application processes, as of ``Listener``.
+    technique : str
+        What hosts load in advance.
+    per_worker : int
+        How many processes may be there for each that simulates.
+    depth : int
+        How many jobs a process may hold.
+    """
+
+    def __init__(
+        self,
+        owner: HostOwner,
+        wanted: Wanted,
+        token: str,
+        admit: Callable[[Hello], str | None],
+        serve: Callable[[Hello, Connection], Awaitable[None]],
+        *,
+        technique: str,
+        per_worker: int,
+        depth: int,
+    ) -> None:
+        self._owner, self._wanted, self._token, self._technique = owner, wanted, token, technique
+        self._per_worker, self._depth = per_worker, depth
+        host_token = read_token(wanted.token_file)
+        self._listener = HostListener(
+            token, admit, serve, host_token=host_token, admit_host=self._admit_host, serve_host=self._serve_host
+        )
+        self._certificate: Certificate | None = None
+        self._closing = False
+        self._there: dict[Place, Connection] = {}
+        self._preparing: dict[Place, float] = {}  # since when, s
+        self._none_left = asyncio.Event()
+        #: All hosts that were ever let in.
+        self.places: list[Place] = []
+        #: What to run on a host.
+        self.command = ""
+
+    @property
+    def listener(self) -> HostListener:
+        """Where they connect."""
+        return self._listener
+
+    @property
+    def waiting(self) -> bool:
+        """Whether no host is there, nor about to be."""
+        return not self._there
+
+    async def open(self) -> None:
+        """Make the certificate, and listen.
+
+        Raises
+        ------
+        InputError
+            If it cannot be.
+        """
+        wanted = self._wanted
+        # openssl takes a moment, in which nothing else has to happen yet.
+        self._certificate = Certificate(wanted.certificate)
+        address = await self._listener.open_tls(wanted.listen, self._certificate.context)
+        files = f"--token-file {wanted.token_file} --certificate {wanted.certificate}"
+        self.command = f"twolevel worker {address} {files}"
+        log.warning("on every host that is to take part: %s", self.command)
+
+    def _admit_host(self, join: Join) -> HostMessage | str:
+        if self._closing:
+            return OVER
+        ours = self._wanted.package
+        if join.package != ours:
+            return f"host {join.host} has twolevel {join.package}; this run is of twolevel {ours}"
+        if not self._owner.room_more(join.workers * self._per_worker):
+            return f"host {join.host}: no room for {join.workers} more workers: too few files may be open at once"
+        return Admitted(
+            version=PROTOCOL_VERSION, token=self._token, technique=self._technique, files=self._wanted.files
+        )
+
+    async def _serve_host(self, join: Join, connection: Connection) -> None:
+        known = [place.name for place in self.places]
+        name, number = join.host, 1
+        while name in known:
+            number += 1
+            name = f"{join.host}:{number}"
+        assignment = Assignment(join.workers, self._depth)
+        place = Place(name, _Remote(connection), assignment, join.workers, join.workers * self._per_worker)
+        self.places.append(place)
+        self._there[place], self._preparing[place] = connection, asyncio.get_running_loop().time()
+        self._none_left.clear()
+        how = "its connection ended"
+        try:
+            while not isinstance(event := await connection.hear(), ConnectionClosed):
+                if isinstance(event, Declined):
+                    how = f"it cannot take part: {event.reason}"
+                else:
+                    self._heed(place, event)
+        except HostProtocolError as error:
+            how = str(error)
+            if not connection.ended:
+                connection.say_bytes(error.farewell)
+        finally:
+            del self._there[place]
+            self._preparing.pop(place, None)
+            place.count(connection)
+            place.lost = not self._closing
+            if not self._there:
+                self._none_left.set()
+            if not self._closing:
+                self._owner.lost(place, how)
+
+    def _heed(self, place: Place, event: HostMessage) -> None:
+        if isinstance(event, Ready):
+            self._preparing.pop(place, None)
+            self._owner.joined(place)
+        elif (
+            isinstance(event, Gone | Unborn) and event.worker.partition("@")[2] == place.name
+        ):  # it speaks of its own only
+            if isinstance(event, Gone):
+                self._owner.gone(event.worker, event.how, blameless=event.blameless)
+            else:
+                self._owner.unborn(event.worker, event.why)
+
+    def dismiss(self, place: Place) -> None:
+        """Let go of a host that is of no use."""
+        place.alive = 0
+        connection = self._there.get(place)
+        if connection is not None:
+            if connection.session.state in (HostState.READY, HostState.PREPARING):
+                connection.say(Over(complete=False))
+            connection.close()
+
+    def watch(self, now_s: float, *, stopped: bool) -> None:
+        """Let go of hosts that do not become ready; ``stopped`` says that this process has just been."""
+        for place, since in list(self._preparing.items()):
+            if stopped:
+                self._preparing[place] = now_s
+            elif now_s - since > READY_S + _LATE_S:
+                self.dismiss(place)
+
+    async def close(self, *, patient: bool) -> None:
+        """Part with every host, and leave nothing behind.
+
+        Parameters
+        ----------
+        patient : bool
+            Whether the run has come to its end.
+        """
+        self._closing = True
+        if not patient:
+            self._listener.fall_silent()
+        for connection in self._there.values():
+            if connection.session.state in (HostState.READY, HostState.PREPARING):
+                connection.say(Over(complete=patient))
+        try:
+            if self._there:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_PARTING_S):
+                        await self._none_left.wait()
+        finally:
+            await self._listener.close()
+            if self._certificate is not None:
+                self._certificate.close()
+
+    def cost(self) -> list[dict[str, Any]]:
+        """What each host did, as ``run.json`` has it."""
+        return [place.cost() for place in self.places]

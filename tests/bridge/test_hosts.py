@@ -1,0 +1,734 @@
+"""Applications of one run on several hosts: worker commands on the loopback, over real TLS, and the same result."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from conversation import TOKEN, hello
+from faulty_runs import PATIENCE_S, PLATFORM, assert_same, await_that, descendants, expected, workload
+from pages import ROOT, section, table
+
+import bridge
+from bridge.couplings import PeerOptions, needed_files
+from bridge.protocol.framing import frame
+from bridge.protocol.host_messages import (
+    APPLICATION_ALPN,
+    HOST_ALPN,
+    HOST_MESSAGES,
+    Admitted,
+    Dismissed,
+    FromHost,
+    Gone,
+    HostMessage,
+    HostRole,
+    Join,
+    Launch,
+    NeededFile,
+    Over,
+    Ready,
+    encode_host,
+)
+from bridge.protocol.host_session import HOST_TABLE, HostProtocolError, HostSession, HostState
+from bridge.protocol.messages import PROTOCOL_VERSION, encode
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError, Refusal
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario
+from bridge.workers import hosts, listener
+from bridge.workers.address import connect, tls_address
+from bridge.workers.assignment import Assignment, Order, Worker
+from bridge.workers.credentials import Certificate, pinned_context, read_token
+from bridge.workers.host_listener import HostListener
+from bridge.workers.listener import STRANGERS
+from traces.base.errors import InputError, PeerError, TwolevelError
+
+SECRET = "0123456789abcdef" * 4
+START = "import sys; sys.path[:0] = {path!r}; {first}; from bridge.cli import main; main()"
+
+
+class Site:
+    """A folder with a token, the runs that listen, and the worker commands that were started for them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.token, self.certificate = folder / "token", folder / "token.crt"
+        self.token.touch(0o600)
+        self.token.write_text(SECRET + "\n")
+        self.address = ""
+        self.commands: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: object, workers: int = 1, first: str = "pass", **files: Path) -> subprocess.Popen[str]:
+        """A worker command."""
+        code = START.format(path=[os.path.abspath(one) for one in sys.path if one], first=first)
+        given = [
+            "--token-file",
+            files.get("token", self.token),
+            "--certificate",
+            files.get("certificate", self.certificate),
+        ]
+        line = [sys.executable, "-c", code, "worker", self.address, *given, "--workers", workers, *words]
+        command = subprocess.Popen([str(word) for word in line], stderr=subprocess.PIPE, text=True)
+        self.commands.append(command)
+        return command
+
+    def run(self, coupling: str = "pool", watch: Any = lambda ended, now_ns: None, **peers: Any) -> bridge.Result:
+        """The run of ``faulty_runs``, on other hosts."""
+        scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+        wanted = {"listen": "tls://127.0.0.1:0", "token_file": str(self.token), **peers}
+        return run(scenario, coupling_name=coupling, peers=PeerOptions(**wanted), watch=watch)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    place = Site(tmp_path)
+    before = descendants()
+    yield place
+    for command in place.commands:
+        command.kill()
+        command.communicate()
+    await_that(lambda: descendants().keys() <= before.keys())
+    assert not place.certificate.exists()
+    assert list(temporary.glob("twolevel-*")) == []
+
+
+def when_open(site: Site, monkeypatch: pytest.MonkeyPatch, what: Callable[[], Any]) -> None:
+    """Do something when a run listens."""
+    opening = hosts.Hosts.open
+
+    async def opened(self: hosts.Hosts) -> None:
+        await opening(self)
+        site.address = self.command.split()[2]
+        what()
+
+    monkeypatch.setattr(hosts.Hosts, "open", opened)
+
+
+def ended(command: subprocess.Popen[str]) -> tuple[int, str]:
+    """Exit code and words of a command."""
+    _, said = command.communicate(timeout=PATIENCE_S)
+    return command.returncode, said
+
+
+def hold(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> list[Order]:
+    """No job from the row ``first`` on begins before so many hosts are ready; returns those that had to wait."""
+    ready: list[Any] = []
+    waited: list[Order] = []
+    heed, able = hosts.Hosts._heed, Assignment.able
+
+    def heard(self: hosts.Hosts, place: Any, event: HostMessage) -> None:
+        heed(self, place, event)
+        ready.extend([place] * isinstance(event, Ready))
+
+    def held(self: Assignment, order: Order) -> Worker | None:
+        if order.start.job >= first and len(ready) < count:
+            waited.append(order)
+            return None
+        return able(self, order)
+
+    monkeypatch.setattr(hosts.Hosts, "_heed", heard)
+    monkeypatch.setattr(Assignment, "able", held)
+    return waited
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_two_hosts(coupling: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    hold(monkeypatch, 0, 2)
+    when_open(site, monkeypatch, lambda: [site.start(workers=1), site.start(workers=2)])
+    result = site.run(coupling)
+    assert_same(result, expected())
+    one, two = found = result.coupling["hosts"]
+    assert {one["workers"], two["workers"]} == {1, 2}
+    assert one["host"] != two["host"]
+    assert one["jobs"] + two["jobs"] == 40
+    assert one["retries"] == two["retries"] == result.coupling["retries"] == 0
+    assert not any(each["lost"] for each in found)
+    for name in ("processes", "messages", "bytes_sent", "bytes_received"):
+        assert one[name] + two[name] == result.coupling[name] > 0
+    assert result.coupling["workers"] == 3
+    assert result.coupling["refused"] == 0
+    for command in site.commands:
+        code, said = ended(command)
+        assert code == 0
+        joined, over = said.splitlines()
+        assert "twolevel worker: joined the run at tls://127.0.0.1:" in joined
+        assert " is over; " in over
+    assert any(name == "hosts" for name, _ in result.summary())
+
+
+def test_this_host_begins_and_another_is_late(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = hold(monkeypatch, 10, 1)
+    when_open(site, monkeypatch, site.start)
+    result = site.run(workers=1)
+    assert_same(result, expected())
+    here, other = result.coupling["hosts"]
+    assert waited
+    assert here["host"] == socket.gethostname()
+    assert here["jobs"] >= 10
+    assert here["jobs"] + other["jobs"] == 40
+    assert other["processes"] == 1
+    assert ended(site.commands[0])[0] == 0
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_worker_commands_are_killed(
+    coupling: str, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    draw = random.Random(f"kills, {coupling}")
+    rows = set(draw.sample(range(40), 5))
+    killed: list[int] = []
+    give = Assignment.give
+
+    def given(self: Assignment, worker: Worker, order: Order) -> None:
+        give(self, worker, order)
+        if order.start.job in rows and order.start.attempt == 0 and order.start.job not in killed:
+            # Before, while or after the process is told: nobody waits for anybody.
+            killed.append(order.start.job)
+            for command in site.commands:
+                command.kill()
+            site.start(workers=2)
+
+    monkeypatch.setattr(Assignment, "give", given)
+    when_open(site, monkeypatch, lambda: site.start(workers=2))
+    result = site.run(coupling)
+    assert_same(result, expected())
+    assert set(killed) == rows
+    found = result.coupling["hosts"]
+    assert len(found) == 1 + len({one["host"] for one in found if one["lost"]})
+    assert sum(one["lost"] for one in found) >= 1
+    assert result.coupling["retries"] == sum(one["retries"] for one in found) >= 1
+    assert sum(one["jobs"] for one in found) == 40
+    assert "was lost: its connection ended" in caplog.text
+    assert re.search(r"was lost with its host .*; simulated again: job 1\d\d", caplog.text)
+
+
+def test_a_process_of_another_host_is_killed(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    struck: list[int] = []
+    give = Assignment.give
+
+    def given(self: Assignment, worker: Worker, order: Order) -> None:
+        give(self, worker, order)
+        if order.start.job in (3, 20) and order.start.attempt == 0:
+            for pid, name in descendants().items():
+                if name == "twolevel-als":
+                    struck.append(pid)
+                    os.kill(pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Assignment, "give", given)
+    when_open(site, monkeypatch, lambda: site.start(workers=2))
+    result = site.run()
+    assert_same(result, expected())
+    assert struck
+    (host,) = result.coupling["hosts"]
+    assert host["retries"] == result.coupling["retries"] >= 2
+    assert host["processes"] >= 3
+    assert re.search(r"application process w\d+@\S+ was killed by SIGKILL; simulated again: job", caplog.text)
+
+
+def test_a_worker_command_is_told_to_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    give = Assignment.give
+
+    def given(self: Assignment, worker: Worker, order: Order) -> None:
+        give(self, worker, order)
+        if order.start.job == 7 and not told:
+            told.append(7)
+            site.commands[0].terminate()
+            site.start()
+
+    monkeypatch.setattr(Assignment, "give", given)
+    when_open(site, monkeypatch, site.start)
+    assert_same(site.run(), expected())
+    code, said = ended(site.commands[0])
+    assert code == 130
+    assert "Traceback" not in said
+
+
+def other_certificate(site: Site, folder: Path) -> Path:
+    place = folder / "other.crt"
+    made = Certificate(str(place))
+    place.write_bytes(made.pem)
+    return place
+
+
+def test_who_may_not_join(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.touch(0o600)
+    wrong.write_text("f" * 64)
+    other = other_certificate(site, tmp_path)
+    told: dict[str, tuple[int, str]] = {}
+
+    def begin() -> None:
+        tries = {
+            "token": site.start(token=wrong),
+            "certificate": site.start(certificate=other),
+            "protocol": site.start(first="import bridge.workers.host as h; h.PROTOCOL_VERSION = 99"),
+            "package": site.start(first="import importlib.metadata as m; m.version = lambda name: '0.0.1'"),
+        }
+
+        def wait() -> None:
+            told.update({name: ended(command) for name, command in tries.items()})
+            site.start()
+
+        threading.Thread(target=wait).start()
+
+    when_open(site, monkeypatch, begin)
+    result = site.run()
+    assert_same(result, expected())
+    assert {code for code, _ in told.values()} == {1}
+    assert all(said.count("\n") == 1 for _, said in told.values()), told
+    assert "refused this host: wrong token" in told["token"][1]
+    assert "whoever listens there is not the run of" in told["certificate"][1]
+    assert "certificate verify failed" in told["certificate"][1]
+    assert "refused this host: protocol version 99 is not spoken here" in told["protocol"][1]
+    assert re.search(r"refused this host: host \S+ has twolevel 0\.0\.1; this run is of twolevel", told["package"][1])
+    assert result.coupling["refused"] == 4
+    for line in (
+        "from 127.0.0.1 was refused: wrong token (to blame: the stranger)",
+        "from 127.0.0.1 was refused: no TLS: ",
+        "was refused: protocol version 99 is not spoken here; spoken: ",
+        "has twolevel 0.0.1; this run is of twolevel",
+    ):
+        assert caplog.text.count(line) == 1, line
+    assert SECRET not in caplog.text
+    other.unlink()
+
+
+def test_nobody_joins(site: Site) -> None:
+    message = r"^no host has joined for 0\.2 s; on every host .*: twolevel worker tls://127\.0\.0\.1:\d+ --token-file "
+    with pytest.raises(PeerError, match=message):
+        site.run(timeout_s=0.2)
+
+
+def test_a_host_that_lacks_a_file_says_which(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    there, lost = tmp_path / "there.py", tmp_path / "lost.py"
+    there.write_text("x = 1\n")
+    lost.write_text("y = 1\n")
+    found = needed_files.needed_files([f"{lost}:RULE:x=1"])
+    assert [one.path for one in found] == [str(lost)]
+    lost.unlink()
+    monkeypatch.setattr(needed_files, "needed_files", lambda names: found)
+    when_open(site, monkeypatch, site.start)
+    with pytest.raises(PeerError, match="all hosts are lost, and no other has joined for 1 s"):
+        site.run(timeout_s=1.0)
+    code, said = ended(site.commands[0])
+    assert code == 1
+    assert re.fullmatch(rf"twolevel: host \S+: {lost}, which the run needs: No such file or directory\n", said)
+    assert f"{lost}, which the run needs: No such file" in caplog.text
+
+
+def test_files_that_hosts_need(tmp_path: Path) -> None:
+    names = ["a.py", "b.py", "lengths.txt", "graph.dot"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    program = f'{{"phases": [{{"als": "{tmp_path}/b.py:B", "lengths": "file:{tmp_path}/lengths.txt:unit=flop"}}]}}'
+    told = ["gss", f"select:({tmp_path}/a.py:A,fac)", program, f'{{"graph": "{tmp_path}/graph.dot"}}', "/no/such.py:X"]
+    found = needed_files.needed_files(told)
+    assert [Path(one.path).name for one in found] == names
+    assert len({one.sha256 for one in found}) == 4
+
+
+def test_a_run_that_is_gone(site: Site) -> None:
+    """It is killed with kill -9; its worker ends with a line and a code, and so do its processes."""
+    code = START.format(path=[os.path.abspath(one) for one in sys.path if one], first="pass")
+    words = ["run", "sample", "--coupling", "pool", "--listen", "tls://127.0.0.1:0", "--token-file", site.token]
+    words += [
+        "--tasks-per-core",
+        5000,
+        "--als",
+        "ss",
+        "--variation",
+        0.2,
+        "--no-trace",
+        "--out",
+        site.token.parent / "out",
+    ]
+    line = [sys.executable, "-c", code, *map(str, words)]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = next(text for text in process.stderr if "twolevel worker" in text)
+        site.address = said.split("twolevel worker ")[1].split()[0]
+        command = site.start()
+        assert command.stderr is not None
+        assert "joined the run at" in command.stderr.readline()
+        process.kill()
+        process.stderr.read()
+    status, said = ended(command)
+    assert status == 1
+    assert said == f"twolevel: the run at {site.address} is gone; its processes here were ended\n"
+    site.certificate.unlink()  # which nobody was left to remove
+
+
+def test_a_worker_waits_for_the_run_to_begin(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    site.address = f"tls://127.0.0.1:{port}"
+    at_once, patient = site.start(), site.start("--patience", "2min")
+    code, said = ended(at_once)
+    assert code == 1
+    assert "no run at tls://127.0.0.1:" in said
+    assert "there is no file" in said
+    assert "--patience TIME waits for a run to begin" in said
+    assert patient.stderr is not None
+    assert "waiting up to 120 s for a run at" in patient.stderr.readline()
+    assert_same(site.run(listen=site.address), expected())
+    assert ended(patient)[0] == 0
+
+
+# The door
+
+
+class Door:
+    """A listener for hosts, alone, in a loop of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.certificate = Certificate(str(folder / "door.crt"))
+
+        async def nobody(*_: object) -> None:
+            raise AssertionError("somebody was let in")
+
+        self.door = HostListener(
+            TOKEN,
+            lambda _: "no",
+            nobody,
+            host_token=SECRET,
+            admit_host=lambda join: f"host {join.host}: no",
+            serve_host=nobody,
+        )
+
+    async def __aenter__(self) -> Door:
+        self.address = await self.door.open_tls("tls://127.0.0.1:0", self.certificate.context)
+        self.place = tls_address(self.address, "")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.door.close()
+        self.certificate.close()
+
+    def refusals(self, count: int) -> Any:
+        return settled(lambda: self.door.refused >= count)
+
+    async def said(self, words: bytes, alpn: str = HOST_ALPN) -> bytes:
+        """What somebody is told who agrees upon TLS and then says this."""
+        reader, writer = await connect(self.address, pinned_context(self.certificate.pem.decode(), alpn))
+        writer.write(words)
+        with contextlib.suppress(OSError):
+            found = await asyncio.wait_for(reader.read(), PATIENCE_S)
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        return found
+
+
+async def settled(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+JOIN = Join(version=PROTOCOL_VERSION, token=SECRET, package="1", host="far", workers=1)
+
+
+def join(**fields: Any) -> bytes:
+    return frame(encode_host(Join(**{**{name: getattr(JOIN, name) for name in JOIN.__struct_fields__}, **fields})))
+
+
+def test_strangers_at_the_door(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(listener, "LINES", 100)
+    told: dict[str, bytes] = {}
+
+    async def visit() -> None:
+        async with Door(tmp_path) as door:
+            with socket.create_connection(door.place) as plain:
+                plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                await door.refusals(1)
+            with socket.create_connection(door.place):
+                pass  # gone before anything
+            await door.refusals(2)
+            told["garbage"] = await door.said(b"\0\0\0\1\xc1")
+            told["oversized"] = await door.said(b"\0\1\0\0")
+            told["endless"] = await door.said(b"\0\0\x10\0" + bytes(9000))
+            told["token"] = await door.said(join(token="guess"))
+            told["no token, other version"] = await door.said(join(token="", version=77))
+            told["version"] = await door.said(join(version=77))
+            told["no"] = await door.said(join())
+            told["application as host"] = await door.said(frame(encode(hello(token=TOKEN))))
+            told["application"] = await door.said(frame(encode(hello(token="x"))), APPLICATION_ALPN)
+            told["host as application"] = await door.said(join(), APPLICATION_ALPN)
+            await door.refusals(12)
+            assert door.door.refused == 12
+
+    asyncio.run(visit())
+    said = caplog.text
+    assert said.count("was refused: no TLS") == 2
+    for phrase in ("a frame of 65536 bytes; allowed: 1 to 4096", "are waiting; allowed: 4100", "not a message"):
+        assert phrase in said
+    assert b"wrong token" in told["token"]
+    assert b"wrong token" in told["no token, other version"]
+    assert b"77" not in told["no token, other version"]
+    assert b"protocol version 77 is not spoken here" in told["version"]
+    assert b"host far: no" in told["no"]
+    assert b"wrong token" in told["application"]
+    assert not any(
+        told[name] for name in ("garbage", "oversized", "endless", "application as host", "host as application")
+    )
+    assert SECRET not in said
+
+
+@pytest.mark.parametrize("how", ["tcp", "half a handshake", "tls"])
+def test_silence_ends(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(listener, "HELLO_S", 0.3)
+
+    async def visit() -> None:
+        async with Door(tmp_path) as door:
+            if how == "tls":
+                assert await door.said(b"") == b""
+            else:
+                reader, writer = await asyncio.open_connection(*door.place)
+                if how != "tcp":
+                    away = ssl.MemoryBIO()
+                    context = pinned_context(door.certificate.pem.decode(), HOST_ALPN)
+                    with pytest.raises(ssl.SSLWantReadError):
+                        context.wrap_bio(ssl.MemoryBIO(), away).do_handshake()
+                    writer.write(away.read()[:100])
+                assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+                writer.close()
+            await door.refusals(1)
+
+    asyncio.run(visit())
+    assert ("no hello within 0.3 s" if how == "tls" else "no TLS handshake within 0.3 s") in caplog.text
+
+
+def test_a_crowd_at_the_door(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def visit() -> None:
+        async with Door(tmp_path) as door:
+            guests = [socket.create_connection(door.place) for _ in range(STRANGERS + 40)]
+            await door.refusals(40)
+            assert len(door.door._strangers) <= STRANGERS
+            for guest in guests:
+                guest.close()
+            await door.refusals(STRANGERS + 40)
+            # And still somebody who knows how is heard.
+            assert b"host far: no" in await door.said(join())
+
+    asyncio.run(visit())
+    assert caplog.text.count("was refused") == listener.LINES
+    assert f"no TLS handshake, and more than {STRANGERS} wait" in caplog.text
+    assert "more connections are refused; they are only counted" in caplog.text
+
+
+def test_another_certificate_is_not_taken(tmp_path: Path) -> None:
+    async def visit() -> None:
+        async with Door(tmp_path) as door:
+            other = Certificate(str(tmp_path / "other.crt"))
+            with pytest.raises(ssl.SSLError, match=r"(?i)certificate.verify.failed"):
+                await connect(door.address, pinned_context(other.pem.decode(), HOST_ALPN))
+            other.close()
+            await door.refusals(1)
+
+    asyncio.run(visit())
+
+
+# Files
+
+
+def test_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    make = rf"; to make one: \(umask 077; openssl rand -hex 32 > {path}\)$"
+    with pytest.raises(InputError, match="^--token-file: '.*': No such file or directory" + make):
+        read_token(str(path))
+    path.touch(0o600)
+    for text in ("", "short", "a" * 201, "two words of one token, in one line, which is none", "\u00fc" * 40):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"has no token; allowed: one word of 32 to 200 characters" + make):
+            read_token(str(path))
+    path.write_text(f"{SECRET}\n")
+    assert read_token(str(path)) == SECRET
+    for mode in (0o640, 0o604, 0o660, 0o601):
+        path.chmod(mode)
+        with pytest.raises(
+            InputError, match=rf"others may read '.*' \(mode {mode:o}\); allowed: only its owner: chmod 600"
+        ):
+            read_token(str(path))
+    with pytest.raises(InputError, match="is no file"):
+        read_token(str(tmp_path))
+
+
+def test_a_certificate_replaces_no_other_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine"
+    path.write_text("my thesis")
+    with pytest.raises(InputError, match=r"is there, and is no certificate; allowed: a new file, or an old one"):
+        Certificate(str(path))
+    assert path.read_text() == "my thesis"
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        Certificate(str(tmp_path / "no" / "such"))
+    first = Certificate(str(tmp_path / "one"))
+    second = Certificate(str(tmp_path / "one"))
+    first.close()  # it is not its own any more
+    assert (tmp_path / "one").read_bytes() == second.pem
+    second.close()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine"]
+
+
+def test_no_openssl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"^--listen: there is no openssl command"):
+        Certificate(str(tmp_path / "c"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"token_file": "t"}, "^token_file='t': needs listen=$"),
+        ({"certificate": "c"}, "^certificate='c': needs listen=$"),
+        ({"listen": "tls://a:1"}, "^listen='tls://a:1': needs token_file='FILE', .* makes one$"),
+        ({"listen": "tls://a:1", "token_file": "t", "command": "x"}, "^listen='tls://a:1': not with command='x'"),
+        ({"listen": "tls://a:1", "token_file": "/no/such"}, "^token_file=.*: No such file or directory; to make one: "),
+    ],
+)
+def test_options_that_do_not_go_together(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        PeerOptions(**given)
+
+
+def test_inline_has_no_other_hosts(site: Site) -> None:
+    with pytest.raises(InputError, match=r"^listen= needs coupling_name=.pool. or process"):
+        site.run("inline")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "tls://", "tls://a", "tls://:1", "tcp://a:1", "tls://a:99999", "tls://a:b", "tls://::1:5", "tls://a/b:1"],
+)
+def test_addresses_of_runs_that_are_none(address: str, site: Site) -> None:
+    with pytest.raises(InputError, match=r"^listen=.*; allowed: tls://HOST:PORT$"):
+        site.run(listen=address)
+
+
+def test_addresses_of_runs() -> None:
+    assert tls_address("tls://node-1.cluster:0", "") == ("node-1.cluster", 0)
+    assert tls_address("tls://[::1]:7411", "") == ("::1", 7411)
+
+
+def test_a_port_that_is_taken(site: Site) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tls://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(InputError, match=rf"^listen=: '{address}': Address already in use$"):
+            site.run(listen=address)
+
+
+# The session
+
+
+def pair() -> tuple[HostSession, HostSession]:
+    return HostSession(HostRole.BRIDGE, SECRET), HostSession(HostRole.HOST)
+
+
+def passed(sender: HostSession, receiver: HostSession, message: HostMessage) -> Any:
+    receiver.receive_data(sender.send(message))
+    return receiver.next_event()
+
+
+ADMITTED = Admitted(
+    version=PROTOCOL_VERSION, token=TOKEN, technique="ss", files=(NeededFile(path="/a", sha256="0" * 64),)
+)
+
+
+def test_a_session_from_beginning_to_end() -> None:
+    run_end, host_end = pair()
+    assert passed(host_end, run_end, JOIN) == JOIN
+    assert passed(run_end, host_end, ADMITTED) == ADMITTED
+    assert passed(host_end, run_end, Ready()) == Ready()
+    assert passed(run_end, host_end, Launch(worker="w0@far")) == Launch(worker="w0@far")
+    gone = Gone(worker="w0@far", how="exited with status 0", blameless=False)
+    assert passed(host_end, run_end, gone) == gone
+    assert passed(run_end, host_end, Over(complete=True)) == Over(complete=True)
+    for end in (run_end, host_end):
+        end.receive_eof()
+        assert end.next_event() == ConnectionClosed()
+        assert end.state is HostState.CLOSED
+
+
+def test_every_step_that_is_not_in_the_table_is_refused() -> None:
+    run_end, host_end = pair()
+    assert run_end.next_event() is NEED_DATA
+    with pytest.raises(
+        LocalProtocolError, match=r"ready is not allowed while the connection is in the state AWAIT_JOIN"
+    ):
+        host_end.send(Ready())
+    passed(host_end, run_end, JOIN)
+    with pytest.raises(LocalProtocolError, match="launch is not allowed"):
+        run_end.send(Launch(worker="w"))
+    passed(run_end, host_end, ADMITTED)
+    run_end.receive_data(frame(encode_host(JOIN)))
+    with pytest.raises(HostProtocolError, match="the host broke the protocol: join is not allowed") as caught:
+        run_end.next_event()
+    assert b"refused" in caught.value.farewell
+    assert {state for state, _ in HOST_TABLE} | set(HOST_TABLE.values()) == set(HostState) - {HostState.ERROR}
+
+
+def test_the_specification_has_every_message_and_every_step() -> None:
+    text = section(ROOT / "bridge" / "PROTOCOL.md", "14. Hosts")
+    named = {row[0].strip("`"): row for row in table(text)}
+    assert list(named) == list(HOST_MESSAGES)
+    for name, kind in HOST_MESSAGES.items():
+        for field in kind.__struct_fields__:
+            assert f"`{field}`" in named[name][2], (name, field)
+        assert named[name][1].startswith("host" if kind in get_args(FromHost) else "bridge")
+    steps = [tuple(cell.strip("`") for cell in row) for row in table(text[text.index("| state |") :])]
+    assert [(before, event, after) for before, event, _, after in steps] == [
+        (before.name, event, after.name) for (before, event), after in HOST_TABLE.items()
+    ]
+    for _, event, sender, _ in steps:
+        expected_sender = (
+            "either" if event == "end of stream" else "host" if named[event][1].startswith("host") else "bridge"
+        )
+        assert sender == expected_sender
+
+
+def test_the_token_comes_first() -> None:
+    run_end, _ = pair()
+    run_end.receive_data(join(token="guess", version=99))
+    refusal = run_end.next_event()
+    assert isinstance(refusal, Refusal)
+    assert (refusal.reason, refusal.blame) == ("wrong token", "stranger")
+    with pytest.raises(LocalProtocolError):
+        run_end.send(Dismissed(reason="", blame="host"))
+
+
+def test_a_key_twice_is_no_message() -> None:
+    run_end, _ = pair()
+    payload = encode_host(JOIN)
+    twice = bytes([payload[0] + 1]) + payload[1:] + b"\xa4host\xa1x"
+    run_end.receive_data(frame(twice))
+    with pytest.raises(HostProtocolError, match="the key 'host' occurs twice"):
+        run_end.next_event()
+
+
+def test_errors_of_hosts_are_of_this_project() -> None:
+    assert issubclass(HostProtocolError, TwolevelError)
