@@ -20,7 +20,7 @@ __all__ = ["options_of_file", "with_place"]
 _NOT_THERE = ("config",)
 
 #: What names no file that is read.
-_NO_INPUT = ("out", "als-command")
+_NO_INPUT = ("out", "als-command", "listen", "certificate")
 
 
 def options_of_file(file: str, command: Any) -> dict[str, Any]:
@@ -83,4 +83,8 @@ def _located(key: str, value: Any, folder: Path) -> Any:
         return value
     if isinstance(value, tuple):
         return [located(one, [folder]) for one in value]
-    return located(value, [folder], whole=key == "workload" or is_path(key, value)) if isinstance(value, str) else value
+    return (
+        located(value, [folder], whole=key in ("workload", "token-file") or is_path(key, value))
+        if isinstance(value, str)
+        else value
+    )

@@ -20,7 +20,7 @@ def worker_command(
     workers: Annotated[int | None, HOST_WORKERS] = HOST_WORKERS.default,
     patience: Annotated[float, PATIENCE] = PATIENCE.default,
 ) -> None:
-    """Simulate applications on this host for a run that listens (twolevel run --listen), until it is over."""
+    """Simulate applications on this host for a run that listens on another one, until it is over."""
     from importlib.metadata import version
 
     from bridge.couplings import PeerOptions

@@ -242,6 +242,29 @@ def test_a_process_of_another_host_is_killed(
     assert re.search(r"application process w\d+@\S+ was killed by SIGKILL; simulated again: job", caplog.text)
 
 
+def test_a_job_that_kills_its_process_on_every_host(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    give = Assignment.give
+
+    def given(self: Assignment, worker: Worker, order: Order) -> None:
+        give(self, worker, order)
+        if order.start.job == 5:
+            for pid, name in descendants().items():
+                if name == "twolevel-als":
+                    os.kill(pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Assignment, "give", given)
+    when_open(site, monkeypatch, site.start)
+    with pytest.raises(
+        PeerError, match=r"^job 105: its application process failed 4 times; the last one was killed by"
+    ):
+        site.run("process")
+    code, said = ended(site.commands[0])
+    assert code == 1
+    assert re.search(
+        r"^twolevel: the run at tls://\S+ was given up; \d+ processes were started here$", said, re.MULTILINE
+    )
+
+
 def test_a_worker_command_is_told_to_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
     give = Assignment.give
