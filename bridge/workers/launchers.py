@@ -91,7 +91,7 @@ class Launcher:
         self._server: asyncio.subprocess.Process | None = None
         self._reports: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
-        self._workers: set[str] = set()
+        self._workers: dict[str, None] = {}  # in the order in which they were launched
         self._deaths = 0
         self._closing = False
         self._all_gone = asyncio.Event()
@@ -191,13 +191,13 @@ class Launcher:
     def _drop(self, worker: str) -> None:
         # A little later, as the end of its connection may not have been seen yet.
         asyncio.get_running_loop().call_later(_REMEMBERED_S, self.greeted, worker)
-        self._workers.discard(worker)
+        self._workers.pop(worker, None)
         if not self._workers:
             self._all_gone.set()
 
     def launch(self, worker: str) -> None:
         """Start a process for a worker id that was not used before."""
-        self._workers.add(worker)
+        self._workers[worker] = None
         self._all_gone.clear()
         self._tell("start" if self._words else "fork", worker, self._address, self._token, *self._words)
 

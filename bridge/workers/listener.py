@@ -182,10 +182,10 @@ class Listener:
             pass  # the run is given up; and asyncio of Python 3.11 would complain of a cancelled connection
         finally:
             self._connections.pop(task, None)
+            connection.close()  # which sends what was said last: before it is counted
             self.messages += connection.messages
             self.bytes_sent += connection.bytes_sent
             self.bytes_received += connection.bytes_received
-            connection.close()
 
     def _whose(self, writer: asyncio.StreamWriter) -> str:
         """Which awaited process has connected; empty for a stranger."""

@@ -125,7 +125,7 @@ class Supervisor:
         self._failure: Exception | None = None
         self._closing = False
         self._arrived = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
         self._token = secrets.token_hex(16)
         self._awaited: dict[int, str] = {}  # processes that have not said hello
         self._listener = Listener(self._token, self._admit, self._serve, self._awaited)
@@ -269,11 +269,11 @@ class Supervisor:
 
     def _spawn(self, coroutine: Any) -> None:
         task = asyncio.create_task(coroutine)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
             self.fail(error)  # nobody waits for it; the run must not wait for what it will not do
@@ -627,6 +627,7 @@ class Supervisor:
         place.assignment.drop(worker)
         if worker.name not in self._workers or self._closing:
             return
+        self._dispatch()  # one less is busy: another that is there may be able to take what waits
         # Its process will have ended as well; how is worth a moment's waiting.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_NEWS_S):

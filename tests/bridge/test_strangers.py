@@ -211,6 +211,25 @@ def test_of_many_strangers_there_is_no_line_each(coming: int, lines: int, caplog
     )
 
 
+def test_the_last_word_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def nobody(hello: Hello, connection: Connection) -> None:
+        raise AssertionError
+
+    async def visit() -> None:
+        door = Listener(TOKEN, lambda hello: "a reason", nobody)
+        reader, writer = await connect(await door.open("unix"))
+        writer.write(hello())
+        told = await reader.read()
+        writer.close()
+        await door.close()
+        assert b"a reason" in told
+        assert (door.bytes_sent, door.bytes_received, door.messages) == (len(told), len(hello()), 2)
+
+    asyncio.run(visit())
+
+
 def test_silence_is_not_borne_for_long(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(listener, "HELLO_S", 0.0)
 
