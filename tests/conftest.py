@@ -125,6 +125,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have to tell beside their verdict: their properties ``found``."""
+    for report in terminalreporter.getreports(""):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "found" and report.when == "call":
+                terminalreporter.write_line(str(value))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real logs and of other tools' answers."""

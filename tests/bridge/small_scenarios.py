@@ -1,0 +1,135 @@
+"""Small two-level scenarios of every kind that the bridge treats differently, drawn from a number, and their inline results."""
+
+from __future__ import annotations
+
+import atexit
+import random
+import re
+import shutil
+import tempfile
+from dataclasses import fields, replace
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from graph_features import BY_RANK, CHOLESKY, TOLD
+
+import bridge
+from bls.constraints.options import Surroundings
+from bls.machine.platform import HostGroup, Network, Platform
+from bls.scheduler_options import Rules
+from bls.workloads.workload import Workload
+from bridge.runs.simulation import run
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.scenario import Options, Scenario
+
+__all__ = ["KINDS", "VARIANTS", "different", "expected", "scenario"]
+
+#: How many of each kind there are.
+VARIANTS = 6
+
+#: What differs: applications that are told all at once, bit by bit, cut, tried again, in parts, with data between tasks, or
+#: that give cores back before they end.
+KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases")
+
+_HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))
+
+_PARTS = """
+[[application]]
+name = "steps"
+match = { cores = "1-5" }
+steps = 2
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "loop", share = 0.6, als = "static", lengths = "exponential", tasks_per_core = 4 },
+    { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
+]
+"""
+_MAPS = {"parts": _PARTS, "graphs": BY_RANK + CHOLESKY + TOLD}
+_SPEEDS = ("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2")
+
+
+@cache
+def _folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="scenarios-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@cache
+def scenario(kind: str, variant: int) -> Scenario:
+    """One of ``KINDS``, of which there are ``VARIANTS``."""
+    draw = random.Random(f"{kind} {variant}")
+    users = 1
+    level: dict[str, Any] = {}
+    if kind in _MAPS:
+        numbers = count()
+        text = re.sub("user = #", lambda _: f"user = {next(numbers)}", _MAPS[kind])
+        users = max(1, next(numbers))
+        path = _folder() / f"{kind}.toml"
+        path.write_text(text, encoding="utf-8")
+        level["applications"] = path
+    if kind in ("speeds", "cut") or (kind == "graphs" and variant % 2):
+        level["speeds"] = _SPEEDS
+    if kind == "graphs":
+        level["network"] = draw.choice(("lv08", "hockney"))
+    if draw.random() < 0.3:
+        level |= {"latency_ns": 10**7, "assignment": draw.choice(("master", "distributed"))}
+    n = draw.randint(5, 15)
+    rows = []
+    for number in range(n):
+        run_s = draw.choice((1, 3, 8, 20))
+        rows.append(
+            (100 + number, draw.randint(0, 30), run_s, draw.choice((1, 1, 2, 3, 5, 9)), run_s + draw.randint(-1, 9))
+        )
+    workload = replace(Workload.from_jobs(rows), user=np.arange(n) % users)
+    options = Options(
+        bls=draw.choice(("fcfs", "sjf", "saf")),
+        als=draw.choice(("static", "ss", "gss", "fac")),
+        variation=draw.choice((0.0, 0.25, 1.0)),
+        tasks_per_core=draw.randint(1, 6),
+        seed=variant,
+        overhead_ns=draw.choice((0, 0, 10**6)),
+        rules=Rules(
+            draw.choice(("none", "easy", "conservative")),
+            kill_at_walltime=kind == "cut",
+            coordination=draw.choice(("release:core", "release:host")) if kind == "releases" else "none",
+        ),
+        around=Surroundings(failures="mtbf:40s,mttr:5s" if kind == "again" else None),
+        level=ApplicationLevel(**level),
+    )
+    network = Network("star", bandwidth_gbps=2.0, latency_ns=50_000, memory_gbps=40.0)
+    return Scenario.of(workload, Platform(_HOSTS, network=network), options)
+
+
+@cache
+def expected(kind: str, variant: int, keep_tasks: bool) -> bridge.Result:
+    """Its result, inline."""
+    return run(scenario(kind, variant), keep_tasks=keep_tasks)
+
+
+def different(result: bridge.Result, other: bridge.Result) -> str:
+    """The first column of the tables of jobs, tasks and transfers that is not the same, byte for byte; empty if all are."""
+    for records in ("jobs", "tasks", "transfers"):
+        ours, theirs = getattr(result.ledger, records), getattr(other.ledger, records)
+        if (ours is None) != (theirs is None):
+            return records
+        for column in fields(theirs) if theirs is not None else ():
+            left, right = np.asarray(getattr(ours, column.name)), np.asarray(getattr(theirs, column.name))
+            if left.dtype != right.dtype or left.tobytes() != right.tobytes():
+                return f"{records}: {column.name}"
+    for note in fields(other.application_notes):
+        left, right = getattr(result.application_notes, note.name), getattr(other.application_notes, note.name)
+        if not _same(left, right):
+            return f"jobs: {note.name}"
+    return ""
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(left, np.ndarray):
+        return isinstance(right, np.ndarray) and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+    return bool(left == right)

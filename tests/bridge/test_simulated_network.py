@@ -1,0 +1,278 @@
+"""The bridge on a simulated network: the same tables for every seed, or one line that what was drawn explains.
+
+Nothing is real but the bridge: sessions, the supervisor, the launcher and the application processes' own loop run in this
+process, on a clock that jumps. What goes wrong is drawn from a seed (``fault_plans.py``), and so are all delays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import multiprocessing
+import os
+import random
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulated_run import simulated
+from simulated_world import Simulated, Step
+from virtual_loop import NeverEnds, VirtualLoop
+
+from bridge.protocol import session
+from bridge.protocol.messages import Message, Promise
+from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, JobEvent, JobState
+from bridge.workers import supervisor
+from bridge.workers.assignment import Assignment, Worker
+from bridge.workers.connection import Connection
+from bridge.workers.supervisor import RETRIES, Supervisor
+
+#: How many seeds each kind of run tries: ``--hypothesis-profile``.
+SEEDS = {"check": 20, "test": 200, "soak": 100_000}
+
+#: So many at once in one process of a soak.
+_PORTION = 500
+
+#: So many failing seeds are enough to begin with.
+_SHOWN = 5
+
+#: Steps of the tables that no run takes: the supervisor cancels no job, as no option of the batch level takes a running job's
+#: application away before it ends, but by a stop that it is told of when it starts.
+NEVER_TAKEN = {
+    (before, event, after)
+    for (before, event), after in JOB_TABLE.items()
+    if event is JobEvent.CANCEL or before is JobState.CANCELLED
+}
+CONNECTION_STEPS: set[Step] = {(before, event, after) for (before, event), after in CONNECTION_TABLE.items()}
+JOB_STEPS: set[Step] = {(before, event, after) for (before, event), after in JOB_TABLE.items()}
+
+
+@dataclass
+class Reached:
+    """What many seeds have come to.
+
+    Attributes
+    ----------
+    failures : list of str
+    connection_steps, job_steps : set of (state, event, state)
+    states, stories : set of bytes
+        Digests of the bridge's states, and of what happened on a connection.
+    ends : dict
+        How many runs have given the tables, and how many have ended in a line.
+    """
+
+    failures: list[str] = field(default_factory=list)
+    connection_steps: set[Step] = field(default_factory=set)
+    job_steps: set[Step] = field(default_factory=set)
+    states: set[bytes] = field(default_factory=set)
+    stories: set[bytes] = field(default_factory=set)
+    tables: int = 0
+
+    def add(self, found: Simulated) -> None:
+        """One more seed."""
+        if found.problems:
+            self.failures.append(found.failure())
+        self.connection_steps |= found.connection_steps
+        self.job_steps |= found.job_steps
+        self.states.update(map(_digest, found.states))
+        self.stories.update(map(_digest, found.stories))
+        self.tables += found.end == "the same tables"
+
+    def join(self, other: Reached) -> None:
+        """What another process has come to."""
+        self.failures += other.failures
+        self.connection_steps |= other.connection_steps
+        self.job_steps |= other.job_steps
+        self.states |= other.states
+        self.stories |= other.stories
+        self.tables += other.tables
+
+
+def _digest(value: object) -> bytes:
+    return hashlib.blake2b(repr(value).encode(), digest_size=8).digest()
+
+
+def tried(seeds: range) -> Reached:
+    """What these seeds come to."""
+    reached = Reached()
+    for seed in seeds:
+        reached.add(simulated(seed))
+    return reached
+
+
+def searched(count: int) -> Reached:
+    """What so many new seeds come to, on all processors."""
+    first = secrets.randbits(48)
+    portions = [range(at, min(at + _PORTION, first + count)) for at in range(first, first + count, _PORTION)]
+    reached = Reached()
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
+        for other in processes.map(tried, portions):
+            reached.join(other)
+            if len(reached.failures) >= _SHOWN:
+                processes.shutdown(cancel_futures=True)
+                break
+    return reached
+
+
+@pytest.mark.hypothesis
+def test_every_seed_gives_the_same_tables_or_says_why_not(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
+    profile = request.config.getoption("hypothesis_profile") or "test"
+    count = SEEDS[profile]
+    reached = searched(count) if profile == "soak" else tried(range(count))
+    steps = len(reached.connection_steps) + len(reached.job_steps)
+    record_property(
+        "found",
+        f"simulated network: {count} seeds, of which {reached.tables} gave the tables; {steps} steps of the protocol's tables, "
+        f"{len(reached.states)} states of the bridge, {len(reached.stories)} sequences of steps on a connection",
+    )
+    assert not reached.failures, "\n\n".join(reached.failures[:_SHOWN])
+    assert reached.connection_steps <= CONNECTION_STEPS
+    assert reached.job_steps <= JOB_STEPS - NEVER_TAKEN
+    assert reached.tables > count // 2
+    if profile != "check":
+        assert reached.connection_steps == CONNECTION_STEPS
+        assert reached.job_steps == JOB_STEPS - NEVER_TAKEN
+        assert count - reached.tables > count // 20
+
+
+#: A few seeds with all sorts of faults, among them interrupts and a fork server that is killed.
+REPEATED = range(40, 70)
+
+
+def test_a_seed_is_repeated_exactly() -> None:
+    for seed in REPEATED:
+        first, second = simulated(seed), simulated(seed)
+        assert first.log == second.log
+        assert first.end == second.end
+        assert first.log
+
+
+@pytest.mark.whole
+def test_the_command_repeats_a_seed_in_another_process() -> None:
+    # Whatever the order of sets of texts is there, and wherever its objects lie.
+    for seed in (next(seed for seed in REPEATED if simulated(seed).end.startswith("PeerError")), REPEATED[0]):
+        found = simulated(seed)
+        command = found.failure().splitlines()[-1].removeprefix("repeat it: python ").split()
+        root = Path(__file__).resolve().parents[2]
+        environment = {**os.environ, "PYTHONHASHSEED": "7"}
+        done = subprocess.run(
+            [sys.executable, *command], cwd=root, env=environment, capture_output=True, text=True, check=False
+        )
+        *lines, last = done.stdout.splitlines()
+        assert lines == [f"{at_s:10.4f}  {who:12}  {what}" for at_s, who, what in found.log]
+        assert last == f"seed {seed}: {found.end}"
+        assert done.returncode == 0
+
+
+def test_the_clock_jumps_and_a_run_that_waits_for_nothing_is_found_out() -> None:
+    class Nobody:
+        def quiet(self) -> None:
+            pass
+
+    def loop() -> VirtualLoop:
+        made = VirtualLoop(random.Random(1))
+        made.system = Nobody()  # type: ignore[assignment]
+        return made
+
+    async def three_hours_of_sleep() -> list[float]:
+        return [asyncio.get_running_loop().time() for _ in range(3) if not await asyncio.sleep(1800)]
+
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async def busy() -> None:
+        while True:
+            await asyncio.sleep(0)
+
+    assert loop().run_until_complete(three_hours_of_sleep()) == [1800.0, 3600.0, 5400.0]
+    for endless in (forever, busy):
+        with pytest.raises(NeverEnds):
+            loop().run_until_complete(endless())
+
+
+# What would a simulation be worth that finds nothing? Faults that somebody could make, and that seeds must find.
+
+
+def _forgets_what_a_lost_worker_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Supervisor, "_repeat", lambda self, worker: None)
+
+
+def _waits_for_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Supervisor.__init__
+
+    def begin(
+        self: Supervisor, workers: int, jobs: int | None, timeout_s: float, *options: Any, **further: Any
+    ) -> None:
+        real(self, workers, jobs, 3 * timeout_s, *options, **further)
+
+    monkeypatch.setattr(Supervisor, "__init__", begin)
+
+
+def _does_not_notice_that_somebody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Supervisor._take
+
+    def take(self: Supervisor, worker: Worker, message: Message) -> None:
+        since = worker.since
+        real(self, worker, message)
+        worker.since = since
+
+    monkeypatch.setattr(Supervisor, "_take", take)
+
+
+def _loses_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Supervisor._take
+
+    def take(self: Supervisor, worker: Worker, message: Message) -> None:
+        if isinstance(message, Promise):
+            worker.since = self._now()
+        else:
+            real(self, worker, message)
+
+    monkeypatch.setattr(Supervisor, "_take", take)
+
+
+def _lets_a_job_end_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "JOB_TABLE", JOB_TABLE | {(JobState.ABSENT, JobEvent.OUTCOME): JobState.ABSENT})
+
+
+def _does_not_wait_until_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def drain(self: Connection) -> None:
+        self.flush()
+
+    monkeypatch.setattr(Connection, "drain", drain)
+
+
+def _gives_jobs_to_lost_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Assignment, "drop", lambda self, worker: None)
+
+
+def _tries_once_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "RETRIES", RETRIES - 1)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        _forgets_what_a_lost_worker_held,
+        _waits_for_too_long,
+        _does_not_notice_that_somebody_answers,
+        _loses_promises,
+        _lets_a_job_end_twice,
+        _does_not_wait_until_there_is_room,
+        _gives_jobs_to_lost_workers,
+        _tries_once_less,
+    ],
+)
+def test_a_fault_of_the_bridge_is_found(
+    fault: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault(monkeypatch)
+    assert any(simulated(seed).problems for seed in range(2 * SEEDS["test"]))

@@ -1,0 +1,345 @@
+"""The application processes of a simulated run: tasks that can be killed, stopped, slow, lie, or never come."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import signal
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from lengths_peer import ToldPeer
+from rogue_frames import HELLOS, spoiled
+from virtual_network import End, Link
+
+from bridge.protocol.messages import (
+    PROTOCOL_VERSION,
+    Hello,
+    Message,
+    Outcome,
+    Promise,
+    Quit,
+    Records,
+    Refused,
+    Role,
+    Suspended,
+    Transfers,
+)
+from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
+from bridge.protocol.tables import JobState
+from bridge.workers.address import Streams
+from bridge.workers.connection import Connection
+from bridge.workers.process_names import how_ended
+from bridge.workers.worker import serve
+from traces.base.errors import PeerError, TwolevelError
+
+if TYPE_CHECKING:
+    from virtual_fork_server import ForkServer
+
+__all__ = ["CONNECTS", "FAULTS", "Fault", "Process"]
+
+#: Which process a task belongs to.
+CONNECTS: ContextVar[Process | None] = ContextVar("CONNECTS", default=None)
+
+#: What a process can do to a run before it has said hello, and after.
+BEFORE_HELLO = ("unborn", "stillborn", "never connects", "late", "silent", *HELLOS)
+WITH_JOBS = ("killed", "stopped", "cut off", "slow", "closes")
+SPOILS = (
+    "twice", "garbage", "oversized", "another job", "another attempt", "unknown message", "too early", "failed",
+    "failed after records", "failed after records", "false promise",
+)  # fmt: skip
+HARMLESS = ("connects twice", "slow to leave", "late")
+FAULTS = (*BEFORE_HELLO, *WITH_JOBS, *SPOILS, *HARMLESS)
+
+
+class Fault:
+    """What is wrong with a process.
+
+    Attributes
+    ----------
+    kind : str
+        One of ``FAULTS``, or empty.
+    at : str
+        What sets off one of ``WITH_JOBS``: ``time``, ``sent`` or ``heard``.
+    amount : float
+        Seconds since it connected, or bytes.
+    seconds : float
+        How long what lasts lasts.
+    latency_s : float
+        Of one that is slow.
+    last_moment : bool
+        Whether one that is cut off is heard again at the very instant at which it is given up.
+    which : int
+        Which of its outcomes is spoiled.
+    fired : bool
+        Whether it has come to that.
+    """
+
+    def __init__(self, kind: str, draw: random.Random, timeout_s: float) -> None:
+        self.kind = kind
+        self.at = draw.choice(("time", "sent", "heard"))
+        self.amount = draw.uniform(0.0, 0.3) if self.at == "time" else draw.randint(1, 3000)
+        lasts = {"late": (0.02, 40.0), "cut off": (0.1, 3 * timeout_s), "slow to leave": (0.1, 12.0)}
+        shortest, longest = lasts.get(kind, (0.1, 1.0))
+        self.seconds = shortest * (longest / shortest) ** draw.random()
+        self.last_moment = draw.random() < 0.5
+        self.latency_s = draw.choice((timeout_s, 30.0)) * draw.uniform(0.2, 1.5)
+        self.which = draw.choice((0, 0, 1, 2))
+        self.fired = False
+
+
+class Process:
+    """One application process.
+
+    Attributes
+    ----------
+    why : list of str
+        The faults of it, or of what it depends on, that have come into effect; whoever gives it up needs one.
+    """
+
+    def __init__(self, server: ForkServer, name: str, fault: Fault, told: bool) -> None:
+        self.server, self.name, self.fault, self._told = server, name, fault, told
+        self.world = server.world
+        self.pid = next(self.world.pids)
+        self.alive = True
+        self.stopped = self._doomed = False
+        self.why: list[str] = []
+        self.ends: list[End] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self.quit_s = math.inf  # when it was told to
+        self._sent = self._heard = self._outcomes = 0
+        self._thawed, self._never = asyncio.Event(), asyncio.Event()
+
+    def note(self, what: str) -> None:
+        self.world.note(self.name, what)
+
+    def fires(self) -> None:
+        """Its fault comes into effect."""
+        if not self.fault.fired:
+            self.fault.fired = True
+            self.why.append(self.fault.kind)
+            self.note(self.fault.kind)
+
+    # Its life
+
+    def begin(self, address: str, token: str) -> None:
+        """The fork."""
+        self.tasks.append(self.world.loop.create_task(self._live(address.removeprefix("unix:"), token)))
+
+    async def _live(self, path: str, token: str) -> None:
+        CONNECTS.set(self)
+        code = 1
+        try:
+            await self._pause(self.world.draw.uniform(0.0, 0.02))
+            self.server.report("born", self.name, str(self.pid))
+            code = await self._work(path, token)
+        except ProtocolError as error:
+            self.world.faults.append(f"{self.name} blames the bridge: {error}")
+        except (OSError, TwolevelError) as error:
+            self.note(f"says {error}")
+        except Exception as error:
+            self.world.faults.append(f"{self.name}: {type(error).__name__}: {error}")
+        self._end(how_ended(code))
+
+    async def _work(self, path: str, token: str) -> int:
+        kind = self.fault.kind
+        if kind == "stillborn":
+            self.fires()
+            return 3
+        if kind == "never connects":
+            self.fires()
+            await self._never.wait()
+        if kind == "late":
+            self.fires()
+            await self._pause(self.fault.seconds)
+        streams = await asyncio.open_unix_connection(path)
+        if kind == "silent":
+            self.fires()
+            await streams[0].read()
+            streams[1].close()
+            return 0
+        self._arm()
+        if kind == "connects twice":
+            self.fires()
+            self.tasks.append(self.world.loop.create_task(self._serve_again(path, token)))
+        await self._serve(streams, token)
+        if kind == "slow to leave":
+            self.fires()
+            await self._pause(self.fault.seconds)
+        return 0
+
+    async def _serve(self, streams: Streams, token: str) -> None:
+        if self._told:
+            await serve_told(self, streams, token)
+        else:
+            await serve(streams, token, self.name)
+
+    async def _serve_again(self, path: str, token: str) -> None:
+        try:
+            await self._serve(await asyncio.open_unix_connection(path), token)
+        except (OSError, PeerError) as error:
+            self.note(f"again: {error}")
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if self.stopped:
+            await self._thawed.wait()
+
+    # Its faults
+
+    def connects(self, near: End) -> None:
+        """It has a connection."""
+        self.ends.append(near)
+        near.change, near.heard = self._sends, self._hears
+
+    def link(self) -> Link:
+        """What its next connection is like."""
+        link: Link = self.world.plan.link()
+        if self.fault.kind == "slow":
+            self.fires()
+            link.latency_s = self.fault.latency_s
+        return link
+
+    def _arm(self) -> None:
+        if self.fault.kind in WITH_JOBS and self.fault.at == "time":
+            self.world.loop.call_later(self.fault.amount, self._strike)
+
+    def _sends(self, data: bytes) -> bytes:
+        fault = self.fault
+        if fault.kind in SPOILS or fault.kind in HELLOS:
+            data, self._outcomes, gone = spoiled(fault.kind, data, self._outcomes, fault.which)
+            if gone is not None:
+                self.fires()
+            if gone:
+                self.world.loop.call_soon(self.die, signal.SIGKILL)
+        if fault.kind in WITH_JOBS and fault.at == "sent" and not fault.fired:
+            left = int(fault.amount) - self._sent
+            self._sent += len(data)
+            if len(data) > left:
+                # What the kernel has taken arrives; the blow falls in the middle of the rest.
+                if fault.kind in ("killed", "closes"):
+                    data = data[:left]
+                self.world.loop.call_soon(self._strike)
+        return data
+
+    def _hears(self, data: bytes) -> None:
+        self._heard += len(data)
+        if self.fault.kind in WITH_JOBS and self.fault.at == "heard" and self._heard > self.fault.amount:
+            self._strike()
+
+    def _strike(self) -> None:
+        fault = self.fault
+        if fault.fired or not self.alive:
+            return
+        self.fires()
+        if fault.kind == "killed":
+            self.die(signal.SIGKILL)
+        elif fault.kind == "stopped":
+            self.stop()
+        elif fault.kind == "closes":
+            for end in self.ends:
+                end.abort()
+            for task in self.tasks:  # and it lives on, and does nothing
+                task.cancel()
+        else:
+            given_up_s = self.world.given_up_s(self) if fault.last_moment else None
+            now_s = self.world.loop.time()
+            self.cut_off(
+                fault.kind, now_s + fault.seconds if given_up_s is None else given_up_s, given_up_s is not None
+            )
+
+    def cut_off(self, why: str, until_s: float, at_once: bool = False) -> None:
+        """For a while nothing that it says arrives, and nothing that it is told; then late, or ``at_once``."""
+        self.why.append(why)
+        self.note(f"is cut off until {until_s:g} s")
+        ends = list(self.ends)
+        for end in ends:
+            end.wire.hold()
+            end.other.wire.hold()
+        self.world.loop.call_at(until_s, self._heal, ends, at_once)
+
+    def _heal(self, ends: list[End], at_once: bool) -> None:
+        self.note("is no longer cut off")
+        for end in ends:
+            end.wire.release(at_once=at_once)
+            end.other.wire.release()
+
+    def stop(self) -> None:
+        """It does nothing any more, and nobody knows."""
+        self.stopped = True
+        for end in self.ends:
+            end.wire.hold()
+            end.other.wire.hold()
+
+    def die(self, number: signal.Signals) -> None:
+        """It is killed, at this very instant."""
+        if self.alive:
+            self._end(how_ended(-number))
+
+    def _end(self, how: str) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        self.note(how)
+        draw = self.world.draw
+        for end in self.ends:
+            end.die(ConnectionResetError("by the simulation") if draw.random() < 0.2 else None)
+            if self.stopped:
+                end.wire.release()
+                end.other.wire.release()
+        for task in self.tasks:
+            task.cancel()
+        self.server.reap(self, how)
+
+
+async def serve_told(process: Process, streams: Streams, token: str) -> None:
+    """Serve a bridge as a simulator of somebody else's does: it asks for lengths, and promises bit by bit."""
+    world = process.world
+    connection, peer = Connection(Session(Role.APPLICATION), *streams), ToldPeer()
+    try:
+        hello = Hello(
+            version=PROTOCOL_VERSION,
+            token=token,
+            worker=process.name,
+            name="told",
+            tasks="lengths",
+            conserves_work=world.plan.conserves_work,
+            releases=True,
+        )
+        connection.say(hello)
+        while True:
+            try:
+                event = await connection.hear()
+            except ProtocolError:
+                if connection.ended:
+                    return
+                raise
+            if isinstance(event, ConnectionClosed | Quit):
+                return
+            if isinstance(event, Refused):
+                raise PeerError(f"refused: {event.reason}")
+            assert isinstance(event, Message)
+            assert not isinstance(event, Refusal)
+            for answer in list(peer.answers(event)):
+                if isinstance(answer, Outcome | Suspended):
+                    await _promise(process, connection, answer)
+                connection.say(answer)
+                if isinstance(answer, Records | Transfers):
+                    await connection.drain()
+    finally:
+        connection.close()
+
+
+async def _promise(process: Process, connection: Connection, answer: Outcome | Suspended) -> None:
+    # Promises before records would do as well, but only while the job is running.
+    draw = process.world.draw
+    if connection.session.job_state(answer.job) is not JobState.RUNNING:
+        return
+    latest = answer.end_ns if isinstance(answer, Outcome) else answer.now_ns
+    for _ in range(draw.choice((0, 0, 1, 2))):
+        least = connection.session.not_before_ns(answer.job)
+        if least > latest:
+            return
+        connection.say(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
+        await process._pause(draw.uniform(0.0, 0.02))
