@@ -267,8 +267,10 @@ class World:
                 self.problem(f"{name} was told to quit at {process.quit_s:g} s, and is still there")
         if own.reports or own.promises:
             self.problem(f"nobody takes the reports {sorted(own.reports)} and promises {sorted(own.promises)}")
-        if own._queue and own._assignment.able(own._orders[own._queue[0][1]]) is not None:
-            self.problem("a job waits, and a worker could take it")
+        if own._queue:
+            head = own._orders[own._queue[0][1]]
+            if any(place.assignment.able(head) is not None for place in own._places):
+                self.problem("a job waits, and a worker could take it")
         for worker in own._workers.values():
             connection = worker.connection
             if connection is None or connection.session.state is not ConnectionState.READY:

@@ -11,6 +11,8 @@ from conversation import TOKEN, changed, hello, outcome, start
 
 from bridge.protocol.messages import Message
 from bridge.protocol.session import ConnectionClosed, ProtocolError
+from bridge.workers.assignment import Assignment
+from bridge.workers.places import Place
 from bridge.workers.supervisor import Order, Supervisor
 
 
@@ -32,6 +34,7 @@ class Stub:
     def __init__(self) -> None:
         self.said: list[Message] = []
         self.ended = False
+        self.messages = self.bytes_sent = self.bytes_received = 0
         self.say = self.said.append
         self.session = SimpleNamespace(hold_to=lambda job, bound_ns: None)
         self._arrived: asyncio.Queue[Message | ProtocolError | None] = asyncio.Queue()
@@ -67,7 +70,9 @@ def played(
 
     async def play() -> None:
         own = Supervisor(1, jobs_per_worker, 1.0, None, "unix", "ss")
-        own._launcher, own._expected = Launcher(), 2  # type: ignore[assignment]
+        alive = 1 if jobs_per_worker is None else 2
+        own._places.append(Place("here", Launcher(), Assignment(1, own._depth), 1, alive, here=True))
+        own._expected = 2
         own._recruit()
         tasks = []
 
