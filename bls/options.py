@@ -102,7 +102,7 @@ ON_FAILURE = Choice(
     metavar="HOW", help="Jobs that lose a host: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
-    name="--coordination", panel=Panel.BATCH, default="none", choices=("none", "release", "release:core", "release:host"),
+    name="--coordination", panel=Panel.APPLICATION, default="none", choices=("none", "release", "release:core", "release:host"),
     what="coordination of the levels",
     metavar="HOW",
     help="What the levels tell each other of running jobs: none, or which cores are free: release, release:core, release:host",

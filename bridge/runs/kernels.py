@@ -14,7 +14,7 @@ __all__ = ["APPLICATION", "BATCH", "INLINE", "WORKER", "prepare_run", "prepare_w
 #: The batch level, and what is measured of any run.
 BATCH: Final = {
     "bls.workloads.readers.swf": 7,
-    "bls.engine.loop": 61,
+    "bls.engine.loop": 62,
     "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
     "bls.metrics.occupancy": 7,
@@ -24,14 +24,14 @@ BATCH: Final = {
 
 #: The application level.
 APPLICATION: Final = {
-    "als.engine.loop": 31,
+    "als.engine.loop": 34,
     "als.engine.state": 2,
     "als.techniques.fixed.static": 1,
     "als.lengths.equal": 1,
 }
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 32}
+INLINE: Final = {"bridge.couplings.inline_kernel": 34}
 
 #: An application simulator in a process of its own.
 WORKER: Final = {"als.programs.drawing": 15, "als.engine.injected_changes": 17, "als.engine.metrics": 3}

@@ -96,6 +96,11 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "hosts": ({"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, {*HOSTS, *OTHERS}),
     "predictions": ({"estimates": "last-two", "backfill": "easy"}, {b.PREDICT, b.LEARN}),
     "an order": ({"bls": "wfp3"}, {b.ORDER}),
+    "releases": ({"rules": Rules(coordination="release")}, {b.TAKE_UP, b.GIVE_UP, b.RELEASE}),
+    "releases by cores": (
+        {"rules": Rules(coordination="release"), "allocator": "contiguous"},
+        {b.PLAN, *BY_CORES, b.HOLD_LEFT, b.TAKE_UP, b.GIVE_UP, b.RELEASE},
+    ),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 
