@@ -116,7 +116,7 @@ def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRe
 
 def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     files = named_files(ROOT / "docs" / "batch-plug-ins.md") | named_files(ROOT / "docs" / "batch-estimates.md")
-    assert sorted(files) == ["greedy.py", "mine.py", "slowdown.py", "watch.py"]
+    assert sorted(files) == ["greedy.py", "mine.py", "packs.py", "power.py", "slowdown.py", "watch.py"]
     for name, text in files.items():
         (desk / name).write_text(text, encoding="utf-8")
     import bridge
@@ -133,6 +133,11 @@ def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
         return [start // 10**9 for start in ran.ledger.jobs.start_ns.tolist()]
 
     assert starts("greedy.py:Greedy", "none") == [0, 22, 2, 27, 32]
+    packed = bridge.simulate(jobs, machine, bls="packs.py:Packs", als="recorded").jobs
+    assert packed.state.tolist() == ["rejected", "rejected", "completed", "rejected", "rejected"]
+    assert packed.rejected_because.tolist()[:3] == ["wider than half of the machine"] * 2 + [""]
+    within = bridge.simulate(jobs, machine, bls="power.py:Within", observers=["power.py:Power"], als="recorded")
+    assert (within.ledger.jobs.start_ns // 10**9).tolist() == starts("fcfs", "none") == [0, 10, 15, 35, 40]
     assert starts("slowdown.py:LARGEST_SLOWDOWN", "none") == [0, 10, 20, 15, 40]
     planned = bridge.simulate(jobs, machine, als="recorded", estimates="mine.py:Half").jobs.planned_ns
     assert planned.tolist() == (jobs.estimate_ns // 2 + 1).tolist()

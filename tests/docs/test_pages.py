@@ -151,7 +151,16 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
     assert "The last ten are" in text
     assert len(loop) == 10
     below = set(re.findall(r"`(\w+)`\s+\((?:string|int64)[,)]", text))
-    assert mapped - plain == {"application", "chosen", "ahead_chunks"} == below - {"fair_start_ns", "planned_ns"}
+    assert (
+        mapped - plain
+        == {"application", "chosen", "ahead_chunks"}
+        == below
+        - {
+            "fair_start_ns",
+            "planned_ns",
+            "rejected_because",
+        }
+    )
 
 
 def test_every_option_is_on_the_page_of_the_command_line() -> None:
