@@ -48,8 +48,8 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
     Raises
     ------
     InputError
-        If the policy is one that decides in Python, which may remember what it saw, or decisions cost what the clock
-        measures.
+        If the policy is one that decides in Python, which may remember what it saw, decisions cost what the clock measures, or
+        jobs release cores before their end.
     """
     if isinstance(policy, DecidingPolicy):
         raise InputError(
@@ -58,6 +58,11 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
         )
     if isinstance(policy, Reject):
         raise InputError(f"--fair-start: batch policy {policy.name} starts no job; allowed: policies that do")
+    if rules.releases:
+        raise InputError(
+            f"--fair-start: with --coordination {rules.coordination} it is not known what jobs would have released at other "
+            "instants; allowed: --coordination none"
+        )
     if rules.charge_decisions and rules.decision_cost_ns is None:
         raise InputError(
             "--fair-start: with --charge-decisions as measured no run can be made again; give a --decision-cost"

@@ -81,13 +81,17 @@ class Link:
     order_ns: int
 
 
-def compare_jobs(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+def compare_jobs(
+    a: pd.DataFrame, b: pd.DataFrame, releases: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None)
+) -> Comparison:
     """Compare the tables of jobs of two runs of one workload.
 
     Parameters
     ----------
     a, b : DataFrame
         As ``traces.tables.read_jobs`` gives them.
+    releases : (DataFrame or None, DataFrame or None)
+        Of each, as ``traces.tables.read_releases`` gives them: cores that jobs released before their end.
 
     Raises
     ------
@@ -102,7 +106,7 @@ def compare_jobs(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     started_a, started_b = (frame["start_ns"].to_numpy() >= 0 for frame in (a, b))
     in_a, in_b = started_a[a_row], started_b[b_row]
     both = in_a & in_b
-    sides = StartedJobs.of(a), StartedJobs.of(b)
+    sides = StartedJobs.of(a, releases[0]), StartedJobs.of(b, releases[1])
     # Rows among those that started.
     rows = (np.cumsum(started_a) - 1)[a_row[both]], (np.cumsum(started_b) - 1)[b_row[both]]
     causes = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
 
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
-CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass")
+CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed")
 
 #: Those that name a compared job, at whose end the job started: the links of a chain.
 LINKS = ("dependency", "retry", "release")
@@ -39,6 +39,8 @@ class StartedJobs:
         As in the table.
     requeued : ndarray of bool
         Whether another attempt follows.
+    freed_row, freed_core, freed_ns : ndarray of int64, shape (k,)
+        Cores that rows released before their end, and when; none by default.
     """
 
     job_id: Array
@@ -50,16 +52,27 @@ class StartedJobs:
     end_ns: Array
     allocation: Array
     requeued: Array
+    freed_row: Array
+    freed_core: Array
+    freed_ns: Array
 
     @classmethod
-    def of(cls, jobs: pd.DataFrame) -> StartedJobs:
-        """The started rows of a table of jobs."""
-        started = jobs[jobs["start_ns"].to_numpy() >= 0]
+    def of(cls, jobs: pd.DataFrame, releases: pd.DataFrame | None = None) -> StartedJobs:
+        """The started rows of a table of jobs, and what of ``traces.tables.RELEASE_COLUMNS`` they released."""
+        some = jobs["start_ns"].to_numpy() >= 0
+        started = jobs[some]
+        none = np.zeros(0, np.int64)
+        row, core, at = (
+            none if releases is None else releases[name].to_numpy(np.int64) for name in ("row", "core", "released_ns")
+        )
         names = ("job_id", "attempt", "cores", "submit_ns", "eligible_ns", "start_ns", "end_ns")
         return cls(
             **{name: started[name].to_numpy(np.int64) for name in names},
             allocation=started["allocation"].to_numpy(object),
             requeued=started["state"].to_numpy(object) == "requeued",
+            freed_row=(np.cumsum(some) - 1)[row],
+            freed_core=core,
+            freed_ns=at,
         )
 
     def __len__(self) -> int:
@@ -77,7 +90,8 @@ class Causes:
     link : ndarray
         Number of the compared job at whose end it started, −1 where there is none.
     job_id, attempt : ndarray
-        The job at whose end it started, also if only this run has it; −1 where there is none.
+        The job at whose end it started, also if only this run has it, or that had released a core then; −1 where there is
+        none.
     """
 
     kind: Array
@@ -113,11 +127,17 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     kind[again], found[again] = _CODE["retry"], before
     # What only this run has is named, and ends the chain: how much later it ended cannot be said.
     kind[(found >= 0) & (number[found] < 0)] = _CODE["unmatched"]
+    # So does who released cores, and ran on.
+    waited = np.flatnonzero(kind == _CODE["pass"])
+    freed = _freed_by(late, waited)
+    kind[waited[freed >= 0]] = _CODE["freed"]
+    found[waited] = np.where(freed >= 0, freed, found[waited])
     found, kind = found[late_row], kind[late_row]
     named = found >= 0
+    ends = named & (kind != _CODE["freed"])
     return Causes(
         kind,
-        np.where(named, number[found], -1),
+        np.where(ends, number[found], -1),
         np.where(named, late.job_id[found], -1),
         np.where(named, late.attempt[found], -1),
     )
@@ -155,6 +175,26 @@ def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
             late.allocation, rows[tied], group, there, np.repeat(np.arange(len(groups)), sizes), rank
         )
         found[rows[tied]] = np.where(best >= 0, best, found[rows[tied]])
+    return found
+
+
+def _freed_by(late: StartedJobs, rows: Array) -> Array:
+    """Who released a core at the instant at which each row started, −1 if nobody: first who released one that the row took."""
+    found = np.full(len(rows), -1)
+    if not len(late.freed_ns):
+        return found
+    order = np.lexsort((late.freed_core, late.attempt[late.freed_row], late.job_id[late.freed_row], late.freed_ns))
+    instants = late.freed_ns[order]
+    first, stop = (np.searchsorted(instants, late.start_ns[rows], side) for side in ("left", "right"))
+    for place in np.flatnonzero(stop > first).tolist():
+        there = order[first[place] : stop[place]]
+        there = there[late.freed_row[there] != rows[place]]
+        if not len(there):
+            continue
+        taken = np.zeros(len(there), np.bool_)
+        for lo, hi in parse_intervals(late.allocation[rows[place]], "allocation"):
+            taken |= (late.freed_core[there] >= lo) & (late.freed_core[there] < hi)
+        found[place] = late.freed_row[there[np.argmax(taken)]]
     return found
 
 

@@ -14,7 +14,7 @@ from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
-from traces.tables import read_jobs, write_rows
+from traces.tables import read_jobs, read_releases, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +26,12 @@ METRICS = ("makespan_ns", "mean_wait_ns")
 
 
 class RunFolder(NamedTuple):
-    """A result of ``twolevel run``: where it is, its record, its table of jobs."""
+    """A result of ``twolevel run``: where it is, its record, its tables of jobs and, where it has one, of releases."""
 
     folder: Path
     record: dict[str, Any]
     jobs: pd.DataFrame
+    releases: pd.DataFrame | None = None
 
     def metric(self, name: str) -> Any:
         """A metric of its record, or None."""
@@ -48,7 +49,9 @@ def read_run(folder: Path) -> RunFolder:
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
-    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"))
+    path = folder / "releases.parquet"
+    releases = read_releases(path) if path.is_file() else None
+    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"), releases)
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,8 @@ import bridge
 from bls import HostGroup, Platform, Rules, Workload
 from bls.allocators import ALLOCATORS
 from bls.metrics.node_states import HOST_STATES
+from bridge.compare.comparison import Comparison, compare_jobs
+from bridge.compare.words import _told, delay_lines
 from bridge.runs.node_table import node_columns
 from traces.base.errors import InputError, PeerError
 from traces.checks.jobs import InvariantError
@@ -131,6 +133,23 @@ def test_the_story_of_a_job_says_what_it_released() -> None:
     assert "job 1 releases 1 core at this instant" in second
 
 
+def test_a_comparison_names_who_needed_cores_no_more() -> None:
+    rows = ((1, 0, 10, 4, 20), (2, 1, 5, 2, 10))
+    without, released = small(*rows), small(*rows, rules=RELEASE)
+    delays = compare_jobs(without.jobs, released.jobs, (None, released.releases)).delays
+    assert delays.cause_a.tolist() == ["submit", "release"]
+    assert delays.cause_b.tolist() == ["submit", "freed"]
+    assert delays.cause_job_b.tolist() == [-1, 1]
+    later = delay_lines(compare_jobs(released.jobs, without.jobs, (released.releases, None)), 1, later=True)
+    assert later[0].startswith("job 2  +")
+    alone = compare_jobs(released.jobs, released.jobs, (released.releases, released.releases))
+    assert "in B it started on cores that 1, still running, no longer needed" in delay_lines_of_all(alone)
+
+
+def delay_lines_of_all(compared: Comparison) -> str:
+    return " ".join(_told(compared, row) for row in range(len(compared.delays)))
+
+
 def test_the_check_of_a_ledger_sees_what_cannot_be() -> None:
     ledger = simulated(als="static", rules=RELEASE).ledger
     assert ledger.releases is not None
@@ -176,6 +195,11 @@ def test_where_it_cannot_be_it_is_refused() -> None:
         InputError, match="coordination='release': jobs have hosts that are not shared; allowed: none, release:host"
     ):
         bridge.simulate(workload(), PLATFORM, allocator=ALLOCATORS["whole-host"], rules=RELEASE)
+
+
+def test_fair_start_times_are_refused() -> None:
+    with pytest.raises(InputError, match="it is not known what jobs would have released at other instants"):
+        simulated(rules=RELEASE, fair_start=True)
 
 
 def test_a_simulator_that_cannot_say_so_is_refused() -> None:
