@@ -97,7 +97,8 @@ def _no_link(link: Link, run: str) -> str:
         "eligible": f"it started as soon as it was eligible in {run}",
         "unmatched": f"in {run} it waited for {job_name(link.cause_job, link.cause_attempt)}, which only {run} ran",
         "pass": f"no job ended as it started in {run}",
-        "freed": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, no longer needed",
+        "freed": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, no longer "
+        "needed",
     }
     return words[link.cause]
 
