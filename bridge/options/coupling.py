@@ -40,5 +40,7 @@ class HostOptions:
     certificate: Annotated[str | None, CERTIFICATE] = CERTIFICATE.default
 
     def names(self) -> dict[str, object]:
-        """As plain values, for a record of the run."""
+        """As plain values, for a record of the run; nothing of a run that no host may join."""
+        if self.listen is None:
+            return {}
         return {"listen": self.listen, "token_file": self.token_file, "certificate": self.certificate}
