@@ -81,11 +81,11 @@ class Observers:
         try:
             noted = observer.look(view)
         except PluginError as error:
-            raise view.data.failed or PluginError(f"{where}: {error}") from error
+            raise view._failed or PluginError(f"{where}: {error}") from error
         except RAISED_BY_PLUGINS as error:
-            raise view.data.failed or PluginError(f"{where}: look() failed: {raised_text(error)}") from error
-        if view.data.failed is not None:
-            raise view.data.failed  # though the observer went on without it
+            raise view._failed or PluginError(f"{where}: look() failed: {raised_text(error)}") from error
+        if view._failed is not None:
+            raise view._failed  # though the observer went on without it
         if noted is None:
             return
         if not isinstance(noted, Mapping):

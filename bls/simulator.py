@@ -40,7 +40,7 @@ from bls.policies import (
 from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision, no_score
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
-from bls.seen.answers import Answer, put_answer
+from bls.seen.answers import put_answer
 from bls.seen.refusals import refusal
 from bls.view import AnyObserver, Observer, View
 from bls.workloads.workload import Workload
@@ -363,26 +363,31 @@ class BatchSimulator:
             answer = self._policy_decides(view)
             if not hasattr(answer, "__iter__"):
                 raise PluginError(f"decide() gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
-            chosen: Answer = view._chosen(answer)
+            rows = view._chosen(answer)
         except PluginError as error:
             # Who computes additional data is to blame for them, and not who reads them.
-            raise view.data.failed or PluginError(f"{self._deciding()}: {error}") from error
+            raise view._failed or PluginError(f"{self._deciding()}: {error}") from error
         except TwolevelError:
             raise
         except RAISED_BY_PLUGINS as error:
             failed = PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}")
-            raise view.data.failed or failed from error
+            raise view._failed or failed from error
         finally:
             view._deciding = False
-        if view.data.failed is not None:
-            raise view.data.failed  # though the policy went on without it
+        if view._failed is not None:
+            raise view._failed  # though the policy went on without it
         clock[b.DECIDED_NS] = time.perf_counter_ns() - began
-        put_answer(self.state, chosen, view._rejected)
-        if view._rejected:
+        if view._named or view._rejected:
+            put_answer(self.state, rows, view._named, view._rejected)
             self.rejections |= view._rejected
-        if sizes[b.N_CHOSEN] > 0:
+            view._named, view._rejected = {}, {}
             self._idle_wakes = 0
-        if len(view._wake_ups):
+        else:
+            sizes[b.N_CHOSEN] = len(rows)
+            if rows:
+                self.state.chosen[: len(rows)] = rows
+                self._idle_wakes = 0
+        if view._wake_ups.pending:
             wake = view._wake_ups.next_after(self.now_ns)
             clock[b.WAKE] = b.NEVER if wake is None else wake
             if wake is not None and sizes[b.N_CHOSEN] == 0:

@@ -16,7 +16,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.machine.platform import Platform
 from bls.seen.additional_data import AdditionalData, DataOfNow
-from bls.seen.answers import Answer, read_answer
+from bls.seen.answers import Cores, check_apart, placed
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import (
     Present,
@@ -59,10 +59,12 @@ class View:
         self._present: Present | None = None
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
+        self._named: dict[int, Cores] = {}
         self._hosts: tuple[SeenHost, ...] | None = None
         self._partitions: tuple[SeenPartition, ...] | None = None
         self._windows: tuple[SeenWindow, ...] | None = None
         self._data = DataOfNow(data, self)
+        self._failed: PluginError | None = None  # what went wrong with these data, whoever read them
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         self._deciding = False
@@ -252,41 +254,41 @@ class View:
         self._rejected[job.row] = printable(reason.strip())
 
     def _let_decide(self) -> None:
-        self._rejected, self._deciding = {}, True
+        self._deciding = True
 
     def _refresh(self) -> None:
         # Bring the view to the present: the engine has logged who came, started and left.
         state = self._simulator.state
         clock, sizes, jobs = state.clock, state.sizes, state.jobs
-        n = int(sizes[b.N_LOG])
+        n = sizes.item(b.N_LOG)
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
                 self._waiting[row] = self._seen(row, jobs)
             elif kind == b.LOG_STARTED:
-                self._running[row] = _new(SeenJob, (*self._waiting.pop(row)[:-1], int(jobs[b.START, row])))
+                self._running[row] = _new(SeenJob, (*self._waiting.pop(row)[:-1], jobs.item(b.START, row)))
             elif row in self._running:
                 del self._running[row]
             else:
                 self._waiting.pop(row, None)
         sizes[b.N_LOG] = 0
-        self._now_ns = int(clock[b.NOW])
-        self._free_cores = int(sizes[b.FREE_CORES])
+        self._now_ns = clock.item(b.NOW)
+        self._free_cores = sizes.item(b.FREE_CORES)
         self._present = None
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0
         job_id, submit, cores, user, group, queue, partition, qos = self._given
         if row >= len(job_id):
-            origin, attempt = int(jobs[b.ORIGIN, row]), int(jobs[b.ATTEMPT, row])
-        eligible = int(jobs[b.ELIGIBLE, row])
+            origin, attempt = jobs.item(b.ORIGIN, row), jobs.item(b.ATTEMPT, row)
+        eligible = jobs.item(b.ELIGIBLE, row)
         return _new(
             SeenJob,
             (
                 job_id[origin],
                 submit[origin],
                 eligible,
-                int(jobs[b.ESTIMATE, row]),
+                jobs.item(b.ESTIMATE, row),
                 cores[origin],
                 user[origin],
                 group[origin],
@@ -301,10 +303,29 @@ class View:
             ),
         )
 
-    def _chosen(self, answer: Iterable[Any]) -> Answer:
-        # What a policy has answered, as it answers.
-        whole_hosts = self._simulator.allocator.whole_hosts
-        return read_answer(answer, self._waiting, self._rejected, self._n_cores, whole_hosts)
+    def _chosen(self, answer: Iterable[Any]) -> list[int]:
+        # The rows of the jobs that a policy starts; the cores that it names for some are then in _named.
+        rows: list[int] = []
+        waiting = self._waiting
+        for given in answer:
+            job = given if isinstance(given, SeenJob) else self._placed(given, len(rows))
+            if waiting.get(job.row) is not job:
+                why = "is not waiting" if job.dependency_holds else f"waits for job {job.depends_on}"
+                raise PluginError(f"decide() gave job {job.job_id}, which {why}")
+            rows.append(job.row)
+        if len(rows) > 1 and len(set(rows)) < len(rows):
+            twice = next(row for row in rows if rows.count(row) > 1)
+            raise PluginError(f"decide() gave job {waiting[twice].job_id} twice")
+        if self._rejected and (both := [row for row in rows if row in self._rejected]):
+            raise PluginError(f"decide() gave job {waiting[both[0]].job_id}, which it rejects")
+        if self._named:
+            check_apart(waiting, rows, self._named)
+        return rows
+
+    def _placed(self, given: object, place: int) -> SeenJob:
+        # The job of a pair of one and its cores.
+        job, self._named[place] = placed(given, self._n_cores, self._simulator.allocator.whole_hosts)
+        return job
 
 
 @runtime_checkable

@@ -73,8 +73,6 @@ class DataOfNow(Mapping[str, Any]):
         self._values: dict[str, Any] = {}
         self._at_ns = -1
         self._computing: list[str] = []
-        #: What went wrong in one of them, whoever read it.
-        self.failed: PluginError | None = None
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._givers:
@@ -120,11 +118,11 @@ class DataOfNow(Mapping[str, Any]):
         try:
             return self._givers[name].value(self._view)
         except PluginError as error:
-            self.failed = PluginError(f"{where}: {error}")
-            raise self.failed from error
+            self._view._failed = PluginError(f"{where}: {error}")
+            raise self._view._failed from error
         except RAISED_BY_PLUGINS as error:
-            self.failed = PluginError(f"{where}: value() failed: {raised_text(error)}")
-            raise self.failed from error
+            self._view._failed = PluginError(f"{where}: value() failed: {raised_text(error)}")
+            raise self._view._failed from error
         finally:
             self._computing.pop()
 

@@ -8,23 +8,26 @@ __all__ = ["WakeUps"]
 
 
 class WakeUps:
-    """Instants, each once however often it is asked for, the earliest first."""
+    """Instants, each once however often it is asked for, the earliest first.
+
+    Attributes
+    ----------
+    pending : list of int
+        A heap of them.
+    """
 
     def __init__(self) -> None:
-        self._heap: list[int] = []
+        self.pending: list[int] = []
         self._asked: set[int] = set()
-
-    def __len__(self) -> int:
-        return len(self._heap)
 
     def add(self, instant_ns: int) -> None:
         """Ask for an instant."""
         if instant_ns not in self._asked:
             self._asked.add(instant_ns)
-            heappush(self._heap, instant_ns)
+            heappush(self.pending, instant_ns)
 
     def next_after(self, now_ns: int) -> int | None:
         """The earliest instant after the present one, None if there is none; those before it are over."""
-        while self._heap and self._heap[0] <= now_ns:
-            self._asked.discard(heappop(self._heap))
-        return self._heap[0] if self._heap else None
+        while self.pending and self.pending[0] <= now_ns:
+            self._asked.discard(heappop(self.pending))
+        return self.pending[0] if self.pending else None
