@@ -153,9 +153,10 @@ class DecidingPolicy(BatchPolicy, Protocol):
     """A policy that says itself what starts; the engine suspends for it in every scheduling pass."""
 
     def decide(self, view: Any) -> Iterable[Any]:
-        """The waiting jobs of ``view`` to start now, in this order; none is an answer, too.
+        """The waiting jobs of ``view`` to start now, in this order, or pairs of one and its cores; none is an answer, too.
 
-        What cannot be (a job that does not fit, is not waiting, or is named twice) is an error that names the policy.
+        What cannot be (a job that does not fit, is not waiting, or is named twice; cores that it may not have) is an error
+        that names the policy.
         """
         ...
 

@@ -138,6 +138,12 @@ def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     assert packed.rejected_because.tolist()[:3] == ["wider than half of the machine"] * 2 + [""]
     within = bridge.simulate(jobs, machine, bls="power.py:Within", observers=["power.py:Power"], als="recorded")
     assert (within.ledger.jobs.start_ns // 10**9).tolist() == starts("fcfs", "none") == [0, 10, 15, 35, 40]
+    # 180 of the 256 cores take 780 W with the hosts, so that job 3 has to wait; job 4 needs more than there is, and runs alone.
+    wide = [(1, 0, 10, 100, 10), (2, 0, 10, 80, 10), (3, 0, 10, 10, 10), (4, 0, 10, 200, 10)]
+    within = bridge.simulate(
+        Workload.from_jobs(wide), bls="power.py:Within", observers=["power.py:Power"], als="recorded"
+    )
+    assert (within.ledger.jobs.start_ns // 10**9).tolist() == [0, 0, 10, 20]
     assert starts("slowdown.py:LARGEST_SLOWDOWN", "none") == [0, 10, 20, 15, 40]
     planned = bridge.simulate(jobs, machine, als="recorded", estimates="mine.py:Half").jobs.planned_ns
     assert planned.tolist() == (jobs.estimate_ns // 2 + 1).tolist()
