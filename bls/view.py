@@ -112,8 +112,12 @@ class View:
         return len(self._running)
 
     def allocation(self, job: SeenJob) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that a running job holds."""
-        return self._simulator.allocation(job.row)
+        """The half-open intervals of cores that a running job holds; where cores are released, what is left, one by one."""
+        state, row = self._simulator.state, job.row
+        if state.settings[b.RELEASES] == b.NO_RELEASES:
+            return self._simulator.allocation(row)
+        held = (core for lo, hi in self._simulator.allocation(row) for core in range(lo, hi))
+        return ((core, core + 1) for core in held if state.holder[core] == row)
 
     @property
     def platform(self) -> Platform:

@@ -179,7 +179,8 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             cores[s.AWAY, c] = 1
             counters[s.AWAY_NS] = max(counters[s.AWAY_NS], t)
             counters[s.BARRIER] = max(counters[s.BARRIER], t + latency)
-            release(state, c, t + latency)
+            if left == 0 or counters[s.PRESENT] + counters[s.RELEASED] == n_cores:
+                release(state, c, t + latency)  # else it may be asked to do what was to be an absent core's
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
         if chosen:

@@ -219,7 +219,7 @@ class SeenPartition:
 
     @property
     def running_cores(self) -> int:
-        """How many cores these asked for."""
+        """How many cores these asked for, less what they have released."""
         return self._now().running[self._place, None, True]
 
     def running_of(self, user: int) -> tuple[int, int]:

@@ -193,7 +193,8 @@ class _Jobs:
             verb = "releases" if len(owners) == 1 else "release"
             text += f"; {_named(self.number[owners])} {verb} {_counted(len(released), 'core')} at this instant"
         if len(gave) and start > self.eligible[row]:
-            cores = _counted(int(self.held[gave].sum()), "core")
+            before = np.isin(self.released_row, gave)
+            cores = _counted(int(self.held[gave].sum()) - int(np.count_nonzero(before)), "core")
             text += (
                 f"; {_named(self.number[gave])} {'gives' if len(gave) == 1 else 'give'} back {cores} at this instant"
             )

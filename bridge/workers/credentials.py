@@ -1,8 +1,8 @@
 """What a run and its other hosts know each other by: a token in a file, and a certificate that is made for the run.
 
 TLS is the standard library's. It makes no certificates, so that the ``openssl`` command does: one for each run, signed by
-itself, whose key never leaves this process. A host has the certificate in a file and talks to nobody who has another one.
-This module is the one door to ``ssl``.
+itself, whose key is in a file of this process for as long as it takes to read it. A host has the certificate in a file and
+talks to nobody who has another one. This module is the one door to ``ssl``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OPENSSL_S: Final = 60.0
 
 _BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
 
-#: Largest file that is looked at as a certificate or a token, bytes.
+#: Largest file that is looked at as a token, bytes.
 _MOST_BYTES: Final = 65_536
 
 #: ``X509_V_FLAG_NO_CHECK_TIME`` of OpenSSL, which Python has no name for: clocks of hosts differ.

@@ -85,6 +85,31 @@ def test_a_released_core_does_not_come_back_for_what_a_lost_one_puts_back() -> N
     assert application.state.core.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("name", sorted(TECHNIQUES))
+def test_while_a_core_is_absent_those_that_are_there_are_kept_for_its_tasks(name: str) -> None:
+    """Absent from the start, late, or lost in an earlier loop: all is done as without releases."""
+    rule = TECHNIQUES[name]
+    for late in (None, 1000):
+        ends = []
+        for releases in (False, True):
+            application = Application([TEN] * 4, [1.0, 0.0, 1.0], rule, releases=releases)
+            if late is not None:
+                application.advance(late)
+                application.set_speed(1.0, 1)
+            assert application.advance()
+            application.validate()
+            ends.append((application.end_ns, application.state.core.tolist(), application.state.end_ns.tolist()))
+        assert ends[0] == ends[1]
+    ends = []
+    for releases in (False, True):
+        application = Application([TEN] * 4, [1.0, 1.0], phases=[rule], part_tasks=[2, 2], releases=releases)
+        application.advance(5)
+        application.set_speed(0.0, 1)
+        assert application.advance()
+        ends.append((application.end_ns, application.state.core.tolist(), application.state.end_ns.tolist()))
+    assert ends[0] == ends[1]
+
+
 def test_what_is_put_back_is_for_those_that_are_there() -> None:
     """Static over three cores, of which core 1 goes at 10 and core 0 is lost at 15, in its second task: core 2 does that."""
     application = Application([TEN, TEN, TEN, 3 * TEN], [1.0, 1.0, 1.0], phases=[STATIC], releases=True)

@@ -376,7 +376,9 @@ class Job(Generic[Real]):
             core.away = True
             self.away_at = max(self.away_at, t)
             self.barrier = max(self.barrier, t + latency)
-            self.release(core, t + latency)
+            # While a core is absent, what was to be its tasks may still come to this one.
+            if not self.left or all(core.there for core in self.cores):
+                self.release(core, t + latency)
             return
         self.back = [task for task in self.back if task not in tasks]
         self.fresh = [task for task in self.fresh if task not in tasks]
