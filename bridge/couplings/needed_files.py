@@ -38,7 +38,7 @@ def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
     for name in names:
         texts = _texts(parse_json(name, "program")) if name.startswith("{") else [name]
         for text in texts:
-            for part in (text, *_BETWEEN.split(text)):
+            for part in _parts(text):
                 if path := _file_of(part):
                     paths[path] = None
     if len(paths) > MAX_FILES:
@@ -55,6 +55,14 @@ def _texts(content: Any) -> Iterator[str]:
     elif isinstance(content, list):
         for value in content:
             yield from _texts(value)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text, and what stands between any two of its separators: a path may have such characters, too."""
+    yield text
+    ends = [match.start() for match in _BETWEEN.finditer(text)]
+    for begin in (end + 1 for end in ends):
+        yield from (text[begin:end] for end in (*ends, len(text)) if end > begin)
 
 
 def _file_of(text: str) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,6 +138,7 @@ class _Drive:
         self._orders = Orders(scenario, simulator, records=keep_tasks)
         self._reports = Reports(scenario, self._orders, keep_tasks=keep_tasks)
         self._suspends = self._injected = 0
+        self._aside = None if peers.listen is None else ThreadPoolExecutor(1, "twolevel-batch")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Applications] | None = None
 
@@ -172,6 +173,8 @@ class _Drive:
             done = True
         finally:
             await _to_its_end(supervisor.close(patient=done))
+            if self._aside is not None:
+                self._aside.shutdown()
         n_rows = int(self._simulator.state.sizes[N_ROWS])
         batch = {"suspends": self._suspends, "resumes": self._suspends, "injected": self._injected}
         cost = supervisor.cost
@@ -201,7 +204,7 @@ class _Drive:
     async def _drive(self, supervisor: Supervisor) -> None:
         simulator = self._simulator
         while True:
-            status = simulator.advance(_PAUSE_JOBS)
+            status = await self._advance()
             if status == BatchStatus.DONE:
                 return
             self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE)
@@ -223,6 +226,17 @@ class _Drive:
             else:
                 await asyncio.sleep(0)
             self._watch(simulator.ended, simulator.now_ns)
+
+    async def _advance(self) -> BatchStatus:
+        """Run the batch level until it suspends; where other hosts may join, beside the loop, which must answer them."""
+        if self._aside is None:
+            return self._simulator.advance(_PAUSE_JOBS)
+        running = asyncio.get_running_loop().run_in_executor(self._aside, self._simulator.advance, _PAUSE_JOBS)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])  # a decision cannot be broken off; nobody else may touch its state meanwhile
+            raise
 
     def _inject(self, supervisor: Supervisor) -> None:
         simulator, reports = self._simulator, dict(supervisor.reports)

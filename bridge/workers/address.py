@@ -17,7 +17,9 @@ HANDSHAKE_S: Final = 10.0
 PARTING_TLS_S: Final = 2.0
 
 #: A connection of which nothing is heard for so many seconds is asked, so often, so many seconds apart, whether it is still
-#: there: that of a host that has lost its power, or its network, ends after a minute.
+#: there: that of a host that has lost its power, or its network, ends after a minute. Where something is under way to it, its
+#: processes are known to be silent after ``--als-timeout``: a limit on what is not acknowledged would end those of a run
+#: that is only stopped, too.
 _QUIET_S, _ASKS, _BETWEEN_S = 30, 3, 10
 
 _TLS: Final = "tls://"
@@ -46,8 +48,6 @@ def keep_alive(plug: Any) -> None:
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _QUIET_S)
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _BETWEEN_S)
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _ASKS)
-    # As long for what was sent and is not acknowledged, where TCP by itself would try for a quarter of an hour.
-    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * (_QUIET_S + _ASKS * _BETWEEN_S))
 
 
 async def connect(address: str, context: Any = None) -> Streams:

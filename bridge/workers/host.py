@@ -118,6 +118,10 @@ async def _until_interrupted(work: Any) -> None:
             loop.remove_signal_handler(number)
 
 
+#: How a certificate in a file begins and ends.
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+
+
 class _NotYet(Exception):
     """The run is not there; it may still come."""
 
@@ -170,6 +174,8 @@ class _Host:
         # The certificate is read each time: an earlier run may have left another one.
         try:
             pem = Path(self._certificate).read_text(encoding="ascii")
+            if pem.startswith(_BEGIN) and _END not in pem:
+                raise _NotYet(f"--certificate: {shown(self._certificate)} is not whole yet")
             context = pinned_context(pem, HOST_ALPN)
         except FileNotFoundError:
             raise _NotYet(f"--certificate: there is no file {shown(self._certificate)}; the run makes it") from None

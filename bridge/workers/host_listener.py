@@ -7,6 +7,7 @@ line: those whose handshake never ends are among them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import Awaitable, Callable
@@ -192,9 +193,13 @@ class HostListener(Listener):
         self._connections[task] = connection
         self._strangers[task] = connection  # in the place of its handshake
         try:
-            await self._attend(task, connection, "")
-            await asyncio.wait([asyncio.ensure_future(writer.wait_closed())], timeout=PARTING_TLS_S)
+            if not await self._attend(task, connection, ""):
+                self._receive(task, connection)  # until it has left
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(PARTING_TLS_S):
+                    await writer.wait_closed()
         finally:
+            self._strangers.pop(task, None)
             self._writers.discard(writer)
             writer.transport.abort()
 

@@ -189,7 +189,8 @@ class Hosts:
         ours = self._wanted.package
         if join.package != ours:
             return f"host {join.host} has twolevel {join.package}; this run is of twolevel {ours}"
-        if not self._owner.room_more(join.workers * self._per_worker):
+        preparing = sum(place.alive for place in self._preparing)
+        if not self._owner.room_more(preparing + join.workers * self._per_worker):
             return f"host {join.host}: no room for {join.workers} more workers: too few files may be open at once"
         return Admitted(
             version=PROTOCOL_VERSION, token=self._token, technique=self._technique, files=self._wanted.files

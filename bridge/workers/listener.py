@@ -169,8 +169,9 @@ class Listener:
             self._strangers.pop(oldest).abort()
         self._strangers[task] = stranger
 
-    async def _attend(self, task: asyncio.Task[None], connection: Connection, ours: str) -> None:
-        """Hear a connection out, and count what went over it."""
+    async def _attend(self, task: asyncio.Task[None], connection: Connection, ours: str) -> bool:
+        """Hear a connection out, and count what went over it; whether its hello was admitted."""
+        hello = None
         try:
             try:
                 hello = await self._greet(connection, ours)
@@ -186,6 +187,7 @@ class Listener:
             self.messages += connection.messages
             self.bytes_sent += connection.bytes_sent
             self.bytes_received += connection.bytes_received
+        return hello is not None
 
     def _whose(self, writer: asyncio.StreamWriter) -> str:
         """Which awaited process has connected; empty for a stranger."""

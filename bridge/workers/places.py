@@ -101,13 +101,24 @@ class Place:
 
 
 def room_for(processes: int) -> int:
-    """How many of so many processes can be connected at once; raises the limit on open files where it may."""
+    """How many of so many processes can be connected at once; raises the limit on open files where it may, and says so if
+    that is fewer."""
+    room, files = _room(processes)
+    if room < processes:
+        log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, files)
+    return room
+
+
+def is_room(processes: int) -> bool:
+    """Whether so many processes can be connected at once; raises the limit on open files where it may."""
+    return _room(processes)[0] == processes
+
+
+def _room(processes: int) -> tuple[int, int]:
+    # How many, and how many files may be open.
     others = STRANGERS + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < processes + others:
         soft = min(processes + others, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    room = max(1, soft - others)
-    if room < processes:
-        log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, soft)
-    return min(room, processes)
+    return min(max(1, soft - others), processes), soft

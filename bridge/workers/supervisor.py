@@ -36,7 +36,7 @@ from bridge.workers.assignment import Assignment, Order, Report, Worker, changed
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import OVER, Listener
-from bridge.workers.places import Place, room_for
+from bridge.workers.places import Place, is_room, room_for
 from traces.base.errors import InputError, PeerError
 
 if TYPE_CHECKING:
@@ -330,9 +330,8 @@ class Supervisor:
             self._hosts.dismiss(place)
 
     def room_more(self, processes: int) -> bool:
-        """Whether so many more processes, of a host that would join, may be connected."""
-        there = sum(place.alive for place in self._places) + processes
-        return room_for(there) == there
+        """Whether so many more processes, of hosts that are not ready yet, may be connected."""
+        return is_room(sum(place.alive for place in self._places) + processes)
 
     def joined(self, place: Place) -> None:
         """Another host is ready."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import re
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -370,6 +372,11 @@ def test_files_that_hosts_need(tmp_path: Path) -> None:
     found = needed_files.needed_files(told)
     assert [Path(one.path).name for one in found] == names
     assert len({one.sha256 for one in found}) == 4
+    odd = tmp_path / "run(2),3"
+    odd.mkdir()
+    (odd / "c.py").write_text("c")
+    found = needed_files.needed_files([f"select:(gss,{odd}/c.py:C,fac)"])
+    assert [Path(one.path).name for one in found] == ["c.py"]
 
 
 def test_a_run_that_is_gone(site: Site) -> None:
@@ -545,6 +552,113 @@ def test_silence_ends(
 
     asyncio.run(visit())
     assert ("no hello within 0.3 s" if how == "tls" else "no TLS handshake within 0.3 s") in caplog.text
+
+
+def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy's first decision waits until somebody has agreed upon TLS with the run."""
+    heard = threading.Event()
+
+    class Waits:
+        name = "waits"
+
+        def decide(self, view: Any) -> Any:
+            assert heard.wait(PATIENCE_S)
+            free = view.free_cores
+            for job in view.waiting:
+                if job.cores > free:
+                    return
+                free -= job.cores
+                yield job
+
+    def call() -> None:
+        async def shake() -> None:
+            _, writer = await connect(site.address, pinned_context(site.certificate.read_text(), HOST_ALPN))
+            writer.close()
+
+        asyncio.run(shake())
+        heard.set()
+
+    callers: list[threading.Thread] = []
+
+    def opened() -> None:
+        callers.append(threading.Thread(target=call))
+        callers[0].start()
+        site.start()
+
+    when_open(site, monkeypatch, opened)
+    scenario = Scenario.of(workload(), PLATFORM, Options(Waits(), "ss", 0.25, 3, 3))
+    found = run(
+        scenario, coupling_name="pool", peers=PeerOptions(listen="tls://127.0.0.1:0", token_file=str(site.token))
+    )
+    callers[0].join()
+    assert_same(found, run(scenario, coupling_name="inline"))
+
+
+def test_a_certificate_that_is_still_being_copied_is_waited_for(site: Site) -> None:
+    site.address = "tls://127.0.0.1:1"
+    site.certificate.write_text("-----BEGIN CERTIFICATE-----\nMII")
+    code, said = ended(site.start())
+    site.certificate.unlink()
+    assert code == 1
+    assert " is not whole yet; --patience TIME waits for a run to begin" in said
+
+
+def test_hosts_that_prepare_count_towards_the_open_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    class Asked:
+        def room_more(self, processes: int) -> bool:
+            asked.append(processes)
+            return True
+
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text(SECRET)
+    wanted = hosts.Wanted("tls://127.0.0.1:0", str(token), str(tmp_path / "crt"), JOIN.package)
+    nobody: Any = None
+    two = hosts.Hosts(Asked(), wanted, TOKEN, nobody, nobody, technique="ss", per_worker=2, depth=1)  # type: ignore[arg-type]
+    place: Any = type("Place", (), {"alive": 10})()
+    two._preparing[place] = 0.0
+    assert isinstance(two._admit_host(JOIN), Admitted)
+    assert asked == [10 + 2 * JOIN.workers]
+
+
+def test_the_refused_are_strangers_until_they_have_left(tmp_path: Path) -> None:
+    """They are told why, and do not close: no more than so many are there at once."""
+
+    async def visit() -> None:
+        async with Door(tmp_path) as door:
+            context = pinned_context(door.certificate.pem.decode(), HOST_ALPN)
+            guests = [await connect(door.address, context) for _ in range(8)]
+            for _, writer in guests:
+                writer.write(join(token="guess"))
+                writer.transport.pause_reading()  # nor do they hear the farewell
+            await door.refusals(8)
+            await settled(lambda: len(door.door._strangers) == 8)
+            for _, writer in guests:
+                writer.transport.abort()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+            await settled(lambda: not door.door._strangers)
+
+    asyncio.run(visit())
+
+
+def test_a_reset_in_the_farewell_is_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def visit() -> None:
+        async with Door(tmp_path) as door:
+            _, writer = await connect(door.address, pinned_context(door.certificate.pem.decode(), HOST_ALPN))
+            plug = writer.get_extra_info("socket")
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.write(join(token="guess"))
+            writer.transport.abort()
+            await door.refusals(1)
+            await settled(lambda: not door.door._visitors)
+        gc.collect()
+
+    asyncio.run(visit())
+    assert "never retrieved" not in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_crowd_at_the_door(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
