@@ -13,7 +13,9 @@ from batch_drives import as_users_say, attempts, estimates_of, rules_of, simulat
 from reference.cluster import NeverFinishes, run
 from reference.machine import Attempt, Job
 
+from bls.engine import state as b
 from bls.engine.status import BatchStatus
+from bls.policies import ScorePolicy, account_kernel, score_kernel
 from bls.simulator import BatchSimulator
 from bls.view import View
 
@@ -62,12 +64,16 @@ def told(case: BatchCase, *, by_host: bool) -> list[Attempt] | None:
         return None
 
 
-def simulated(case: BatchCase, *, by_host: bool, policy: Any = None) -> list[Attempt]:
+def simulated(
+    case: BatchCase, *, by_host: bool, policy: Any = None, made: list[BatchSimulator] | None = None
+) -> list[Attempt]:
     """What the engine says."""
     coordination = "release:host" if by_host else "release"
     rules = replace(rules_of(case.rules), estimates=estimates_of(case), coordination=coordination)
     options = {} if policy is None else {"policy": policy}
     simulator = simulator_of(case, rules=rules, recorded=False, **options)
+    if made is not None:
+        made.append(simulator)
     for _ in range(100_000):
         status = simulator.advance(10**9)
         simulator.validate()
@@ -80,9 +86,7 @@ def simulated(case: BatchCase, *, by_host: bool, policy: Any = None) -> list[Att
 
 def answer(case: BatchCase, simulator: BatchSimulator, row: int) -> None:
     """Tell what becomes of a job that has started, as a coupling does."""
-    from bls.engine.state import ORIGIN, START
-
-    origin, start = int(simulator.state.jobs[ORIGIN, row]), int(simulator.state.jobs[START, row])
+    origin, start = int(simulator.state.jobs[b.ORIGIN, row]), int(simulator.state.jobs[b.START, row])
     job = case.jobs[origin]
     cores = np.concatenate([np.arange(lo, hi) for lo, hi in simulator.allocation(row)])[: job.cores]
     known = instants(job, start, tuple(cores.tolist()))
@@ -150,3 +154,56 @@ def test_a_policy_in_python_sees_and_names_what_was_released() -> None:
         if expected is not None:
             found = simulated(said, by_host=False, policy=Places())
             assert [replace(one, why="head") for one in found] == [replace(one, why="head") for one in expected], said
+
+
+@account_kernel
+def _sums(now_ns, row, cores, change, numbers, memory):  # type: ignore[no-untyped-def]
+    memory[0] += change * cores * now_ns
+    memory[1] += change * cores
+    return 0
+
+
+@score_kernel
+def _in_order(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key):  # type: ignore[no-untyped-def]
+    for k in range(n_waiting):
+        key[k] = waiting[k]
+    return 0
+
+
+def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
+    """So fair-share charges a user for what was held, and for no longer."""
+    for case in seeded_cases(23, 20, ("kill",)):
+        said = as_users_say(case)
+        if said is None or not able(said, by_host=False):
+            continue
+        policy = ScorePolicy("sums", _in_order, _sums, lambda jobs: (np.empty((0, len(jobs.job_id))), np.zeros(2)))
+        simulator: list[BatchSimulator] = []
+        simulated(said, by_host=False, policy=policy, made=simulator)
+        run_ = simulator[0]
+        jobs, (row, _, at) = run_.state.jobs, run_.release_columns()
+        held = sum(
+            int(jobs[b.CORES, r]) * int(jobs[b.END, r] - jobs[b.START, r])
+            for r in range(run_.rows)
+            if jobs[b.START, r] >= 0
+        )
+        held -= int(np.sum(jobs[b.END, row] - at))
+        assert run_.state.memory.tolist() == [-held, 0]
+
+
+def test_a_view_shows_what_a_running_job_has_left() -> None:
+    seen = 0
+
+    class Looks(Places):
+        def decide(self, view: View) -> list[Any]:
+            nonlocal seen
+            held = [core for job in view.running for lo, hi in view.allocation(job) for core in range(lo, hi)]
+            assert len(held) == len(set(held)) == view.n_cores - view.free_cores
+            seen += sum(job.cores for job in view.running) > len(held)
+            return super().decide(view)
+
+    for case in seeded_cases(24, 20, ()):
+        said = as_users_say(case)
+        if said is not None and able(said, by_host=False):
+            rules = replace(said.rules, order="fcfs", depth=0, keep=False, allocator="first-fit")
+            simulated(replace(said, rules=rules), by_host=False, policy=Looks())
+    assert seen > 10

@@ -207,6 +207,26 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     ),
     "outcome: core after end": ([start(), lengths()], outcome(finish_ns=pack_int64([301, 100])), "to 301"),
     "outcome: end of no core": ([start(), lengths()], outcome(finish_ns=pack_int64([299, 100])), "to 299"),
+    "outcome: released, not asked for": (
+        [start(), lengths()],
+        outcome(released_ns=pack_int64([300, 300])),
+        "released_ns is given, but start said releases = false; allowed: nil",
+    ),
+    "outcome: released, missing": (
+        [start(releases=True), lengths()],
+        outcome(),
+        "released_ns is nil, but start said releases = true; allowed: 2 instants",
+    ),
+    "outcome: released bytes": (
+        [start(releases=True), lengths()],
+        outcome(released_ns=bytes(8)),
+        "released_ns has 8 bytes; 2 cores need 16",
+    ),
+    "outcome: released before it finished": (
+        [start(releases=True), lengths()],
+        outcome(released_ns=pack_int64([249, 300])),
+        "released_ns of core 0 is 249; allowed: from its finish_ns, 300, on",
+    ),
     "outcome: busy cores": ([start(), lengths()], outcome(busy_ns=bytes(8)), "busy_ns has 8 bytes; 2 cores need 16"),
     "outcome: busy below 0": (
         [start(), lengths()],

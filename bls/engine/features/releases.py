@@ -125,9 +125,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
         clock[b.GAIN] = 1
         clock[b.HULL] = max(clock[b.HULL], thought)
     elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
-        sizes[b.OVERDUE_CORES] -= cores
-        if clock[b.LAST_PASS] + 1 < now:
-            clock[b.LOSS] = 1
+        sizes[b.OVERDUE_CORES] -= cores  # and while it runs on it is late: a loss in every pass
     clock[b.CHANGED] = 1
     if settings[b.LIMITED] == 1:
         tally_cores(state, job, -working)
