@@ -91,6 +91,7 @@ def _graphs(program: str | None):  # type: ignore[no-untyped-def]
 NEVER = {
     "recorded": (Options(als="recorded"), PLATFORM),
     "killed": (Options(rules=Rules(kill_at_walltime=True)), PLATFORM),
+    "releases": (Options(rules=Rules(coordination="release")), PLATFORM),
     "failures": (Options(around=Surroundings(failures="mtbf:1d,mttr:1h")), PLATFORM),
     "speeds": (Options(level=ApplicationLevel(speeds=("square:period=10m,low=0.5",))), PLATFORM),
     "latency": (Options(level=ApplicationLevel(latency_ns=5)), PLATFORM),
