@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from als.core_speeds.contract import MAX_FACTOR, PIECES, Component, period
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, shown, shown_path
 from traces.base.time import MAX_NS, NS_PER_S
 
 __all__ = ["COLUMNS", "Trace"]
@@ -82,7 +82,7 @@ def _lines(file: str, where: str) -> Iterator[tuple[str, list[str]]]:
         text = Path(file).read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the name
         reason = getattr(error, "strerror", None) or ("is not UTF-8" if isinstance(error, UnicodeError) else error)
-        raise InputError(f"{where}: {shown(file)}: cannot be read: {reason}") from None
+        raise InputError(f"{where}: {shown_path(file)}: cannot be read: {reason}") from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
     while True:

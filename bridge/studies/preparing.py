@@ -17,7 +17,7 @@ from bridge.studies.input.named_files import FileSums, find_file, is_path, locat
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
-from traces.base.errors import InputError, TwolevelError, shown
+from traces.base.errors import InputError, TwolevelError, shown_path
 from traces.base.given_file import GivenFile
 
 __all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of"]
@@ -109,7 +109,7 @@ def _log(source: WorkloadSource, study: Study) -> Path:
                 f"{origin}: {error}; say with --data in which folder it is, or download a log of the archive "
                 "with twolevel workload fetch"
             ) from None
-        raise InputError(f"{origin}: {shown(source.file)} is no file")
+        raise InputError(f"{origin}: {shown_path(source.file)} is no file")
     return found
 
 

@@ -23,7 +23,7 @@ from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, shown_path
 from traces.base.notebook import html_table
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _is_study(folder: Path) -> bool:
     try:
         return (folder / JOURNAL).is_file() or (folder / RECORD).is_file()
     except OSError as error:
-        raise InputError(f"--out: {shown(str(folder))} cannot be made: {error.strerror}") from None
+        raise InputError(f"--out: {shown_path(folder)} cannot be made: {error.strerror}") from None
 
 
 def _is_ours(folder: Path) -> bool:

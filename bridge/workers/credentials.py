@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, shown, shown_path
 
 __all__ = ["CERTIFICATE_ENDING", "Certificate", "TlsError", "bridge_context", "pinned_context", "read_token", "why_not"]
 
@@ -60,22 +60,22 @@ def read_token(path: str, where: str = "--token-file") -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
-        raise InputError(f"{where}: {shown(path)}: {getattr(error, 'strerror', None) or error}; {make}") from None
+        raise InputError(f"{where}: {shown_path(path)}: {getattr(error, 'strerror', None) or error}; {make}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise InputError(f"{where}: {shown(path)} is no file; {make}")
+        raise InputError(f"{where}: {shown_path(path)} is no file; {make}")
     with open(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_mode & 0o077:
             mode = stat.S_IMODE(status.st_mode)
             raise InputError(
-                f"{where}: others may read {shown(path)} (mode {mode:o}); allowed: only its owner: chmod 600 {path}"
+                f"{where}: others may read {shown_path(path)} (mode {mode:o}); allowed: only its owner: chmod 600 {path}"
             )
         text = file.read(_MOST_BYTES).decode("ascii", "replace").strip()
     low, high = _TOKEN
     if not (low <= len(text) <= high and text.isascii() and text.isprintable() and " " not in text):
         raise InputError(
-            f"{where}: {shown(path)} has no token; allowed: one word of {low} to {high} characters; {make}"
+            f"{where}: {shown_path(path)} has no token; allowed: one word of {low} to {high} characters; {make}"
         )
     return text
 
@@ -111,7 +111,7 @@ class Certificate:
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.unlink(beside)
-            raise InputError(f"--certificate: {shown(path)} cannot be written: {error.strerror}") from None
+            raise InputError(f"--certificate: {shown_path(path)} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         """Remove the file, if it is still ours."""
@@ -127,10 +127,10 @@ def _check_replaceable(path: str) -> None:
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        raise InputError(f"--certificate: {shown(path)}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"--certificate: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
     if begins != _BEGIN:
         raise InputError(
-            f"--certificate: {shown(path)} is there, and is no certificate; allowed: a new file, or an old one"
+            f"--certificate: {shown_path(path)} is there, and is no certificate; allowed: a new file, or an old one"
         )
 
 

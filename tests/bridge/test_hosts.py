@@ -465,10 +465,15 @@ class Door:
         writer.write(words)
         with contextlib.suppress(OSError):
             found = await asyncio.wait_for(reader.read(), PATIENCE_S)
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
+        await closed(writer)
         return found
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    """Nothing of a connection is left to be collected in the middle of another test."""
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
 
 
 async def settled(condition: Callable[[], bool]) -> None:
@@ -547,7 +552,7 @@ def test_silence_ends(
                         context.wrap_bio(ssl.MemoryBIO(), away).do_handshake()
                     writer.write(away.read()[:100])
                 assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
-                writer.close()
+                await closed(writer)
             await door.refusals(1)
 
     asyncio.run(visit())
@@ -573,7 +578,7 @@ def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.M
     def call() -> None:
         async def shake() -> None:
             _, writer = await connect(site.address, pinned_context(site.certificate.read_text(), HOST_ALPN))
-            writer.close()
+            await closed(writer)
 
         asyncio.run(shake())
         heard.set()
@@ -637,8 +642,7 @@ def test_the_refused_are_strangers_until_they_have_left(tmp_path: Path) -> None:
             await settled(lambda: len(door.door._strangers) == 8)
             for _, writer in guests:
                 writer.transport.abort()
-                with contextlib.suppress(OSError):
-                    await writer.wait_closed()
+                await closed(writer)
             await settled(lambda: not door.door._strangers)
 
     asyncio.run(visit())
@@ -652,6 +656,7 @@ def test_a_reset_in_the_farewell_is_no_traceback(tmp_path: Path, caplog: pytest.
             plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.write(join(token="guess"))
             writer.transport.abort()
+            await closed(writer)
             await door.refusals(1)
             await settled(lambda: not door.door._visitors)
         gc.collect()

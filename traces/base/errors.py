@@ -27,6 +27,7 @@ __all__ = [
     "one_of",
     "raised_text",
     "shown",
+    "shown_path",
     "where_defined",
     "where_raised",
 ]
@@ -89,6 +90,11 @@ def shown(value: object, limit: int = 60) -> str:
     except RecursionError:
         return f"a {type(value).__name__} that is nested too deeply"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def shown_path(path: object) -> str:
+    """A file's path as an error shows it: as :func:`shown`, and longer, since who has many needs all of it."""
+    return shown(str(path), 400)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from traces.base.errors import (
     one_of,
     raised_text,
     shown,
+    shown_path,
 )
 from traces.base.given_file import near_files
 
@@ -40,7 +41,7 @@ def entry_points(group: str) -> EntryPoints:
 
 def _load_file(path: Path, where: str) -> ModuleType:
     if not path.is_file():
-        raise InputError(f"{where}: no file {shown(str(path))}{near_files(path)}; allowed: a name, or FILE.py:NAME")
+        raise InputError(f"{where}: no file {shown_path(path)}{near_files(path)}; allowed: a name, or FILE.py:NAME")
     # The name is made from the whole path, so that two files of one name do not replace each other, and is the same in
     # every process, since a compiled kernel from the cache looks for its module by name.
     name = f"twolevel_plugin_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
@@ -48,7 +49,7 @@ def _load_file(path: Path, where: str) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise InputError(f"{where}: {shown(str(path))} is not a Python file")
+        raise InputError(f"{where}: {shown_path(path)} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
