@@ -39,7 +39,8 @@ def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:
     code = f"{limit}\n{few}\nimport sys; sys.argv = ['twolevel', 'warm-up']\nfrom bridge.cli import main\nmain()"
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     env.pop("NUMBA_CACHE_DIR", None)
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    # -B, or what it imports first would be kept, cut, as everybody's bytecode.
+    done = subprocess.run([sys.executable, "-B", "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "File too large" in done.stderr
     assert "machine code of 1 of 1 modules is not kept" in done.stderr

@@ -33,8 +33,9 @@ def call(cache: Path, program: str = _PROGRAM, **environment: str) -> subprocess
     """Run a program with this folder for the cache; what it has printed."""
     given = os.environ | {"XDG_CACHE_HOME": str(cache)} | environment
     given.pop("NUMBA_CACHE_DIR", None)
+    # -B, or what one imports first that may write no large file would be kept, cut, as everybody's bytecode.
     return subprocess.run(
-        [sys.executable, "-c", program], env=given, capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-B", "-c", program], env=given, capture_output=True, text=True, timeout=100, check=False
     )
 
 

@@ -292,11 +292,13 @@ def test_a_file_in_the_way_is_one_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1_000, 300_000])
 def test_a_disk_that_refuses_is_an_error_and_prints_nothing(
-    tmp_path: Path, limit: int, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, limit: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OTF2 itself returns success when the last of a file cannot be written."""
     jobs = [Job(k, k, k, k + 1, [(0, 1)], [(0, 0, k, k + 1)]) for k in range(10_000)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # What is imported meanwhile would be kept, cut, as everybody's bytecode.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
