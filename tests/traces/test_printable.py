@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import pickle
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from als.core_speeds.trace import Trace
+from als.schedulers import scheduler
 from bridge.cli.app import _fault, _Warnings
 from bridge.standard_error import lined_up, text_table
+from bridge.workers.credentials import read_token
 from traces.base.errors import InputError, PluginError
 from traces.base.printable import printable
 
@@ -36,3 +41,13 @@ def test_a_line_that_a_terminal_can_show(text: str, capsys: pytest.CaptureFixtur
     _Warnings().emit(logging.makeLogRecord({"msg": text}))
     once = f"twolevel: {' '.join(expected.split())}\n"
     assert capsys.readouterr().err == 2 * once
+
+
+@pytest.mark.parametrize(
+    "name", [lambda path: scheduler(f"{path}:f"), read_token, lambda path: Trace(path).component(1, "--speeds")]
+)
+def test_a_file_is_named_by_its_whole_path(name: Callable[[str], object], tmp_path: Path) -> None:
+    path = tmp_path / ("folder" * 20) / "file.py"
+    with pytest.raises(InputError) as caught:
+        name(str(path))
+    assert f"'{path}'" in str(caught.value)
