@@ -155,7 +155,7 @@ class LengthModel:
             raise InputError(f"{where}: next_length must be a function, not {shown(self.next_length)}")
         try:
             object.__setattr__(self, "params", tuple(float(value) for value in self.params))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{where}: params {shown(self.params)}; allowed: numbers") from None
         whole(f"{where}: memo_size", self.memo_size, 0, 2**20)
         whole(f"{where}: mode", self.mode, FILL, NORMAL)

@@ -138,7 +138,7 @@ class Planner:
                 raise InputError(f"planner {self.name}: {field} must be a function, not {shown(getattr(self, field))}")
         try:
             object.__setattr__(self, "params", tuple(float(value) for value in self.params))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"planner {self.name}: params {shown(self.params)}; allowed: numbers") from None
 
 

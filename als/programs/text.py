@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from als.programs.phases import Graph, Loop, Phase, Serial
 from als.schedulers import AnyScheduler, scheduler_name
 from als.techniques.selection import PREFIX
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.naming import split_names, split_parameters
 from traces.base.parsing import parse_json
 
@@ -175,4 +175,4 @@ def _graph_of(table: Mapping[str, Any], path: str) -> Graph:
 def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], path: str) -> None:
     for key in table:
         if key not in known:
-            raise one_of("key", key, known, f"{path}.{key if key.isprintable() and len(key) <= 60 else shown(key)}")
+            raise one_of("key", key, known, f"{path}.{shown_name(key)}")

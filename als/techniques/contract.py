@@ -168,7 +168,7 @@ class Technique:
             )
         try:
             object.__setattr__(self, "params", tuple(float(value) for value in self.params))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"technique {self.name}: params {shown(self.params)}; allowed: numbers") from None
         for name in ("memo_size", "memo_per_core"):
             if not 0 <= getattr(self, name) <= 2**20:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from numbers import Real
 
@@ -13,6 +14,9 @@ __all__ = ["above_zero", "chosen", "count", "not_negative"]
 
 #: Beyond it not every whole number is a float64, which is what rules find in ``params``.
 MOST = 2**53
+
+#: Beyond it an integer is no float64.
+_LARGEST = sys.float_info.max
 
 
 def chosen(technique: str, parameter: str, value: str, allowed: Sequence[str]) -> float:
@@ -49,7 +53,7 @@ def above_zero(technique: str, parameter: str, value: float | None) -> float:
     """
     if value is None:
         return math.nan
-    if _number(value) and 0 < value < math.inf:
+    if _number(value) and 0 < value <= _LARGEST:
         return float(value)
     raise InputError(f"technique {technique}: {parameter}: {_shown(value)}; allowed: above 0")
 
@@ -64,7 +68,7 @@ def not_negative(technique: str, parameter: str, value: float | None) -> float:
     """
     if value is None:
         return math.nan
-    if _number(value) and 0 <= value < math.inf:
+    if _number(value) and 0 <= value <= _LARGEST:
         return float(value)
     raise InputError(f"technique {technique}: {parameter}: {_shown(value)}; allowed: 0 or more")
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.parsing import parse_json
 from traces.base.ranges import real, whole
 from traces.base.shared_options import CORE_GFLOPS
@@ -55,7 +55,7 @@ def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str,
     _table(table, f"{source}: the file")
     for key in table:
         if key not in _KEYS:
-            raise one_of("key", key, _KEYS, f"{source}: {key if key.isprintable() else shown(key)}")
+            raise one_of("key", key, _KEYS, f"{source}: {shown_name(key)}")
     for key in _KEYS[:2]:
         if key not in table:
             raise InputError(f"{source}: {key}: missing")
@@ -68,9 +68,9 @@ def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str,
     for name, count in table["resources"].items():
         if name not in groups:
             raise one_of("group", name, groups, f"{source}: resources")
-        if whole(f"{source}: resources.{name}", count, 0, _MOST) == 0:
+        if whole(f"{source}: resources.{shown_name(name)}", count, 0, _MOST) == 0:
             continue
-        where = f"{source}: groups.{name}"
+        where = f"{source}: groups.{shown_name(name)}"
         _table(groups[name], where)
         if "core" not in groups[name]:
             raise InputError(f"{where}.core: missing")
@@ -79,7 +79,7 @@ def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str,
             raise InputError(f"{where}.core: {groups[name]['core']} is less than a processor's {processor} cores")
         others = {"memory_kb" if key == "mem" else key: value for key, value in groups[name].items() if key != "core"}
         values = {"count": count, "cores": cores, "speed_gflops": cores * speed, "resources": others}
-        made.append((f"groups.{name}", values))
+        made.append((f"groups.{shown_name(name)}", values))
     return table.get("system_name", "cluster"), made
 
 
@@ -104,6 +104,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise InputError(f"{key if key.isprintable() else shown(key)}: given twice")
+            raise InputError(f"{shown_name(key)}: given twice")
         found[key] = value
     return found

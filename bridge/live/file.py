@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridge.encoding import json
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.parsing import parsing
 from traces.base.written_file import naming
 
@@ -264,7 +264,7 @@ def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) 
     with parsing("JSON", str(path)):
         version = json.decode(text, type=_Version).version
         if version != _VERSION:
-            raise InputError(f"{path}: is of version {version}; this twolevel reads version {_VERSION}")
+            raise InputError(f"{path}: is of version {shown(version)}; this twolevel reads version {_VERSION}")
         return json.decode(text, type=Live)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from bridge.encoding import Struct, field, json
 from bridge.studies.unit import NO_ROOM, NoRoomError
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, shown, shown_name
 from traces.base.parsing import parsing
 
 __all__ = ["FORMAT", "JOURNAL", "Entry", "Journal", "is_journal"]
@@ -191,12 +191,12 @@ class Journal:
         ours = version("twolevel")
         if line.format != FORMAT:
             raise InputError(
-                f"{self._path}: is a journal of form {line.format}; this twolevel reads form {FORMAT}: "
+                f"{self._path}: is a journal of form {shown(line.format)}; this twolevel reads form {FORMAT}: "
                 "use the version that wrote it, or another --out"
             )
         if line.twolevel != ours:
             raise InputError(
-                f"{self._path}: was written by twolevel {line.twolevel}; this is {ours}, whose results may differ: "
+                f"{self._path}: was written by twolevel {shown_name(line.twolevel)}; this is {ours}, whose results may differ: "
                 "go on with that version, or begin anew with another --out"
             )
 

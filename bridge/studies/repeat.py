@@ -15,7 +15,7 @@ from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Watch, run_study
 from bridge.studies.study import Study
 from bridge.studies.study_record import StudyRecord, read_study_record
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown_path
 from traces.tables import read_rows
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ def _check_inputs(record: StudyRecord, study: Study) -> None:
         found = find_inputs(study).files
     for name, known in record.files.items():
         if name not in found:
-            raise InputError(f"{name}: is not in {', '.join(map(str, study.folders))}; say with --data where it is")
+            raise InputError(
+                f"{name}: is not in {', '.join(map(shown_path, study.folders))}; say with --data where it is"
+            )
         path, now = found[name]
         if now != known:
             raise InputError(f"{path}: is not the file that the study was run with (SHA-256 {known})")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import WITHOUT_EFFECT, Value, effects, known_options
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, listed, one_of, shown
 from traces.base.ranges import whole
 from traces.base.shared_options import SEED
 from traces.figures.study.combinations import batch_label
@@ -197,7 +197,7 @@ class Study:
             if one.base not in values:
                 raise InputError(
                     f"[[compare]] base: {shown(one.base)}: no cell has {one.option} so; allowed: "
-                    + ", ".join(sorted(map(str, values)))
+                    + listed(sorted(map(str, values)))
                 )
         if self.keep:
             self._check_names()

@@ -14,7 +14,7 @@ from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs
 from bridge.studies.study import Study
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, shown, shown_path
 from traces.base.processor import processor_model
 
 __all__ = ["RECORD", "StudyRecord", "read_study_record", "write_study_record"]
@@ -53,9 +53,9 @@ class StudyRecord:
         InputError
             If the folder in which it was run is not there, and no other is given; or it is no study.
         """
-        folders = [folder for folder in (*self.folders, *data) if folder.is_dir()]
+        folders = [folder for folder in (*self.folders, *data) if os.path.isdir(folder)]
         if not folders:
-            gone = str(self.folders[0]) if str(self.folders[0]).isprintable() else shown(str(self.folders[0]))
+            gone = shown_path(self.folders[0])
             raise InputError(f"{self.path}: there is no folder {gone} any more; say with --data where its files are")
         try:
             return parse_study(self.text, folders, self.name)

@@ -395,6 +395,9 @@ def test_parameters_are_checked_where_they_are_built() -> None:
         FscParameters(h=float("nan"))
     with pytest.raises(InputError, match=r"^technique tap: mu: inf; allowed: above 0$"):
         TapParameters(mu=float("inf"))
+    for wrong in ({"sigma": 10**400}, {"h": 10**400}):  # integers beyond every float
+        with pytest.raises(InputError, match=r"^technique fsc: (sigma|h): 1000+…; allowed: (above 0|0 or more)$"):
+            FscParameters(**wrong)
     with pytest.raises(InputError, match=r"^technique gss: min: True is not a whole number"):
         GssParameters(min=True)
     with pytest.raises(InputError, match=r"^technique rnd: high: 1; allowed: 2, which is low, or more$"):

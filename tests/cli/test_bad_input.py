@@ -112,6 +112,7 @@ def test_nothing_is_guessed_where_nothing_is_near(shelf: Path) -> None:
         ("--oversize clam", "'clam'; known: clamp, "),
         ("--varation 1", "--variation"),
         ("--bls none.py:X", "no file 'none.py'"),
+        (f"--als {'n' * 300}.py:X", f"no file '{'n' * 300}.py'"),  # longer than the name of any file
     ],
 )
 def test_an_unknown_name_gets_the_known_ones_nearest_first(here: Path, words: str, said: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import resource
@@ -24,6 +25,9 @@ EXAMPLES, TEXTS = 60, 10
 
 #: Seconds of processor time that nothing as small as these texts may take, and MiB that no reader may need for them all.
 LONGEST_S, LARGEST_MIB = 20, 400
+
+#: So many words of a text become so long: longer than any name of a file, and with digits than any float, yet a number.
+WORDS, LONG = 200, 3000
 
 #: Bytes that are found in texts now and then, and matter to some reader.
 ODD_BYTES = (
@@ -171,8 +175,9 @@ SPOILS: tuple[Spoil, ...] = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@functools.cache
 def whole() -> dict[str, list[bytes]]:
+    """What each reader takes. No fixture: of an example that fails all arguments are printed."""
     return whole_texts()
 
 
@@ -212,25 +217,39 @@ def read(reader: str, path: Path, text: bytes) -> str:
     return ""
 
 
+def check(reader: str, path: Path, text: bytes) -> None:
+    """That a text is taken, or refused in one line, not too long, that names the file."""
+    said, folder = read(reader, path, text), str(path.parent)
+    told = f"{said[:2000]!r} of {text[:5000]!r}"
+    assert said.isprintable(), told
+    assert len(said) < 900 + 2 * len(folder), told
+    assert not said or reader == "program" or folder in said, told
+
+
 @pytest.mark.parametrize("reader", READ)
-def test_whole_texts_are_taken(tmp_path: Path, whole: dict[str, list[bytes]], reader: str) -> None:
-    assert whole[reader]
-    for text in whole[reader]:
+def test_whole_texts_are_taken(tmp_path: Path, reader: str) -> None:
+    assert whole()[reader]
+    for text in whole()[reader]:
         assert read(reader, tmp_path / "x.txt", text) == ""
 
 
 @pytest.mark.parametrize("reader", READ)
 @settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 2**64 - 1))
-def test_a_spoilt_text_is_taken_or_refused_in_one_line(
-    whole: dict[str, list[bytes]], folder: Path, reader: str, seed: int
-) -> None:
+def test_a_spoilt_text_is_taken_or_refused_in_one_line(folder: Path, reader: str, seed: int) -> None:
     draw = Random(seed)
     for _ in range(TEXTS):
-        text = draw.choice(whole[reader])
+        text = draw.choice(whole()[reader])
         for _ in range(draw.randint(1, 4)):
             text = draw.choice(SPOILS)(text, draw.randrange(20_000), draw.randrange(200))
-        said = read(reader, folder / "x.txt", text)
-        assert said.isprintable(), said
-        assert len(said) < 900 + 2 * len(str(folder)), said
-        assert not said or reader == "program" or str(folder) in said, said
+        check(reader, folder / "x.txt", text)
+
+
+@pytest.mark.parametrize("reader", READ)
+def test_a_word_of_any_length_anywhere(folder: Path, reader: str) -> None:
+    for text in whole()[reader]:
+        words = WORD.findall(text[:100_000])
+        for k in [k for k, word in enumerate(words) if not word.isspace()][:WORDS]:
+            longer = words[k][:-1] + b"a" * LONG + words[k][-1:]
+            for new in (longer, b"9" * LONG, b'"' + b"a" * LONG + b'"'):
+                check(reader, folder / "x.txt", b"".join([*words[:k], new, *words[k + 1 :]]))

@@ -14,7 +14,7 @@ from als.schedulers import scheduler
 from bridge.cli.app import _fault, _Warnings
 from bridge.standard_error import lined_up, text_table
 from bridge.workers.credentials import read_token
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError, PluginError, one_of
 from traces.base.printable import printable
 
 CASES = {
@@ -51,3 +51,14 @@ def test_a_file_is_named_by_its_whole_path(name: Callable[[str], object], tmp_pa
     with pytest.raises(InputError) as caught:
         name(str(path))
     assert f"'{path}'" in str(caught.value)
+
+
+def test_names_of_a_file_are_listed_within_bounds() -> None:
+    said = str(one_of("group", "c", ["cc", "b" * 61, "x\x1b"]))
+    assert said.startswith("unknown group 'c'; known: cc, ")
+    assert f"'{'b' * 58}…" in said
+    assert r"'x\x1b'" in said
+    assert str(one_of("group", "c", [])).endswith("known: none")
+    many = str(one_of("group", "c", [f"g{place}" for place in range(1_300)]))
+    assert many.endswith(", … and 1,050 more")
+    assert many.count("g") - "unknown group".count("g") == 250

@@ -24,9 +24,11 @@ __all__ = [
     "TwolevelError",
     "blamed_on",
     "did_you_mean",
+    "listed",
     "one_of",
     "raised_text",
     "shown",
+    "shown_name",
     "shown_path",
     "where_defined",
     "where_raised",
@@ -34,6 +36,9 @@ __all__ = [
 
 #: What a plug-in's code may raise: ``sys.exit()`` in it is a fault like any other, and no end of the program.
 RAISED_BY_PLUGINS: Final = (Exception, SystemExit)
+
+#: What is known may come from a file, too: characters of a name, and names of a list, that an error shows at most.
+_LONGEST_NAME, _MOST_NAMES = 60, 250
 
 
 class TwolevelError(Exception):
@@ -97,6 +102,18 @@ def shown_path(path: object) -> str:
     return shown(str(path), 400)
 
 
+def shown_name(name: str) -> str:
+    """A name from somebody's file as an error shows it: as it is, unless it is too long or not printable."""
+    return name if name.isprintable() and len(name) <= _LONGEST_NAME else shown(name, _LONGEST_NAME)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as an error lists them, each as :func:`shown_name`; of very many, the first ones and how many more there are."""
+    every = list(names)
+    more = f", … and {len(every) - _MOST_NAMES:,} more" if len(every) > _MOST_NAMES else ""
+    return ", ".join(map(shown_name, every[:_MOST_NAMES])) + more
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`` (did you mean X?)``, to be put behind an error, if up to three known words are near; else nothing."""
     by_fold = {name.casefold(): name for name in known if name != word and name.isprintable()}
@@ -128,7 +145,7 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> I
     near = difflib.get_close_matches(str(value).lower(), names, n=max(1, len(names)), cutoff=0.0)
     ordered = near + [name for name in names if name not in near]
     place = f"{where}: " if where else ""
-    return InputError(f"{place}unknown {kind} {shown(value)}; known: {', '.join(ordered) or 'none'}")
+    return InputError(f"{place}unknown {kind} {shown(value)}; known: {listed(ordered) or 'none'}")
 
 
 #: Where the code is that is not a user's: the packages of the project, and Python's own.

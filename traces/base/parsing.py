@@ -15,6 +15,9 @@ __all__ = ["parse_json", "parsing"]
 #: What Python says of a number of more digits than it converts.
 _TOO_LONG = "set_int_max_str_digits"
 
+#: So much of what a parser says is repeated, characters, and of that so much of its end.
+_LONGEST, _END = 240, 60
+
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -52,7 +55,12 @@ def parsing(form: str, source: str) -> Iterator[None]:
     except (ValueError, LookupError) as error:
         if _TOO_LONG in str(error):
             raise InputError(f"{name}not usable {form}: a number of thousands of digits") from None
-        raise InputError(f"{name}not valid {form}: {' '.join(str(error).split())}") from None
+        raise InputError(f"{name}not valid {form}: {_short(' '.join(str(error).split()))}") from None
+
+
+def _short(said: str) -> str:
+    # Parsers show what they have found, however long it is, and then where.
+    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - _END]}…{said[-_END:]}"
 
 
 def parse_json(text: str | bytes, source: str, **how: Any) -> Any:

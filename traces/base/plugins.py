@@ -40,7 +40,7 @@ def entry_points(group: str) -> EntryPoints:
 
 
 def _load_file(path: Path, where: str) -> ModuleType:
-    if not path.is_file():
+    if not os.path.isfile(path):  # nor is there one of a name that no file can have
         raise InputError(f"{where}: no file {shown_path(path)}{near_files(path)}; allowed: a name, or FILE.py:NAME")
     # The name is made from the whole path, so that two files of one name do not replace each other, and is the same in
     # every process, since a compiled kernel from the cache looks for its module by name.

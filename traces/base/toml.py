@@ -6,10 +6,10 @@ import tomllib
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.parsing import parsing
 
-__all__ = ["check_keys", "list_of_tables", "parse_toml", "shown_key"]
+__all__ = ["check_keys", "list_of_tables", "parse_toml"]
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
@@ -48,9 +48,4 @@ def check_keys(values: Mapping[str, Any], known: Collection[str], where: str) ->
     """
     for key in values:
         if key not in known:
-            raise one_of("key", key, known, f"{where}{shown_key(key)}")
-
-
-def shown_key(key: str) -> str:
-    """A key as an error shows it: as it is, unless it is too long or not printable."""
-    return key if key.isprintable() and len(key) <= 60 else shown(key)
+            raise one_of("key", key, known, f"{where}{shown_name(key)}")

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.network.state import FAT_TREE, MAX_LEVELS, PARAMETERS
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, shown_name
 from traces.compiled import Array, compiled
 
 __all__ = ["FatTree", "fat_tree_route"]
@@ -149,7 +149,7 @@ class FatTree:
 
 
 def _values(key: str, text: str) -> list[int]:
-    where = f"fat-tree: {key}={text if len(text) <= 60 and text.isprintable() else shown(text)}"
+    where = f"fat-tree: {key}={shown_name(text)}"
     if not _VALUES.fullmatch(text):
         raise InputError(f"{where}: allowed: a whole number from 1 for each level with x between them, as 4x4")
     values = [int(value) for value in text.split("x")]

@@ -145,7 +145,10 @@ def value_of_kind(kind: type, value: object, where: str, declared: Option[Any] |
         return value
     number = isinstance(value, int) and not isinstance(value, bool)
     if kind is float and number:
-        return float(value)  # type: ignore[arg-type]
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except OverflowError:  # an integer beyond every float
+            raise InputError(f"{where}: {shown(value)} is beyond any range") from None
     if kind is str and number:
         return str(value)  # a number of reservations
     if kind is tuple and isinstance(value, str) and value:

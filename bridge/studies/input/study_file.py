@@ -31,6 +31,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,9 +41,9 @@ from bls.machine.switches import printable_name
 from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import Value, checked_value
 from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import read_text
-from traces.base.toml import parse_toml, shown_key
+from traces.base.toml import parse_toml
 
 __all__ = ["COMPARED", "load_study", "parse_study"]
 
@@ -75,7 +76,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     text = read_text(path, "study file", "TOML")
     folders = [Path(path).resolve().parent]
     for folder in data:
-        if not Path(folder).is_dir():
+        if not os.path.isdir(folder):
             raise InputError(f"--data: {folder} is not a folder")
         folders.append(Path(folder).resolve())
     try:
@@ -159,7 +160,7 @@ def _texts(given: object, where: str, *, empty: bool = False) -> list[str]:
 
 
 def _options(given: Table, where: str) -> dict[str, Value]:
-    return {name: checked_value(name, value, f"{where}{shown_key(name)}") for name, value in given.items()}
+    return {name: checked_value(name, value, f"{where}{shown_name(name)}") for name, value in given.items()}
 
 
 def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
@@ -180,7 +181,7 @@ def _cells(given: Table) -> Iterator[dict[str, Value]]:
         where = "[grid] " if len(grids) == 1 else f"[[grid]] {k + 1}: "
         if not grid:
             raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
-        axes = {name: _axis(name, values, f"{where}{shown_key(name)}") for name, values in grid.items()}
+        axes = {name: _axis(name, values, f"{where}{shown_name(name)}") for name, values in grid.items()}
         if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
         yield from every_combination(axes)
