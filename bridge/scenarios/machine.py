@@ -84,7 +84,7 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     paper, named = Platform(), named_machine(jobs)
     size = f"{machine.n_cores:,} cores"
     words = []
-    if platform is None and replayed and named is None:
+    if platform is None and named is None:
         words.append(f"machine: {size}, since the log names none; {PLATFORM.name} FILE says which (twolevel platform)")
     elif platform is None and named is not None and named != paper:
         if replayed:
@@ -94,8 +94,8 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
             )
         else:
             words.append(
-                f"the log's machine has {named.n_cores:,} cores: {PLATFORM.name} {_LOG}; simulated here: "
-                f"the {paper.n_cores} cores of the two-level paper"
+                f"machine: {size}, the two-level paper's, since applications are simulated task by task; "
+                f"{PLATFORM.name} {_LOG}: the log's {named.n_cores:,} cores"
             )
     wide = jobs.rejects[TOO_WIDE]
     valid = jobs.n_lines - sum(jobs.rejects.values()) + wide
