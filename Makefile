@@ -1,5 +1,5 @@
 # make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace
-# make check   linters, types, the tests of the parts; a minute or so, to run while one works
+# make check   linters, types, the tests of the parts; a minute and a half on two processors, to run while one works
 # make test    every check and test: what must hold of every commit
 # make soak    look for what nobody has seen: 50 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py)
