@@ -85,12 +85,12 @@ def move_others(names: Iterable[str], old: Path, new: Path) -> None:
         to = new / name
         if (old / name).is_dir() and not (old / name).is_symlink() and to.is_dir():
             continue  # an empty one
-        while os.path.lexists(to):
-            to = to.with_name(f"{to.name}~")
         try:
             to.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):  # what is a folder in the one is a file in the other
             to = new / f"{name.replace('/', '-')}~"
+        while os.path.lexists(to):
+            to = to.with_name(f"{to.name}~")
         (old / name).rename(to)
 
 

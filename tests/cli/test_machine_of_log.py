@@ -83,6 +83,10 @@ def test_many_jobs_that_do_not_fit_are_warned_of(log: Path) -> None:
     assert "warning" not in ran("--als", "recorded", "--platform", "paper", "--oversize", "clamp").err
     log.write_text(SIZE + "".join(job(number, 500 if number == 3 else 8) for number in range(1, 101)))
     assert "warning" not in ran("--als", "recorded", "--platform", "paper").err  # one of a hundred
+    # Lines that are no jobs do not count: one of 99.
+    unknown = "".join(job(number, 8).replace(" 0 60 ", " 0 -1 ") for number in range(100, 200))
+    log.write_text(SIZE + "".join(job(number, 500 if number == 3 else 8) for number in range(1, 100)) + unknown)
+    assert "warning: 1 of 99 jobs are wider" in ran("--als", "recorded", "--platform", "paper").err
     log.write_text(job(1, 8) + job(2, 500))
     assert (
         "left out: --platform FILE describes a larger machine (twolevel platform > FILE), --oversize clamp" in ran().err

@@ -239,7 +239,11 @@ def test_the_record_lists_the_files(here: Path) -> None:
 
 @pytest.mark.parametrize("name", ["run.json", "study.json", "comparison.json", "journal.jsonl"])
 @pytest.mark.parametrize(
-    "text", ['{"mine": 1}', "[]", "", "no JSON", "[" * 5000, '{"files": ["run.json"]}', '{"versions": {"twolevel": 1}}']
+    "text",
+    [
+        *('{"mine": 1}', "[]", "", "no JSON", "[" * 5000, '{"files": ["run.json"]}', '{"versions": {"twolevel": 1}}'),
+        '{"versions": {"twolevel": "0.1.0"}, "files": ["thesis.tex"]}',  # every record of ours lists itself
+    ],
 )
 def test_a_folder_with_another_s_record_is_not_ours(here: Path, name: str, text: str) -> None:
     (here / "r").mkdir()
@@ -281,6 +285,32 @@ def test_what_a_user_puts_into_a_result_stays(here: Path) -> None:
     assert os.listdir(here) == ["r"]
 
 
+def test_what_a_user_puts_into_a_result_has_room_whatever_it_is_called(here: Path) -> None:
+    assert twolevel(*RUN, "--no-trace", "--out", "r").code == 0
+    folder = here / "r"
+    # A folder where the new result has a file: what is in it goes beside that, where something may be already.
+    (folder / "tasks.parquet").mkdir()
+    for name in ("tasks.parquet/x", "tasks.parquet-x~", "tasks.parquet-x~~"):
+        (folder / name).write_text(name)
+    assert twolevel(*RUN, "--no-trace", "--tasks", "--out", "r", "--force").code == 0
+    assert len(pd.read_parquet(folder / "tasks.parquet")) > 0
+    found = {path.name: path.read_text() for path in folder.glob("tasks.parquet-*")}
+    kept = ("tasks.parquet-x~", "tasks.parquet-x~~")
+    assert found == {name: name for name in kept} | {"tasks.parquet-x~~~": "tasks.parquet/x"}
+
+
+def test_a_folder_that_links_to_another_s_record_is_not_ours(here: Path) -> None:
+    assert twolevel(*RUN, "--no-trace", "--out", "other").code == 0
+    (here / "r").mkdir()
+    (here / "r" / "run.json").symlink_to("../other/run.json")
+    (here / "r" / "jobs.parquet").write_text("mine")
+    before = everything_in(here)
+    refused = twolevel(*RUN, "--out", "r", "--force")
+    assert refused.code == 2
+    assert "no record that says it is a result of twolevel" in refused.err
+    assert everything_in(here) == before
+
+
 def test_a_record_says_nothing_of_what_is_outside_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     folder.mkdir()
@@ -306,6 +336,15 @@ def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None
     mine = {"figures/mine.svg", "cells/my", "cells/my/notes", str((cell / "notes").relative_to(folder))}
     assert twolevel(*words, "--force").code == 0
     assert set(everything_in(folder)) == made | mine
+    # A user's own folder in place of that of the figures is not looked into.
+    shutil.copytree(folder / "figures", here / "elsewhere")
+    shutil.rmtree(folder / "figures")
+    (folder / "figures").symlink_to(here / "elsewhere")
+    elsewhere = everything_in(here / "elsewhere")
+    assert twolevel(*words, "--no-figures", "--force").code == 0
+    assert everything_in(here / "elsewhere") == elsewhere
+    assert (folder / "figures").is_symlink()
+    (folder / "figures").unlink()
     # Of one that keeps nothing only what is another's is left of the cells.
     (here / "s.toml").write_text((here / "s.toml").read_text().replace('keep = ["jobs"]', "keep = []"))
     assert twolevel(*words, "--force").code == 0

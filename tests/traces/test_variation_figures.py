@@ -237,6 +237,17 @@ def test_comparisons_without_an_interval_are_left_out() -> None:
     assert comparison_figure(both, workload="v").axes
 
 
+def test_an_option_that_only_some_combinations_have_tells_them_apart() -> None:
+    frame = results(grows, batches=[("fcfs", "none")], variations=[0.0])
+    both = pd.concat([frame, frame], ignore_index=True)
+    both.insert(2, "speeds", [None] * len(frame) + ["noise"] * len(frame))
+    comparisons = paired_comparisons(both, "als", "ss", ["makespan_ns"])
+    figure = comparison_figure(comparisons)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert len(names) == len(set(names)) == len(comparisons) == 4
+    assert len(figure.axes[0].collections) == 4
+
+
 def test_the_lines_are_within_their_figures() -> None:
     frame = results(grows)
     comparisons = paired_comparisons(frame, "als", "ss", ["makespan_ns", "utilisation", "mean_imbalance"])
