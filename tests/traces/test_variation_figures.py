@@ -251,11 +251,16 @@ def test_an_option_that_only_some_combinations_have_tells_them_apart() -> None:
 def test_the_lines_are_within_their_figures() -> None:
     frame = results(grows)
     comparisons = paired_comparisons(frame, "als", "ss", ["makespan_ns", "utilisation", "mean_imbalance"])
+    # Three panels side by side, the last with the longest label.
+    slow = frame.assign(mean_bounded_slowdown=frame["makespan_ns"] / 1e9)
+    longest = paired_comparisons(slow, "als", "ss", ["makespan_ns", "utilisation", "mean_bounded_slowdown"])
+    longest = longest.assign(option="coordination", base="none")
     figures = (
         variation_figure(frame, title="A title of a study"),
         ratio_figure(frame),
         imbalance_figure(frame),
         comparison_figure(comparisons),
+        comparison_figure(longest),
         cost_figure(costs(0.0011, [10, 100]), title="T"),
     )
     for figure in figures:

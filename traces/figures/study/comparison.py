@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,10 @@ __all__ = ["comparison_figure"]
 #: So many panels stand side by side.
 _PER_LINE = 3
 
-_ROW_IN, _PANEL_IN, _LETTER_IN = 0.18, 2.5, 0.065
+_ROW_IN, _PANEL_IN, _LETTER_IN, _LINE_IN = 0.18, 2.5, 0.065, 0.13
+
+#: Of a label, as many characters as stand below a panel.
+_LABEL = 38
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,8 @@ def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None,
     lines = -(-len(panels) // columns)
     with canvas.styled():
         width_in = max(4.5, 0.3 + _LETTER_IN * max(map(len, names)) + _PANEL_IN * columns)
-        figure = canvas.new_figure(width_in, lines * (0.7 + _ROW_IN * len(names)) + 0.45)
+        label_in = _LINE_IN * max(panel.label.count("\n") + 1 for panel in panels)
+        figure = canvas.new_figure(width_in, lines * (0.44 + label_in + _ROW_IN * len(names)) + 0.45)
         for place, axes in enumerate(panel_grid(figure, len(panels), columns, sharex=False)):
             name_rows(axes, names, labelled=place % columns == 0)
             for row in range(1, len(groups)):
@@ -132,6 +137,7 @@ def _panel(known: pd.DataFrame, metric: str, of_row: Array, n_rows: int) -> _Pan
         label = f"{how.words}: ratio to {base}\n(axis does not start at zero)"
     else:
         label = f"{how.words}: difference\nfrom {base}" + (f" [{how.unit}]" if how.unit else "")
+    label = "\n".join(textwrap.fill(line, _LABEL) for line in label.split("\n"))
     return _Panel(table[0], table[1], table[2], 1.0 if ratios else 0.0, label)
 
 

@@ -1,0 +1,65 @@
+"""The tables of the page on coordination, from a study's comparisons that are made by hand."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tools import coordination_page
+from traces.base.errors import InputError
+
+COLUMNS = ["workload", "backfill", "als", "option", "value", "metric", "ratio", "ratio_low", "ratio_high"]
+
+
+def comparisons() -> pd.DataFrame:
+    cases = product(("W1", "W2"), ("none", "easy"), ("static", "ss"), ("release", "hint"))
+    return pd.DataFrame(
+        [
+            (*case, "coordination", way, metric, ratio, ratio - 0.01, ratio + 0.01)
+            for place, (*case, way) in enumerate(cases)
+            for metric, ratio in (("makespan_ns", 1 + place / 100), ("mean_wait_ns", 0.5))
+        ],
+        columns=COLUMNS,
+    )
+
+
+def test_a_line_for_each_case_and_a_column_for_each_way() -> None:
+    lines = coordination_page.table(comparisons(), "makespan_ns")
+    assert lines[0] == "| workload | backfilling | technique | `release` | `hint` |"
+    assert lines[1].count("---") == 5
+    assert len(lines) == 2 + 2 * 2 * 2
+    assert lines[2] == "| W1 | none | static | 1.000 [0.990, 1.010] | 1.010 [1.000, 1.020] |"
+    assert lines[-1] == "| W2 | easy | ss | 1.140 [1.130, 1.150] | 1.150 [1.140, 1.160] |"
+
+
+def test_a_value_that_is_missing_is_an_error_and_no_shifted_column() -> None:
+    with pytest.raises(InputError, match="W1, none, static: has"):
+        coordination_page.table(comparisons().drop(index=0), "makespan_ns")
+
+
+def test_another_comparison_is_an_error() -> None:
+    with pytest.raises(InputError, match="not a comparison of coordination"):
+        coordination_page.table(comparisons().assign(option="als"), "makespan_ns")
+    with pytest.raises(InputError, match="utilisation"):
+        coordination_page.table(comparisons(), "utilisation")
+
+
+def test_the_page_is_filled(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    parts = "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in coordination_page.PARTS)
+    page.write_text(f"before\n{parts}behind\n")
+    assert coordination_page.main([str(tmp_path), "--page", str(page)]) == 2  # no study is there
+    whole = comparisons().assign(workload=lambda rows: rows["workload"].replace("W1", "CEA-Curie"))
+    more = {"base": "none", "seeds": 10, "confidence": 0.95, "bls": "fcfs", "difference": 0.0}
+    whole = whole.assign(**more, difference_low=-1.0, difference_high=1.0)
+    whole.to_parquet(tmp_path / "comparisons.parquet")
+    assert coordination_page.main([str(tmp_path), "--page", str(page)]) == 0
+    assert page.read_text().startswith("before\n<!-- generated: makespans -->\n| workload |")
+    assert page.read_text().count("| W2 |") == 8
+    assert sorted(path.name for path in (tmp_path / "images").iterdir()) == [
+        "coordination-CEA-Curie.png",
+        "coordination-W2.png",
+    ]

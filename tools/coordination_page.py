@@ -1,0 +1,97 @@
+"""The tables and pictures of ``docs/coordination.md``: what it is worth that the two levels talk.
+
+    twolevel study tools/studies/releases.toml --data LOGS --out DIR --workers 2
+    python -m tools.coordination_page DIR --page docs/coordination.md
+
+The page's generated parts are written into the page, the pictures into ``images`` beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from tools.paper_pages import filled
+from traces.base.errors import InputError, TwolevelError
+from traces.figures.drawing.canvas import save
+from traces.figures.study.comparison import comparison_figure
+from traces.metric_units import interval_text
+
+__all__ = ["PARTS", "PICTURED", "main", "table"]
+
+#: The page's parts, and the metric that each is of.
+PARTS = {"makespans": "makespan_ns", "waits": "mean_wait_ns"}
+
+#: The workloads of which there is a picture.
+PICTURED = ("W2", "CEA-Curie")
+
+
+def table(comparisons: pd.DataFrame, metric: str) -> list[str]:
+    """Lines of a table: ratios of a metric to the same without coordination, a column for each way of it.
+
+    Parameters
+    ----------
+    comparisons : pandas.DataFrame
+        Of a study's ``comparisons.parquet``, of the option ``coordination``.
+    metric : str
+        Its column ``metric``.
+
+    Raises
+    ------
+    InputError
+        If it compares something else, or a combination of options has no value or two of them.
+    """
+    rows = comparisons[comparisons["metric"].eq(metric)]
+    if len(rows) == 0 or not comparisons["option"].eq("coordination").all():
+        raise InputError(f"not a comparison of coordination and {metric}")
+    cases = ["workload", "backfill", "als"]
+    ways = list(dict.fromkeys(rows["value"]))
+    lines = [
+        "| workload | backfilling | technique | " + " | ".join(f"`{way}`" for way in ways) + " |",
+        "|---" * (len(cases) + len(ways)) + "|",
+    ]
+    for case, found in rows.groupby(cases, sort=False):
+        if found["value"].tolist() != ways:
+            raise InputError(f"{', '.join(case)}: has {found['value'].tolist()}; allowed: each of {ways} once")
+        ratios = found[["ratio", "ratio_low", "ratio_high"]].itertuples(index=False, name=None)
+        lines.append("| " + " | ".join([*case, *(interval_text(*ratio) for ratio in ratios)]) + " |")
+    return lines
+
+
+def write(folder: Path, page: Path) -> None:
+    """Make everything and put it where it belongs."""
+    comparisons = pd.read_parquet(folder / "comparisons.parquet")
+    parts = {part: table(comparisons, metric) for part, metric in PARTS.items()}
+    page.write_text(filled(page.read_text("utf-8"), parts), encoding="utf-8")
+    (page.parent / "images").mkdir(exist_ok=True)
+    for workload in PICTURED:
+        save(
+            comparison_figure(comparisons, workload=workload, title=f"levels that talk, {workload}"),
+            page.parent / "images" / f"coordination-{workload}.png",
+        )
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Make the page's parts; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.coordination_page", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the study")
+    parser.add_argument(
+        "--page", required=True, type=Path, metavar="PAGE", help="page whose generated parts are replaced"
+    )
+    said = parser.parse_args(words)
+    try:
+        write(said.folder, said.page)
+    except (TwolevelError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
