@@ -44,12 +44,12 @@ def figures_command(
             raise one_of("format", word, FORMATS, "--format")
     if not formats:
         raise InputError(f"--format: empty; allowed: {', '.join(FORMATS)}")
-    target = folder / "figures" if out is None else named_folder(out)
+    target = None if out is None else named_folder(out)
     if (folder / RECORD).is_file():
         if jobs is not None or cores is not None:
             raise InputError(f"--jobs, --cores: {folder} is a study; allowed with the results of a run")
         drawn = draw_study_figures(folder, only or (), target, formats)
     else:
-        drawn = draw_run_figures(folder, only or None, target, formats, jobs=jobs, cores=cores)
+        drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, jobs=jobs, cores=cores)
     for path in drawn:
         print(path)

@@ -10,7 +10,7 @@ from typing import Any
 from traces.base.errors import InputError
 from traces.base.parsing import parse_json
 
-__all__ = ["CELL", "RECORDS", "files_in", "is_ours", "move_others", "ours_in", "remove_files"]
+__all__ = ["CELL", "FIGURES", "RECORDS", "files_in", "is_ours", "move_others", "ours_in", "put_aside", "remove_files"]
 
 #: The files that say whose a folder is.
 RECORDS = ("run.json", "study.json", "comparison.json")
@@ -18,6 +18,9 @@ RECORDS = ("run.json", "study.json", "comparison.json")
 #: What a study keeps beside its tables: the results of its cells, each with a record, and a file that says which cell it is.
 _CELLS = "cells"
 CELL = "cell.json"
+
+#: Where a study's figures are, and the key of its record that lists them.
+FIGURES = "figures"
 
 _STUDY = ("study.json", "journal.jsonl", "results.parquet", "costs.parquet", "comparisons.parquet")
 
@@ -38,8 +41,8 @@ def _record(path: Path) -> dict[str, Any]:
     return record if isinstance(known, dict) and isinstance(known.get("twolevel"), str) else {}
 
 
-def _listed(record: dict[str, Any]) -> set[str]:
-    files = record.get("files")
+def _listed(record: dict[str, Any], key: str = "files") -> set[str]:
+    files = record.get(key)
     if not isinstance(files, list):
         return set()
     # Whoever has written the record, it says nothing of what is outside its folder.
@@ -60,6 +63,8 @@ def ours_in(folder: Path) -> set[str]:
             found |= _listed(record) if name in _listed(record) else set()
         elif "format" in record and "study" in record:
             found |= set(_STUDY)
+            if not (folder / FIGURES).is_symlink():  # a user's own folder in its place
+                found |= {file for file in _listed(record, FIGURES) if file.startswith(f"{FIGURES}/")}
             for cell in folder.glob(f"{_CELLS}/*/*"):
                 found |= {f"{cell.relative_to(folder).as_posix()}/{file}" for file in ours_in(cell)}
     if found and _content(folder / CELL).keys() == {"key", "seed"}:
@@ -89,9 +94,20 @@ def move_others(names: Iterable[str], old: Path, new: Path) -> None:
             to.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):  # what is a folder in the one is a file in the other
             to = new / f"{name.replace('/', '-')}~"
-        while os.path.lexists(to):
-            to = to.with_name(f"{to.name}~")
-        (old / name).rename(to)
+        (old / name).rename(_not_taken(to))
+
+
+def put_aside(paths: Iterable[Path]) -> None:
+    """Rename what is there: a ``~`` is put behind each name."""
+    for path in paths:
+        if os.path.lexists(path):
+            path.rename(_not_taken(path))
+
+
+def _not_taken(path: Path) -> Path:
+    while os.path.lexists(path):
+        path = path.with_name(f"{path.name}~")
+    return path
 
 
 def remove_files(folder: Path, names: Iterable[str]) -> None:

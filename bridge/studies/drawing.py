@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bridge.runs.ownership import remove_files
+from bridge.runs.ownership import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, compared
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study, short_word
-from bridge.studies.study_record import read_study_record
+from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from bridge.studies.subsets import Subset, subsets
 from traces.base.errors import InputError, one_of
 from traces.figures.study.combinations import FEW
@@ -34,11 +34,7 @@ __all__ = [
     "missing",
     "parts_of",
     "read_results",
-    "remove_drawn",
 ]
-
-#: Endings of what is drawn.
-FORMATS = ("svg", "png", "pdf")
 
 #: Of more parts than that of a study only figures that are asked for are drawn.
 _MOST_PARTS = 12
@@ -179,16 +175,6 @@ def _groups(costs: pd.DataFrame) -> pd.Series[str]:
     )
 
 
-def remove_drawn(folder: Path) -> None:
-    """Remove what was drawn of a study, perhaps of other parts, from its folder of figures; others' files stay."""
-    drawn = [
-        path.name
-        for path in folder.glob("*")
-        if path.suffix.removeprefix(".") in FORMATS and path.stem.partition("-")[0] in STUDY_FIGURES
-    ]
-    remove_files(folder, drawn)
-
-
 def fresh(stem: str, taken: set[str]) -> str:
     """A name that is not taken: parts may be called alike, as plug-ins of one name from two files are."""
     names = (stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3)))
@@ -213,7 +199,8 @@ def draw_study_figures(
     names : sequence of str
         Of :data:`STUDY_FIGURES`; none is all that its results allow.
     target : Path, optional
-        Where the files go; default ``figures`` in the folder.
+        Where the files go, which replace others of their names; default ``figures`` in the folder, where what was drawn before
+        is replaced, and a file of the user's whose name is needed gets a ``~`` behind it.
     formats : sequence of str
         Suffixes of the files of each.
     study : Study, optional
@@ -231,12 +218,20 @@ def draw_study_figures(
     """
     from traces.figures.drawing.canvas import save_all
 
-    study = study or read_study_record(folder).study()
-    if target is None:
-        target = folder / "figures"
-        if not names:
-            remove_drawn(target)
     drawn = []
+    study = study or read_study_record(folder).study()
+    planned = list(_planned(study, folder, names))
+    paths = {stem: [f"{stem}.{form}" for form in formats] for _, stem, *_ in planned}
+    if target is None:
+        target = folder / FIGURES
+        _make_room(folder, [name for of_one in paths.values() for name in of_one], anew=not names)
+    for name, stem, words, frame in planned:
+        drawn += save_all(STUDY_FIGURES[name](frame, words), [target / file for file in paths[stem]])
+    return drawn
+
+
+def _planned(study: Study, folder: Path, names: Sequence[str]) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+    # Each figure: its name, that of its files, its title and what it is drawn of.
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
@@ -251,7 +246,16 @@ def draw_study_figures(
             if why and names:
                 raise InputError(f"{name}: cannot be drawn of {folder}: {why}")
             if not why:
-                figure = STUDY_FIGURES[name](frame, words)
-                stem = fresh(f"{name}-{part}" if part else name, stems)
-                drawn += save_all(figure, [target / f"{stem}.{form}" for form in formats])
-    return drawn
+                yield name, fresh(f"{name}-{part}" if part else name, stems), words, frame
+
+
+def _make_room(folder: Path, files: Sequence[str], *, anew: bool) -> None:
+    # What was drawn of a study, perhaps of other parts, goes; what is not ours stays. The record lists the files before they
+    # are there: whoever is killed while drawing leaves nothing that nobody owns.
+    if (folder / FIGURES).is_symlink():
+        return
+    new, ours = {f"{FIGURES}/{file}" for file in files}, drawn_in(folder)
+    put_aside(folder / name for name in sorted(new - ours))
+    if anew:
+        remove_files(folder, sorted(ours - new))
+    list_drawn(folder, new if anew else new | ours)

@@ -231,16 +231,8 @@ def _make(folder: Path) -> None:
 
 def _remove_ours(folder: Path) -> None:
     # What else is there is the user's. The record, which says what is ours, goes last.
-    from bridge.studies.drawing import remove_drawn
-
     ours = ours_in(folder) - {JOURNAL, RECORD}  # the journal is open
-    remove_files(folder, sorted(ours))
-    figures = folder / "figures"
-    if figures.is_dir() and not figures.is_symlink():
-        remove_drawn(figures)
-        with contextlib.suppress(OSError):  # something is left in it
-            figures.rmdir()
-    remove_files(folder, [RECORD])
+    remove_files(folder, [*sorted(ours), RECORD])
 
 
 def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) -> int:

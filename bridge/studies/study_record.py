@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from bridge.runs.directory import read_record, write_record
 from bridge.runs.library_versions import versions
+from bridge.runs.ownership import FIGURES, ours_in
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs
@@ -17,7 +19,7 @@ from bridge.studies.study import Study
 from traces.base.errors import InputError, shown, shown_path
 from traces.base.processor import processor_model
 
-__all__ = ["RECORD", "StudyRecord", "read_study_record", "write_study_record"]
+__all__ = ["RECORD", "StudyRecord", "drawn_in", "list_drawn", "read_study_record", "write_study_record"]
 
 RECORD = "study.json"
 
@@ -63,6 +65,16 @@ class StudyRecord:
             raise InputError(f"{self.path}: {error}") from None
 
 
+def drawn_in(folder: Path) -> set[str]:
+    """The figures that ``twolevel`` has drawn of a study, by their paths in its folder."""
+    return {name for name in ours_in(folder) if name.startswith(f"{FIGURES}/")}
+
+
+def list_drawn(folder: Path, names: Iterable[str]) -> None:
+    """Say in study.json which figures there are."""
+    _write({**read_record(folder, RECORD, "study"), FIGURES: sorted(names)}, folder)
+
+
 def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
     """Write study.json, whole or not at all."""
     record = {
@@ -81,7 +93,12 @@ def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
         "inputs": {name: {"path": str(path), "sha256": sum_} for name, (path, sum_) in sorted(inputs.files.items())},
         "versions": versions(),
         "processor": processor_model(),
+        FIGURES: sorted(drawn_in(folder)),
     }
+    _write(record, folder)
+
+
+def _write(record: Mapping[str, Any], folder: Path) -> None:
     partial = folder / f".{RECORD}.partial"
     write_record(partial, record)
     os.replace(partial, folder / RECORD)

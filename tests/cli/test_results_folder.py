@@ -328,12 +328,20 @@ def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None
     folder = here / "g"
     made = set(everything_in(folder))
     (folder / "figures" / "mine.svg").write_text("mine")
-    (folder / "figures" / "makespan-old.svg").write_text("of a study that had other parts")
+    # Named as a figure is, and yet not drawn by the study.
+    (folder / "figures" / "makespan-mine.svg").write_text("mine")
+    (folder / "figures" / "makespan.svg").unlink()
     (folder / "cells" / "my").mkdir()
     (folder / "cells" / "my" / "notes").write_text("mine")
     cell = next((folder / "cells").glob("*/seed-1"))
     (cell / "notes").write_text("mine")
-    mine = {"figures/mine.svg", "cells/my", "cells/my/notes", str((cell / "notes").relative_to(folder))}
+    mine = {
+        "figures/mine.svg",
+        "figures/makespan-mine.svg",
+        "cells/my",
+        "cells/my/notes",
+        str((cell / "notes").relative_to(folder)),
+    }
     assert twolevel(*words, "--force").code == 0
     assert set(everything_in(folder)) == made | mine
     # A user's own folder in place of that of the figures is not looked into.
@@ -350,6 +358,25 @@ def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None
     assert twolevel(*words, "--force").code == 0
     left = {name for name in everything_in(folder) if name.startswith("cells/") and (folder / name).is_file()}
     assert left == {name for name in mine if name.startswith("cells/") and name != "cells/my"}
+
+
+def test_a_file_that_is_named_like_a_figure_is_kept_under_another_name(here: Path) -> None:
+    (here / "s.toml").write_text('[[workload]]\nfile = "sample"\nselect = "first:3"\n[grid]\nals = ["ss", "static"]\n')
+    words = ("study", "s.toml", "--out", "g", "--workers", 1)
+    assert twolevel(*words, "--no-figures").code == 0
+    figures = here / "g" / "figures"
+    assert json.loads((here / "g" / "study.json").read_text())["figures"] == []
+    figures.mkdir()
+    (figures / "makespan.svg").write_text("mine")
+    (figures / "makespan.svg~").write_text("older")
+    assert twolevel(*words).code == 0
+    assert ((figures / "makespan.svg~~").read_text(), (figures / "makespan.svg~").read_text()) == ("mine", "older")
+    drawn = {f"figures/{name}" for name in os.listdir(figures) if not name.endswith("~")}
+    assert set(json.loads((here / "g" / "study.json").read_text())["figures"]) == drawn >= {"figures/makespan.svg"}
+    # What the study has drawn is its own, and is replaced; what another command draws there is listed, too.
+    assert twolevel("figures", "g", "--only", "makespan", "--format", "pdf").code == 0
+    assert twolevel(*words, "--force", "--no-figures").code == 0
+    assert sorted(os.listdir(figures)) == ["makespan.svg~", "makespan.svg~~"]
 
 
 @pytest.mark.parametrize(
