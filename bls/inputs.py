@@ -10,7 +10,7 @@ from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.engine import state as b
 from bls.engine.initial_state import Given
-from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
+from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.options import SLACK
@@ -198,6 +198,7 @@ def _settings(
         b.N_LICENCES: 0 if asked is None else asked.licences.shape[1],
         b.ACCOUNTS: int(scored is not None and scored.accounts),
         b.RELEASES: _releases(rules, allocator, around),
+        b.PROMISES: int(isinstance(estimator(rules.estimates), Promised)),
     }
 
 

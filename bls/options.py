@@ -94,7 +94,7 @@ KILL_AT_WALLTIME = Option(
 )
 ESTIMATES = Option(
     name="--estimates", panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
-    help="How long the scheduler thinks that jobs run: requested, exact, within:X%, last-two, profile or FILE.py:NAME",
+    help="How long the scheduler thinks jobs run: requested, exact, within:X%, last-two, profile, application or FILE.py:NAME",
 )  # fmt: skip
 ON_FAILURE = Choice(
     name="--on-failure", panel=Panel.BATCH, default="requeue", choices=("requeue", "lose"),

@@ -231,6 +231,11 @@ class BatchSimulator:
             yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
 
     @property
+    def awaits_outcomes(self) -> bool:
+        """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
+        return self.releases or bool(self.state.settings[b.PROMISES] == 1)
+
+    @property
     def releases(self) -> bool:
         """Whether jobs release cores before their end."""
         return bool(self.state.settings[b.RELEASES] != b.NO_RELEASES)

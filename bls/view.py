@@ -270,7 +270,11 @@ class View:
             if kind == b.LOG_ARRIVED:
                 self._waiting[row] = self._seen(row, jobs)
             elif kind == b.LOG_STARTED:
-                self._running[row] = _new(SeenJob, (*self._waiting.pop(row)[:-1], jobs.item(b.START, row)))
+                start = jobs.item(b.START, row)
+                began = _new(SeenJob, (*self._waiting.pop(row)[:-1], start))
+                if state.settings.item(b.PROMISES) == 1:
+                    began = began._replace(estimate_ns=jobs.item(b.EXPECTED, row) - start)
+                self._running[row] = began
             elif row in self._running:
                 del self._running[row]
             else:

@@ -51,6 +51,7 @@ FEATURES = (
     "presets",
     "cost",
     "estimates",  # others than the requests
+    "promises",  # of running jobs, which are then planned with their ends
 )
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
@@ -199,6 +200,8 @@ def _rules(choose: Choice, has: dict[str, bool], scale: int) -> Rules:
         rules = replace(rules, predictor=choose.one(PREDICTORS))
         if choose.one((False, True)):
             rules = replace(rules, corrections=(scale, 3 * scale, 2 * scale))
+    elif has["promises"]:
+        rules = replace(rules, promises=True)
     return rules
 
 

@@ -250,6 +250,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             b.LIMITED: int(any(limit < NO_LIMIT for each in limits for limit in each[1:])),
             b.N_RESOURCES: len(resources),
             b.N_LICENCES: len(licences),
+            b.PROMISES: int(rules.promises),
         },
     )
     if dynamic is not None:
@@ -379,6 +380,8 @@ def estimates_of(case: BatchCase) -> str | Said | HistoryEstimator:
     predictor = case.rules.predictor
     if predictor is not None:
         return estimator_of(predictor)
+    if case.rules.promises:
+        return "application"
     if all(job.planned is None for job in case.jobs):
         return "requested"
     return Said(tuple(job.estimate if job.planned is None else job.planned for job in case.jobs))

@@ -58,7 +58,7 @@ class Doubled:
 ESTIMATES: tuple[AnyEstimator, ...] = (
     *(estimator(name) for name in ("requested", "within:10%", "exact")),
     Doubled(),
-    *(estimator(name) for name in ("last-two", "profile")),
+    *(estimator(name) for name in ("last-two", "profile", "application")),
 )
 
 

@@ -26,6 +26,8 @@ PREDICT, LEARN = 11, 12
 PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY = range(13, 18)
 # Cores that running jobs release:
 HOLD_LEFT, TAKE_UP, GIVE_UP, RELEASE = range(18, 22)
+# Ends that running applications promise:
+HEAR = 22
 
 HOOKS = Hooks(
     "batch engine",
@@ -53,6 +55,7 @@ HOOKS = Hooks(
         TAKE_UP: ("who holds which core", "bls.engine.features.releases:take_up"),
         GIVE_UP: ("cores that jobs still hold as they end", "bls.engine.features.releases:give_up"),
         RELEASE: ("cores that running jobs release", "bls.engine.features.releases:handle_releases"),
+        HEAR: ("what running applications promise", "bls.engine.features.promised_ends:hear"),
     },
 )
 
@@ -70,6 +73,8 @@ def wanted(state: BatchState) -> set[int]:
         found |= {OTHERS, NEXT_OTHER}
     if settings[b.PREDICTS] == 1:
         found |= {PREDICT, LEARN}
+    if settings[b.PROMISES] == 1:
+        found.add(HEAR)
     if sizes[b.PRESETS_LEFT] > 0:
         found.add(PRESETS)
     if settings[b.RELEASES] != b.NO_RELEASES:

@@ -14,7 +14,7 @@ it starts: ``jobs[STOP]``.
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, RELEASE, ROOM, call_hook
+from bls.engine.hooks import HEAR, NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, RELEASE, ROOM, call_hook
 from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
@@ -102,6 +102,8 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             jobs[b.CUT, job] = 1
         jobs[b.END, job] = end
         _push_running(state, end, job)
+        if settings[b.PROMISES] == 1:
+            call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     sizes[b.N_STARTED], sizes[b.ANSWERED] = unanswered, 0
     return status
 
@@ -373,6 +375,8 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
         return False
     jobs[b.END, job] = end_ns
     jobs[b.CUT, job] = 1 if stopped else 0
+    if state.settings[b.PROMISES] == 1:
+        call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     if before < 0:
         _push_running(state, end_ns, job)
         state.sizes[b.ANSWERED] += 1

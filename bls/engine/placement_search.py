@@ -123,6 +123,22 @@ def _offer_cores(
 
 
 @compiled(inner=True)
+def _offer_wanted(state: BatchState, job: int) -> None:
+    """Of a job that asks for cores by number offer no others: what there is beside cores is for units on these."""
+    origin, core = state.jobs[b.ORIGIN, job], 0
+    first, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
+    if first == stop:
+        return
+    by_hosts = state.offered_hosts.size > 0
+    for k in range(first, stop + 1):
+        until = state.wanted_lo[k] if k < stop else state.host_of.size
+        if core < until:
+            _withhold(state, by_hosts, core, until)
+        if k < stop:
+            core = state.wanted_hi[k]
+
+
+@compiled(inner=True)
 def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: int, until: int) -> None:
     """The least of every amount in the slices at … until - 1, of which ``amounts`` are those of the first."""
     offered, here = state.offered_amounts, state.passing_amounts
@@ -255,6 +271,7 @@ def earliest_place(
             _offer_cores(state, profile, words, hosts, job, at, ahead, stop)
             enough = True
             if others:
+                _offer_wanted(state, job)
                 _offer_amounts(state, profile, amounts, at, ahead)
                 enough = _trim(state, job)
             if enough:

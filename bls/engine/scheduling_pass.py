@@ -52,6 +52,8 @@ def prepare(state: BatchState) -> None:
         sizes[b.N_EXPECTED] = heap_drop_top(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED])
         if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0 or jobs[b.OVERDUE, job] == 1:
             continue
+        if jobs[b.EXPECTED, job] > now:
+            continue  # it has promised a later end
         end = corrected_end(state, job, now)
         if end > now:
             if settings[b.KEEP] == 1:

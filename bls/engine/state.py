@@ -77,7 +77,8 @@ N_LICENCES = 21
 N_WINDOWS = 22
 WIDEST = 23  # cores of the widest job
 RELEASES = 24  # whether running jobs release cores: one of those below
-SETTINGS = 25
+PROMISES = 25  # 1 where a running job is planned with the end that its application promises
+SETTINGS = 26
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0

@@ -16,7 +16,7 @@ from bls.estimates.contract import (
     planned_ns,
 )
 from bls.estimates.history import LAST_TWO, PROFILE
-from bls.estimates.knowing import EXACT, REQUESTED, Within, within
+from bls.estimates.knowing import EXACT, PROMISED, REQUESTED, Promised, Within, within
 from traces.base.errors import PluginError
 from traces.base.plugins import resolve
 
@@ -27,6 +27,7 @@ __all__ = [
     "AnyEstimator",
     "HistoryEstimator",
     "KnowingEstimator",
+    "Promised",
     "Within",
     "estimator",
     "groups",
@@ -38,6 +39,7 @@ ESTIMATORS: dict[str, AnyEstimator] = {
     "exact": EXACT,
     "last-two": LAST_TWO,
     "profile": PROFILE,
+    "application": PROMISED,
 }
 
 

@@ -11,7 +11,7 @@ from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["EXACT", "REQUESTED", "Exact", "Requested", "Within", "within"]
+__all__ = ["EXACT", "PROMISED", "REQUESTED", "Exact", "Promised", "Requested", "Within", "within"]
 
 #: Names the stream that errors are drawn from.
 _STREAM = 0x77697468696E
@@ -26,6 +26,13 @@ class Requested:
     def planned_ns(self, workload: Workload, seed: int) -> Array:
         """The requests."""
         return workload.estimate_ns
+
+
+@dataclass(frozen=True)
+class Promised(Requested):
+    """What the user asked for, until the job runs; then the end that its application promises."""
+
+    name: str = "application"
 
 
 @dataclass(frozen=True)
@@ -84,4 +91,5 @@ def within(text: str, where: str) -> Within:
 
 
 REQUESTED = Requested()
+PROMISED = Promised()
 EXACT = Exact()

@@ -121,7 +121,8 @@ class SeenJob(NamedTuple):
     submit_ns, eligible_ns : int
         When it was submitted, and when it joined the queue; -1 while it waits for another job.
     estimate_ns : int
-        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another.
+        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another. With ``application`` that
+        of a running job is what its application has promised.
     cores : int
         Requested cores.
     user, group, queue, partition, qos : int

@@ -216,8 +216,8 @@ class _Drive:
                     supervisor.submit(order)
                     # Somebody who does not say that they conserve work has promised nothing but the start.
                     start_ns = order.start.start_ns
-                    # And who releases cores may do so before all the work can be done.
-                    held_to = supervisor.conserves_work and not simulator.releases
+                    # And what is planned with the outcome, or is released before it, waits for it at once.
+                    held_to = supervisor.conserves_work and not simulator.awaits_outcomes
                     simulator.promise(row, order.bound_ns if held_to else start_ns)
                     self._injected += 1
             elif status == BatchStatus.DUE:
@@ -242,7 +242,7 @@ class _Drive:
         simulator, reports = self._simulator, dict(supervisor.reports)
         self._injected += len(supervisor.promises) + len(reports)
         for row, promised_ns in supervisor.promises.items():
-            if not simulator.releases:  # a promise is of the end: cores may be released before
+            if not simulator.awaits_outcomes:  # a promise is of the end
                 simulator.promise(row, promised_ns)
         supervisor.promises.clear()
         supervisor.reports.clear()

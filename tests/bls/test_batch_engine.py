@@ -472,6 +472,19 @@ def test_ends_come_before_arrivals_and_both_before_one_pass() -> None:
     assert (result.jobs.start_ns // NS_PER_S).tolist() == [0, 12, 10]
 
 
+def test_of_a_job_that_asks_for_certain_cores_amounts_count_for_units_on_these() -> None:
+    """The host has two GPUs: it does not matter that the cores asked for are not among its lowest two units."""
+    machine = Machine((Host(4, (("gpu", 2),)),))
+    jobs = (
+        Job(1, 0, 10, 1, 10, frozenset({3}), needs=(("gpu", 1),)),
+        Job(2, 1, 10, 2, 10, frozenset({1, 2}), unit_cores=2, needs=(("gpu", 1),)),
+        Job(3, 2, 10, 1, 10, frozenset({0}), needs=(("gpu", 1),)),
+    )
+    case = BatchCase(jobs, machine, Rules(allocator="given"))
+    assert engine_of(case).finish() == expected(case)
+    assert [one.start for one in expected(case)] == [0, 1, 10]
+
+
 def test_the_head_blocks() -> None:
     """Job 2 asks for all cores; job 3 asks for one, which is free, and waits behind it."""
     workload = jobs((1, 0, 10, 3, 10), (2, 1, 5, 4, 5), (3, 2, 1, 1, 1))

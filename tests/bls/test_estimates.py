@@ -27,6 +27,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, policy
 from bls.policies.contract import by_prediction
 from bls.scheduler_options import Rules
+from bls.view import SeenJob, View
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
@@ -577,6 +578,81 @@ def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
     assert ran(log(*given), "last-two", SMALL, backfill="easy").jobs.start_ns.tolist()[-1] == 71 * 60 * NS_PER_S
     named = {name for row in table(text) for name in (row[0].strip("`"),)}
     assert {*ESTIMATORS, "within:X%", "FILE.py:NAME"} <= named
+
+
+# ---- promises of running applications ----
+
+
+def promised_page() -> tuple[list[list[str]], Workload]:
+    """The rows of the page's schedule, and its jobs."""
+    rows = table(section(ROOT / "docs" / "batch-estimates.md", "Promises of running applications"))
+    names = ("job_id", "submit_s", "cores", "estimate_s", "run_s")
+    given = [dict(zip(names, (int(job), *(int(cell) for cell in cells)), strict=True)) for job, *cells in
+             ([row[0], *row[1:5]] for row in rows)]  # fmt: skip
+    for row in given:
+        for name in ("submit_s", "estimate_s", "run_s"):
+            row[name] *= 60
+    return rows, Workload.from_jobs(given)
+
+
+@pytest.mark.parametrize(("estimates", "column"), [("requested", 5), ("application", 6)])
+def test_the_schedule_of_promises_on_the_page(estimates: str, column: int) -> None:
+    rows, workload = promised_page()
+    found = ran(workload, estimates, SMALL, backfill="easy").jobs
+    assert (found.start_ns // (60 * NS_PER_S)).tolist() == [int(row[column]) for row in rows]
+
+
+def test_without_backfilling_a_promise_changes_nothing_but_what_policies_see() -> None:
+    seen: list[tuple[int, list[tuple[int, int]]]] = []
+
+    class Looks:
+        name = "looks"
+
+        def decide(self, view: View) -> list[SeenJob]:
+            seen.append((view.now_ns // NS_PER_S, [(job.job_id, job.estimate_ns // NS_PER_S) for job in view.running]))
+            free, chosen = view.free_cores, []
+            for job in view.waiting:
+                if job.cores > free:
+                    break
+                free -= job.cores
+                chosen.append(job)
+            return chosen
+
+    _, workload = promised_page()
+    starts = ran(workload, "requested", SMALL).jobs.start_ns.tolist()
+    assert ran(workload, "application", SMALL).jobs.start_ns.tolist() == starts
+    assert ran(workload, "application", SMALL, bls=Looks()).jobs.start_ns.tolist() == starts
+    # Job 1 asked for 60 minutes, and promises 20; at its start nobody had heard of it.
+    assert seen[:2] == [(0, []), (60, [(1, 1200)])]
+
+
+def test_a_promise_beyond_the_request_is_believed_unless_jobs_are_killed() -> None:
+    """On 4 cores: a job of 3 for 60 s that asked for 10; a wide one; and one that fits beside it until 60 s, not until 10."""
+    workload = log(
+        {"submit_s": 0, "run_s": 60, "cores": 3, "estimate_s": 10},
+        {"submit_s": 1, "run_s": 5, "cores": 4, "estimate_s": 5},
+        {"submit_s": 2, "run_s": 50, "cores": 1, "estimate_s": 50},
+    )
+    for estimates, kill, starts in (
+        ("application", False, [0, 60, 2]),
+        ("requested", False, [0, 60, 65]),
+        ("application", True, [0, 10, 15]),
+    ):
+        found = ran(workload, estimates, SMALL, backfill="easy", kill_at_walltime=kill).jobs.start_ns
+        assert (found // NS_PER_S).tolist() == starts, (estimates, kill)
+
+
+def test_who_will_be_cancelled_has_promised_nothing() -> None:
+    """Job 1 is cancelled at 30 s, which nobody knows before: job 3 is backfilled, as without promises."""
+    workload = log(
+        {"submit_s": 0, "run_s": 90, "cores": 3, "estimate_s": 100, "cancel_s": 30},
+        {"submit_s": 1, "run_s": 5, "cores": 4, "estimate_s": 5},
+        {"submit_s": 2, "run_s": 80, "cores": 1, "estimate_s": 80},
+    )
+    starts = [
+        ran(workload, name, SMALL, backfill="easy").jobs.start_ns.tolist() for name in ("application", "requested")
+    ]
+    assert starts[0] == starts[1] == [0, 82 * NS_PER_S, 2 * NS_PER_S]
 
 
 def test_the_estimators_on_the_page_can_be_used(tmp_path: Path) -> None:

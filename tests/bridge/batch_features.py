@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,19 @@ class Releasing(BatchFeature):
         assert np.isin(jobs.start_ns, releases.released_ns).any(), "nobody starts as cores are released"
 
 
+@dataclass(frozen=True)
+class Promising(BatchFeature):
+    """A run that plans with what running applications promise, and starts some job at another instant for it."""
+
+    def check(self, result: bridge.Result) -> None:
+        """It does not come to what requests alone would."""
+        super().check(result)
+        with TemporaryDirectory() as folder:
+            rules = replace(self.options["rules"], estimates="requested")
+            plain = self.simulated(Path(folder), rules=rules)
+        assert plain.ledger.jobs.start_ns.tolist() != result.ledger.jobs.start_ns.tolist()
+
+
 EVERYTHING = Rules("conservative", kill_at_walltime=True, charge_decisions=True, decision_cost_ns=S)
 
 BATCH_FEATURES = {
@@ -172,6 +186,20 @@ BATCH_FEATURES = {
             "level": ApplicationLevel(speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s")),
             "als": "fac",
         }
+    ),
+    "promises": Promising({"rules": Rules("easy", estimates="application")}),
+    "promises, everything": Promising(
+        {"rules": replace(EVERYTHING, estimates="application"), "dependencies": True},
+        ("completed", "killed", "requeued", "cancelled"),
+        files={"failures": FAILURES, "windows": WINDOWS, "requests": REQUESTS},
+    ),
+    "promises, releases": Promising(
+        {"rules": Rules("conservative", estimates="application", coordination="release"), "als": "static"}
+    ),
+    "promises, failures": Promising(
+        {"rules": Rules("3", "rebuild", on_failure="lose", estimates="application")},
+        ("completed", "failed"),
+        files={"failures": FAILURES},
     ),
     "killed": BatchFeature({"rules": Rules("easy", kill_at_walltime=True)}, ("completed", "killed")),
     "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),

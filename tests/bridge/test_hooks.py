@@ -95,6 +95,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "by cores": ({"allocator": "contiguous", "backfill": "easy"}, {b.PLAN, *BY_CORES}),
     "hosts": ({"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, {*HOSTS, *OTHERS}),
     "predictions": ({"estimates": "last-two", "backfill": "easy"}, {b.PREDICT, b.LEARN}),
+    "promises": ({"estimates": "application", "backfill": "easy"}, {b.HEAR}),
     "an order": ({"bls": "wfp3"}, {b.ORDER}),
     "releases": ({"rules": Rules(coordination="release")}, {b.TAKE_UP, b.GIVE_UP, b.RELEASE}),
     "releases by cores": (

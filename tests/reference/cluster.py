@@ -22,7 +22,7 @@ class Running:
     """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it.
 
     ``until`` says of each core when the job releases it; at ``end`` or later, it does not. ``gone`` are those that it has
-    released.
+    released. ``promised`` is whether the scheduler knows ``end``.
     """
 
     start: int
@@ -32,6 +32,7 @@ class Running:
     state: str
     until: Mapping[int, int]
     gone: frozenset[int] = frozenset()
+    promised: bool = False
 
     @property
     def left(self) -> frozenset[int]:
@@ -259,12 +260,25 @@ class _Cluster:
                     self.plan[row] = slot
         # What a slow pass has started holds its cores for longer than planned: the next plan is made anew.
         self.lost = rules.cost > 0 and len(self.waiting) < waiting
+        if rules.promises:
+            self.hear_promises()
         self.planned_end = {row: self.expected(row) for row in self.running}
         # A slot at the next instant may be only because overdue jobs are expected to end then, in every pass again.
         awake = now + 1 if overdue else now
         slots = [slot.begin for slot in self.plan.values() if rules.keep and slot.begin > awake]
         self.wake = min(slots, default=None)
         self.busy_until = now + rules.cost
+
+    def hear_promises(self) -> None:
+        """Of all that have started now and are not stopped by what nobody knows yet."""
+        for row, job in self.running.items():
+            if not job.promised and job.state in ("completed", "killed"):
+                thought = self.expected(row)
+                if self.rules.cost > 0 and job.why != "preset":
+                    thought += job.start - self.now
+                self.running[row] = replace(job, promised=True)
+                self.gained = self.gained or self.expected(row) < thought
+                self.lost = self.lost or self.expected(row) > thought
 
     def queue(self) -> list[int]:
         def place(row: int) -> tuple[int, float | int, int, int]:
@@ -302,10 +316,14 @@ class _Cluster:
         # What this pass costs is not known yet: a job that starts after it is planned as if it started now.
         start = min(self.running[row].start, self.now)
         request = self.jobs[row].estimate
+        if self.running[row].promised:
+            return max(self.running[row].end, self.now + 1)
         return expected_end(start, self.planned[row], request, self.now, self.rules.corrections)
 
     def is_overdue(self, row: int) -> bool:
         """Whether a job has run for all that is planned with and all that it has asked for."""
+        if self.running[row].promised:
+            return False
         return self.running[row].start + max(self.planned[row], self.jobs[row].estimate) <= self.now
 
     def held(self) -> list[room.Hold]:

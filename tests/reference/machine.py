@@ -127,7 +127,8 @@ class Rules:
 
     ``order`` is a name in ``reference.orders.ORDERS`` or a key of (job, now). ``depth`` None: no bound. ``keep`` only with
     that. ``cost`` is what each pass takes. ``counts`` None: by what is asked. ``predictor`` None: jobs
-    are planned with what is said of them.
+    are planned with what is said of them. ``promises``: a job that runs is planned with its own end from the next pass on, but
+    for one that its user or a host will stop.
     """
 
     order: str | Callable[[Job, int], float | int] = "fcfs"
@@ -142,6 +143,7 @@ class Rules:
     counts: bool | None = None
     predictor: Predictor | None = None
     corrections: tuple[int, ...] = MINUTES
+    promises: bool = False
 
 
 @dataclass(frozen=True)

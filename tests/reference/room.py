@@ -94,7 +94,7 @@ def place(
             return None
     offered = set(cores)
     for number, host in enumerate(machine.hosts):
-        on_host = [core for core in machine.cores_of(number) if core in cores]
+        on_host = [core for core in machine.cores_of(number) if core in cores and core in (job.wanted or cores)]
         for name, amount in job.needs:
             total = dict(host.amounts).get(name, 0)
             left = min(_left_on(total, name, number, at, machine) for at in _held_at(begin, end, holds))

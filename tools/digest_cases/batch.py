@@ -48,6 +48,7 @@ _ESTIMATORS = (
     "within:30%",
     "last-two",
     "profile",
+    "application",
     f"{PLUGINS}:LAST_THREE",
     f"{PLUGINS}:Half",
 )

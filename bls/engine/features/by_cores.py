@@ -84,7 +84,8 @@ def _overrunning_cores(state: BatchState) -> int:
     cores = 0
     for k in range(sizes[b.N_EXPECTED]):
         job = state.expected_job[k]
-        if state.expected_ns[k] <= clock[b.NOW] and jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0:
+        late = state.expected_ns[k] <= clock[b.NOW] and jobs[b.EXPECTED, job] <= clock[b.NOW]
+        if late and jobs[b.START, job] >= 0 and jobs[b.STATE, job] < 0:
             cores += jobs[b.HELD_CORES, job]
     return int(cores)
 
