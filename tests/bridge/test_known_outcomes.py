@@ -46,6 +46,7 @@ def workloads() -> Iterator[Workload]:
             st.sampled_from(("fcfs", "edf", "sjf", "wfp3", "expr:w/t")),
             st.sampled_from(("none", "easy", "conservative", "3")),
             st.sampled_from(("first-fit", "random", "worst-fit", "whole-host")),
+            st.sampled_from(("requested", "application")),
         ),
         min_size=1,
         max_size=3,
@@ -59,14 +60,14 @@ def test_they_are_as_simulated_anew(
     overhead_ns: int,
     assignment: str,
     first: str,
-    others: list[tuple[str, str, str]],
+    others: list[tuple[str, str, str, str]],
 ) -> None:
     (workload,) = workloads()
     program = "layered:tasks=12" if als == "heft" else None
     level = ApplicationLevel(assignment=assignment, applications=_graphs(program))
 
-    def options(bls: str, backfill: str, allocator: str) -> Options:
-        rules = Rules(backfill=backfill)
+    def options(bls: str, backfill: str, allocator: str, estimates: str = "requested") -> Options:
+        rules = Rules(backfill=backfill, estimates=estimates)
         return Options(
             bls, als, variation, 3, seed, overhead_ns=overhead_ns, allocator=allocator, rules=rules, level=level
         )

@@ -103,7 +103,7 @@ def test_the_study_of_estimates_on_the_sample(tmp_path: Path, capsys: pytest.Cap
     lines = first.splitlines()
     assert lines[0] == "sample: 320 jobs on 256 cores, load × 1.5, 320 completed; 2 samples"
     names = [estimates.name for estimates in ESTIMATES]
-    assert names == ["requested", "within:10%", "exact", "exact × 2", "last-two", "profile"]
+    assert names == ["requested", "within:10%", "exact", "exact × 2", "last-two", "profile", "application"]
     rows = [line.split(" | ")[0].removeprefix("| ") for line in lines if line.startswith("| ")]
     assert [row for row in rows if row != "estimates"] == 3 * names
 
