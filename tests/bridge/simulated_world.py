@@ -97,6 +97,7 @@ class Talk:
         self.since_s = 0.0
         self.poured = 0  # slices in a row for somebody who takes nothing
         self.steps: list[JobEvent] = []
+        self.outcomes: list[tuple[int, int]] = []  # rows and attempts of which it has told the end
 
 
 class World:
@@ -306,6 +307,8 @@ class World:
             talk.since_s = self.loop.time()
             return
         talk.steps.append(line.event)
+        if isinstance(message, Outcome):
+            talk.outcomes.append((message.job, message.attempt))
         self.note(who, f"{'says' if heard else 'is told'} {line.event} of job {line.job}, attempt {attempt}")
         orders = (JobEvent.START, JobEvent.START_LENGTHS, JobEvent.RESUME)
         if heard or line.event not in orders or len(session.open_jobs()) == 1:
@@ -323,9 +326,10 @@ class World:
             self.outcomes.setdefault(message.job, []).append(message.attempt)
         elif isinstance(message, Failed):
             self.failed.add(message.job)
-        elif isinstance(message, Promise) and message.not_before_ns > self.ends_ns[message.job]:
+        elif isinstance(message, Promise):
             # Where cores are released before an end, the batch level does not go by promises of it.
-            if self.expected.ledger.releases is None:
+            counts = self.expected.ledger.releases is None
+            if counts and message.not_before_ns > self.ends_ns[message.job]:
                 self.false_promises.add(message.job)
 
     def given_up_s(self, process: Process) -> float | None:
@@ -514,7 +518,9 @@ class World:
         """How often each row was what a worker was at when it was lost; also where the fork server has taken it along."""
         lost: Counter[int] = Counter()
         for talk in self.talks.values():
-            process, opened = talk.process, talk.session.open_jobs()
-            if opened and process and process.why:
-                lost[opened[0]] += blameless or not any("fork server" in why for why in process.why)
+            # An outcome that came after its worker had been given up is of what it was at then.
+            late = [row for row, attempt in talk.outcomes if attempt not in self.outcomes.get(row, ())]
+            process, at = talk.process, [*late, *talk.session.open_jobs()]
+            if at and process and process.why:
+                lost[at[0]] += blameless or not any("fork server" in why for why in process.why)
         return lost
