@@ -37,14 +37,31 @@ from bls.policies import (
     scoring,
     unscored,
 )
-from bls.policies.contract import DECIDE, by_prediction, no_account, no_decision, no_score
+from bls.policies.contract import (
+    DECIDE,
+    FollowingPolicy,
+    OtherProgram,
+    by_prediction,
+    no_account,
+    no_decision,
+    no_score,
+)
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
-from bls.seen.answers import put_answer
+from bls.seen.answers import AnswerError, put_answer
 from bls.seen.refusals import refusal
 from bls.view import AnyObserver, Observer, View
 from bls.workloads.workload import Workload
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
+from traces.base.errors import (
+    RAISED_BY_PLUGINS,
+    InputError,
+    PeerError,
+    PluginError,
+    TwolevelError,
+    blamed_on,
+    raised_text,
+    shown,
+)
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
@@ -335,6 +352,8 @@ class BatchSimulator:
         if status in (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED):
             if status == BatchStatus.DONE and self._looks.observers:
                 self._look(last=True)
+            if status == BatchStatus.DONE and isinstance(self.policy, FollowingPolicy):
+                self._finish(self.policy)
             return True
         if status in _GROWN:
             self.state = _GROWN[status](self.state)
@@ -367,8 +386,10 @@ class BatchSimulator:
         try:
             answer = self._policy_decides(view)
             if not hasattr(answer, "__iter__"):
-                raise PluginError(f"decide() gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
+                raise AnswerError(f"gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
             rows = view._chosen(answer)
+        except AnswerError as error:
+            raise view._failed or self._wrong(error.did) from error
         except PluginError as error:
             # Who computes additional data is to blame for them, and not who reads them.
             raise view._failed or PluginError(f"{self._deciding()}: {error}") from error
@@ -398,8 +419,24 @@ class BatchSimulator:
             if wake is not None and sizes[b.N_CHOSEN] == 0:
                 self._still_awake()
 
+    def _finish(self, policy: FollowingPolicy) -> None:
+        view = self.view
+        view._refresh()
+        view._let_decide()
+        try:
+            with blamed_on(f"batch policy {policy.name}: finish() failed"):
+                policy.finish(view)
+        finally:
+            view._deciding = False
+
     def _deciding(self) -> str:
         return f"batch policy {self.policy.name}, at {self.now_ns} ns"
+
+    def _wrong(self, did: str) -> TwolevelError:
+        # What a policy that decides has done and may not do: another program's fault is not that of a plug-in.
+        if isinstance(self.policy, OtherProgram):
+            return PeerError(f"{self.policy.who}, at {self.now_ns} ns: it {did}")
+        return PluginError(f"{self._deciding()}: decide() {did}")
 
     def _still_awake(self) -> None:
         # A policy that has itself woken for ever, and starts nothing, would never come to an end.
@@ -408,8 +445,8 @@ class BatchSimulator:
         if sizes[b.N_RUNNING] == sizes[b.N_ARRIVING] == 0 and clock[b.NEXT_ARRIVAL] == state.arrivals.size:
             self._idle_wakes += 1
             if self._idle_wakes > _MAX_IDLE_WAKES:
-                raise PluginError(
-                    f"{self._deciding()}: decide() was woken {_MAX_IDLE_WAKES} times in a row, and started nothing; "
+                raise self._wrong(
+                    f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing; "
                     f"nothing runs or arrives any more, and {_waiting(self.state)}"
                 )
 
@@ -433,6 +470,11 @@ class BatchSimulator:
     def observations(self) -> list[dict[str, float | int | str]]:
         """What the observers have noted, a row each time."""
         return self._looks.noted
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the policy is told event by event what has happened: :meth:`bls.view.View.news`."""
+        return isinstance(self.policy, FollowingPolicy)
 
     @property
     def is_seen(self) -> bool:
@@ -473,12 +515,12 @@ class BatchSimulator:
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.clock[b.REFUSED]:
                 windows = self.circumstances.windows
-                return PluginError(f"{self._deciding()}: {refusal(self.state, row, self.platform, windows)}")
+                return self._wrong(refusal(self.state, row, self.platform, windows))
             asked, free = self.state.jobs[b.CORES, row], self.state.sizes[b.FREE_CORES]
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:
                 reason += ", but its partition, a window or what it asks for beside cores does not allow it now"
-            return PluginError(f"{self._deciding()}: decide() gave job {job}, which does not fit: {reason}")
+            return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
             return InputError(
                 f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
@@ -491,7 +533,9 @@ class BatchSimulator:
         if row < 0:
             return f"the simulation is stuck at {at}: nothing runs or arrives any more, and not all jobs have ended"
         job = self.state.jobs[b.NUMBER, row]
-        if isinstance(self.policy, DecidingPolicy):
+        if isinstance(self.policy, OtherProgram):
+            reason = f"{self.policy.who} does not start it"
+        elif isinstance(self.policy, DecidingPolicy):
             reason = f"batch policy {self.policy.name} does not start it"
         elif self.state.clock[b.IDLE] > 0 and self._may_go_on():
             reason = "the failures of hosts never leave enough of them up for it"

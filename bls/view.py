@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from bls.allocators import Allocator
 from bls.engine import state as b
 from bls.machine.platform import Platform
+from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
-from bls.seen.answers import Cores, check_apart, placed
+from bls.seen.answers import AnswerError, Cores, check_apart, placed
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import (
     Present,
@@ -27,6 +29,7 @@ from bls.seen.machine import (
     seen_partitions,
     seen_windows,
 )
+from bls.seen.news import AnyNews, News
 from bls.seen.wake_ups import WakeUps
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.printable import printable
@@ -68,6 +71,8 @@ class View:
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         self._deciding = False
+        follows = simulator.is_followed
+        self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
         self._n_cores = simulator.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
         # Read one element at a time, and lists are quicker at that than arrays are.
@@ -188,6 +193,40 @@ class View:
         """Additional data by name: what observers with ``value(view)`` compute, each at most once an instant."""
         return self._data
 
+    @property
+    def rules(self) -> Rules:
+        """What else was chosen for the batch level."""
+        return self._simulator.rules
+
+    @property
+    def allocator(self) -> Allocator:
+        """Who chooses cores where the policy does not."""
+        return self._simulator.allocator
+
+    @property
+    def has_outages(self) -> bool:
+        """Whether hosts may be down at some time."""
+        return bool(self._simulator.state.host_ns.size)
+
+    @property
+    def woken(self) -> bool:
+        """Whether this instant is one of those at which the policy has asked to decide."""
+        pending = self._wake_ups.pending
+        return bool(pending) and pending[0] <= self._now_ns
+
+    def news(self) -> list[AnyNews]:
+        """For a policy with a method ``finish``, while it decides: what has happened since it was last asked, in that order.
+
+        Raises
+        ------
+        PluginError
+            If the policy has no ``finish``, or it is asked for by an observer.
+        """
+        self._of_a_policy("news")
+        if self._news is None:
+            raise PluginError("news() is for a batch policy with a method finish(view)")
+        return self._news.take(self._simulator.state.jobs, self._running)
+
     def _now(self) -> Present:
         if self._present is None:
             self._present = Present(self._simulator.state, self._facts, self._running)
@@ -276,9 +315,17 @@ class View:
                     began = began._replace(estimate_ns=jobs.item(b.EXPECTED, row) - start)
                 self._running[row] = began
             elif row in self._running:
-                del self._running[row]
+                left = self._running.pop(row)
             else:
-                self._waiting.pop(row, None)
+                left = self._waiting.pop(row)
+            if self._news is None:
+                continue
+            if kind == b.LOG_ARRIVED:
+                self._news.arrived(self._waiting[row])
+            elif kind == b.LOG_STARTED:
+                self._news.started(self._running[row], tuple(self._simulator.allocation(row)), self._simulator.releases)
+            else:
+                self._news.left(left, jobs)
         sizes[b.N_LOG] = 0
         self._now_ns = clock.item(b.NOW)
         self._free_cores = sizes.item(b.FREE_CORES)
@@ -319,13 +366,13 @@ class View:
             job = given if isinstance(given, SeenJob) else self._placed(given, len(rows))
             if waiting.get(job.row) is not job:
                 why = "is not waiting" if job.dependency_holds else f"waits for job {job.depends_on}"
-                raise PluginError(f"decide() gave job {job.job_id}, which {why}")
+                raise AnswerError(f"gave job {job.job_id}, which {why}")
             rows.append(job.row)
         if len(rows) > 1 and len(set(rows)) < len(rows):
             twice = next(row for row in rows if rows.count(row) > 1)
-            raise PluginError(f"decide() gave job {waiting[twice].job_id} twice")
+            raise AnswerError(f"gave job {waiting[twice].job_id} twice")
         if self._rejected and (both := [row for row in rows if row in self._rejected]):
-            raise PluginError(f"decide() gave job {waiting[both[0]].job_id}, which it rejects")
+            raise AnswerError(f"gave job {waiting[both[0]].job_id}, which it rejects")
         if self._named:
             check_apart(waiting, rows, self._named)
         return rows

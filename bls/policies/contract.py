@@ -15,7 +15,7 @@ policy suggests: the engine checks what it answers, and names it in the error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakSet
@@ -34,7 +34,9 @@ __all__ = [
     "AnyPolicy",
     "BatchPolicy",
     "DecidingPolicy",
+    "FollowingPolicy",
     "KnownJobs",
+    "OtherProgram",
     "Policy",
     "PredictedPolicy",
     "ScorePolicy",
@@ -150,7 +152,10 @@ class ScoringPolicy(BatchPolicy, Protocol):
 
 @runtime_checkable
 class DecidingPolicy(BatchPolicy, Protocol):
-    """A policy that says itself what starts; the engine suspends for it in every scheduling pass."""
+    """A policy that says itself what starts; the engine suspends for it in every scheduling pass.
+
+    One that is a context manager is entered before each run and left after it.
+    """
 
     def decide(self, view: Any) -> Iterable[Any]:
         """The waiting jobs of ``view`` to start now, in this order, or pairs of one and its cores; none is an answer, too.
@@ -158,6 +163,34 @@ class DecidingPolicy(BatchPolicy, Protocol):
         What cannot be (a job that does not fit, is not waiting, or is named twice; cores that it may not have) is an error
         that names the policy.
         """
+        ...
+
+
+@runtime_checkable
+class FollowingPolicy(DecidingPolicy, Protocol):
+    """A deciding policy that keeps books of its own: it may ask ``view.news()`` what has happened since it last asked."""
+
+    def finish(self, view: Any) -> None:
+        """Called once, when all jobs have ended: for the news since its last decision."""
+        ...
+
+
+@runtime_checkable
+class OtherProgram(FollowingPolicy, Protocol):
+    """A deciding policy that is another program, for which it speaks."""
+
+    @property
+    def who(self) -> str:
+        """Whom an error names: ``scheduler 'CMD'``."""
+        ...
+
+    @property
+    def cost(self) -> Mapping[str, int]:
+        """What it has cost to speak with it, for the record of a run."""
+        ...
+
+    def break_off(self) -> None:
+        """From another thread: whoever waits for its answer is to give up."""
         ...
 
 

@@ -13,13 +13,27 @@ from traces.base.errors import InputError, PluginError, shown
 from traces.base.ranges import whole
 from traces.intervals import intervals_text
 
-__all__ = ["Cores", "check_apart", "cores_text", "placed", "put_answer"]
+__all__ = ["AnswerError", "Cores", "check_apart", "cores_text", "placed", "put_answer"]
 
 #: Cores as half-open intervals, ascending and disjoint.
 Cores = list[tuple[int, int]]
 
 #: So much of a list of cores is shown.
 _SHOWN = 80
+
+
+class AnswerError(PluginError):
+    """What a policy has decided cannot be.
+
+    Attributes
+    ----------
+    did : str
+        What it did, as "gave job 7 twice".
+    """
+
+    def __init__(self, did: str) -> None:
+        super().__init__(f"decide() {did}")
+        self.did = did
 
 
 def cores_text(cores: Iterable[tuple[int, int]]) -> str:
@@ -31,20 +45,20 @@ def cores_text(cores: Iterable[tuple[int, int]]) -> str:
 
 def _intervals(job: SeenJob, cores: Any, n_cores: int) -> Cores:
     # The cores that a policy names for a job.
-    where = f"decide() placed job {job.job_id} on"
+    where = f"placed job {job.job_id} on"
     if isinstance(cores, str | bytes) or not hasattr(cores, "__iter__"):
-        raise PluginError(f"{where} {shown(cores)}; allowed: the numbers of {job.cores} cores, as [0, 1, 5]")
+        raise AnswerError(f"{where} {shown(cores)}; allowed: the numbers of {job.cores} cores, as [0, 1, 5]")
     numbers: list[int] = []
     for core in cores.tolist() if hasattr(cores, "tolist") else cores:
         try:
             numbers.append(whole("core", core, 0, n_cores - 1))
         except InputError as error:
-            raise PluginError(f"{where} {shown(core)}: {error}") from None
+            raise AnswerError(f"{where} {shown(core)}: {error}") from None
     numbers.sort()
     found: Cores = []
     for core in numbers:
         if found and core < found[-1][1]:
-            raise PluginError(f"{where} core {core} twice")
+            raise AnswerError(f"{where} core {core} twice")
         if found and core == found[-1][1]:
             found[-1] = (found[-1][0], core + 1)
         else:
@@ -56,7 +70,7 @@ def _check_number(job: SeenJob, cores: Cores, whole_hosts: bool) -> None:
     number = sum(hi - lo for lo, hi in cores)
     if number == 0 or (number != job.cores and not whole_hosts):
         named = f"on {number} core{'s' * (number != 1)}, {cores_text(cores)}" if number else "on no core"
-        raise PluginError(f"decide() placed job {job.job_id} {named}; it asks for {job.cores}")
+        raise AnswerError(f"placed job {job.job_id} {named}; it asks for {job.cores}")
 
 
 def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cores]:
@@ -73,12 +87,12 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
 
     Raises
     ------
-    PluginError
+    AnswerError
         If it is no such thing, or a core is none of the machine's, is named twice, or there are more or fewer than the
         job asks for. What else a job needs is found out as it starts (``bls.engine.named_cores``).
     """
     if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], SeenJob)):
-        raise PluginError(f"decide() gave {shown(given)}; allowed: jobs of view.waiting, or pairs of one and its cores")
+        raise AnswerError(f"gave {shown(given)}; allowed: jobs of view.waiting, or pairs of one and its cores")
     job, named = given
     cores = _intervals(job, named, n_cores)
     _check_number(job, cores, whole_hosts)
@@ -90,7 +104,7 @@ def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping
 
     Raises
     ------
-    PluginError
+    AnswerError
         If one is.
     """
     spans = sorted((lo, hi, place) for place, cores in named.items() for lo, hi in cores)
@@ -98,7 +112,7 @@ def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping
         if begin < end:
             first, second = (jobs[rows[place]].job_id for place in sorted((one, other)))
             where = cores_text(named[max(one, other)])
-            raise PluginError(f"decide() placed job {second} on {where}: core {begin} is named for job {first}, too")
+            raise AnswerError(f"placed job {second} on {where}: core {begin} is named for job {first}, too")
 
 
 def put_answer(state: BatchState, rows: Sequence[int], named: Mapping[int, Cores], rejected: Iterable[int]) -> None:

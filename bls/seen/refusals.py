@@ -32,7 +32,7 @@ def refusal(state: BatchState, row: int, platform: Platform, windows: Windows | 
     named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
     cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))
     why = _why(state, row, platform, windows, int(clock[b.REFUSED]))
-    return f"decide() placed job {jobs[b.NUMBER, row]} on {cores}: {why}"
+    return f"placed job {jobs[b.NUMBER, row]} on {cores}: {why}"
 
 
 def _why(state: BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:

@@ -15,6 +15,8 @@ from traces.base.shared_options import CORE_GFLOPS
 __all__ = [
     "ALS_COMMAND",
     "ALS_TIMEOUT",
+    "BLS_COMMAND",
+    "BLS_TIMEOUT",
     "CERTIFICATE",
     "CHUNKS",
     "CLUSTER_WORKERS",
@@ -107,6 +109,22 @@ SOCKET = Choice(
     what="socket",
     metavar="KIND",
     help="Between bridge and processes: unix, or tcp on the loopback",
+)
+
+# Another program as the batch level; this does change results.
+
+BLS_COMMAND = Option[str | None](
+    name="--bls-command",
+    panel=Panel.BATCH,
+    default=None,
+    metavar="COMMAND",
+    help="A scheduler of your own, in place of --bls (bridge/PROTOCOL.md)",
+)
+BLS_TIMEOUT = replace(
+    ALS_TIMEOUT,
+    name="--bls-timeout",
+    panel=Panel.BATCH,
+    help="A scheduler of your own that is silent for so long, as 2min, ends the run",
 )
 
 LISTEN = Option[str | None](

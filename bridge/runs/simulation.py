@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,13 @@ from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy
+from bls.policies.contract import OtherProgram
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.view import AnyObserver
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
-from bridge.couplings import Applications, PeerOptions, RunWatch, Watch, coupling
+from bridge.couplings import Applications, Coupling, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
 from bridge.options.declared import (
     ALS_COMMAND,
@@ -251,6 +253,24 @@ def run(
     prepare_run(applications=scenario.technique is not None)
     if coupling_name != "inline" and peers.command is None:
         prepare_workers()
+    policy: Any = scenario.policy
+    with policy if isinstance(policy, AbstractContextManager) else nullcontext():
+        result = _simulated(scenario, couple, coupling_name, keep_tasks, fair_start, peers, watch, like, check)
+    give_back_memory(len(result.ledger.jobs))
+    return result
+
+
+def _simulated(
+    scenario: Scenario,
+    couple: Coupling,
+    coupling_name: str,
+    keep_tasks: bool,
+    fair_start: bool,
+    peers: PeerOptions,
+    watch: Watch,
+    like: Result | None,
+    check: bool,
+) -> Result:
     began = working_s()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
     simulator = batch_simulator(scenario, scenario.observers, lasting)
@@ -272,6 +292,8 @@ def run(
     if isinstance(watch, RunWatch):
         watch.finish()
     cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
+    if isinstance(scenario.policy, OtherProgram):
+        cost["scheduler"] = dict(scenario.policy.cost)
     origin = simulator.column(b.ORIGIN).copy()
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
     if check:
@@ -280,8 +302,6 @@ def run(
         check_ledger(ledger)
     del simulator  # its state is larger than all that is kept of it
     application_notes = _application_notes(scenario, origin, applications)
-    del applications, origin
-    give_back_memory(len(ledger.jobs))
     return Result(scenario, ledger, cost, notes, application_notes)
 
 

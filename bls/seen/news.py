@@ -1,0 +1,167 @@
+"""What has happened since a policy decided last, event by event: for policies that keep books of their own.
+
+Of jobs it is what the engine has logged, in the order in which it happened. Hosts and cores that were released are compared
+with what was told of them last, so that of a host that failed and was repaired while the scheduler was busy nothing is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.seen.jobs import SeenJob
+from traces.compiled import Array
+from traces.ledger import STATES
+
+if TYPE_CHECKING:
+    from bls.view import View
+
+__all__ = [
+    "AnyNews",
+    "CoresReleased",
+    "HostChanged",
+    "JobEligible",
+    "JobEnded",
+    "JobStarted",
+    "JobSubmitted",
+    "News",
+]
+
+
+class JobSubmitted(NamedTuple):
+    """A job is known from now on: it waits, or, where its ``eligible_ns`` is -1, is held until another job has ended."""
+
+    job: SeenJob
+
+
+class JobEligible(NamedTuple):
+    """A job that was held waits from now on."""
+
+    job: SeenJob
+
+
+class JobStarted(NamedTuple):
+    """A job has started, on these half-open intervals of cores."""
+
+    job: SeenJob
+    cores: tuple[tuple[int, int], ...]
+
+
+class CoresReleased(NamedTuple):
+    """A running job has released these cores."""
+
+    job: SeenJob
+    cores: tuple[tuple[int, int], ...]
+
+
+class JobEnded(NamedTuple):
+    """A job has left, ``how`` by ``traces.ledger.STATES``: it has ended, or was withdrawn or rejected before it started."""
+
+    job: SeenJob
+    end_ns: int
+    how: str
+
+
+class HostChanged(NamedTuple):
+    """A host is down, or up again; ``up_again_ns`` is None where nobody knows when it will be."""
+
+    host: int
+    is_down: bool
+    up_again_ns: int | None
+
+
+AnyNews: TypeAlias = JobSubmitted | JobEligible | JobStarted | CoresReleased | JobEnded | HostChanged
+
+
+class News:
+    """Keeps what a view has been told of, until it is asked for.
+
+    Parameters
+    ----------
+    view : View
+    waits_for : ndarray of int64
+        Rows of jobs that depend on another, ascending, and so by submit.
+    submit_ns : ndarray of int64
+        Of all first attempts, by row.
+    """
+
+    def __init__(self, view: View, waits_for: Array, submit_ns: Array) -> None:
+        self._view, self._waits_for, self._submit_ns = view, waits_for, submit_ns
+        self._kept: list[AnyNews] = []
+        self._held: dict[int, SeenJob] = {}  # submitted, and waiting for another job
+        self._came = 0  # so many of those that depend on another have been submitted
+        self._left: dict[int, set[int]] = {}  # where cores are released: what a running job still has
+        self._down: dict[int, int | None] = {}
+
+    def arrived(self, job: SeenJob) -> None:
+        """A job has joined the queue."""
+        was_held = self._held.pop(job.row, None) is not None
+        self._kept.append(JobEligible(job) if was_held else JobSubmitted(job))
+
+    def started(self, job: SeenJob, cores: tuple[tuple[int, int], ...], releases: bool) -> None:
+        """A job has started."""
+        self._kept.append(JobStarted(job, cores))
+        if releases:
+            self._left[job.row] = {core for lo, hi in cores for core in range(lo, hi)}
+
+    def left(self, job: SeenJob, jobs: Array) -> None:
+        """A job has ended, or has left the queue."""
+        self._left.pop(job.row, None)
+        end_ns = jobs.item(b.END, job.row) if job.start_ns >= 0 else jobs.item(b.CANCEL, job.row)
+        self._kept.append(JobEnded(job, end_ns, STATES[jobs.item(b.STATE, job.row)]))
+
+    def take(self, jobs: Array, running: Mapping[int, SeenJob]) -> list[AnyNews]:
+        """All that is kept, and what is found by looking; then nothing is."""
+        found = [*self._held_since(jobs), *self._kept, *self._released(jobs, running), *self._hosts()]
+        self._kept = []
+        return found
+
+    def _held_since(self, jobs: Array) -> Iterator[AnyNews]:
+        # Jobs that are held are in nobody's queue: the engine logs neither their submit nor that they are withdrawn.
+        rows, now_ns = self._waits_for, self._view.now_ns
+        while self._came < len(rows) and self._submit_ns[rows[self._came]] <= now_ns:
+            row = int(rows[self._came])
+            self._came += 1
+            if jobs.item(b.ELIGIBLE, row) < 0:
+                self._held[row] = job = self._view._seen(row, jobs)
+                yield JobSubmitted(job)
+        withdrawn = [row for row in self._held if jobs.item(b.STATE, row) >= 0]
+        for row in withdrawn:
+            self.left(self._held.pop(row), jobs)
+
+    def _released(self, jobs: Array, running: Mapping[int, SeenJob]) -> Iterator[AnyNews]:
+        if not self._left:
+            return
+        rows = np.fromiter(self._left, np.int64, len(self._left))
+        had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
+        for row in rows[jobs[b.HELD_CORES, rows] != had].tolist():
+            still = {core for lo, hi in self._view.allocation(running[row]) for core in range(lo, hi)}
+            gone = sorted(self._left[row] - still)
+            self._left[row] = still
+            yield CoresReleased(running[row], _intervals(gone))
+
+    def _hosts(self) -> Iterator[AnyNews]:
+        view = self._view
+        if not view.has_outages:
+            return
+        down = {number: view.hosts[number].up_again_ns for number in view.down}
+        for number in sorted(down.keys() | self._down.keys()):
+            if number not in down:
+                yield HostChanged(number, False, None)
+            elif number not in self._down or self._down[number] != down[number]:
+                yield HostChanged(number, True, down[number])
+        self._down = down
+
+
+def _intervals(cores: list[int]) -> tuple[tuple[int, int], ...]:
+    # Ascending core numbers as half-open intervals.
+    found: list[tuple[int, int]] = []
+    for core in cores:
+        if found and found[-1][1] == core:
+            found[-1] = found[-1][0], core + 1
+        else:
+            found.append((core, core + 1))
+    return tuple(found)

@@ -1,0 +1,358 @@
+"""The messages between a run and a scheduler of the user's own, which is its batch level: typed and bounded.
+
+What the fields mean is said in ``PROTOCOL.md``, section 15. Whether a message fits what was said before is judged in
+:mod:`bridge.protocol.scheduler_session`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from bridge.encoding import Meta, Struct, msgpack
+from bridge.protocol.message_fields import MAX_HOSTS, Duration, Instant, Key, Map, Name, NotNegative, Reason, Version
+from bridge.protocol.messages import MessageError
+from bridge.protocol.repeated_keys import repeated_key
+from traces.base.errors import shown
+
+__all__ = [
+    "MAX_ANSWERS",
+    "MAX_INTERVALS",
+    "MAX_MACHINE_CORES",
+    "MAX_WAKE_UPS",
+    "SCHEDULER_MESSAGES",
+    "SCHEDULER_ROLE",
+    "SCHEDULER_VERSION",
+    "Decide",
+    "Decided",
+    "Eligible",
+    "Ended",
+    "FromScheduler",
+    "GivenUp",
+    "Greeting",
+    "Host",
+    "HostGroupOfMachine",
+    "How",
+    "Machine",
+    "PartitionOfMachine",
+    "Quit",
+    "Reject",
+    "Released",
+    "SchedulerFailed",
+    "SchedulerHello",
+    "SchedulerMessage",
+    "SchedulerRole",
+    "SchedulerWelcome",
+    "StartJob",
+    "Started",
+    "Submitted",
+    "WindowOfMachine",
+    "decode_scheduler",
+    "decode_scheduler_greeting",
+    "encode_scheduler",
+    "scheduler_message_name",
+]
+
+#: The version of this part of the protocol, which has a number of its own.
+SCHEDULER_VERSION: Final = 1
+
+#: What the hello of a scheduler says that it is.
+SCHEDULER_ROLE: Final = "scheduler"
+
+#: Cores of the machine; intervals of cores in one column; jobs that one answer starts, and rejects; instants that it names.
+MAX_MACHINE_CORES: Final = 2**24
+MAX_INTERVALS: Final = 2**20
+MAX_ANSWERS: Final = 2**20
+MAX_WAKE_UPS: Final = 2**16
+
+_Words = Annotated[str, Meta(max_length=200)]
+_Text = Annotated[str, Meta(max_length=4096)]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_Cores = Annotated[int, Meta(ge=1, le=MAX_MACHINE_CORES)]
+_Amounts = dict[str, _Count]
+
+#: Half-open intervals, as int32 one after another: first, stop, first, stop …
+Intervals = Annotated[bytes, Meta(max_length=8 * MAX_INTERVALS)]
+
+How = Literal["completed", "killed", "cancelled", "failed", "requeued", "rejected"]
+
+
+class SchedulerRole(StrEnum):
+    """The two sides of a scheduler's connection."""
+
+    BRIDGE = "bridge"
+    SCHEDULER = "scheduler"
+
+
+class SchedulerMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
+    """Base of all messages of a scheduler's connection: frozen, built from keywords."""
+
+
+class SchedulerHello(SchedulerMessage, frozen=True, kw_only=True, tag="hello"):
+    """Scheduler: the first frame."""
+
+    version: Version
+    role: Literal["scheduler"]
+    token: _Words
+    name: Name
+
+
+class SchedulerWelcome(SchedulerMessage, frozen=True, kw_only=True, tag="welcome"):
+    """Bridge: the hello was accepted."""
+
+    version: Version
+    run: Name
+
+
+class GivenUp(SchedulerMessage, frozen=True, kw_only=True, tag="refused"):
+    """Bridge: its last word; as ``refused`` to an application."""
+
+    reason: Reason
+    blame: Literal["stranger", "scheduler", "bridge"]
+
+
+class HostGroupOfMachine(Map, frozen=True, kw_only=True):
+    """Consecutive hosts that are alike."""
+
+    count: Annotated[int, Meta(ge=1, le=MAX_HOSTS)]
+    cores: _Cores
+    speed_gflops: NotNegative
+    resources: _Amounts
+
+
+class PartitionOfMachine(Map, frozen=True, kw_only=True):
+    """A partition and its limits."""
+
+    name: _Text
+    hosts: Intervals
+    priority: _Whole
+    min_cores: _Count | None
+    max_cores: _Count | None
+    max_time_ns: _Count | None
+    max_running_jobs: _Count | None
+    max_running_cores: _Count | None
+    max_jobs_per_user: _Count | None
+    max_cores_per_user: _Count | None
+
+
+class WindowOfMachine(Map, frozen=True, kw_only=True):
+    """An advance reservation or a maintenance."""
+
+    kind: Literal["maintenance", "reservation"]
+    name: _Text
+    begin_ns: Instant
+    end_ns: Instant
+    cores: Intervals
+    jobs: str
+
+
+class Machine(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: once, after the welcome: what there is, and what the own batch level does by itself."""
+
+    cores: _Cores
+    hosts: tuple[HostGroupOfMachine, ...]
+    licences: _Amounts
+    partitions: tuple[PartitionOfMachine, ...]
+    windows: tuple[WindowOfMachine, ...]
+    allocator: _Text
+    whole_hosts: bool
+    kills: bool
+    releases: bool
+
+
+class Submitted(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a job is there; it waits, or is held until another has ended."""
+
+    job: Key
+    number: _Whole
+    attempt: _Count
+    submit_ns: Instant
+    eligible_ns: Instant | None
+    estimate_ns: Duration
+    walltime_ns: Duration
+    deadline_ns: _Whole
+    cores: _Cores
+    units: _Cores
+    unit_cores: _Cores
+    resources: _Amounts
+    licences: _Amounts
+    switches: _Count
+    user: _Whole
+    group: _Whole
+    queue: _Whole
+    partition: _Whole
+    qos: _Whole
+    partition_name: _Text | None
+    reservation: _Text | None
+    depends_on: _Whole | None
+    think_ns: Duration
+    application: _Whole
+    memory_kb: _Whole
+    extras: dict[str, _Whole]
+
+
+class Eligible(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a job that was held waits from now on."""
+
+    job: Key
+    eligible_ns: Instant
+    estimate_ns: Duration
+
+
+class Started(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a job has started."""
+
+    job: Key
+    start_ns: Instant
+    cores: Intervals
+
+
+class Released(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a running job has given these cores back."""
+
+    job: Key
+    cores: Intervals
+
+
+class Ended(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a job has ended, or will never start."""
+
+    job: Key
+    end_ns: Instant
+    how: How
+
+
+class Host(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a host is down, or up again."""
+
+    host: Annotated[int, Meta(ge=0, lt=MAX_HOSTS)]
+    down: bool
+    up_again_ns: Instant | None
+
+
+class Decide(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: the question: what starts now?"""
+
+    decision: _Count
+    now_ns: Instant
+    free_cores: Annotated[int, Meta(ge=0, le=MAX_MACHINE_CORES)]
+    woken: bool
+
+
+class StartJob(Map, frozen=True, kw_only=True):
+    """A job that starts, on these cores, or on those that the own allocator chooses."""
+
+    job: Key
+    cores: Intervals | None
+
+
+class Reject(Map, frozen=True, kw_only=True):
+    """A job that is sent away."""
+
+    job: Key
+    reason: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Decided(SchedulerMessage, frozen=True, kw_only=True):
+    """Scheduler: the answer."""
+
+    decision: _Count
+    start: Annotated[tuple[StartJob, ...], Meta(max_length=MAX_ANSWERS)]
+    reject: Annotated[tuple[Reject, ...], Meta(max_length=MAX_ANSWERS)]
+    wake_ns: Annotated[tuple[Instant, ...], Meta(max_length=MAX_WAKE_UPS)]
+
+
+class SchedulerFailed(SchedulerMessage, frozen=True, kw_only=True, tag="failed"):
+    """Scheduler: instead of an answer, its last word: it cannot go on."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=500)]
+    blame: Literal["user", "bridge", "scheduler"]
+
+
+class Quit(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: the run has come to its end, or is given up."""
+
+    complete: bool
+
+
+class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
+    """The part of a hello that is the same in every version and of every role."""
+
+    version: int
+    token: str
+    role: str = ""
+
+
+FromScheduler = SchedulerHello | Decided | SchedulerFailed
+FromBridge = (
+    SchedulerWelcome | GivenUp | Machine | Submitted | Eligible | Started | Released | Ended | Host | Decide | Quit
+)
+
+#: Every message type by its name on the wire, in the order of ``PROTOCOL.md``.
+SCHEDULER_MESSAGES: Final[dict[str, type[SchedulerMessage]]] = {
+    "hello": SchedulerHello,
+    "welcome": SchedulerWelcome,
+    "refused": GivenUp,
+    "machine": Machine,
+    "submitted": Submitted,
+    "eligible": Eligible,
+    "started": Started,
+    "released": Released,
+    "ended": Ended,
+    "host": Host,
+    "decide": Decide,
+    "decided": Decided,
+    "failed": SchedulerFailed,
+    "quit": Quit,
+}
+_NAMES: Final = {kind: name for name, kind in SCHEDULER_MESSAGES.items()}
+_ENCODER: Final = msgpack.Encoder()
+_DECODERS: Final[dict[SchedulerRole, msgpack.Decoder[Any]]] = {
+    SchedulerRole.SCHEDULER: msgpack.Decoder(FromScheduler),
+    SchedulerRole.BRIDGE: msgpack.Decoder(FromBridge),
+}
+_GREETING: Final = msgpack.Decoder(Greeting)
+
+
+def scheduler_message_name(message: SchedulerMessage) -> str:
+    """The ``type`` of a message on the wire."""
+    return _NAMES[type(message)]
+
+
+def encode_scheduler(message: SchedulerMessage) -> bytes:
+    """The MessagePack form of a message."""
+    return _ENCODER.encode(message)
+
+
+def decode_scheduler(payload: bytes | memoryview, sender: SchedulerRole) -> SchedulerMessage:
+    """The message in a payload, of those that ``sender`` may send.
+
+    Raises
+    ------
+    MessageError
+        If it is none.
+    """
+    found: SchedulerMessage = _decoded(_DECODERS[sender], payload)
+    if sender is SchedulerRole.SCHEDULER and (key := repeated_key(payload)):
+        raise MessageError(f"not a message: the key {shown(key)} occurs twice")
+    return found
+
+
+def decode_scheduler_greeting(payload: bytes | memoryview) -> Greeting:
+    """The version, token and role of a hello of any version.
+
+    Raises
+    ------
+    MessageError
+        If it is no hello.
+    """
+    greeting: Greeting = _decoded(_GREETING, payload)
+    return greeting
+
+
+def _decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
+    try:
+        return decoder.decode(payload)
+    except (ValueError, RecursionError) as error:
+        raise MessageError(f"not a message: {shown(str(error), 160)}") from None

@@ -1,0 +1,232 @@
+"""A scheduler of the user's own, in any language, as the policy of a run: it decides, the own engine keeps the books."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+from types import TracebackType
+from typing import Any, Final
+
+from bls.seen.jobs import SeenJob
+from bls.seen.news import AnyNews, JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.view import View
+from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, SOCKET
+from bridge.protocol.scheduler_messages import Decide, Decided, Quit, SchedulerFailed
+from bridge.protocol.scheduler_session import SchedulerProtocolError, SchedulerState, intervals
+from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
+from bridge.schedulers.process import SchedulerProcess, words_of
+from bridge.schedulers.telling import machine_of, messages_of
+from traces.base.errors import InputError, PeerError, TwolevelError, shown
+from traces.base.printable import printable
+
+__all__ = ["ExternalScheduler"]
+
+log = logging.getLogger("twolevel.bridge")
+
+#: How long a scheduler that was told that the run is over may take before it is killed, s.
+_PARTING_S: Final = 2.0
+
+#: How long after the end of its connection the end of a process is waited for, to say how it came, s.
+_DYING_S: Final = 1.0
+
+
+class ExternalScheduler:
+    """Another program as the policy of runs, one process for each: a ``bls.policies.contract.OtherProgram``.
+
+    Parameters
+    ----------
+    command : str
+        A command line; split into words as a shell would, but no shell runs it. It speaks ``PROTOCOL.md``, section 15.
+    timeout_s : float
+        So long it may take to connect, and to answer.
+    socket : str
+        ``unix`` or ``tcp`` (on the loopback interface).
+
+    Raises
+    ------
+    InputError
+        If the command is none, or another value is not allowed.
+    """
+
+    def __init__(self, command: str, timeout_s: float = BLS_TIMEOUT.default, socket: str = SOCKET.default) -> None:
+        self._words = words_of(command, BLS_COMMAND.name)
+        self._timeout_s, self._socket = BLS_TIMEOUT.check(timeout_s), socket
+        SOCKET.check(socket)
+        self.name = command
+        self._address: Address | None = None
+        self._process: SchedulerProcess | None = None
+        self._line: Line | None = None
+        self._told_machine = False
+        self._waiting: dict[int, SeenJob] = {}
+        self._cost: dict[str, int] = {}
+        self._broken_off = self._break = -1
+
+    @property
+    def who(self) -> str:
+        """Whom an error names."""
+        return f"scheduler {shown(self.name)}"
+
+    @property
+    def cost(self) -> dict[str, int]:
+        """What went over the connection, so far or in the latest run: ``messages``, ``bytes_sent``, ``bytes_received``."""
+        if self._line is not None:
+            self._cost = self._line.cost
+        return self._cost
+
+    def __enter__(self) -> ExternalScheduler:
+        """Start it, and wait until it has said hello.
+
+        Raises
+        ------
+        InputError, PeerError
+            If it cannot be run, or is no scheduler.
+        """
+        if self._process is not None:
+            raise InputError(f"{self.who}: it runs already; allowed: one run at a time")
+        self._told_machine, self._waiting = False, {}
+        token = secrets.token_hex(32)
+        self._broken_off, self._break = os.pipe()
+        try:
+            self._address = Address(self._socket)
+            self._process = SchedulerProcess(self._words, self._address.text, token, BLS_COMMAND.name)
+            self._line = meet(self._address, token, self._process, self._timeout_s)
+            self._line.heed(self._broken_off)
+        except BaseException as error:
+            raise self._end(error) from error
+        self._address.close()  # and with it the way in for strangers
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it: told that the run is over where it is, killed where it does not end by itself."""
+        line, process = self._line, self._process
+        if line is None or process is None:
+            return  # it has died, and was buried
+        state = line.session.state
+        if state in (SchedulerState.TELLING, SchedulerState.DECIDING):
+            with contextlib.suppress(TwolevelError):
+                line.tell(line.session.send(Quit(complete=error is None)), _PARTING_S)
+        line.hang_up()
+        ended = isinstance(error, KeyboardInterrupt) or process.wait(_PARTING_S)
+        how = self._close()
+        if error is None and (not ended or how != "exited with status 0"):
+            why = how if ended else f"had not ended {_PARTING_S:g} s after the run was over, and {how}"
+            log.warning("%s %s", self.who, why)
+
+    def break_off(self) -> None:
+        """From another thread: have whoever waits for its answer give up."""
+        with contextlib.suppress(OSError):
+            os.write(self._break, b"!")
+
+    def decide(self, view: View) -> list[Any]:
+        """Tell it what has happened, ask, and hand over its answer.
+
+        Raises
+        ------
+        PeerError
+            If it breaks a rule, dies, is silent, or cannot go on; the message says at which instant.
+        InputError
+            If it says that the user has asked for something impossible.
+        """
+        line = self._line
+        if line is None:
+            raise RuntimeError("an ExternalScheduler decides within a run, or within its own with statement")
+        news = view.news()
+        try:
+            line.hear_early()
+            data = self._told(line, view, news)
+            question = Decide(
+                decision=line.session.decision + 1, now_ns=view.now_ns, free_cores=view.free_cores, woken=view.woken
+            )
+            answer = line.ask(data + line.session.send(question), self._timeout_s)
+        except (SchedulerProtocolError, Silence, Interrupted) as error:
+            raise self._failed(error, f"at {view.now_ns} ns") from error
+        if isinstance(answer, SchedulerFailed):
+            kind = InputError if answer.blame == "user" else PeerError
+            raise kind(f"{self.who}, at {view.now_ns} ns, says: {printable(answer.reason)}")
+        assert isinstance(answer, Decided)  # the session allows nothing else
+        for rejected in answer.reject:
+            view.reject(self._waiting[rejected.job], rejected.reason)
+        for instant in answer.wake_ns:
+            view.wake_at(instant)
+        return [
+            self._waiting[one.job] if one.cores is None else (self._waiting[one.job], _numbers(one.cores))
+            for one in answer.start
+        ]
+
+    def finish(self, view: View) -> None:
+        """Tell it what has happened since its last decision.
+
+        Raises
+        ------
+        PeerError
+            If it breaks a rule, dies, or does not listen.
+        """
+        line = self._line
+        assert line is not None
+        try:
+            line.hear_early()
+            line.tell(self._told(line, view, view.news()), self._timeout_s)
+        except (SchedulerProtocolError, Silence, Interrupted) as error:
+            raise self._failed(error, "at the end of the run") from error
+
+    def _told(self, line: Line, view: View, news: list[AnyNews]) -> bytes:
+        frames: list[bytes] = []
+        if not self._told_machine:
+            frames.append(line.session.send(machine_of(view)))
+            self._told_machine = True
+        for one in news:
+            if isinstance(one, JobSubmitted | JobEligible):
+                self._waiting[one.job.row] = one.job
+            elif isinstance(one, JobStarted | JobEnded):
+                self._waiting.pop(one.job.row, None)
+        frames += map(line.session.send, messages_of(news))
+        line.messages += len(frames)
+        return b"".join(frames)
+
+    def _failed(self, error: PeerError, when: str) -> PeerError:
+        # What it did, or how it ended; it is told the former, and is killed as the run is left.
+        line, process = self._line, self._process
+        assert line is not None
+        assert process is not None
+        if isinstance(error, SchedulerProtocolError):
+            line.say(error.farewell)
+            if line.gone and process.wait(_DYING_S):
+                return PeerError(f"{self.who}, {when}: it {self._close()}")
+            return PeerError(f"{self.who}, {when}: {error.reason}")
+        more = f"; allowed: an answer within {BLS_TIMEOUT.name}" if isinstance(error, Silence) else ""
+        return PeerError(f"{self.who}, {when}: {error}{more}")
+
+    def _end(self, error: BaseException) -> BaseException:
+        # What is left of a start that has failed, and what to say of it.
+        process, said = self._process, isinstance(error, SchedulerProtocolError)
+        ended = process is not None and process.wait(_DYING_S if said else 0.0)
+        how = self._close()
+        if not isinstance(error, PeerError):
+            return error
+        reason = error.reason if isinstance(error, SchedulerProtocolError) else str(error)
+        if isinstance(error, Silence):
+            reason += f"; allowed: within {BLS_TIMEOUT.name}"
+        return PeerError(f"{self.who}: {reason}{f', and {how}' if ended else ''}")
+
+    def _close(self) -> str:
+        # Leave nothing behind; returns how the process ended.
+        if self._address is not None:
+            self._address.close()
+        if self._line is not None:
+            self._cost = self._line.cost
+            self._line.close()
+        how = "" if self._process is None else self._process.close()
+        for descriptor in (self._broken_off, self._break):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._address = self._process = self._line = None
+        self._broken_off = self._break = -1
+        return how
+
+
+def _numbers(column: bytes) -> list[int]:
+    return [core for lo, hi in intervals(column) for core in range(lo, hi)]

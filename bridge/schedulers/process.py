@@ -1,0 +1,92 @@
+"""The process of a scheduler: started in a group of its own, and ended with all that it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+from functools import partial
+
+from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE
+from bridge.workers.process_names import die_with_parent, how_ended
+from traces.base.errors import InputError, shown
+
+__all__ = ["SchedulerProcess", "words_of"]
+
+
+def words_of(command: str, where: str) -> list[str]:
+    """The words of a command line, split as a shell would.
+
+    Raises
+    ------
+    InputError
+        If it is none, or its first word is no program; the message begins with ``where``.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"{where}: {shown(command)}: {error}") from None
+    if not words:
+        raise InputError(f"{where}: empty; allowed: a command line")
+    if shutil.which(words[0]) is None:
+        raise InputError(f"{where}: {shown(words[0])} is not a program that can be run")
+    return words
+
+
+class SchedulerProcess:
+    """A scheduler that was started; no shell runs its command.
+
+    Parameters
+    ----------
+    words : list of str
+    address, token : str
+        Given in the environment, where other users cannot read them.
+    where : str
+        The option that named it.
+
+    Raises
+    ------
+    InputError
+        If the system does not run it.
+    """
+
+    def __init__(self, words: list[str], address: str, token: str, where: str) -> None:
+        environment = {**os.environ, ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token}
+        try:
+            # What it prints is no output of the run; an interrupt at the terminal is ours to deal with. Between fork and
+            # exec one system call is made, for which no lock is needed that another thread may hold.
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509
+            )
+        except OSError as error:
+            raise InputError(f"{where}: {shown(words[0])}: {error.strerror}") from None
+        #: Readable as soon as it has ended; it is not reaped then.
+        self.ended = os.pidfd_open(self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        """Its number, which nobody else has until :meth:`close`."""
+        return self._process.pid
+
+    def wait(self, patience_s: float) -> bool:
+        """Whether it ends within so long."""
+        watched = select.poll()
+        watched.register(self.ended, select.POLLIN)
+        return bool(watched.poll(1000.0 * patience_s))
+
+    def close(self) -> str:
+        """Kill it, if it is still there, and all that it has started; returns how it ended, as "was killed by SIGKILL"."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # while the number is still taken
+        code = self._process.wait()
+        os.close(self.ended)
+        return how_ended(code)

@@ -1,0 +1,140 @@
+"""What a scheduler of the user's own is told: the machine, and news, as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import cast
+
+from bls.engine.state import NO_RELEASES
+from bls.machine.platform import Platform
+from bls.seen.jobs import SeenJob
+from bls.seen.machine import SeenPartition, SeenWindow
+from bls.seen.news import AnyNews, CoresReleased, HostChanged, JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.view import View
+from bridge.protocol.packing import pack_int32
+from bridge.protocol.scheduler_messages import (
+    Eligible,
+    Ended,
+    Host,
+    HostGroupOfMachine,
+    How,
+    Machine,
+    PartitionOfMachine,
+    Released,
+    SchedulerMessage,
+    Started,
+    Submitted,
+    WindowOfMachine,
+)
+
+__all__ = ["machine_of", "messages_of"]
+
+
+def _column(intervals: Iterable[tuple[int, int]]) -> bytes:
+    return pack_int32(list(chain.from_iterable(intervals)))
+
+
+def machine_of(view: View) -> Machine:
+    """What there is, before the first question."""
+    platform, rules = view.platform, view.rules
+    return Machine(
+        cores=view.n_cores,
+        hosts=tuple(
+            HostGroupOfMachine(
+                count=group.count,
+                cores=group.cores,
+                speed_gflops=group.speed_gflops,
+                resources=dict(group.resources),
+            )
+            for group in platform.hosts
+        ),
+        licences=_licences(platform),
+        partitions=tuple(_partition(one) for one in view.partitions) if platform.partitions else (),
+        windows=tuple(_window(one) for one in view.windows),
+        allocator=view.allocator.name,
+        whole_hosts=view.allocator.whole_hosts,
+        kills=rules.kill_at_walltime,
+        releases=rules.releases != NO_RELEASES,
+    )
+
+
+def _licences(platform: Platform) -> dict[str, int]:
+    return dict(zip(platform.licence_names, platform.licence_amounts.tolist(), strict=True))
+
+
+def _partition(seen: SeenPartition) -> PartitionOfMachine:
+    limits = seen.limits
+    return PartitionOfMachine(
+        name=limits.name,
+        hosts=_column((host, host + 1) for host in seen.hosts),
+        priority=limits.priority,
+        min_cores=limits.min_cores,
+        max_cores=limits.max_cores,
+        max_time_ns=limits.max_time_ns,
+        max_running_jobs=limits.max_running_jobs,
+        max_running_cores=limits.max_running_cores,
+        max_jobs_per_user=limits.max_jobs_per_user,
+        max_cores_per_user=limits.max_cores_per_user,
+    )
+
+
+def _window(seen: SeenWindow) -> WindowOfMachine:
+    return WindowOfMachine(
+        kind="maintenance" if seen.kind == "maintenance" else "reservation",
+        name=seen.name,
+        begin_ns=seen.begin_ns,
+        end_ns=seen.end_ns,
+        cores=_column(seen.cores),
+        jobs=seen.jobs,
+    )
+
+
+def messages_of(news: Iterable[AnyNews]) -> Iterator[SchedulerMessage]:
+    """What has happened, in its order."""
+    for one in news:
+        if isinstance(one, JobSubmitted):
+            yield _submitted(one.job)
+        elif isinstance(one, JobEligible):
+            yield Eligible(job=one.job.row, eligible_ns=one.job.eligible_ns, estimate_ns=one.job.estimate_ns)
+        elif isinstance(one, JobStarted):
+            yield Started(job=one.job.row, start_ns=one.job.start_ns, cores=_column(one.cores))
+        elif isinstance(one, CoresReleased):
+            yield Released(job=one.job.row, cores=_column(one.cores))
+        elif isinstance(one, JobEnded):
+            yield Ended(job=one.job.row, end_ns=one.end_ns, how=cast(How, one.how))
+        else:
+            assert isinstance(one, HostChanged)
+            yield Host(host=one.host, down=one.is_down, up_again_ns=one.up_again_ns)
+
+
+def _submitted(job: SeenJob) -> Submitted:
+    asked = job.request
+    return Submitted(
+        job=job.row,
+        number=job.job_id,
+        attempt=job.attempt,
+        submit_ns=job.submit_ns,
+        eligible_ns=job.eligible_ns if job.dependency_holds else None,
+        estimate_ns=job.estimate_ns,
+        walltime_ns=job.walltime_ns,
+        deadline_ns=job.deadline_ns,
+        cores=job.cores,
+        units=asked.units,
+        unit_cores=asked.unit_cores,
+        resources=dict(asked.resources),
+        licences=dict(asked.licences),
+        switches=asked.switches,
+        user=job.user,
+        group=job.group,
+        queue=job.queue,
+        partition=job.partition,
+        qos=job.qos,
+        partition_name=job.partition_name,
+        reservation=job.reservation,
+        depends_on=job.depends_on,
+        think_ns=job.think_ns,
+        application=job.application,
+        memory_kb=job.memory_kb,
+        extras=dict(job.extras),
+    )
