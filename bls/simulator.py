@@ -281,6 +281,18 @@ class BatchSimulator:
         another :meth:`stop_ns`."""
         return bool(stop_after(self.state, row, core_number, released_ns))
 
+    def origin(self, row: int) -> int:
+        """The row of the workload that a row is an attempt at."""
+        return int(self.state.jobs[b.ORIGIN, row])
+
+    def start_ns(self, row: int) -> int:
+        """When a row's job has started; -1 if it has not."""
+        return int(self.state.jobs[b.START, row])
+
+    def job_number(self, row: int) -> int:
+        """The workload's number of a row's job."""
+        return int(self.state.jobs[b.NUMBER, row])
+
     def stop_ns(self, row: int) -> int | None:
         """The instant at which a job that has started is cut at the latest; None if it is not."""
         stop = int(self.state.jobs[b.STOP, row])
@@ -470,6 +482,16 @@ class BatchSimulator:
     def observations(self) -> list[dict[str, float | int | str]]:
         """What the observers have noted, a row each time."""
         return self._looks.noted
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether another program decides, for whose answers :meth:`advance` waits."""
+        return isinstance(self.policy, OtherProgram)
+
+    def break_off(self) -> None:
+        """From another thread: have :meth:`advance` give up where it waits for another program."""
+        if isinstance(self.policy, OtherProgram):
+            self.policy.break_off()
 
     @property
     def is_followed(self) -> bool:

@@ -14,7 +14,7 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.coupling import CouplingOptions, HostOptions
+from bridge.options.coupling import CouplingOptions, HostOptions, SchedulerOptions
 from bridge.options.declared import FORCE, OUT, WORKLOAD
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import LevelOptions, ScenarioOptions
@@ -259,6 +259,7 @@ def run_command(
     out: Annotated[str, OUT],
     levels: LevelOptions,
     shared: ScenarioOptions,
+    other: SchedulerOptions,
     how: CouplingOptions,
     hosts: HostOptions,
     observe: Annotated[
@@ -299,11 +300,14 @@ def run_command(
     from bridge.runs.simulation import run
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.scenario import RECORDED, Scenario
+    from bridge.schedulers import scheduler_or
     from traces.base.errors import InputError
 
     target = named_folder(out)
     check_target(target, force)
-    options = shared.options(levels.bls, levels.als, levels.variation, keep_decisions=tables.decisions)
+    options = shared.options(
+        scheduler_or(levels.bls, other, how.socket), levels.als, levels.variation, keep_decisions=tables.decisions
+    )
     peers = peers_of(how, hosts)
     replayed = levels.als == RECORDED
     if tables.tasks and replayed:
@@ -312,6 +316,7 @@ def run_command(
     arguments = {
         **shared.source(workload),
         "observe": list(observe or ()),
+        **other.names(),
         **how.names(),
         **hosts.names(),
         "fair_start": fair_start,

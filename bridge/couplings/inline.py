@@ -12,7 +12,6 @@ from als.engine.dag import hooks as graph_hooks
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.programs import drawing as program_drawing
-from bls.engine.state import NUMBER, ORIGIN
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
@@ -58,9 +57,9 @@ def run_inline(
             inline = with_room(inline, programs)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
             row = int(inline.cursor[FAULT_JOB])
-            place = int(scenario.program[simulator.state.jobs[ORIGIN, row]])
+            place = int(scenario.program[simulator.origin(row)])
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
-            raise programs.fault(drawing, place, inline.part_first, f"job {int(simulator.state.jobs[NUMBER, row])}: ")
+            raise programs.fault(drawing, place, inline.part_first, f"job {simulator.job_number(row)}: ")
         elif status == InlineStatus.LEDGER_FULL:
             inline = with_records(inline)
         elif status == InlineStatus.TRANSFERS_FULL:
@@ -69,11 +68,11 @@ def run_inline(
             simulator.grow_releases()
         elif status == InlineStatus.RELEASES_FAULT:
             row = int(inline.cursor[FAULT_JOB])
-            raise RuntimeError(f"job {int(simulator.state.jobs[NUMBER, row])} releases cores that it does not hold")
+            raise RuntimeError(f"job {simulator.job_number(row)} releases cores that it does not hold")
         elif status == InlineStatus.ROWS_SHORT:
             inline = with_rows(inline, simulator.state.jobs.shape[1])
         elif status == InlineStatus.APPLICATION_FAULT:
-            job = int(simulator.state.jobs[NUMBER, inline.cursor[FAULT_JOB]])
+            job = simulator.job_number(int(inline.cursor[FAULT_JOB]))
             status = int(inline.cursor[FAULT_STATUS])
             raise application_fault(status, inline.application, programs.rules, f"job {job}: ")
         elif simulator.settle(status) and status == BatchStatus.DONE:

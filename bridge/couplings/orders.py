@@ -14,8 +14,7 @@ from als.lengths import COUNT, LENGTHS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name
 from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
-from bls.engine.state import ORIGIN, START
-from bls.simulator import BatchSimulator
+from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import core_gflop
 from bridge.protocol.messages import MAX_CHANGES, MAX_PARTS, Change, Part, Recipe, Start
 from bridge.protocol.network_fields import network_of
@@ -36,13 +35,13 @@ class Orders:
     Parameters
     ----------
     scenario : Scenario
-    simulator : BatchSimulator
+    simulator : BatchLevel
         It is only looked at.
     records : bool
         Whether records are wanted.
     """
 
-    def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, records: bool) -> None:
+    def __init__(self, scenario: Scenario, simulator: BatchLevel, *, records: bool) -> None:
         assert scenario.programs is not None
         self._scenario, self._simulator, self._records = scenario, simulator, records
         self._programs = scenario.programs
@@ -197,11 +196,11 @@ class Orders:
 
     def origin(self, row: int) -> int:
         """The row of the workload that a row is an attempt at."""
-        return int(self._simulator.state.jobs[ORIGIN, row])
+        return self._simulator.origin(row)
 
     def start_ns(self, row: int) -> int:
         """When a row's job has started."""
-        return int(self._simulator.state.jobs[START, row])
+        return self._simulator.start_ns(row)
 
     def job_number(self, row: int) -> int:
         """The workload's number of a row's job."""

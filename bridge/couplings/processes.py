@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bls.engine.state import N_ROWS
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
+from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import Applications, PeerOptions, Watch
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
@@ -126,7 +126,7 @@ class _Drive:
     def __init__(
         self,
         scenario: Scenario,
-        simulator: BatchSimulator,
+        simulator: BatchLevel,
         keep_tasks: bool,
         watch: Watch,
         peers: PeerOptions,
@@ -138,7 +138,8 @@ class _Drive:
         self._orders = Orders(scenario, simulator, records=keep_tasks)
         self._reports = Reports(scenario, self._orders, keep_tasks=keep_tasks)
         self._suspends = self._injected = 0
-        self._aside = None if peers.listen is None else ThreadPoolExecutor(1, "twolevel-batch")
+        beside = peers.listen is not None or simulator.waits_for_others
+        self._aside = ThreadPoolExecutor(1, "twolevel-batch") if beside else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Applications] | None = None
 
@@ -175,11 +176,10 @@ class _Drive:
             await _to_its_end(supervisor.close(patient=done))
             if self._aside is not None:
                 self._aside.shutdown()
-        n_rows = int(self._simulator.state.sizes[N_ROWS])
         batch = {"suspends": self._suspends, "resumes": self._suspends, "injected": self._injected}
         cost = supervisor.cost
         cost |= {name: cost[name] + number for name, number in batch.items()}
-        return self._reports.applications(n_rows, {"workers": supervisor.most_workers, **cost})
+        return self._reports.applications(self._simulator.rows, {"workers": supervisor.most_workers, **cost})
 
     def _wanted(self) -> Wanted | None:
         """What is said of other hosts."""
@@ -228,14 +228,16 @@ class _Drive:
             self._watch(simulator.ended, simulator.now_ns)
 
     async def _advance(self) -> BatchStatus:
-        """Run the batch level until it suspends; where other hosts may join, beside the loop, which must answer them."""
+        """Run the batch level until it suspends; where it waits for others, or other hosts may join, beside the loop, which
+        must answer the processes."""
         if self._aside is None:
             return self._simulator.advance(_PAUSE_JOBS)
         running = asyncio.get_running_loop().run_in_executor(self._aside, self._simulator.advance, _PAUSE_JOBS)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            await asyncio.wait([running])  # a decision cannot be broken off; nobody else may touch its state meanwhile
+            self._simulator.break_off()  # an own decision cannot be: nobody else may touch its state meanwhile
+            await asyncio.wait([running])
             raise
 
     def _inject(self, supervisor: Supervisor) -> None:

@@ -29,9 +29,12 @@ from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, Coupling, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
+from bridge.options.coupling import SchedulerOptions
 from bridge.options.declared import (
     ALS_COMMAND,
     ALS_TIMEOUT,
+    BLS_COMMAND,
+    BLS_TIMEOUT,
     CERTIFICATE,
     COUPLING,
     LISTEN,
@@ -46,6 +49,7 @@ from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
+from bridge.schedulers import scheduler_or
 from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
@@ -338,6 +342,8 @@ def simulate(
     workers: int | None = WORKERS.default,
     als_command: str | None = ALS_COMMAND.default,
     als_timeout_s: float = ALS_TIMEOUT.default,
+    bls_command: str | None = BLS_COMMAND.default,
+    bls_timeout_s: float = BLS_TIMEOUT.default,
     socket: str = SOCKET.default,
     listen: str | None = LISTEN.default,
     token_file: str | None = TOKEN_FILE.default,
@@ -381,6 +387,9 @@ def simulate(
         ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
     workers, als_command, als_timeout_s, socket, listen, token_file, certificate
         See :class:`bridge.couplings.PeerOptions`.
+    bls_command, bls_timeout_s
+        A command line that starts a scheduler of the user's own, which decides in place of ``bls``, and how long it may take
+        to answer.
     keep_tasks : bool
         Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
     fair_start : bool
@@ -397,7 +406,7 @@ def simulate(
     InputError
         If something given cannot be used.
     PluginError, PeerError
-        If a plug-in or an application simulator fails.
+        If a plug-in, an application simulator or a scheduler fails.
 
     Examples
     --------
@@ -409,7 +418,7 @@ def simulate(
     prepare_run(applications=als != RECORDED)
     given_platform(platform)  # a file is checked before a long log is read
     options = Options(
-        bls=bls,
+        bls=scheduler_or(bls, SchedulerOptions(bls_command, bls_timeout_s), socket),
         als=als,
         variation=variation,
         tasks_per_core=tasks_per_core,

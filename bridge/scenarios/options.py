@@ -12,6 +12,7 @@ from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
+    from bls.policies import AnyPolicy
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
     from bridge.scenarios.scenario import Options
@@ -66,7 +67,7 @@ class ScenarioOptions:
 
     def options(
         self,
-        bls: str,
+        bls: str | AnyPolicy,
         als: str,
         variation: float,
         backfill: tuple[str, ...] | None = None,

@@ -25,6 +25,9 @@ __all__ = ["ExternalScheduler"]
 
 log = logging.getLogger("twolevel.bridge")
 
+#: So much of a command is shown: it may begin with long paths.
+_SHOWN: Final = 300
+
 #: How long a scheduler that was told that the run is over may take before it is killed, s.
 _PARTING_S: Final = 2.0
 
@@ -66,7 +69,7 @@ class ExternalScheduler:
     @property
     def who(self) -> str:
         """Whom an error names."""
-        return f"scheduler {shown(self.name)}"
+        return f"scheduler {shown(self.name, _SHOWN)}"
 
     @property
     def cost(self) -> dict[str, int]:
@@ -141,6 +144,7 @@ class ExternalScheduler:
             question = Decide(
                 decision=line.session.decision + 1, now_ns=view.now_ns, free_cores=view.free_cores, woken=view.woken
             )
+            line.messages += 1
             answer = line.ask(data + line.session.send(question), self._timeout_s)
         except (SchedulerProtocolError, Silence, Interrupted) as error:
             raise self._failed(error, f"at {view.now_ns} ns") from error

@@ -1,0 +1,101 @@
+"""What a batch level is for whoever runs its jobs' applications: driven, asked what has started, told what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from bls.engine.status import BatchStatus
+from traces.compiled import Array
+
+__all__ = ["BatchLevel"]
+
+
+class BatchLevel(Protocol):
+    """The batch level of one simulation, seen from a coupling; jobs are named by their rows.
+
+    It is driven so: :meth:`advance`; on ``STARTED`` answer for every row of :meth:`started` with :meth:`outcome` or
+    :meth:`promise`; on ``DUE`` answer for :attr:`due`; until ``DONE``. ``bls.simulator.BatchSimulator`` is one, whoever decides
+    in it: a policy of keys or scores, one in Python, or another program. The inline coupling calls its engine's kernels, and so
+    takes no other; those with processes know nothing but what is here.
+    """
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        ...
+
+    @property
+    def ended(self) -> int:
+        """How many jobs have ended for good, or were withdrawn."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are: jobs, and later attempts of jobs that were cut."""
+        ...
+
+    @property
+    def due(self) -> int:
+        """The row of the job whose promise has come due."""
+        ...
+
+    @property
+    def releases(self) -> bool:
+        """Whether jobs release cores before their end."""
+        ...
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether :meth:`advance` may wait for another program, so that nothing else should wait for it."""
+        ...
+
+    def advance(self, max_ends: int) -> BatchStatus:
+        """Run until something is needed from outside; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``.
+
+        Raises
+        ------
+        TwolevelError
+            If it cannot go on; the message says who is to blame.
+        """
+        ...
+
+    def break_off(self) -> None:
+        """From another thread: have :meth:`advance` give up where it waits for another program."""
+        ...
+
+    def started(self) -> list[int]:
+        """The rows that await an answer."""
+        ...
+
+    def origin(self, row: int) -> int:
+        """The row of the workload that a row is an attempt at."""
+        ...
+
+    def start_ns(self, row: int) -> int:
+        """When a row's job has started."""
+        ...
+
+    def stop_ns(self, row: int) -> int | None:
+        """The instant at which a job that has started is cut at the latest; None if it is not."""
+        ...
+
+    def allocation(self, row: int) -> Iterator[tuple[int, int]]:
+        """The half-open intervals of cores that a row's job holds or held."""
+        ...
+
+    def promise(self, row: int, not_before_ns: int) -> bool:
+        """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
+        ...
+
+    def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
+        """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
+        ...
+
+    def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
+        """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be."""
+        ...
+
+    def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
+        """Whether a job that was cut would have released the failing hosts by then: its application is to be run again."""
+        ...

@@ -1,0 +1,125 @@
+"""The toy scheduler gone wrong: ``rogue_scheduler.py HOW``; the fourth time that it is asked, it misbehaves."""
+
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+
+from msgspec import msgpack
+
+HOW = sys.argv[1]
+
+
+def framed(message):
+    payload = msgpack.encode(message)
+    return struct.pack(">I", len(payload)) + payload
+
+
+def column(*ends):
+    return struct.pack(f"<{len(ends)}i", *ends)
+
+
+#: What is answered instead, of (the answer, the jobs that it starts).
+SPOILT = {
+    "unknown": lambda m, s: m | {"start": [*s, {"job": 99_999, "cores": None}]},
+    "twice": lambda m, s: m | {"start": s * 2},
+    "running": lambda m, s: m | {"start": [{"job": next(iter(seen["running"])), "cores": None}]},
+    "all-cores": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": column(0, 12)}]},
+    "no-cores": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": b""}]},
+    "beyond": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": column(11, 13)}]},
+    "unsorted": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": column(3, 4, 1, 2)}]},
+    "both": lambda m, s: m | {"reject": [{"job": s[0]["job"], "reason": "no"}]},
+    "no-reason": lambda m, s: m | {"start": [], "reject": [{"job": s[0]["job"], "reason": " "}]},
+    "past": lambda m, s: m | {"wake_ns": [0]},
+    "another": lambda m, s: m | {"decision": m["decision"] + 5},
+    "unknown-field": lambda m, s: m | {"hint": 1},
+    "no-start": lambda m, s: {key: value for key, value in m.items() if key != "start"},
+    "failed": lambda m, s: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
+    "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
+    "hello-again": lambda m, s: {"type": "hello", "version": 1, "role": "scheduler", "token": "t", "name": "n"},
+    "wide": lambda m, s: m | {"start": [*s, {"job": next(iter(seen["waiting"])), "cores": None}]},
+}
+
+#: What else must be so when it is.
+WANTED = {
+    "running": lambda s: seen["running"],
+    "wide": lambda s: seen["waiting"],
+    **dict.fromkeys(("twice", "all-cores", "no-cores", "beyond", "unsorted", "both", "no-reason"), lambda s: s),
+}
+
+
+class Spoilt(socket.socket):
+    """Sends what the toy sends, three times."""
+
+    asked = 0
+
+    def sendall(self, data):
+        message = msgpack.decode(data[4:])
+        if message["type"] == "hello" and HOW in ("version", "role", "token", "application"):
+            spoilt = {"version": {"version": 7}, "role": {"role": "planner"}, "token": {"token": "guessed"}}
+            message |= spoilt.get(HOW, {})
+            if HOW == "application":
+                del message["role"]
+            return super().sendall(framed(message))
+        if message["type"] != "decided":
+            return super().sendall(data)
+        Spoilt.asked += 1
+        if HOW == "never":
+            return super().sendall(framed(message | {"start": []}))
+        if HOW == "sleepless":
+            wake = [seen["message"]["now_ns"] + 1]
+            return super().sendall(framed(message | {"start": [], "wake_ns": wake}))
+        if Spoilt.asked < 4 or not WANTED.get(HOW, lambda s: True)(message["start"]):
+            return super().sendall(data)
+        return self.misbehave(message, data)
+
+    def misbehave(self, message, data):
+        if HOW in SPOILT:
+            return super().sendall(framed(SPOILT[HOW](message, message["start"])))
+        if HOW == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if HOW == "exits":
+            raise SystemExit(3)
+        if HOW == "hangs-up":
+            self.shutdown(socket.SHUT_RDWR)
+            time.sleep(600)
+        if HOW == "silent":
+            time.sleep(600)
+        if HOW == "half":
+            super().sendall(data[:-1])
+            os.kill(os.getpid(), signal.SIGKILL)
+        if HOW == "garbage":
+            return super().sendall(struct.pack(">I", 5) + b"\xc1tea\xc1")
+        if HOW == "oversized":
+            return super().sendall(struct.pack(">I", 2**31) + b"and so on")
+        if HOW == "two-keys":
+            payload = data[4:]
+            payload = bytes([payload[0] + 1]) + payload[1:] + msgpack.encode("decision") + b"\x01"
+            return super().sendall(struct.pack(">I", len(payload)) + payload)
+        if HOW == "answers-twice":
+            return super().sendall(data * 2)
+        if HOW == "floods":
+            while True:
+                super().sendall(data)
+        raise AssertionError(HOW)
+
+
+if HOW == "stays":  # though the run is over
+    import atexit
+
+    atexit.register(time.sleep, 600)
+if HOW == "late":
+    time.sleep(600)
+if HOW == "gone":
+    sys.exit(4)
+socket.socket = Spoilt
+TOY = Path(__file__).with_name("toy_scheduler.py")
+seen = {}
+source = TOY.read_text(encoding="utf-8").replace(
+    'kind, job = message["type"]',
+    'seen.update(message=message, waiting=waiting, running=running)\n    kind, job = message["type"]',
+)
+exec(compile(source, str(TOY), "exec"), {"seen": seen, "__name__": "__main__"})

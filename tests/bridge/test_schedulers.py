@@ -1,0 +1,368 @@
+"""Schedulers of the user's own: the toy is the own engine's fcfs, and whoever misbehaves is named in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import twolevel
+from faulty_runs import PLATFORM, Once, descendants, expected, servers, simulated, strike, workload
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bridge
+from bls import SeenJob, Surroundings, View
+from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import Rules
+from bls.workloads.workload import Workload
+from bridge.couplings import PeerOptions
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario
+from bridge.schedulers.external import ExternalScheduler
+from traces.base.errors import InputError, PeerError
+from traces.checks.ledger import check_ledger
+
+HERE = Path(__file__).parent
+TOY = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before, opened = descendants(), os.listdir("/proc/self/fd")
+    yield
+    assert descendants().keys() <= before.keys()
+    assert list(tmp_path.glob("twolevel-*")) == []
+    assert len(os.listdir("/proc/self/fd")) <= len(opened)
+
+
+def rogue(how: str) -> str:
+    """The command of a scheduler that misbehaves."""
+    return shlex.join([sys.executable, str(HERE / "rogue_scheduler.py"), how])
+
+
+def assert_same(result: bridge.Result, reference: bridge.Result) -> None:
+    assert result.jobs.equals(reference.jobs)
+    assert result.tasks.equals(reference.tasks)
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+def test_the_toy_is_fcfs(coupling: str, kind: str) -> None:
+    result = simulated(coupling, bls_command=TOY, socket=kind)
+    assert_same(result, expected())
+    spoken = result.coupling["scheduler"]
+    # The machine, the hello, a welcome; of each job a submit, a start and an end; questions and answers.
+    assert spoken["messages"] == 3 + 3 * 40 + 2 * result.notes.decisions["decisions"]
+    assert spoken["bytes_sent"] > spoken["bytes_received"] > 0
+    assert result.scenario.options.names()["bls"] == TOY
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+def test_the_toy_is_fcfs_where_cores_are_released(coupling: str) -> None:
+    rules = Rules(coordination="release")
+    result = simulated(coupling, bls_command=TOY, rules=rules, als="static", jobs=25)
+    reference = simulated("inline", rules=rules, als="static", jobs=25)
+    assert_same(result, reference)
+    assert result.ledger.releases is not None
+    assert len(result.ledger.releases.row) > 0
+
+
+rows_of_jobs = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14), st.integers(-1, 6)),
+    min_size=1,
+    max_size=14,
+).map(sorted)
+
+
+@settings(max_examples=60)
+@given(
+    rows=rows_of_jobs,
+    failing=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40)), max_size=3),
+    kills=st.booleans(),
+)
+def test_the_toy_is_fcfs_on_any_workload(
+    rows: list[tuple[int, int, int, int, int]], failing: list[tuple[int, int]], kills: bool
+) -> None:
+    """With dependencies, failures of hosts, and kills; the allocator of the own engine is the toy's."""
+    machine = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))
+    jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r, _) in enumerate(rows)])
+    with tempfile.TemporaryDirectory() as folder:
+        around = Surroundings()
+        if failing:
+            lines = [f"{host},{30 * k + down},{30 * k + down + 7}" for k, (host, down) in enumerate(failing)]
+            failures = Path(folder) / "failures.csv"
+            failures.write_text("host,down_s,up_s\n" + "\n".join(lines) + "\n")
+            around = Surroundings(failures=str(failures))
+        options: dict[str, Any] = {"als": "recorded", "surroundings": around, "rules": Rules(kill_at_walltime=kills)}
+        by_toy = bridge.simulate(jobs, machine, bls_command=TOY, **options)
+        assert by_toy.jobs.equals(bridge.simulate(jobs, machine, **options).jobs)
+    check_ledger(by_toy.ledger)
+
+
+class ByHand:
+    """What the toy does, as a policy in Python."""
+
+    name = "by-hand"
+
+    def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int]]]:
+        free = [core for host in view.hosts for core in host.free_cores]
+        for job in view.waiting:
+            if job.cores > len(free):
+                return
+            yield job, free[: job.cores]
+            free = free[job.cores :]
+
+
+def test_a_policy_in_python_and_the_same_as_a_command_agree() -> None:
+    assert_same(simulated(bls=ByHand()), simulated(bls_command=TOY))
+
+
+WRONG = {
+    "unknown": r"it starts job 99999, which is not there; allowed: jobs that wait, ",
+    "twice": r"it starts job \d+ \(number 1\d\d\), which this answer starts already; allowed: jobs that wait, ",
+    "running": r"it starts job \d+ \(number 1\d\d\), which runs; allowed: jobs that wait, ",
+    "all-cores": r"it places job \d+ \(number 1\d\d\) on 12 cores; it asks for \d+$",
+    "no-cores": r"it places job \d+ \(number 1\d\d\): cores: 0 bytes; allowed: 8 for each interval, and at least one$",
+    "beyond": r"it places job .*: cores: \[\(11, 13\)\]; allowed: half-open intervals, ascending and disjoint, of cores 0 to 11$",
+    "unsorted": r"it places job .*: cores: \[\(3, 4\), \(1, 2\)\]; allowed: half-open intervals, ascending and disjoint",
+    "both": r"it starts job \d+ \(number 1\d\d\), which this answer rejects already",
+    "no-reason": r"it rejects job \d+ \(number 1\d\d\) without a reason; allowed: 1 to 200 characters$",
+    "past": r"it asks to decide at 0 ns; allowed: later than now, \d+$",
+    "another": r"decided \d+; expected: \d+$",
+    "unknown-field": r"not a message: .*unknown field",
+    "no-start": r"not a message: .*missing required field `start`",
+    "hello-again": r"hello is not allowed while the connection is in the state DECIDING$",
+    "wide": r"it gave job 1\d\d, which does not fit: it asks for \d+ cores, and \d+ are free$",
+    "dies": r"it was killed by SIGKILL$",
+    "exits": r"it exited with status 3$",
+    "hangs-up": r"it closed the connection and has not answered$",
+    "half": r"it was killed by SIGKILL$",
+    "garbage": r"not a message: ",
+    "oversized": r"a frame of 2147483648 bytes; allowed: 1 to 33554432$",
+    "two-keys": r"not a message: the key 'decision' occurs twice$",
+    "answers-twice": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
+    "floods": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_who_misbehaves_is_named(how: str) -> None:
+    with pytest.raises(PeerError) as caught:
+        simulated(bls_command=rogue(how))
+    assert re.match(r"scheduler '.*', at \d+ ns: ", str(caught.value))
+    assert re.search(rf", at \d+ ns: (?:{WRONG[how]})", str(caught.value)), str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_who_misbehaves_is_named_in_every_coupling(coupling: str) -> None:
+    with pytest.raises(PeerError, match=r"at \d+ ns: it was killed by SIGKILL$"):
+        simulated(coupling, bls_command=rogue("dies"))
+
+
+def test_cores_that_are_held() -> None:
+    """The engine keeps the books: what the scheduler thinks of free cores is held against them."""
+    source = (HERE / "toy_scheduler.py").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "blind.py").write_text(source.replace("        free -= running[job]\n", ""))
+        blind = shlex.join([sys.executable, str(Path(folder) / "blind.py")])
+        message = r"scheduler '.*', at \d+ ns: it placed job 1\d\d on cores? [\d -]+: core \d+ is held by job 1\d\d$"
+        with pytest.raises(PeerError, match=message):
+            simulated(bls_command=blind)
+
+
+def test_a_scheduler_that_never_starts_the_head() -> None:
+    message = (
+        r"^the simulation is stuck at job 100, at .*: nothing .*, and scheduler '.*' does not start it; 40 jobs wait$"
+    )
+    with pytest.raises(InputError, match=message):
+        simulated(bls_command=rogue("never"))
+
+
+def test_a_scheduler_that_is_only_ever_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bls.simulator._MAX_IDLE_WAKES", 50)
+    message = r"scheduler '.*', at \d+ ns: it was woken 50 times in a row, and started nothing; nothing runs or arrives any more"
+    with pytest.raises(PeerError, match=message):
+        simulated(bls_command=rogue("sleepless"), jobs=1)
+
+
+def test_a_scheduler_that_says_why_it_cannot() -> None:
+    with pytest.raises(PeerError, match=r"at \d+ ns, says: out\\x1b\[2J of ideas$"):
+        simulated(bls_command=rogue("failed"))
+    with pytest.raises(InputError, match=r"at \d+ ns, says: no partitions, please$"):
+        simulated(bls_command=rogue("users"))
+
+
+def test_a_scheduler_that_is_silent() -> None:
+    message = r"scheduler '.*', at \d+ ns: it has not answered for 1 s; allowed: an answer within (--bls-timeout|bls_timeout_s)$"
+    with pytest.raises(PeerError, match=message):
+        simulated(bls_command=rogue("silent"), bls_timeout_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("version", "version 7 of the role of schedulers is not spoken here; spoken: 1"),
+        ("role", "role is 'planner'; expected: 'scheduler'"),
+        ("application", "role is missing; expected: 'scheduler'"),
+        ("gone", "it has ended before it has connected and said hello, and exited with status 4"),
+    ],
+)
+def test_who_is_no_scheduler(how: str, reason: str) -> None:
+    with pytest.raises(PeerError, match=rf"^scheduler '.*': {re.escape(reason)}"):
+        simulated(bls_command=rogue(how))
+
+
+@pytest.mark.parametrize("how", ["late", "token"])
+def test_who_does_not_say_a_proper_hello_in_time(how: str) -> None:
+    # A wrong token is a stranger's: the scheduler itself may still come, but here it ends.
+    late = r"it has not connected and said hello for 1 s; allowed: within (--bls-timeout|bls_timeout_s)"
+    ended = r"it has ended before it has connected and said hello, and exited with status 1"
+    with pytest.raises(PeerError, match=rf"^scheduler '.*': {late if how == 'late' else ended}$"):
+        simulated(bls_command=rogue(how), bls_timeout_s=1.0 if how == "late" else 60.0)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("", "empty; allowed: a command line"),
+        ("'", "No closing quotation"),
+        ("no-such-program-anywhere --fast", "'no-such-program-anywhere' is not a program that can be run"),
+    ],
+)
+def test_what_is_no_command(command: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        simulated(bls_command=command)
+
+
+def test_not_with_another_policy_or_backfilling() -> None:
+    with pytest.raises(InputError, match="not with .*: the command is the policy; allowed: one of them$"):
+        simulated(bls_command=TOY, bls="sjf")
+    with pytest.raises(InputError, match="decides itself which jobs start; allowed: none"):
+        simulated(bls_command=TOY, backfill="easy")
+
+
+def test_an_interrupt_ends_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = threading.Event()
+    asking = ExternalScheduler.decide
+
+    def decide(self: ExternalScheduler, view: View) -> Any:
+        if view.now_ns > 0 and not waits.is_set():
+            waits.set()
+            signal.raise_signal(signal.SIGINT)
+        return asking(self, view)
+
+    monkeypatch.setattr(ExternalScheduler, "decide", decide)
+    with pytest.raises(KeyboardInterrupt):
+        simulated(bls_command=rogue("stays"))
+    assert waits.is_set()
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_an_interrupt_while_a_scheduler_is_silent(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = ExternalScheduler.decide
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def decide(self: ExternalScheduler, view: View) -> Any:
+        if view.now_ns > 0:
+            signal.pthread_kill(main, signal.SIGINT)
+        return asking(self, view)
+
+    monkeypatch.setattr(ExternalScheduler, "decide", decide)
+    with pytest.raises(KeyboardInterrupt):
+        simulated(coupling, bls_command=rogue("silent"))
+
+
+def test_a_scheduler_that_stays_is_killed_and_the_result_is_there(caplog: pytest.LogCaptureFixture) -> None:
+    result = simulated(bls_command=rogue("stays"))
+    assert_same(result, expected())
+    assert "had not ended 2 s after the run was over, and was killed by SIGKILL" in caplog.text
+
+
+def test_a_scheduler_that_is_killed_from_outside() -> None:
+    before = set(servers())
+    with pytest.raises(PeerError, match="it was killed by SIGKILL$"):
+        _killed(before)
+
+
+def _killed(before: set[int]) -> None:
+    scenario = Scenario.of(workload(), PLATFORM, Options(ExternalScheduler(TOY), "ss"))
+    found: list[int] = []
+
+    def kill() -> None:
+        found.extend(pid for pid in servers() if pid not in before)
+        strike(found[:1])
+
+    watch = Once(5, kill)
+    run(scenario, coupling_name="pool", peers=PeerOptions(workers=1), watch=watch)
+
+
+def test_it_runs_once_at_a_time_and_again() -> None:
+    scheduler = ExternalScheduler(TOY)
+    first, second = simulated(bls=scheduler), simulated(bls=scheduler)
+    assert_same(first, second)
+    assert first.coupling["scheduler"] == second.coupling["scheduler"]
+    with scheduler, pytest.raises(InputError, match="it runs already; allowed: one run at a time$"):
+        simulated(bls=scheduler)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    words = ("run", "sample", "--select", "first:20", "--als", "gss", "--bls-command", TOY, "--bls-timeout", "1min")
+    plain = twolevel(*words[:6], "--no-trace", "--out", tmp_path / "plain")
+    ran = twolevel(*words, "--no-trace", "--same-as", tmp_path / "plain", "--out", tmp_path / "r")
+    assert (plain.code, ran.code) == (0, 0), ran.err
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    arguments = record["arguments"]
+    assert (arguments["bls"], arguments["bls_command"], arguments["bls_timeout_s"]) == (TOY, TOY, 60.0)
+    assert set(record["coupling"]["scheduler"]) == {"messages", "bytes_sent", "bytes_received"}
+    assert "bls_command" not in json.loads((tmp_path / "plain" / "run.json").read_text())["arguments"]
+    told = twolevel("story", tmp_path / "r", "1")
+    assert told.code == 0
+    failed = twolevel(*words[:6], "--bls-command", rogue("exits"), "--no-trace", "--out", tmp_path / "f")
+    assert failed.code == 1
+    assert re.search(r"scheduler '.*', at \d+ ns: it exited with status 3\n$", failed.err)
+    assert not (tmp_path / "f").exists()
+
+
+@pytest.fixture(scope="module")
+def c_toy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The toy in C, compiled."""
+    made = tmp_path_factory.mktemp("c") / "toy"
+    compiler = os.environ.get("CC") or "cc"
+    assert shutil.which(compiler), "a C compiler: make system-packages installs one"
+    subprocess.run([compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-o", made, HERE / "toy_scheduler.c"], check=True)
+    return str(made)
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+def test_the_toy_in_c_is_fcfs(coupling: str, kind: str, c_toy: str) -> None:
+    assert_same(simulated(coupling, bls_command=c_toy, socket=kind), expected())
+
+
+@settings(max_examples=60)
+@given(rows=rows_of_jobs)
+def test_the_toy_in_c_is_fcfs_on_any_workload(c_toy: str, rows: list[tuple[int, int, int, int, int]]) -> None:
+    machine = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))
+    jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r, _) in enumerate(rows)])
+    by_toy = bridge.simulate(jobs, machine, als="recorded", bls_command=c_toy)
+    assert by_toy.jobs.equals(bridge.simulate(jobs, machine, als="recorded").jobs)
+
+
+def test_the_toys_are_short() -> None:
+    assert len((HERE / "toy_scheduler.py").read_text(encoding="utf-8").splitlines()) <= 80
+    assert len((HERE / "toy_scheduler.c").read_text(encoding="utf-8").splitlines()) <= 200
