@@ -167,6 +167,7 @@ class Submitted(SchedulerMessage, frozen=True, kw_only=True):
     job: Key
     number: _Whole
     attempt: _Count
+    first: Key
     submit_ns: Instant
     eligible_ns: Instant | None
     estimate_ns: Duration

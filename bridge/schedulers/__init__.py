@@ -12,7 +12,7 @@ __all__ = ["scheduler_or"]
 
 
 def scheduler_or(bls: str | AnyPolicy, chosen: SchedulerOptions, socket: str) -> str | AnyPolicy:
-    """What decides in a run: the program that was chosen, which connects by a ``socket`` of this kind; else what ``--bls`` says.
+    """What decides in a run: the program that was chosen, connected by a ``socket`` of this kind; else what ``--bls`` says.
 
     Raises
     ------

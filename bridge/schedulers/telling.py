@@ -114,6 +114,7 @@ def _submitted(job: SeenJob) -> Submitted:
         job=job.row,
         number=job.job_id,
         attempt=job.attempt,
+        first=job.origin,
         submit_ns=job.submit_ns,
         eligible_ns=job.eligible_ns if job.dependency_holds else None,
         estimate_ns=job.estimate_ns,

@@ -22,6 +22,11 @@ def column(*ends):
     return struct.pack(f"<{len(ends)}i", *ends)
 
 
+def left(started):
+    """The jobs that go on waiting, the head first."""
+    return sorted(seen["waiting"].keys() - {one["job"] for one in started})
+
+
 #: What is answered instead, of (the answer, the jobs that it starts).
 SPOILT = {
     "unknown": lambda m, s: m | {"start": [*s, {"job": 99_999, "cores": None}]},
@@ -40,13 +45,13 @@ SPOILT = {
     "failed": lambda m, s: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
     "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
     "hello-again": lambda m, s: {"type": "hello", "version": 1, "role": "scheduler", "token": "t", "name": "n"},
-    "wide": lambda m, s: m | {"start": [*s, {"job": next(iter(seen["waiting"])), "cores": None}]},
+    "wide": lambda m, s: m | {"start": [*s, {"job": left(s)[0], "cores": None}]},
 }
 
 #: What else must be so when it is.
 WANTED = {
     "running": lambda s: seen["running"],
-    "wide": lambda s: seen["waiting"],
+    "wide": left,
     **dict.fromkeys(("twice", "all-cores", "no-cores", "beyond", "unsorted", "both", "no-reason"), lambda s: s),
 }
 
@@ -72,7 +77,7 @@ class Spoilt(socket.socket):
         if HOW == "sleepless":
             wake = [seen["message"]["now_ns"] + 1]
             return super().sendall(framed(message | {"start": [], "wake_ns": wake}))
-        if Spoilt.asked < 4 or not WANTED.get(HOW, lambda s: True)(message["start"]):
+        if Spoilt.asked < 4 or HOW == "stays" or not WANTED.get(HOW, lambda s: True)(message["start"]):
             return super().sendall(data)
         return self.misbehave(message, data)
 

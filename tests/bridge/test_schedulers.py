@@ -77,7 +77,7 @@ def test_the_toy_is_fcfs_where_cores_are_released(coupling: str) -> None:
     reference = simulated("inline", rules=rules, als="static", jobs=25)
     assert_same(result, reference)
     assert result.ledger.releases is not None
-    assert len(result.ledger.releases.row) > 0
+    assert len(result.ledger.releases.job) > 0
 
 
 rows_of_jobs = st.lists(
@@ -136,7 +136,7 @@ WRONG = {
     "running": r"it starts job \d+ \(number 1\d\d\), which runs; allowed: jobs that wait, ",
     "all-cores": r"it places job \d+ \(number 1\d\d\) on 12 cores; it asks for \d+$",
     "no-cores": r"it places job \d+ \(number 1\d\d\): cores: 0 bytes; allowed: 8 for each interval, and at least one$",
-    "beyond": r"it places job .*: cores: \[\(11, 13\)\]; allowed: half-open intervals, ascending and disjoint, of cores 0 to 11$",
+    "beyond": r"it places job .*: cores: \[\(11, 13\)\]; allowed: half-open intervals, .*, of cores 0 to 11$",
     "unsorted": r"it places job .*: cores: \[\(3, 4\), \(1, 2\)\]; allowed: half-open intervals, ascending and disjoint",
     "both": r"it starts job \d+ \(number 1\d\d\), which this answer rejects already",
     "no-reason": r"it rejects job \d+ \(number 1\d\d\) without a reason; allowed: 1 to 200 characters$",
@@ -194,7 +194,7 @@ def test_a_scheduler_that_never_starts_the_head() -> None:
 
 def test_a_scheduler_that_is_only_ever_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bls.simulator._MAX_IDLE_WAKES", 50)
-    message = r"scheduler '.*', at \d+ ns: it was woken 50 times in a row, and started nothing; nothing runs or arrives any more"
+    message = r"scheduler '.*', at \d+ ns: it was woken 50 times in a row, and started nothing; nothing runs or arrives"
     with pytest.raises(PeerError, match=message):
         simulated(bls_command=rogue("sleepless"), jobs=1)
 
@@ -207,7 +207,7 @@ def test_a_scheduler_that_says_why_it_cannot() -> None:
 
 
 def test_a_scheduler_that_is_silent() -> None:
-    message = r"scheduler '.*', at \d+ ns: it has not answered for 1 s; allowed: an answer within (--bls-timeout|bls_timeout_s)$"
+    message = r"at \d+ ns: it has not answered for 1 s; allowed: an answer within (--bls-timeout|bls_timeout_s=)$"
     with pytest.raises(PeerError, match=message):
         simulated(bls_command=rogue("silent"), bls_timeout_s=1.0)
 
@@ -229,7 +229,7 @@ def test_who_is_no_scheduler(how: str, reason: str) -> None:
 @pytest.mark.parametrize("how", ["late", "token"])
 def test_who_does_not_say_a_proper_hello_in_time(how: str) -> None:
     # A wrong token is a stranger's: the scheduler itself may still come, but here it ends.
-    late = r"it has not connected and said hello for 1 s; allowed: within (--bls-timeout|bls_timeout_s)"
+    late = r"it has not connected and said hello for 1 s; allowed: within (--bls-timeout|bls_timeout_s=)"
     ended = r"it has ended before it has connected and said hello, and exited with status 1"
     with pytest.raises(PeerError, match=rf"^scheduler '.*': {late if how == 'late' else ended}$"):
         simulated(bls_command=rogue(how), bls_timeout_s=1.0 if how == "late" else 60.0)
@@ -249,7 +249,7 @@ def test_what_is_no_command(command: str, message: str) -> None:
 
 
 def test_not_with_another_policy_or_backfilling() -> None:
-    with pytest.raises(InputError, match="not with .*: the command is the policy; allowed: one of them$"):
+    with pytest.raises(InputError, match=r"not with .*: the command is the policy; allowed: one of them$"):
         simulated(bls_command=TOY, bls="sjf")
     with pytest.raises(InputError, match="decides itself which jobs start; allowed: none"):
         simulated(bls_command=TOY, backfill="easy")
@@ -295,7 +295,7 @@ def test_a_scheduler_that_stays_is_killed_and_the_result_is_there(caplog: pytest
 
 def test_a_scheduler_that_is_killed_from_outside() -> None:
     before = set(servers())
-    with pytest.raises(PeerError, match="it was killed by SIGKILL$"):
+    with pytest.raises(PeerError, match=r"it was killed by SIGKILL$"):
         _killed(before)
 
 
@@ -316,7 +316,7 @@ def test_it_runs_once_at_a_time_and_again() -> None:
     first, second = simulated(bls=scheduler), simulated(bls=scheduler)
     assert_same(first, second)
     assert first.coupling["scheduler"] == second.coupling["scheduler"]
-    with scheduler, pytest.raises(InputError, match="it runs already; allowed: one run at a time$"):
+    with scheduler, pytest.raises(InputError, match=r"it runs already; allowed: one run at a time$"):
         simulated(bls=scheduler)
 
 

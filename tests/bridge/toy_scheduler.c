@@ -120,22 +120,20 @@ static int connected(void) {
 
 /* ---- first come, first served ---- */
 
-static struct waits { int64_t job, cores; int held; } *queue; /* held: until another job has ended */
+static struct waits { int64_t job, first, cores; int held; } *queue; /* by first; held: until another job has ended */
 static size_t n_waiting, queue_room;
 
-static void join(int64_t job, int64_t cores, int held) {
+static void join(int64_t job, int64_t first, int64_t cores, int held) {
+    size_t k = n_waiting;
     if (n_waiting == queue_room && !(queue = realloc(queue, sizeof *queue * (queue_room = 2 * queue_room + 16)))) exit(1);
-    queue[n_waiting++] = (struct waits){job, cores, held};
+    for (; k > 0 && queue[k - 1].first > first; k--) queue[k] = queue[k - 1];
+    queue[k] = (struct waits){job, first, cores, held};
+    n_waiting++;
 }
 
-static int64_t leave(int64_t job) { /* returns how many cores it asks for */
+static void leave(int64_t job) {
     for (size_t k = 0; k < n_waiting; k++)
-        if (queue[k].job == job) {
-            int64_t cores = queue[k].cores;
-            memmove(queue + k, queue + k + 1, sizeof *queue * (--n_waiting - k));
-            return cores;
-        }
-    return 0;
+        if (queue[k].job == job) memmove(queue + k, queue + k + 1, sizeof *queue * (--n_waiting - k));
 }
 
 static void decide(int plug, int64_t decision, int64_t free_cores) {
@@ -171,20 +169,21 @@ int main(void) {
     while (fread(header, 1, 4, stream) == 4) {
         size_t length = (size_t)header[0] << 24 | header[1] << 16 | header[2] << 8 | header[3];
         if (!(payload = realloc(payload, length)) || fread(payload, 1, length, stream) != length) return 1;
-        struct value type = {0}, job = {0}, cores = {0}, eligible = {0}, decision = {0}, free_cores = {0};
+        struct value type = {0}, job = {0}, first = {0}, cores = {0}, eligible = {0}, decision = {0}, free_cores = {0};
         at = payload;
         uint64_t entries = *at < 0x90 ? *at++ & 15 : (at++, big_endian(at[-1] == 0xde ? 2 : 4));
         while (entries-- > 0) {
             struct value key = read_value(), one = read_value();
             if (is(key, "type")) type = one;
             if (is(key, "job")) job = one;
+            if (is(key, "first")) first = one;
             if (is(key, "cores")) cores = one;
             if (is(key, "eligible_ns")) eligible = one;
             if (is(key, "decision")) decision = one;
             if (is(key, "free_cores")) free_cores = one;
         }
-        if (is(type, "submitted")) join(job.number, cores.number, eligible.kind == 'n');
-        if (is(type, "eligible")) join(job.number, leave(job.number), 0);
+        if (is(type, "submitted")) join(job.number, first.number, cores.number, eligible.kind == 'n');
+        for (size_t k = 0; is(type, "eligible") && k < n_waiting; k++) queue[k].held &= queue[k].job != job.number;
         if (is(type, "started") || is(type, "ended")) leave(job.number);
         if (is(type, "decide")) decide(plug, decision.number, free_cores.number);
         if (is(type, "quit")) return 0;

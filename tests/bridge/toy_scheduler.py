@@ -29,9 +29,10 @@ def column(cores):
 
 def decide():
     chosen, usable = [], sorted(core for core in free if host_of[core] not in down)
-    while waiting and (needed := next(iter(waiting.values()))["cores"]) <= len(usable):
-        job = next(iter(waiting))
-        del waiting[job]
+    for job in sorted(waiting, key=lambda job: waiting[job]["first"]):  # who is tried again keeps the place
+        needed = waiting[job]["cores"]
+        if needed > len(usable):
+            break
         chosen.append({"job": job, "cores": column(usable[:needed])})
         usable = usable[needed:]
     send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[])

@@ -1,0 +1,313 @@
+"""The role of schedulers in the protocol: its pages, its session, and what an answer is held to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bridge.protocol.session
+from bridge.protocol.framing import MAX_FRAME_BEFORE_HELLO, frame
+from bridge.protocol.packing import pack_int32
+from bridge.protocol.scheduler_messages import (
+    SCHEDULER_MESSAGES,
+    Decide,
+    Decided,
+    Ended,
+    FromScheduler,
+    GivenUp,
+    How,
+    Quit,
+    SchedulerFailed,
+    SchedulerHello,
+    SchedulerMessage,
+    SchedulerRole,
+    Started,
+    Submitted,
+    decode_scheduler,
+    encode_scheduler,
+    scheduler_message_name,
+)
+from bridge.protocol.scheduler_session import (
+    SCHEDULED_JOB_TABLE,
+    SCHEDULER_TABLE,
+    ScheduledJob,
+    SchedulerProtocolError,
+    SchedulerRefusal,
+    SchedulerSession,
+    SchedulerState,
+)
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError
+from traces.ledger import STATES
+
+PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
+SECTION = PROTOCOL.read_text(encoding="utf-8").partition("\n## 15. ")[2]
+TOKEN = "s3cret"
+BRIDGE, SCHEDULER = SchedulerRole.BRIDGE, SchedulerRole.SCHEDULER
+
+
+def example() -> Iterator[tuple[SchedulerRole, dict[str, Any]]]:
+    """Who says what in the example of the page."""
+    listing = re.search(r"```scheduler-session\n(.*?)```", SECTION, re.DOTALL)
+    assert listing
+
+    def packed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: packed(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [packed(one) for one in value]
+        if isinstance(value, str) and value.startswith("<int32"):
+            return pack_int32([int(number) for number in value.strip("<>").split()[1:]])
+        return value
+
+    for line in listing[1].splitlines():
+        speaker, _, text = line.partition("  ")
+        yield SchedulerRole(speaker.partition(" → ")[0]), packed(json.loads(text))
+
+
+EXAMPLE = list(example())
+
+
+class Pair:
+    """Both ends, of which each hears what the other says."""
+
+    def __init__(self, until: int = 0) -> None:
+        self.ends = {BRIDGE: SchedulerSession(BRIDGE, TOKEN), SCHEDULER: SchedulerSession(SCHEDULER)}
+        for speaker, fields in EXAMPLE[:until]:
+            self.say(speaker, decode_scheduler(msgspec.msgpack.encode(fields), speaker))
+
+    def say(self, speaker: SchedulerRole, message: SchedulerMessage) -> Any:
+        return self.hear(speaker, self.ends[speaker].send(message))
+
+    def hear(self, speaker: SchedulerRole, data: bytes) -> Any:
+        other = self.ends[SCHEDULER if speaker is BRIDGE else BRIDGE]
+        other.receive_data(data)
+        return other.next_event()
+
+    def answer(self, **fields: Any) -> Any:
+        """What the bridge hears of an answer that the scheduler's own session has not judged."""
+        said = {"type": "decided", "decision": 1, "start": [], "reject": [], "wake_ns": [], **fields}
+        return self.hear(SCHEDULER, frame(msgspec.msgpack.encode(said)))
+
+
+def test_the_tables_of_the_page_are_those_of_the_session() -> None:
+    mine = {name for name, kind in SCHEDULER_MESSAGES.items() if kind in get_args(FromScheduler)}
+    for (before, event), after in SCHEDULER_TABLE.items():
+        who = "either" if event == "end of stream" else "scheduler" if event in mine else "bridge"
+        assert f"| `{before.name}` | {event} | {who} | `{after.name}` |" in SECTION
+    for (job, event), then in SCHEDULED_JOB_TABLE.items():
+        assert f"| `{job.name}` | {event} | `{then.name}` |" in SECTION
+    rows = re.findall(r"^\| `[A-Z_]+` \| .*$", SECTION, re.MULTILINE)
+    assert len(rows) == len(SCHEDULER_TABLE) + len(SCHEDULED_JOB_TABLE)
+
+
+def test_the_messages_of_the_page_are_those_of_the_code() -> None:
+    rows = dict(re.findall(r"^\| `([a-z]+)` \| (.*)$", SECTION, re.MULTILINE))
+    assert list(rows) == list(SCHEDULER_MESSAGES)
+    for name, kind in SCHEDULER_MESSAGES.items():
+        for field in kind.__struct_fields__:
+            assert f"`{field}`" in rows[name], (name, field)
+    assert get_args(How) == STATES
+    assert set(re.findall(r'`"(\w+)"`', rows["ended"])) == set(STATES)
+
+
+def test_the_example_of_the_page_is_a_session() -> None:
+    pair = Pair(len(EXAMPLE))
+    assert {end.state for end in pair.ends.values()} == {SchedulerState.CLOSING}
+    said = {fields["type"] for _, fields in EXAMPLE}
+    assert set(SCHEDULER_MESSAGES) - said == {"refused", "failed", "eligible", "released", "host"}
+    for end in pair.ends.values():
+        end.receive_eof()
+        assert end.next_event() == ConnectionClosed()
+
+
+@pytest.mark.parametrize("at", range(len(EXAMPLE)))
+@pytest.mark.parametrize("name", SCHEDULER_MESSAGES)
+def test_nothing_else_may_be_said_then(at: int, name: str) -> None:
+    """At every step of the example, every message that the table does not have is refused by both ends."""
+    texts = {fields["type"]: (speaker, fields) for speaker, fields in EXAMPLE}
+    texts |= {
+        "refused": (BRIDGE, {"type": "refused", "reason": "r", "blame": "bridge"}),
+        "failed": (SCHEDULER, {"type": "failed", "reason": "r", "blame": "user"}),
+        "eligible": (BRIDGE, {"type": "eligible", "job": 0, "eligible_ns": 1, "estimate_ns": 1}),
+        "released": (BRIDGE, {"type": "released", "job": 0, "cores": pack_int32([2, 3])}),
+        "host": (BRIDGE, {"type": "host", "host": 0, "down": True, "up_again_ns": None}),
+    }
+    speaker, fields = texts[name]
+    pair = Pair(at)
+    state = pair.ends[speaker].state
+    if (state, name) in SCHEDULER_TABLE:
+        return
+    message = decode_scheduler(msgspec.msgpack.encode(fields), speaker)
+    with pytest.raises(LocalProtocolError, match=r"is not allowed while the connection is in the state"):
+        pair.ends[speaker].send(message)
+    with pytest.raises(SchedulerProtocolError):
+        pair.hear(speaker, frame(encode_scheduler(message)))
+
+
+NOW = 5_000_000_000
+
+_WAITING = "; allowed: jobs that wait, "
+_INTERVALS = "allowed: half-open intervals, ascending and disjoint, of cores 0 to 3"
+_HERE = "it places job 0 (number 17)"
+
+
+def starts(*cores: Any) -> dict[str, Any]:
+    """Job 0 is started, as often as there are columns."""
+    return {"start": [{"job": 0, "cores": column} for column in cores]}
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"decision": 2}, "decided 2; expected: 1"),
+    ({"start": [{"job": 1, "cores": None}]}, f"it starts job 1, which is not there{_WAITING}0"),
+    (starts(None, None), f"it starts job 0 (number 17), which this answer starts already{_WAITING}none"),
+    (
+        {"reject": [{"job": 0, "reason": "no"}], **starts(None)},
+        f"it starts job 0 (number 17), which this answer rejects already{_WAITING}none",
+    ),
+    ({"reject": [{"job": 4, "reason": "no"}]}, f"it rejects job 4, which is not there{_WAITING}0"),
+    (
+        {"reject": [{"job": 0, "reason": "\t"}]},
+        "it rejects job 0 (number 17) without a reason; allowed: 1 to 200 characters",
+    ),
+    (starts(pack_int32([0, 3])), f"{_HERE} on 3 cores; it asks for 2"),
+    (starts(pack_int32([0, 1])), f"{_HERE} on 1 cores; it asks for 2"),
+    (starts(b"123"), f"{_HERE}: cores: 3 bytes; allowed: 8 for each interval, and at least one"),
+    (starts(pack_int32([3, 5])), f"{_HERE}: cores: [(3, 5)]; {_INTERVALS}"),
+    (starts(pack_int32([-1, 1])), f"{_HERE}: cores: [(-1, 1)]; {_INTERVALS}"),
+    (starts(pack_int32([2, 2])), f"{_HERE}: cores: [(2, 2)]; {_INTERVALS}"),
+    (starts(pack_int32([2, 3, 0, 1])), f"{_HERE}: cores: [(2, 3), (0, 1)]; {_INTERVALS}"),
+    (starts(pack_int32([0, 2, 1, 2])), f"{_HERE}: cores: [(0, 2), (1, 2)]; {_INTERVALS}"),
+    ({"wake_ns": [NOW]}, f"it asks to decide at {NOW} ns; allowed: later than now, {NOW}"),
+]
+
+
+@pytest.mark.parametrize(("fields", "reason"), WRONG)
+def test_what_an_answer_is_held_to(fields: dict[str, Any], reason: str) -> None:
+    pair = Pair(5)
+    with pytest.raises(SchedulerProtocolError) as caught:
+        pair.answer(**fields)
+    assert (caught.value.reason, caught.value.blame) == (reason, "scheduler")
+    farewell = pair.ends[SCHEDULER]
+    farewell.receive_data(caught.value.farewell)
+    assert farewell.next_event() == GivenUp(reason=reason, blame="scheduler")
+    with pytest.raises(SchedulerProtocolError):  # again, at every later call
+        pair.ends[BRIDGE].next_event()
+
+
+def test_one_core_for_two_jobs() -> None:
+    pair = Pair(4)
+    first = next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
+    pair.say(BRIDGE, msgspec.convert({**first, "job": 1, "number": 18}, Submitted))
+    pair.say(BRIDGE, Decide(decision=1, now_ns=NOW, free_cores=4, woken=False))
+    with pytest.raises(
+        SchedulerProtocolError, match=r"it places job 0 \(number 17\) and job 1 \(number 18\) on core 1$"
+    ):
+        pair.answer(start=[{"job": 1, "cores": pack_int32([1, 3])}, {"job": 0, "cores": pack_int32([0, 2])}])
+
+
+def test_whole_hosts_may_be_more_than_a_job_asks_for() -> None:
+    pair = Pair(2)
+    machine = next(fields for _, fields in EXAMPLE if fields["type"] == "machine")
+    pair.say(BRIDGE, decode_scheduler(msgspec.msgpack.encode(machine | {"whole_hosts": True}), BRIDGE))
+    for speaker, fields in EXAMPLE[3:5]:
+        pair.say(speaker, decode_scheduler(msgspec.msgpack.encode(fields), speaker))
+    answer = pair.answer(start=[{"job": 0, "cores": pack_int32([0, 4])}])
+    assert isinstance(answer, Decided)
+    assert pair.ends[BRIDGE].job_state(0) is ScheduledJob.CHOSEN
+
+
+def test_where_jobs_are() -> None:
+    pair, first = Pair(4), next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
+    pair.say(BRIDGE, msgspec.convert({**first, "job": 5, "eligible_ns": None}, Submitted))
+    end = pair.ends[BRIDGE]
+    assert [end.job_state(job) for job in (0, 5, 6)] == [ScheduledJob.WAITING, ScheduledJob.HELD, ScheduledJob.ABSENT]
+    with pytest.raises(LocalProtocolError, match="started of job 5 is not allowed while the job is HELD"):
+        pair.ends[BRIDGE].send(Started(job=5, start_ns=NOW, cores=pack_int32([0, 2])))
+    with pytest.raises(LocalProtocolError, match="job 5 is submitted twice"):
+        pair.ends[BRIDGE].send(msgspec.convert({**first, "job": 5}, Submitted))
+    with pytest.raises(LocalProtocolError, match="ended of job 6 is not allowed while the job is ABSENT"):
+        pair.ends[BRIDGE].send(Ended(job=6, end_ns=NOW, how="completed"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "blame"),
+    [
+        ({"token": "guessed"}, "wrong token", "stranger"),
+        ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
+        ({"version": 2}, "version 2 of the role of schedulers is not spoken here; spoken: 1", "scheduler"),
+        ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
+        ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
+    ],
+)
+def test_who_is_refused(fields: dict[str, Any], reason: str, blame: str) -> None:
+    pair = Pair()
+    said = {name: value for name, value in (EXAMPLE[0][1] | fields).items() if value is not None}
+    refusal = pair.hear(SCHEDULER, frame(msgspec.msgpack.encode(said)))
+    assert isinstance(refusal, SchedulerRefusal)
+    assert (refusal.reason, refusal.blame) == (reason, blame)
+    assert pair.ends[BRIDGE].next_event() == ConnectionClosed()
+
+
+def test_the_end_of_the_stream() -> None:
+    for at, words in ((3, "before the run was over"), (5, "and has not answered")):
+        end = Pair(at).ends[BRIDGE]
+        end.receive_eof()
+        with pytest.raises(SchedulerProtocolError, match=rf"it closed the connection {words}$"):
+            end.next_event()
+    end = Pair(5).ends[BRIDGE]
+    end.receive_data(b"\0\0")
+    end.receive_eof()
+    with pytest.raises(SchedulerProtocolError, match="in the middle of a frame"):
+        end.next_event()
+
+
+def test_a_run_that_is_given_up_while_the_scheduler_answers() -> None:
+    pair = Pair(5)
+    pair.ends[BRIDGE].send(Quit(complete=False))
+    assert isinstance(pair.answer(decision=99), Decided)  # dropped, unjudged
+    assert pair.ends[BRIDGE].state is SchedulerState.CLOSING
+
+
+def test_a_scheduler_that_cannot_go_on() -> None:
+    pair = Pair(5)
+    said = SchedulerFailed(reason="no partitions", blame="user")
+    assert pair.say(SCHEDULER, said) == said
+    assert pair.ends[BRIDGE].next_event() == ConnectionClosed()
+
+
+@given(data=st.binary(max_size=60), at=st.integers(0, len(EXAMPLE)))
+def test_whatever_comes_is_a_message_or_an_error(data: bytes, at: int) -> None:
+    pair = Pair(at)
+    for end in pair.ends.values():
+        end.receive_data(frame(data) if data else b"\0\0\0\0")
+        try:
+            event: Any = end.next_event()
+        except SchedulerProtocolError as error:
+            event = error
+        if isinstance(event, SchedulerProtocolError):
+            assert str(event).isprintable()
+        else:
+            assert event is NEED_DATA or isinstance(event, SchedulerMessage | ConnectionClosed | SchedulerRefusal)
+
+
+def test_strangers_cannot_make_the_bridge_keep_much() -> None:
+    end = SchedulerSession(BRIDGE, TOKEN)
+    end.receive_data(b"\0\0\x20\0" + b"x" * MAX_FRAME_BEFORE_HELLO)
+    with pytest.raises(SchedulerProtocolError, match="a frame of 8192 bytes; allowed: 1 to 4096"):
+        end.next_event()
+    with pytest.raises(LocalProtocolError, match="needs a token"):
+        SchedulerSession(BRIDGE)
+
+
+def test_names_of_messages() -> None:
+    assert scheduler_message_name(Quit(complete=True)) == "quit"
+    hello = SchedulerHello(version=1, role="scheduler", token=TOKEN, name="n")
+    assert decode_scheduler(encode_scheduler(hello), SCHEDULER) == hello
