@@ -204,6 +204,11 @@ class View:
         return self._simulator.allocator
 
     @property
+    def releases(self) -> bool:
+        """Whether running jobs may give cores back."""
+        return self._simulator.releases
+
+    @property
     def has_outages(self) -> bool:
         """Whether hosts may be down at some time."""
         return bool(self._simulator.state.host_ns.size)

@@ -7,7 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from bridge.studies.input.named_files import is_path, located
+from bridge.studies.input.named_files import is_command, is_path, located, located_command
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Value, kind_of, value_of_kind
 from traces.base.errors import one_of
@@ -83,6 +83,8 @@ def _located(key: str, value: Any, folder: Path) -> Any:
         return value
     if isinstance(value, tuple):
         return [located(one, [folder]) for one in value]
+    if is_command(key):
+        return located_command(value, [folder])
     return (
         located(value, [folder], whole=key in ("workload", "token-file") or is_path(key, value))
         if isinstance(value, str)

@@ -14,10 +14,10 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.coupling import CouplingOptions, HostOptions, SchedulerOptions
+from bridge.options.coupling import CouplingOptions, HostOptions
 from bridge.options.declared import FORCE, OUT, WORKLOAD
 from bridge.options.values import QuickCommand, QuickGroup
-from bridge.scenarios.options import LevelOptions, ScenarioOptions
+from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from bridge.standard_error import lined_up, say
 from traces.base.option import Panel
 
@@ -257,9 +257,9 @@ def run_command(
     *,
     workload: Annotated[str, WORKLOAD],
     out: Annotated[str, OUT],
-    levels: LevelOptions,
+    scheduler: SchedulerOptions,
+    level: ApplicationOptions,
     shared: ScenarioOptions,
-    other: SchedulerOptions,
     how: CouplingOptions,
     hosts: HostOptions,
     observe: Annotated[
@@ -300,23 +300,22 @@ def run_command(
     from bridge.runs.simulation import run
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.scenario import RECORDED, Scenario
-    from bridge.schedulers import scheduler_or
+    from bridge.schedulers import scheduler_of
     from traces.base.errors import InputError
 
     target = named_folder(out)
     check_target(target, force)
-    options = shared.options(
-        scheduler_or(levels.bls, other, how.socket), levels.als, levels.variation, keep_decisions=tables.decisions
-    )
+    decides = scheduler_of(scheduler, how.socket)
+    options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
     peers = peers_of(how, hosts)
-    replayed = levels.als == RECORDED
+    replayed = level.als == RECORDED
     if tables.tasks and replayed:
         raise InputError("--tasks: with --als recorded there are no tasks")
     given_platform(shared.platform)  # a file is checked before a long log is read
     arguments = {
         **shared.source(workload),
         "observe": list(observe or ()),
-        **other.names(),
+        **scheduler.names(),
         **how.names(),
         **hosts.names(),
         "fair_start": fair_start,

@@ -1,24 +1,13 @@
-"""The options of ``run`` about other programs: how applications are run, which changes no result, and who schedules."""
+"""The options of ``run`` that say how applications are run: none of them can change a result."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from bridge.options.declared import (
-    ALS_COMMAND,
-    ALS_TIMEOUT,
-    BLS_COMMAND,
-    BLS_TIMEOUT,
-    CERTIFICATE,
-    COUPLING,
-    LISTEN,
-    SOCKET,
-    TOKEN_FILE,
-    WORKERS,
-)
+from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, COUPLING, LISTEN, SOCKET, TOKEN_FILE, WORKERS
 
-__all__ = ["CouplingOptions", "HostOptions", "SchedulerOptions"]
+__all__ = ["CouplingOptions", "HostOptions"]
 
 
 @dataclass(frozen=True)
@@ -55,17 +44,3 @@ class HostOptions:
         if self.listen is None:
             return {}
         return {"listen": self.listen, "token_file": self.token_file, "certificate": self.certificate}
-
-
-@dataclass(frozen=True)
-class SchedulerOptions:
-    """Another program as the batch level."""
-
-    bls_command: Annotated[str | None, BLS_COMMAND] = BLS_COMMAND.default
-    bls_timeout: Annotated[float, BLS_TIMEOUT] = BLS_TIMEOUT.default
-
-    def names(self) -> dict[str, object]:
-        """As plain values, for a record of the run; nothing of a run without such a program."""
-        if self.bls_command is None:
-            return {}
-        return {"bls_command": self.bls_command, "bls_timeout_s": self.bls_timeout}

@@ -29,7 +29,6 @@ from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, Coupling, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
-from bridge.options.coupling import SchedulerOptions
 from bridge.options.declared import (
     ALS_COMMAND,
     ALS_TIMEOUT,
@@ -48,8 +47,9 @@ from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.machine import given_platform, platform_for
+from bridge.scenarios.options import SchedulerOptions
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
-from bridge.schedulers import scheduler_or
+from bridge.schedulers import scheduler_of
 from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
@@ -314,6 +314,13 @@ def _rules(rules: Rules, backfill: str | int | None, estimates: str | AnyEstimat
     return replace(rules, **{name: value for name, value in given.items() if value is not None})
 
 
+def _deciding(bls: str | AnyPolicy, command: str | None, timeout_s: float, socket: str) -> str | AnyPolicy:
+    if command is None:
+        return bls
+    said = None if bls == BLS.default else str(bls)  # a default that is written out cannot be told from one that is not
+    return scheduler_of(SchedulerOptions(said, command, timeout_s), socket)
+
+
 @errors_name_keywords
 def simulate(
     workload: Workload | str | Path,
@@ -388,8 +395,8 @@ def simulate(
     workers, als_command, als_timeout_s, socket, listen, token_file, certificate
         See :class:`bridge.couplings.PeerOptions`.
     bls_command, bls_timeout_s
-        A command line that starts a scheduler of the user's own, which decides in place of ``bls``, and how long it may take
-        to answer.
+        A command line that starts a scheduler of the user's own, which decides in place of ``bls`` (left as it is by default),
+        and how long it may take to answer.
     keep_tasks : bool
         Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
     fair_start : bool
@@ -418,7 +425,7 @@ def simulate(
     prepare_run(applications=als != RECORDED)
     given_platform(platform)  # a file is checked before a long log is read
     options = Options(
-        bls=scheduler_or(bls, SchedulerOptions(bls_command, bls_timeout_s), socket),
+        bls=_deciding(bls, bls_command, bls_timeout_s, socket),
         als=als,
         variation=variation,
         tasks_per_core=tasks_per_core,

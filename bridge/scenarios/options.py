@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 # Everything else is imported where it is needed, so that --help is quick.
 from als import options as a
 from bls import options as b
+from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT
 from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
@@ -17,14 +18,28 @@ if TYPE_CHECKING:
     from bls.workloads.workload import Workload
     from bridge.scenarios.scenario import Options
 
-__all__ = ["LevelOptions", "ScenarioOptions"]
+__all__ = ["ApplicationOptions", "ScenarioOptions", "SchedulerOptions"]
 
 
 @dataclass(frozen=True)
-class LevelOptions:
-    """Which scheduler each level has, and how much the lengths of tasks vary."""
+class SchedulerOptions:
+    """Who schedules at the batch level: a policy, where None is what was not said, or another program."""
 
-    bls: Annotated[str, b.BLS] = b.BLS.default
+    bls: Annotated[str | None, b.BLS] = None
+    bls_command: Annotated[str | None, BLS_COMMAND] = BLS_COMMAND.default
+    bls_timeout: Annotated[float, BLS_TIMEOUT] = BLS_TIMEOUT.default
+
+    def names(self) -> dict[str, object]:
+        """The other program as plain values, for a record of the run; nothing of a run without one."""
+        if self.bls_command is None:
+            return {}
+        return {"bls_command": self.bls_command, "bls_timeout_s": self.bls_timeout}
+
+
+@dataclass(frozen=True)
+class ApplicationOptions:
+    """Which scheduler the application level has, and how much the lengths of tasks vary."""
+
     als: Annotated[str, replace(a.ALS, help=f"{a.ALS.help}; or recorded: none")] = a.ALS.default
     variation: Annotated[float, a.VARIATION] = a.VARIATION.default
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from bls.options import BLS
 from bls.policies import AnyPolicy
-from bridge.options.coupling import SchedulerOptions
-from bridge.options.declared import BLS_COMMAND
+from bridge.options.declared import BLS_COMMAND, SOCKET
+from bridge.scenarios.options import SchedulerOptions
 from traces.base.errors import InputError
 
-__all__ = ["scheduler_or"]
+__all__ = ["scheduler_of"]
 
 
-def scheduler_or(bls: str | AnyPolicy, chosen: SchedulerOptions, socket: str) -> str | AnyPolicy:
-    """What decides in a run: the program that was chosen, connected by a ``socket`` of this kind; else what ``--bls`` says.
+def scheduler_of(chosen: SchedulerOptions, socket: str = SOCKET.default) -> str | AnyPolicy:
+    """What decides in a run: the policy that was chosen, or the program, connected by a ``socket`` of this kind.
 
     Raises
     ------
     InputError
-        If both are given, or the command is none.
+        If both were, or the command is none.
     """
     if chosen.bls_command is None:
-        return bls
-    if bls != BLS.default:
+        return BLS.default if chosen.bls is None else chosen.bls
+    if chosen.bls is not None:
         raise InputError(f"{BLS_COMMAND.name}: not with {BLS.name}: the command is the policy; allowed: one of them")
     from bridge.schedulers.external import ExternalScheduler  # which other runs need not load
 

@@ -9,13 +9,18 @@ import shlex
 import shutil
 import signal
 import subprocess
-from functools import partial
+import sys
+from pathlib import Path
+from typing import Final
 
 from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE
-from bridge.workers.process_names import die_with_parent, how_ended
+from bridge.workers.process_names import how_ended
 from traces.base.errors import InputError, shown
 
 __all__ = ["SchedulerProcess", "words_of"]
+
+#: What is run first in the new process, by an interpreter that reads nothing of the user's.
+_LAUNCH: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py")))
 
 
 def words_of(command: str, where: str) -> list[str]:
@@ -56,19 +61,27 @@ class SchedulerProcess:
 
     def __init__(self, words: list[str], address: str, token: str, where: str) -> None:
         environment = {**os.environ, ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token}
+        heard, said = os.pipe()
         try:
-            # What it prints is no output of the run; an interrupt at the terminal is ours to deal with. Between fork and
-            # exec one system call is made, for which no lock is needed that another thread may hold.
+            # What it prints is no output of the run; an interrupt at the terminal is ours to deal with.
             self._process = subprocess.Popen(
-                words,
+                [*_LAUNCH, str(os.getpid()), str(said), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=environment,
+                pass_fds=(said,),
                 start_new_session=True,
-                preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509
             )
-        except OSError as error:
-            raise InputError(f"{where}: {shown(words[0])}: {error.strerror}") from None
+        except BaseException:
+            os.close(heard)
+            raise
+        finally:
+            os.close(said)
+        with open(heard, "rb") as pipe:  # until its program runs, which takes milliseconds
+            problem = pipe.read()
+        if problem:
+            self._process.wait()
+            raise InputError(f"{where}: {shown(words[0])}: {os.strerror(int(problem))}")
         #: Readable as soon as it has ended; it is not reaped then.
         self.ended = os.pidfd_open(self._process.pid)
 

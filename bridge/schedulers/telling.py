@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import cast
 
-from bls.engine.state import NO_RELEASES
 from bls.machine.platform import Platform
 from bls.seen.jobs import SeenJob
 from bls.seen.machine import SeenPartition, SeenWindow
@@ -55,7 +54,7 @@ def machine_of(view: View) -> Machine:
         allocator=view.allocator.name,
         whole_hosts=view.allocator.whole_hosts,
         kills=rules.kill_at_walltime,
-        releases=rules.releases != NO_RELEASES,
+        releases=view.releases,
     )
 
 

@@ -13,7 +13,15 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.machine import given_platform, machine_words
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.studies.executors.executor import Prepared, Unit
-from bridge.studies.input.named_files import FileSums, find_file, is_path, located, names_in
+from bridge.studies.input.named_files import (
+    FileSums,
+    find_file,
+    is_command,
+    is_path,
+    located,
+    located_command,
+    names_in,
+)
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
@@ -23,7 +31,7 @@ from traces.base.given_file import GivenFile
 __all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of"]
 
 #: The options of the batch level that no application can notice.
-_BATCH_ONLY = ("bls", "backfill", "conservative", "allocator", "slack")
+_BATCH_ONLY = ("bls", "bls-command", "bls-timeout", "backfill", "conservative", "allocator", "slack")
 
 #: So many cells are all checked before anything is simulated; of more, those in which a value is seen for the first time.
 _ALL_CHECKED = 1000
@@ -71,7 +79,11 @@ def find_inputs(study: Study) -> Inputs:
         named: dict[str, tuple[Path, str]] = {}
         for option, text in cell.texts():
             if (option, text) not in by_text:
-                by_text[option, text] = sums.all_of(text, study.folders, whole=is_path(option, text))
+                by_text[option, text] = (
+                    sums.of_command(text, study.folders)
+                    if is_command(option)
+                    else sums.all_of(text, study.folders, whole=is_path(option, text))
+                )
             named |= by_text[option, text]
         files |= named
         given = cell.given if study.simulates_applications else {**_ON_LOGS_MACHINE, **cell.given}
@@ -117,7 +129,9 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
     """The options of a cell, with files where they are."""
     given: dict[str, Value] = {}
     for name, value in cell.given.items():
-        if isinstance(value, str):
+        if isinstance(value, str) and is_command(name):
+            given[name] = located_command(value, study.folders)
+        elif isinstance(value, str):
             given[name] = located(value, study.folders, whole=is_path(name, value))
         elif isinstance(value, tuple):
             given[name] = tuple(located(one, study.folders) for one in value)
@@ -251,6 +265,7 @@ class Preparation:
         record = {
             **chosen.shared.source(file),
             "observe": [],
+            **chosen.scheduler.names(),
             **chosen.how.names(),
             "fair_start": chosen.fair_start,
             "tasks_table": "tasks" in study.keep,

@@ -15,7 +15,14 @@ from urllib.parse import quote
 
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.input.origins import Origins
-from bridge.studies.input.run_options import WITHOUT_EFFECT, Value, effects, known_options
+from bridge.studies.input.run_options import (
+    BLS_COMMAND_OPTION,
+    BLS_OPTION,
+    WITHOUT_EFFECT,
+    Value,
+    effects,
+    known_options,
+)
 from traces.base.errors import InputError, listed, one_of, shown
 from traces.base.ranges import whole
 from traces.base.shared_options import SEED
@@ -49,6 +56,9 @@ ALWAYS = ("bls", "backfill", "als", "variation")
 
 #: The file of a plug-in, alone or among the candidates of a selection.
 _PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")
+
+#: The folders of the files that a command line names.
+_FOLDERS = re.compile(r"[^\s'\"]*/")
 
 #: Longest name of a policy in the name of a folder, and of a folder.
 _LONGEST_WORD, _LONGEST_NAME = 80, 160
@@ -90,7 +100,9 @@ class Cell:
     given: Mapping[str, Value]
 
     def value(self, option: str) -> Value:
-        """The value of an option."""
+        """The value of an option; of the policy the command of a scheduler, if one decides in its place."""
+        if option == BLS_OPTION and (command := self.given.get(BLS_COMMAND_OPTION)) is not None:
+            return command
         return self.given.get(option, known_options()[option].default)
 
     @cached_property
@@ -222,7 +234,8 @@ class Study:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The options that the results have a column of: the usual ones, and all that some cell is given."""
-        given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in WITHOUT_EFFECT)
+        without = (*WITHOUT_EFFECT, BLS_COMMAND_OPTION)  # which is the policy's
+        given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in without)
         return (*ALWAYS, *(name for name in given if name not in ALWAYS))
 
     @cached_property
@@ -263,7 +276,10 @@ class Study:
         return set(self.varied) - several
 
     def _cell_name(self, cell: Cell, further: Sequence[str]) -> str:
-        batch = batch_label(short_word(str(cell.value("bls"))), str(cell.value("backfill")))
+        decides = str(cell.value(BLS_OPTION))
+        if cell.given.get(BLS_COMMAND_OPTION) is not None:
+            decides = _FOLDERS.sub("", decides)
+        batch = batch_label(short_word(decides), str(cell.value("backfill")))
         words = [batch, short_word(str(cell.value("als"))), _number(float(cell.value("variation") or 0.0))]  # type: ignore[arg-type]
         if len(self.workloads) > 1:
             words.insert(0, short_word(cell.workload.name))

@@ -255,6 +255,16 @@ def test_not_with_another_policy_or_backfilling() -> None:
         simulated(bls_command=TOY, backfill="easy")
 
 
+@pytest.mark.parametrize("policy", ["fcfs", "sjf"])
+def test_the_default_policy_that_is_written_out_is_another_policy(policy: str, tmp_path: Path) -> None:
+    words = ("run", "sample", "--bls", policy, "--bls-command", TOY, "--no-trace", "--out", tmp_path / "r")
+    said = twolevel(*words)
+    assert (said.code, said.err) == (
+        2,
+        "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n",
+    )
+
+
 def test_an_interrupt_ends_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = threading.Event()
     asking = ExternalScheduler.decide

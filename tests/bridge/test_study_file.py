@@ -99,8 +99,6 @@ def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
         "force",
         "stream",
         "same_as",
-        "bls_command",
-        "bls_timeout",
         "listen",
         "token_file",
         "certificate",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,13 @@ from traces.base.given_file import read_text
 from traces.base.naming import is_number
 from traces.base.toml import parse_toml
 
-__all__ = ["FileSums", "NamedFile", "find_file", "is_path", "located", "names_in"]
+__all__ = ["FileSums", "NamedFile", "find_file", "is_command", "is_path", "located", "located_command", "names_in"]
 
 #: Options whose whole text is a file's name, or may be.
 _PATHS = ("platform", "applications", "requests", "windows", "failures")
+
+#: Options whose text is a command line, of which each word may be a file's name.
+_COMMANDS = ("bls-command",)
 
 #: ``file:PATH`` of lengths and graphs, ``trace:PATH`` of speeds; behind it may be key=value.
 _PREFIXED = re.compile(r"(?:file|trace):(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
@@ -35,6 +40,11 @@ _BLOCK = 1 << 20
 def is_path(option: str, text: str) -> bool:
     """Whether the text of an option, as a whole, may be the name of a file."""
     return option in _PATHS and not (option == "platform" and is_word(text))
+
+
+def is_command(option: str) -> bool:
+    """Whether the text of an option is a command line: its words may be names of files."""
+    return option in _COMMANDS
 
 
 def find_file(name: str, folders: Sequence[Path]) -> Path | None:
@@ -119,6 +129,25 @@ def located(text: str, folders: Sequence[Path], *, whole: bool = False) -> str:
     return text
 
 
+def _command_words(text: str, folders: Sequence[Path]) -> Iterator[tuple[str, Path | None]]:
+    # Each word of a command line, and the file that it names; a program without a folder is looked for where programs are.
+    try:
+        words = shlex.split(text)
+    except ValueError:  # whoever starts it says what is wrong with it
+        return
+    for place, word in enumerate(words):
+        sought = folders if place > 0 or "/" in word else ()
+        folder = next((one for one in sought if find_file(word, [one])), None)
+        # Not where a link leads to: a program may depend on the name by which it is called.
+        yield word, None if folder is None else Path(os.path.abspath(folder / word))
+
+
+def located_command(text: str, folders: Sequence[Path]) -> str:
+    """A command line with the names of files made absolute, so that it means the same in any folder."""
+    words = list(_command_words(text, folders))
+    return shlex.join(str(path or word) for word, path in words) if any(path for _, path in words) else text
+
+
 class FileSums:
     """SHA-256 of files, each read once."""
 
@@ -143,6 +172,10 @@ class FileSums:
                 raise InputError(f"{path}: cannot be read: {error.strerror}") from None
             self._sums[path] = digest.hexdigest()
         return self._sums[path]
+
+    def of_command(self, text: str, folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
+        """Every file that a command line names: by the name, with its sum."""
+        return {word: (path, self.of(path)) for word, path in _command_words(text, folders) if path is not None}
 
     def all_of(self, text: str, folders: Sequence[Path], *, whole: bool = False) -> dict[str, tuple[Path, str]]:
         """Every file that a text names, and every one that a TOML file of these names: by the name, with its sum."""

@@ -8,15 +8,19 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from bls.options import BLS
 from bridge.couplings import PeerOptions, peers
 from bridge.options.bundles import declaration
 from bridge.options.coupling import CouplingOptions
-from bridge.scenarios.options import LevelOptions, ScenarioOptions
+from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from bridge.scenarios.scenario import RECORDED, Options
+from bridge.schedulers import scheduler_of
 from traces.base.errors import InputError, one_of, shown
 from traces.base.option import Option
 
 __all__ = [
+    "BLS_COMMAND_OPTION",
+    "BLS_OPTION",
     "SEED",
     "WITHOUT_EFFECT",
     "RunOption",
@@ -36,10 +40,13 @@ Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 #: The option that is no cell's: a study has seeds.
 SEED = "seed"
 
-#: Options that cannot change a result.
-WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "socket")
+#: Who schedules: a policy, or in its place a command.
+BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"
 
-_BUNDLES = (LevelOptions, ScenarioOptions, CouplingOptions)
+#: Options that cannot change a result.
+WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "bls-timeout", "socket")
+
+_BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions)
 
 _SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}
 
@@ -88,6 +95,8 @@ def kind_of(hint: Any) -> type:
 
 def _default(entry: Field[Any], kind: type) -> Value:
     assert entry.default is not MISSING
+    if entry.name == BLS_OPTION:
+        return BLS.default  # what is not said; a cell that says it by name is the same cell
     value: Value = entry.default
     return () if value is None and kind is tuple else value
 
@@ -175,6 +184,8 @@ class Drawn:
     options : Options
     shared : ScenarioOptions
         Of these, where jobs and platform come from.
+    scheduler : SchedulerOptions
+        As given.
     how : CouplingOptions
     peers : PeerOptions
         The same, checked.
@@ -183,6 +194,7 @@ class Drawn:
 
     options: Options
     shared: ScenarioOptions
+    scheduler: SchedulerOptions
     how: CouplingOptions
     peers: PeerOptions
     fair_start: bool
@@ -219,13 +231,14 @@ def drawn(
     InputError
         If a value cannot be.
     """
-    levels: LevelOptions = _bundle(LevelOptions, given)
+    scheduler: SchedulerOptions = _bundle(SchedulerOptions, given)
+    level: ApplicationOptions = _bundle(ApplicationOptions, given)
     shared: ScenarioOptions = _bundle(ScenarioOptions, given, seed=seed)
     how: CouplingOptions = _bundle(CouplingOptions, given)
-    options = shared.options(
-        levels.bls, levels.als, levels.variation, (shared.backfill, *depths), keep_decisions=keep_decisions
-    )
-    if levels.als == RECORDED and beside_techniques:
+    decides = scheduler_of(scheduler, how.socket)
+    depths = (shared.backfill, *depths)
+    options = shared.options(decides, level.als, level.variation, depths, keep_decisions=keep_decisions)
+    if level.als == RECORDED and beside_techniques:
         options = options.without_applications()
     more: MetricOptions = _bundle(MetricOptions, given)
-    return Drawn(options, shared, how, peers(how), more.fair_start)
+    return Drawn(options, shared, scheduler, how, peers(how), more.fair_start)
