@@ -1,0 +1,177 @@
+"""Whatever a run may have, a scheduler of the user's own is told of it, and can repeat what the own engine does."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_features import BATCH_FEATURES, BatchFeature
+
+import bridge
+from bls import Rules, SeenJob, View
+from bls.options import CONSERVATIVE
+from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobStarted, JobSubmitted
+from traces.ledger import STATES
+
+HERE = Path(__file__).parent
+
+#: Not those in which deciding takes simulated time: there a start is not at the instant at which it was decided.
+FEATURES = {name: feature for name, feature in BATCH_FEATURES.items() if "charged" not in name}
+
+
+def free_of_charge(feature: BatchFeature) -> BatchFeature:
+    options = dict(feature.options)
+    if "rules" in options:
+        options["rules"] = replace(options["rules"], charge_decisions=False, decision_cost_ns=None)
+    return replace(feature, options=options)
+
+
+def decided_by(feature: BatchFeature, **who: Any) -> BatchFeature:
+    """The same run, with somebody else who decides."""
+    options = {name: value for name, value in feature.options.items() if name not in ("bls", "backfill")}
+    options["rules"] = replace(options.get("rules", Rules()), backfill="none", conservative=CONSERVATIVE.default)
+    return replace(feature, options=options | who)
+
+
+def schedule_of(result: bridge.Result) -> dict[str, tuple[int, list[list[int]]]]:
+    """By number and attempt, what was started when, and where; not what runs from the beginning."""
+    jobs = result.ledger.jobs
+    preset = result.scenario.workload.preset
+    found = {}
+    for row, start in enumerate(jobs.start_ns.tolist()):
+        if start >= 0 and not (row < len(preset) and preset[row]):
+            span = slice(int(jobs.allocation_first[row]), int(jobs.allocation_first[row + 1]))
+            cores = [list(pair) for pair in zip(jobs.allocation_lo[span].tolist(), jobs.allocation_hi[span].tolist(), strict=True)]
+            found[f"{jobs.job_id[row]}/{jobs.attempt[row]}"] = (start, cores)
+    return found
+
+
+def assert_same_but_why(result: bridge.Result, reference: bridge.Result) -> None:
+    """Both tables; only the reason of a start is another's."""
+    mine, theirs = (one.jobs.drop(columns="why") for one in (result, reference))
+    assert list(mine.columns) == list(theirs.columns)
+    for name in mine.columns:
+        assert mine[name].equals(theirs[name]), name
+    assert result.tasks.equals(reference.tasks)
+
+
+def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
+    feature = free_of_charge(feature)
+    reference = feature.simulated(folder)
+    feature.check(reference)
+    plan = folder / "schedule.json"
+    plan.write_text(json.dumps(schedule_of(reference)))
+    command = shlex.join([sys.executable, str(HERE / "replaying_scheduler.py"), str(plan)])
+    more = {} if coupling == "inline" else {"workers": 2}
+    result = decided_by(feature, bls_command=command).simulated(folder, coupling=coupling, **more)
+    assert_same_but_why(result, reference)
+    jobs = reference.ledger.jobs
+    names = [f"{number}/{attempt}" for number, attempt in zip(jobs.job_id.tolist(), jobs.attempt.tolist(), strict=True)]
+    told = json.loads(plan.with_suffix(".ends").read_text())
+    assert told == dict(zip(names, [STATES[state] for state in jobs.state.tolist()], strict=True))
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_scheduler_repeats_a_schedule(name: str, tmp_path: Path) -> None:
+    replayed(FEATURES[name], tmp_path, "inline")
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+@pytest.mark.parametrize("name", ["all", "preset", "releases by host, failures, kills"])
+def test_a_scheduler_repeats_a_schedule_in_every_coupling(name: str, coupling: str, tmp_path: Path) -> None:
+    replayed(FEATURES[name], tmp_path, coupling)
+
+
+class Bookkeeper:
+    """Repeats a schedule, and compares what it was told with what it sees, in every decision and at the end."""
+
+    name = "bookkeeper"
+
+    def __init__(self, plan: dict[str, tuple[int, list[list[int]]]], n_cores: int) -> None:
+        self._plan = plan
+        self._free = set(range(n_cores))
+        self._waiting: dict[int, SeenJob] = {}
+        self._held: dict[int, SeenJob] = {}
+        self._running: dict[int, set[int]] = {}
+        self._down: set[int] = set()
+        self.kinds: set[type] = set()
+        self.finished = 0
+
+    def decide(self, view: View) -> Iterable[tuple[SeenJob, list[int]]]:
+        self._hear(view)
+        later = [start for start, _ in self._plan.values() if start > view.now_ns]
+        if later:
+            view.wake_at(min(later))
+        for job in view.waiting:
+            start, cores = self._plan.get(f"{job.job_id}/{job.attempt}", (-1, []))
+            if start == view.now_ns:
+                yield job, [core for lo, hi in cores for core in range(lo, hi)]
+
+    def finish(self, view: View) -> None:
+        self.finished += 1
+        self._hear(view)
+        assert not self._waiting
+        assert not self._running
+        assert not self._held
+
+    def _hear(self, view: View) -> None:
+        for one in view.news():
+            self.kinds.add(type(one))
+            self._note(one)
+        assert view.news() == []
+        assert list(self._waiting) == [job.row for job in view.waiting] or set(self._waiting) == {
+            job.row for job in view.waiting
+        }
+        assert self._running.keys() == {job.row for job in view.running}
+        for job in view.running:
+            assert self._running[job.row] == {core for lo, hi in view.allocation(job) for core in range(lo, hi)}
+        assert self._down == set(view.down)
+        free = {core for host in view.hosts for core in host.free_cores}
+        assert free <= self._free
+
+    def _note(self, one: Any) -> None:
+        if isinstance(one, JobSubmitted):
+            (self._held if one.job.eligible_ns < 0 else self._waiting)[one.job.row] = one.job
+        elif isinstance(one, JobEligible):
+            self._waiting[one.job.row] = self._held.pop(one.job.row)
+        elif isinstance(one, JobStarted):
+            self._waiting.pop(one.job.row)
+            cores = {core for lo, hi in one.cores for core in range(lo, hi)}
+            assert cores <= self._free
+            self._running[one.job.row], self._free = cores, self._free - cores
+        elif isinstance(one, CoresReleased):
+            gone = {core for lo, hi in one.cores for core in range(lo, hi)}
+            assert gone < self._running[one.job.row]
+            self._running[one.job.row] -= gone
+            self._free |= gone
+        elif isinstance(one, JobEnded):
+            self._waiting.pop(one.job.row, None)
+            self._held.pop(one.job.row, None)
+            self._free |= self._running.pop(one.job.row, set())
+        else:
+            assert isinstance(one, HostChanged)
+            (self._down.add if one.is_down else self._down.discard)(one.host)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_policy_in_python_is_told_all_that_it_sees(name: str, tmp_path: Path) -> None:
+    feature = free_of_charge(FEATURES[name])
+    reference = feature.simulated(tmp_path)
+    keeper = Bookkeeper(schedule_of(reference), feature.platform.n_cores)
+    result = decided_by(feature, bls=keeper).simulated(tmp_path)
+    assert_same_but_why(result, reference)
+    assert keeper.finished == 1
+    expected: set[type] = {JobSubmitted, JobStarted, JobEnded}
+    if "failures" in feature.files or "windows" in feature.files:
+        expected.add(HostChanged)
+    if reference.ledger.releases is not None:
+        expected.add(CoresReleased)
+    if feature.options.get("dependencies"):
+        expected.add(JobEligible)
+    assert keeper.kinds == expected
