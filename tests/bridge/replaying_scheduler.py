@@ -1,7 +1,7 @@
 """A scheduler that starts what a schedule says, then and there: ``replaying_scheduler.py SCHEDULE.json``.
 
-The schedule has, by ``NUMBER/ATTEMPT`` of a job, the instant of its start and its cores, as half-open intervals. It keeps books of
-its own, and says ``failed`` where they do not fit what it is told.
+It has, by ``NUMBER/ATTEMPT`` of a job, the instant of its start and its cores, as half-open intervals. The scheduler keeps
+books of its own, and says ``failed`` where they do not fit what it is told.
 """
 
 import json

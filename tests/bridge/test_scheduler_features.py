@@ -11,12 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_features import BATCH_FEATURES, BatchFeature
+from batch_features import BATCH_FEATURES, MACHINE, BatchFeature
+from batch_traces import check_batch, read_batch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import bridge
 from bls import Rules, SeenJob, View
+from bls.machine.platform import HostGroup, Platform
 from bls.options import CONSERVATIVE
 from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.workloads.workload import Workload
+from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
 
 HERE = Path(__file__).parent
@@ -47,18 +53,22 @@ def schedule_of(result: bridge.Result) -> dict[str, tuple[int, list[list[int]]]]
     for row, start in enumerate(jobs.start_ns.tolist()):
         if start >= 0 and not (row < len(preset) and preset[row]):
             span = slice(int(jobs.allocation_first[row]), int(jobs.allocation_first[row + 1]))
-            cores = [list(pair) for pair in zip(jobs.allocation_lo[span].tolist(), jobs.allocation_hi[span].tolist(), strict=True)]
+            cores = [
+                list(pair)
+                for pair in zip(jobs.allocation_lo[span].tolist(), jobs.allocation_hi[span].tolist(), strict=True)
+            ]
             found[f"{jobs.job_id[row]}/{jobs.attempt[row]}"] = (start, cores)
     return found
 
 
 def assert_same_but_why(result: bridge.Result, reference: bridge.Result) -> None:
-    """Both tables; only the reason of a start is another's."""
+    """The tables that there are; only the reason of a start is another's."""
     mine, theirs = (one.jobs.drop(columns="why") for one in (result, reference))
     assert list(mine.columns) == list(theirs.columns)
     for name in mine.columns:
         assert mine[name].equals(theirs[name]), name
-    assert result.tasks.equals(reference.tasks)
+    if result.scenario.technique is not None:
+        assert result.tasks.equals(reference.tasks)
 
 
 def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
@@ -175,3 +185,93 @@ def test_a_policy_in_python_is_told_all_that_it_sees(name: str, tmp_path: Path) 
     if feature.options.get("dependencies"):
         expected.add(JobEligible)
     assert keeper.kinds == expected
+
+
+TOY, EASY = (shlex.join([sys.executable, str(HERE / name)]) for name in ("toy_scheduler.py", "easy_scheduler.py"))
+SMALL = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))
+
+#: Submit, run time, cores, estimate.
+rows_of_jobs = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
+).map(sorted)
+
+
+def of_rows(rows: list[tuple[int, int, int, int]]) -> Workload:
+    return Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
+
+
+@settings(max_examples=60)
+@given(rows=rows_of_jobs, kills=st.booleans())
+def test_easy_as_a_scheduler_is_easy(rows: list[tuple[int, int, int, int]], kills: bool) -> None:
+    """Jobs end before their estimates, and after; at one instant, and not."""
+    rules = Rules(kill_at_walltime=kills)
+    by_scheduler = bridge.simulate(of_rows(rows), SMALL, als="recorded", bls_command=EASY, rules=rules)
+    reference = bridge.simulate(of_rows(rows), SMALL, als="recorded", backfill="easy", rules=rules)
+    assert_same_but_why(by_scheduler, reference)
+
+
+@settings(max_examples=12)
+@given(rows=rows_of_jobs, coupling=st.sampled_from(["pool", "process"]), backfill=st.sampled_from(["none", "easy"]))
+def test_schedulers_decide_alike_in_every_coupling(
+    rows: list[tuple[int, int, int, int]], coupling: str, backfill: str
+) -> None:
+    """Where the end of a job is known only when its process has said it, and the scheduler is asked meanwhile."""
+    given: dict[str, Any] = {"als": "gss", "variation": 0.4, "tasks_per_core": 3, "seed": 5}
+    command = TOY if backfill == "none" else EASY
+    by_scheduler = bridge.simulate(of_rows(rows), SMALL, coupling=coupling, workers=2, bls_command=command, **given)
+    assert_same_but_why(by_scheduler, bridge.simulate(of_rows(rows), SMALL, backfill=backfill, **given))
+    check_ledger(by_scheduler.ledger)
+
+
+class Slotted:
+    """What ``slotted_scheduler.py`` does, as a policy that looks at what it is shown."""
+
+    name = "slotted"
+
+    def decide(self, view: View) -> Iterable[SeenJob]:
+        free, left, slot = view.free_cores, dict(view.free_licences), 10 * 10**9
+        waits = False
+        for job in sorted(view.waiting, key=lambda job: job.origin):
+            if job.cores > 8:
+                view.reject(job, f"{job.cores} cores are too many")
+                continue
+            needs = job.request.licences
+            if (
+                view.now_ns % slot == 0
+                and job.cores <= free
+                and all(left[name] >= amount for name, amount in needs.items())
+            ):
+                free -= job.cores
+                left = {name: amount - needs.get(name, 0) for name, amount in left.items()}
+                yield job
+            else:
+                waits = True
+        if waits:
+            view.wake_at((view.now_ns // slot + 1) * slot)
+
+
+def test_licences_rejects_wake_ups_and_the_trace(tmp_path: Path) -> None:
+    machine = replace(MACHINE, licences=(("solver", 2),))
+    lines = [f"{number},{1 + number % 2}" for number in range(100, 140, 3)]
+    feature = BatchFeature(
+        {"dependencies": True, "rules": Rules(keep_decisions=True)},
+        ("completed", "rejected", "cancelled"),
+        platform=machine,
+        files={"requests": "job_id,solver\n" + "\n".join(lines) + "\n"},
+    )
+    command = shlex.join([sys.executable, str(HERE / "slotted_scheduler.py")])
+    result = replace(feature, options=feature.options | {"bls_command": command}).simulated(tmp_path)
+    reference = replace(feature, options=feature.options | {"bls": Slotted()}).simulated(tmp_path)
+    feature.check(result)
+    assert result.jobs.equals(reference.jobs)
+    assert result.tasks.equals(reference.tasks)
+    turned_away = result.jobs[result.jobs.state == "rejected"]
+    assert (turned_away.rejected_because == turned_away.cores.astype(str) + " cores are too many").all()
+    assert (turned_away.cores > 8).all()
+    started = result.jobs[result.jobs.start_ns >= 0]
+    assert (started.start_ns % (10 * 10**9) == 0).all()
+    assert (started.start_ns > started.eligible_ns).any()
+    of = [check_batch(one.ledger, one.write_trace(tmp_path / name)) for one, name in ((result, "a"), (reference, "b"))]
+    assert of == [None, None]
+    first, second = (read_batch(tmp_path / name / "traces.otf2")[0]["jobs"] for name in ("a", "b"))
+    assert first == second
