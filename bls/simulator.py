@@ -49,6 +49,7 @@ from bls.policies.contract import (
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
 from bls.seen.answers import AnswerError, put_answer
+from bls.seen.moment import Counts, JobColumns, Moment, columns_of, moment_of
 from bls.seen.refusals import refusal
 from bls.view import AnyObserver, Observer, View
 from bls.workloads.workload import Workload
@@ -234,6 +235,19 @@ class BatchSimulator:
     def column(self, name: int) -> Array:
         """A column of ``bls.engine.state`` of all rows; it changes as the simulation goes on."""
         return self.state.jobs[name, : self.rows]
+
+    @property
+    def counts(self) -> Counts:
+        """The few numbers of the run, which go on being good as it does."""
+        return Counts(self.state)
+
+    def columns(self) -> JobColumns:
+        """All jobs, and later attempts, by row; the columns change as the simulation goes on."""
+        return columns_of(self.state)
+
+    def moment(self) -> Moment:
+        """Who runs where, and what else there is at this moment; while the engine pauses."""
+        return moment_of(self.state)
 
     def started(self) -> list[int]:
         """The rows that await an answer."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from bls.engine.status import BatchStatus
+from bls.seen.moment import Counts, JobColumns, Moment
 from traces.compiled import Array
 
 __all__ = ["BatchLevel"]
@@ -48,6 +49,19 @@ class BatchLevel(Protocol):
     @property
     def waits_for_others(self) -> bool:
         """Whether :meth:`advance` may wait for another program, so that nothing else should wait for it."""
+        ...
+
+    @property
+    def counts(self) -> Counts:
+        """The few numbers of the run, at any time and in any thread."""
+        ...
+
+    def columns(self) -> JobColumns:
+        """All jobs, and later attempts, by row."""
+        ...
+
+    def moment(self) -> Moment:
+        """Who runs where, and what else there is; between two calls of :meth:`advance`."""
         ...
 
     def advance(self, max_ends: int) -> BatchStatus:

@@ -12,7 +12,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from als.engine.metrics import LOOP_METRICS
-from bls.engine.state import ORIGIN, START
 from bls.simulator import BatchSimulator
 from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, LISTEN, SOCKET, TOKEN_FILE, WORKERS
 from bridge.options.keywords import made_with_keywords
@@ -200,9 +199,9 @@ class Coupling(Protocol):
 
 def nothing_done(scenario: Scenario, simulator: BatchSimulator) -> Applications:
     """The columns where there is no application level: no tasks, nominal lengths, no balance."""
-    rows, origin = simulator.rows, simulator.column(ORIGIN)
-    length = (core_gflop(scenario) * scenario.workload.cores)[origin]
-    length[simulator.column(START) < 0] = 0.0
+    rows, jobs = simulator.rows, simulator.columns()
+    length = (core_gflop(scenario) * scenario.workload.cores)[jobs.origin]
+    length[jobs.start_ns < 0] = 0.0
     return Applications(
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),

@@ -7,7 +7,6 @@ from collections import deque
 
 import numpy as np
 
-from bls.engine import state as b
 from bls.simulator import BatchSimulator
 from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array
@@ -117,7 +116,7 @@ class Sampler:
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
         platform, workload, requests = simulator.platform, simulator.workload, simulator.circumstances.requests
         self._simulator: BatchSimulator | None = simulator
-        self._clock, self._sizes, self._workload = simulator.state.clock, simulator.state.sizes, workload
+        self._counts, self._workload = simulator.counts, workload
         cells_ = cells(platform.first_core)
         self._first_core = np.array(cells_.first_core, np.int64)
         self._host_core = platform.first_core
@@ -139,48 +138,37 @@ class Sampler:
 
     def pulse(self, elapsed_s: float) -> Pulse:
         """The numbers of this moment, ``elapsed_s`` after the run began; at any time, in any thread, of one at a time."""
-        clock, sizes = self._clock, self._sizes
-        now_ns, ended = int(clock[b.NOW]), int(sizes[b.ENDED])
+        counts = self._counts
+        now_ns, ended = counts.now_ns, counts.ended
         recent = self._recent
         recent.append((elapsed_s, now_ns, ended))
         while len(recent) > 2 and recent[1][0] < elapsed_s - _RECENT_S:
             recent.popleft()
         since_s = elapsed_s - recent[0][0] or math.inf
         rates = (now_ns - recent[0][1]) / 1e9 / since_s, (ended - recent[0][2]) / since_s
-        return Pulse(elapsed_s, now_ns, ended, int(sizes[b.N_RUNNING]), int(sizes[b.N_WAITING]), *rates)
+        return Pulse(elapsed_s, now_ns, ended, counts.running, counts.waiting, *rates)
 
     def look(self) -> Look:
         """The whole state; only while the engine pauses."""
         simulator, workload = self._simulator, self._workload
         assert simulator is not None  # it has not been let go
-        state, clock, sizes = simulator.state, self._clock, self._sizes
-        awaiting = state.started[sizes[b.ANSWERED] : sizes[b.N_STARTED]]  # that have only just started
-        rows = np.sort(np.concatenate((state.running_job[: sizes[b.N_RUNNING]], awaiting)))
-        jobs = state.jobs
-        origin = jobs[b.ORIGIN, rows]
-        cores = jobs[b.HELD_CORES, rows]
-        count = jobs[b.HELD_COUNT, rows]
-        held = np.arange(count.sum()) + np.repeat(jobs[b.HELD_FIRST, rows] - (np.cumsum(count) - count), count)
-        lo, hi, holds = state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count)
-        if state.settings[b.RELEASES] != b.NO_RELEASES:  # what a job still holds, core by core
-            core = np.flatnonzero(np.isin(state.holder, rows))
-            lo, hi, holds = core, core + 1, state.holder[core]
-        busy, holder = occupy(self._first_core, lo, hi, holds)
-        number = np.where(holder >= 0, jobs[b.NUMBER, holder], -1)
-        down = self._down_cores(state)
-        ended = jobs[b.STATE, : sizes[b.N_ROWS]]
-        became = np.bincount(ended[ended >= 0], minlength=len(STATES)).tolist()
+        moment = simulator.moment()
+        rows, origin, cores = moment.rows, moment.origin, moment.cores
+        busy, holder = occupy(self._first_core, moment.lo, moment.hi, moment.holder)
+        number = np.full(len(holder), -1, np.int64)
+        number[holder >= 0] = moment.job_id[np.searchsorted(rows, holder[holder >= 0])]
+        down = occupy(self._first_core, self._host_core[moment.down], self._host_core[moment.down + 1], moment.down)[0]
         widest = np.lexsort((rows, -cores))[:_LISTED]
         listed = origin[widest]
-        known = workload.job_id[listed], workload.user[listed], cores[widest], jobs[b.START, rows[widest]]
+        known = workload.job_id[listed], workload.user[listed], cores[widest], moment.start_ns[widest]
         used = (int(cores.sum()), *(int(of[origin].sum()) for of in self._held))
-        instant = (int(clock[b.NOW]), int(sizes[b.N_WAITING]), used[0])
+        instant = (moment.now_ns, moment.waiting, used[0])
         past_ns, past_waiting, past_busy = zip(*self._past.until(instant), strict=True)
         return Look(
             instant[0],
             used,
-            int(sizes[b.N_DOWN]),
-            {name: n for name, n in zip(STATES, became, strict=True) if n},
+            len(moment.down),
+            {name: n for name, n in zip(STATES, moment.ends, strict=True) if n},
             tuple(busy.tolist()),
             tuple(down.tolist()),
             tuple(number.tolist()),
@@ -193,11 +181,3 @@ class Sampler:
     def let_go(self) -> None:
         """The run is over: nobody looks any more, and its state need not be kept for that; :meth:`pulse` goes on."""
         self._simulator = None
-
-    def _down_cores(self, state: b.BatchState) -> Array:
-        n = len(self._first_core) - 1
-        if state.sizes[b.N_DOWN] == 0:
-            return np.zeros(n, np.int64)
-        until = state.host_status[b.DOWN_UNTIL].reshape(2, -1).max(axis=0)
-        hosts = np.flatnonzero(until > 0)
-        return occupy(self._first_core, self._host_core[hosts], self._host_core[hosts + 1], hosts)[0]

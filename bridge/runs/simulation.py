@@ -14,7 +14,6 @@ from als.options import ALS, OVERHEAD, TASKS_PER_CORE, VARIATION
 from als.schedulers import AnyScheduler
 from bls.allocators import Allocator
 from bls.constraints.options import Surroundings
-from bls.engine import state as b
 from bls.engine.status import BatchStatus
 from bls.estimates import AnyEstimator
 from bls.fair_start import check_fair_start, fair_starts
@@ -102,24 +101,23 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
 
 
 def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
-    workload, column = scenario.workload, simulator.column
-    origin = column(b.ORIGIN)
+    workload, columns = scenario.workload, simulator.columns()
+    origin = columns.origin
 
     def of_rows(values: Array) -> Array:
         # Without later attempts the rows are those of the workload.
         return values if simulator.rows == len(workload) else values[origin]
 
-    def kept(name: int, usual: Array) -> Array:
+    def kept(values: Array, usual: Array) -> Array:
         # A copy of what belongs to the simulator, or, where it is what is known already, that.
-        values = column(name)
         return usual if np.array_equal(values, usual) else values.copy()
 
     submit_ns, cores = of_rows(workload.submit_ns), of_rows(workload.cores)
     jobs = JobRecords(
         of_rows(workload.job_id),
         submit_ns,
-        column(b.START).copy(),
-        column(b.END).copy(),
+        columns.start_ns.copy(),
+        columns.end_ns.copy(),
         of_rows(workload.estimate_ns),
         of_rows(simulator.deadline_ns),
         cores,
@@ -129,18 +127,18 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         applications.metric("imbalance"),
         applications.metric("cov"),
         *simulator.allocations(),
-        attempt=column(b.ATTEMPT).copy(),
-        why=column(b.WHY).astype(np.int8),
-        state=column(b.STATE).astype(np.int8),
-        eligible_ns=kept(b.ELIGIBLE, submit_ns),
-        held_cores=kept(b.HELD_CORES, cores),
-        left_ns=np.where(column(b.START) < 0, column(b.CANCEL), -1),
+        attempt=columns.attempt.copy(),
+        why=columns.why.astype(np.int8),
+        state=columns.state.astype(np.int8),
+        eligible_ns=kept(columns.eligible_ns, submit_ns),
+        held_cores=kept(columns.held_cores, cores),
+        left_ns=np.where(columns.start_ns < 0, columns.cancel_ns, -1),
         user=of_rows(workload.user),
     )
     passes = None
     if scenario.options.rules.keep_decisions:
-        columns = simulator.decision_columns()
-        passes = PassRecords(columns["now_ns"], columns["waiting"], columns["started"])
+        decided = simulator.decision_columns()
+        passes = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
     releases = ReleaseRecords(*simulator.release_columns()) if simulator.releases else None
     return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers, passes, releases)
 
@@ -185,7 +183,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         downtime=simulator.downtime(),
         missing_dependencies=0 if dependencies is None else dependencies.missing,
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
-        planned_ns=simulator.column(b.ESTIMATE).copy() if simulator.estimates_differ else None,
+        planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
     )
 
@@ -298,7 +296,7 @@ def _simulated(
     cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
     if isinstance(scenario.policy, OtherProgram):
         cost["scheduler"] = dict(scenario.policy.cost)
-    origin = simulator.column(b.ORIGIN).copy()
+    origin = simulator.columns().origin.copy()
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
     if check:
         from traces.checks.ledger import check_ledger

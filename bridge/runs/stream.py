@@ -16,7 +16,6 @@ import numpy as np
 
 from als.engine.metrics import LOOP_METRICS, application_metrics
 from bls.constraints.job_constraints import JobConstraints
-from bls.engine import state as b
 from bls.engine.initial_state import intervals_of
 from bls.metrics.batch import OverTime, streamed_metrics
 from bls.metrics.schedule import Schedule
@@ -142,7 +141,7 @@ def _ended(scenario: Scenario, stretch: Stretch) -> _Jobs:
     jobs = ledger_of(of_stretch, run, nothing_done(of_stretch, run)).jobs
     columns = {name: getattr(jobs, name)[rows] for name in JOB_COLUMNS if name != "allocation"}
     if run.estimates_differ:
-        columns[PLANNED] = run.column(b.ESTIMATE)[rows]
+        columns[PLANNED] = run.columns().estimate_ns[rows]
     count = np.diff(jobs.allocation_first)[rows]
     source = intervals_of(jobs.allocation_first[:-1][rows], count)
     columns["number"] = stretch.number[rows]

@@ -1,0 +1,164 @@
+"""What those who run a simulation, or watch it, may know of its jobs: in columns, and at one moment of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from traces.compiled import Array
+from traces.ledger import STATES
+
+__all__ = ["Counts", "JobColumns", "Moment", "columns_of", "moment_of"]
+
+
+class JobColumns(NamedTuple):
+    """Jobs in columns, int64 (rows,), a row for each attempt; they change as the simulation goes on.
+
+    Attributes
+    ----------
+    origin : ndarray
+        The row of the workload.
+    start_ns, end_ns : ndarray
+        -1 of what has not started, or not ended.
+    eligible_ns : ndarray
+        When it joined the queue; -1 if it has not.
+    cancel_ns : ndarray
+        When it is withdrawn, if it has not started by then.
+    estimate_ns : ndarray
+        Run time to plan with.
+    attempt : ndarray
+        From 0.
+    held_cores : ndarray
+        How many cores it has or had.
+    why, state : ndarray
+        Why it has started, and what has become of it: places in ``traces.ledger.WHY`` and ``STATES``.
+    """
+
+    origin: Array
+    start_ns: Array
+    end_ns: Array
+    eligible_ns: Array
+    cancel_ns: Array
+    estimate_ns: Array
+    attempt: Array
+    held_cores: Array
+    why: Array
+    state: Array
+
+
+def columns_of(state: BatchState) -> JobColumns:
+    """The columns of an engine's jobs, as they are kept there."""
+    rows = state.jobs[:, : int(state.sizes[b.N_ROWS])]
+    return JobColumns(
+        rows[b.ORIGIN],
+        rows[b.START],
+        rows[b.END],
+        rows[b.ELIGIBLE],
+        rows[b.CANCEL],
+        rows[b.ESTIMATE],
+        rows[b.ATTEMPT],
+        rows[b.HELD_CORES],
+        rows[b.WHY],
+        rows[b.STATE],
+    )
+
+
+class Counts:
+    """The few numbers of a run, good at any time and in any thread; the run's state is not kept for them.
+
+    Parameters
+    ----------
+    state : BatchState
+        At its start.
+    """
+
+    def __init__(self, state: BatchState) -> None:
+        self._clock, self._sizes = state.clock, state.sizes
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        return int(self._clock[b.NOW])
+
+    @property
+    def ended(self) -> int:
+        """How many jobs have ended for good, or were withdrawn."""
+        return int(self._sizes[b.ENDED])
+
+    @property
+    def running(self) -> int:
+        """How many jobs run."""
+        return int(self._sizes[b.N_RUNNING])
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+        return int(self._sizes[b.N_WAITING])
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A run between two steps of its engine.
+
+    Attributes
+    ----------
+    now_ns : int
+    waiting : int
+        How many jobs wait.
+    rows, origin, job_id, start_ns, cores : int64 (r,)
+        Of the running jobs, by row: row, row of the workload, number, start, and how many cores they have had.
+    lo, hi, holder : int64 (k,)
+        The cores [lo, hi) are held by the row ``holder``; none twice.
+    down : int64 (d,)
+        The hosts that are down, ascending.
+    ends : tuple of int
+        How many jobs, and attempts, have come to each of ``traces.ledger.STATES``.
+    """
+
+    now_ns: int
+    waiting: int
+    rows: Array
+    origin: Array
+    job_id: Array
+    start_ns: Array
+    cores: Array
+    lo: Array
+    hi: Array
+    holder: Array
+    down: Array
+    ends: tuple[int, ...]
+
+
+def moment_of(state: BatchState) -> Moment:
+    """What there is while the engine does nothing."""
+    clock, sizes, jobs = state.clock, state.sizes, state.jobs
+    awaiting = state.started[sizes[b.ANSWERED] : sizes[b.N_STARTED]]  # that have only just started
+    rows = np.sort(np.concatenate((state.running_job[: sizes[b.N_RUNNING]], awaiting)))
+    count = jobs[b.HELD_COUNT, rows]
+    held = np.arange(count.sum()) + np.repeat(jobs[b.HELD_FIRST, rows] - (np.cumsum(count) - count), count)
+    lo, hi, holder = state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count)
+    if state.settings[b.RELEASES] != b.NO_RELEASES:  # what a job still holds, core by core
+        lo = np.flatnonzero(np.isin(state.holder, rows))
+        hi, holder = lo + 1, state.holder[lo]
+    down = np.zeros(0, np.int64)
+    if sizes[b.N_DOWN]:
+        down = np.flatnonzero(state.host_status[b.DOWN_UNTIL].reshape(2, -1).max(axis=0) > 0)
+    ended = jobs[b.STATE, : sizes[b.N_ROWS]]
+    return Moment(
+        int(clock[b.NOW]),
+        int(sizes[b.N_WAITING]),
+        rows,
+        jobs[b.ORIGIN, rows],
+        jobs[b.NUMBER, rows],
+        jobs[b.START, rows],
+        jobs[b.HELD_CORES, rows],
+        lo,
+        hi,
+        holder,
+        down,
+        tuple(np.bincount(ended[ended >= 0], minlength=len(STATES)).tolist()),
+    )
