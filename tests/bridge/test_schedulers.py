@@ -21,6 +21,7 @@ from command_line import twolevel
 from faulty_runs import PLATFORM, Once, descendants, expected, servers, simulated, strike, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import ROOT, blocks
 
 import bridge
 from bls import SeenJob, Surroundings, View
@@ -373,6 +374,12 @@ def test_the_toy_in_c_is_fcfs_on_any_workload(c_toy: str, rows: list[tuple[int, 
     assert by_toy.jobs.equals(bridge.simulate(jobs, machine, als="recorded").jobs)
 
 
-def test_the_toys_are_short() -> None:
-    assert len((HERE / "toy_scheduler.py").read_text(encoding="utf-8").splitlines()) <= 80
-    assert len((HERE / "toy_scheduler.c").read_text(encoding="utf-8").splitlines()) <= 200
+def test_the_toys_are_short_and_on_the_page() -> None:
+    page = ROOT / "docs" / "schedulers.md"
+    in_python, in_c = ((HERE / f"toy_scheduler.{end}").read_text(encoding="utf-8") for end in ("py", "c"))
+    assert len(in_python.splitlines()) <= 80
+    assert len(in_c.splitlines()) <= 200
+    assert blocks(page, "python") == [in_python]
+    (decides,) = blocks(page, "c")
+    assert decides.startswith("/* ---- first come, first served ---- */\n")
+    assert in_c.endswith(decides)

@@ -88,6 +88,7 @@ def test_every_page_with_examples_is_known() -> None:
         "lengths",
         "loop",
         "plug-ins",
+        "schedulers",
         "story",
         "studies",
         "techniques-answers",
