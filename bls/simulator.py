@@ -542,6 +542,9 @@ class BatchSimulator:
                 "each once and in ascending intervals; it suggested something else"
             )
         if status == BatchStatus.STUCK:
+            if row >= 0 and isinstance(self.policy, OtherProgram):
+                never = f"does not start job {job}, and nothing runs or arrives any more"
+                return self._wrong(f"{never}; {_waiting(self.state)}")
             return InputError(self._why_stuck(row))
         if status == BatchStatus.OVERFLOW:
             return InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
@@ -569,9 +572,7 @@ class BatchSimulator:
         if row < 0:
             return f"the simulation is stuck at {at}: nothing runs or arrives any more, and not all jobs have ended"
         job = self.state.jobs[b.NUMBER, row]
-        if isinstance(self.policy, OtherProgram):
-            reason = f"{self.policy.who} does not start it"
-        elif isinstance(self.policy, DecidingPolicy):
+        if isinstance(self.policy, DecidingPolicy):
             reason = f"batch policy {self.policy.name} does not start it"
         elif self.state.clock[b.IDLE] > 0 and self._may_go_on():
             reason = "the failures of hosts never leave enough of them up for it"

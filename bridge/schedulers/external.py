@@ -108,12 +108,14 @@ class ExternalScheduler:
         line, process = self._line, self._process
         if line is None or process is None:
             return  # it has died, and was buried
-        state = line.session.state
-        if state in (SchedulerState.TELLING, SchedulerState.DECIDING):
+        # Whoever has not answered is not waited for again, nor is anybody by whom the user interrupts.
+        unheard = line.session.state is SchedulerState.DECIDING or isinstance(error, KeyboardInterrupt)
+        patience_s = 0.0 if unheard else _PARTING_S
+        if line.session.state in (SchedulerState.TELLING, SchedulerState.DECIDING):
             with contextlib.suppress(TwolevelError):
-                line.tell(line.session.send(Quit(complete=error is None)), _PARTING_S)
+                line.tell(line.session.send(Quit(complete=error is None)), patience_s)
         line.hang_up()
-        ended = isinstance(error, KeyboardInterrupt) or process.wait(_PARTING_S)
+        ended = process.wait(patience_s)
         how = self._close()
         if error is None and (not ended or how != "exited with status 0"):
             why = how if ended else f"had not ended {_PARTING_S:g} s after the run was over, and {how}"

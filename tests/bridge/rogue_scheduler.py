@@ -1,9 +1,13 @@
-"""The toy scheduler gone wrong: ``rogue_scheduler.py HOW``; the fourth time that it is asked, it misbehaves."""
+"""The toy scheduler gone wrong: ``rogue_scheduler.py HOW [MARK]``; the fourth time that it is asked, it misbehaves.
+
+The file MARK is given its process, or that of what it has started.
+"""
 
 import os
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -77,7 +81,7 @@ class Spoilt(socket.socket):
         if HOW == "sleepless":
             wake = [seen["message"]["now_ns"] + 1]
             return super().sendall(framed(message | {"start": [], "wake_ns": wake}))
-        if Spoilt.asked < 4 or HOW == "stays" or not WANTED.get(HOW, lambda s: True)(message["start"]):
+        if Spoilt.asked < 4 or HOW in ("stays", "parent") or not WANTED.get(HOW, lambda s: True)(message["start"]):
             return super().sendall(data)
         return self.misbehave(message, data)
 
@@ -118,6 +122,11 @@ if HOW == "stays":  # though the run is over
     atexit.register(time.sleep, 600)
 if HOW == "late":
     time.sleep(600)
+if HOW == "parent":
+    child = subprocess.Popen(["sleep", "600"])
+    Path(sys.argv[2]).write_text(str(child.pid))
+elif len(sys.argv) > 2:
+    Path(sys.argv[2]).write_text(str(os.getpid()))
 if HOW == "gone":
     sys.exit(4)
 socket.socket = Spoilt

@@ -18,7 +18,18 @@ from typing import Any
 
 import pytest
 from command_line import twolevel
-from faulty_runs import PLATFORM, Once, descendants, expected, servers, simulated, strike, workload
+from faulty_runs import (
+    PLATFORM,
+    Once,
+    await_end,
+    await_that,
+    descendants,
+    expected,
+    servers,
+    simulated,
+    strike,
+    workload,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
@@ -187,9 +198,9 @@ def test_cores_that_are_held() -> None:
 
 def test_a_scheduler_that_never_starts_the_head() -> None:
     message = (
-        r"^the simulation is stuck at job 100, at .*: nothing .*, and scheduler '.*' does not start it; 40 jobs wait$"
+        r"^scheduler '.*', at \d+ ns: it does not start job 100, and nothing runs or arrives any more; 40 jobs wait$"
     )
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(PeerError, match=message):
         simulated(bls_command=rogue("never"))
 
 
@@ -302,6 +313,48 @@ def test_a_scheduler_that_stays_is_killed_and_the_result_is_there(caplog: pytest
     result = simulated(bls_command=rogue("stays"))
     assert_same(result, expected())
     assert "had not ended 2 s after the run was over, and was killed by SIGKILL" in caplog.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("decision", [1, 2, 9, 30, 55, 79])
+def test_a_scheduler_that_is_struck_at_any_decision(
+    decision: int, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed, it is known at once; stopped, after the time that it has to answer."""
+    asking, asked = ExternalScheduler.decide, 0
+
+    def decide(self: ExternalScheduler, view: View) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == decision:
+            assert self._process is not None
+            strike([self._process.pid], number)
+        return asking(self, view)
+
+    monkeypatch.setattr(ExternalScheduler, "decide", decide)
+    what = "it was killed by SIGKILL" if number == signal.SIGKILL else r"it has not answered for 0.3 s; allowed: .*"
+    with pytest.raises(PeerError, match=rf"^scheduler '.*', at \d+ ns: {what}$"):
+        simulated(bls_command=TOY, bls_timeout_s=60.0 if number == signal.SIGKILL else 0.3)
+    assert asked == decision
+
+
+def test_what_a_scheduler_has_started_ends_with_it(tmp_path: Path) -> None:
+    mark = tmp_path / "child"
+    assert_same(simulated(bls_command=f"{rogue('parent')} {mark}"), expected())
+    await_end([int(mark.read_text())])
+
+
+def test_a_scheduler_dies_with_the_run(tmp_path: Path) -> None:
+    """Even one that would wait for ever, of a run that can do nothing any more."""
+    mark = tmp_path / "itself"
+    command = f"{rogue('silent')} {mark}"
+    words = ["run", "sample", "--als", "recorded", "--bls-command", command, "--no-trace", "--out", str(tmp_path / "r")]
+    with subprocess.Popen([sys.executable, "-m", "twolevel", *words], cwd=ROOT) as ran:
+        try:
+            scheduler = int(await_that(lambda: mark.is_file() and mark.read_text()))
+        finally:
+            ran.kill()
+    await_end([scheduler])
 
 
 def test_a_scheduler_that_is_killed_from_outside() -> None:
