@@ -29,7 +29,7 @@ from bridge.protocol.session import NEED_DATA
 from bridge.schedulers.process import SchedulerProcess
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["Address", "Interrupted", "Line", "Silence", "meet"]
+__all__ = ["Address", "Interrupted", "Line", "Silence", "meet", "welcome"]
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -248,9 +248,17 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
     """
     meeting = _Meeting(address, token)
     try:
-        return meeting.hold(process, time.monotonic() + timeout_s, timeout_s)
+        line = meeting.hold(process, time.monotonic() + timeout_s, timeout_s)
     finally:
         meeting.close()
+    welcome(line, timeout_s)
+    return line
+
+
+def welcome(line: Line, timeout_s: float) -> None:
+    """Answer a hello; raises as :meth:`Line.ask`."""
+    line.messages += 1
+    line.tell(line.session.send(SchedulerWelcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
 
 
 class _Meeting:
@@ -310,8 +318,7 @@ class _Meeting:
             self._dismiss(descriptor, event.reason)
         elif isinstance(event, SchedulerHello):
             del self._strangers[descriptor]
-            line.messages += 2
-            line.say(line.session.send(SchedulerWelcome(version=SCHEDULER_VERSION, run="twolevel")))
+            line.messages += 1
             return line
         else:
             self._dismiss(descriptor, "it ended before a hello")
