@@ -52,7 +52,7 @@ def outcome(scheduler: VirtualScheduler) -> tuple[str, list[str]]:
 
 def test_every_seed_gives_the_same_tables_or_says_why_not() -> None:
     found: Counter[str] = Counter()
-    for seed in range(SEEDS):
+    for seed in (*range(SEEDS), 1883):
         scheduler = drawn(seed)
         said, story = outcome(scheduler)
         fault = next((one for one in FAULTS if one in story), None)
@@ -64,6 +64,11 @@ def test_every_seed_gives_the_same_tables_or_says_why_not() -> None:
         assert said.isprintable()
         if fault == "slow":
             assert not said or f"for {TIMEOUT_S:g} s; allowed: " in said, (seed, said)
+            continue
+        if (
+            fault == "twice" and not said
+        ):  # the last answer of all: nobody hears the second one, and nothing depends on it
+            assert not any("answer" in one for one in story[story.index(fault) :]), seed
             continue
         assert said.startswith("scheduler 'true'"), (seed, said)
         reasons = {
