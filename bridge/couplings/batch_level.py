@@ -47,6 +47,11 @@ class BatchLevel(Protocol):
         ...
 
     @property
+    def awaits_outcomes(self) -> bool:
+        """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
+        ...
+
+    @property
     def waits_for_others(self) -> bool:
         """Whether :meth:`advance` may wait for another program, so that nothing else should wait for it."""
         ...
