@@ -120,13 +120,13 @@ if HOW == "stays":  # though the run is over
     import atexit
 
     atexit.register(time.sleep, 600)
-if HOW == "late":
-    time.sleep(600)
 if HOW == "parent":
     child = subprocess.Popen(["sleep", "600"])
     Path(sys.argv[2]).write_text(str(child.pid))
 elif len(sys.argv) > 2:
     Path(sys.argv[2]).write_text(str(os.getpid()))
+if HOW == "late":
+    time.sleep(600)
 if HOW == "gone":
     sys.exit(4)
 socket.socket = Spoilt

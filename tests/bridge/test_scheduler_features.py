@@ -142,6 +142,12 @@ class Bookkeeper:
         for job in view.running:
             assert self._running[job.row] == {core for lo, hi in view.allocation(job) for core in range(lo, hi)}
         assert self._down == set(view.down)
+        moment, held = view._simulator.moment(), {job.row: set[int]() for job in view.running}
+        for row, lo, hi in zip(moment.holder.tolist(), moment.lo.tolist(), moment.hi.tolist(), strict=True):
+            held[row] |= set(range(lo, hi))
+        assert held == self._running
+        assert set(moment.down.tolist()) == self._down
+        assert (moment.now_ns, moment.waiting) == (view.now_ns, len(self._waiting))
         free = {core for host in view.hosts for core in host.free_cores}
         assert free <= self._free
 

@@ -345,9 +345,9 @@ def test_what_a_scheduler_has_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_a_scheduler_dies_with_the_run(tmp_path: Path) -> None:
-    """Even one that would wait for ever, of a run that can do nothing any more."""
+    """Even one that has not connected, and so does not see that nobody is there any more."""
     mark = tmp_path / "itself"
-    command = f"{rogue('silent')} {mark}"
+    command = f"{rogue('late')} {mark}"
     words = ["run", "sample", "--als", "recorded", "--bls-command", command, "--no-trace", "--out", str(tmp_path / "r")]
     with subprocess.Popen([sys.executable, "-m", "twolevel", *words], cwd=ROOT) as ran:
         try:
