@@ -85,7 +85,7 @@ WHOLE_FILES = (
     "bridge/test_protocol_page.py",
     "bridge/test_run_figures.py",
     "bridge/test_scheduler_features.py",
-    "bridge/test_schedulers.py",
+    "bridge/test_scheduler_runs.py",
     "bridge/test_strangers.py",
     "bridge/test_study_runs.py",
     "bridge/test_supervisor_environment.py",

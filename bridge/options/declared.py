@@ -115,7 +115,7 @@ SOCKET = Choice(
 
 BLS_COMMAND = Option[str | None](
     name="--bls-command",
-    panel=Panel.BATCH,
+    panel=Panel.COUPLING,
     default=None,
     metavar="COMMAND",
     help="A scheduler of your own, in place of --bls (bridge/PROTOCOL.md)",
@@ -123,7 +123,7 @@ BLS_COMMAND = Option[str | None](
 BLS_TIMEOUT = replace(
     ALS_TIMEOUT,
     name="--bls-timeout",
-    panel=Panel.BATCH,
+    panel=Panel.COUPLING,
     help="A scheduler of your own that is silent for so long, as 2min, ends the run",
 )
 

@@ -355,8 +355,8 @@ def test_a_host_that_lacks_a_file_says_which(
     lost.unlink()
     monkeypatch.setattr(needed_files, "needed_files", lambda names: found)
     when_open(site, monkeypatch, site.start)
-    with pytest.raises(PeerError, match="all hosts are lost, and no other has joined for 1 s"):
-        site.run(timeout_s=1.0)
+    with pytest.raises(PeerError, match="all hosts are lost, and no other has joined for 4 s"):
+        site.run(timeout_s=4.0)
     code, said = ended(site.commands[0])
     assert code == 1
     assert re.fullmatch(rf"twolevel: host \S+: {lost}, which the run needs: No such file or directory\n", said)

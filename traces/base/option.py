@@ -27,7 +27,7 @@ class Panel(StrEnum):
     BATCH = "Batch level"
     AROUND = "What jobs ask for and wait for, and what happens to hosts"
     APPLICATION = "Application level"
-    COUPLING = "How applications are run"
+    COUPLING = "How the levels are run"
     RESULTS = "Results"
     OTHER = "Options"
 
