@@ -5,39 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from als.application import Application
 from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, measure_graph
-from als.engine.dag.parts import Edges, GraphPart
-from als.engine.state import ApplicationState
 from als.lengths.draw import length_cov
 from als.network.state import NO_NETWORK
-from als.programs.program import Graph, Loop, Program, Serial
-from als.programs.table import Programs, drawn_program
-from als.programs.tasks import drawn_lengths
-from als.schedulers import AnyScheduler, scheduler
 from bridge.protocol.messages import (
     ALL_CORES,
-    RECORDS_PER_FRAME,
     Cancel,
     Change,
     Failed,
     Measurement,
     Message,
     Outcome,
-    Records,
     Resume,
     Start,
     Suspended,
-    Transfers,
 )
 from bridge.protocol.network_fields import state_of
-from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.workers.drawn_job import Drawing
+from bridge.workers.process_names import PROCESS_NAME
+from bridge.workers.slices import record_slices, transfer_slices
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError
-from traces.compiled import Array
 
 __all__ = ["ApplicationPeer"]
 
@@ -55,10 +48,12 @@ class ApplicationPeer:
     It asks for recipes and draws the tasks itself. Suspended jobs are kept as they are until they are resumed.
     """
 
+    name: Final = PROCESS_NAME
+    releases: Final = True
+
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
-        self._schedulers: dict[str, AnyScheduler] = {}
-        self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
+        self._drawing = Drawing()
 
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
@@ -86,60 +81,26 @@ class ApplicationPeer:
         recipe = start.recipe
         assert recipe is not None  # the session holds the bridge to what our hello asks for
         speed = unpack_float64(start.core_speed_gflops)
-        edges, part_tasks = None, None
-        if recipe.program:
-            program, programs = self._program(recipe.program, recipe.variation)
-            drawn = drawn_program(
-                programs,
-                0,
-                recipe.seed,
-                recipe.job_number,
-                len(speed),
-                recipe.core_gflop,
-                recipe.bytes_per_gflop,
-            )
-            lengths, part_tasks = drawn.lengths, drawn.part_tasks
-            phases = [_phase(phase) for phase in program.phases]
-            if program.has_graph:
-                edges = Edges(drawn.edge_first, drawn.source, drawn.target, drawn.bytes)
-        else:
-            lengths = drawn_lengths(
-                recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
-            )
-            phases = [self._scheduler(start.technique)]
+        drawn = self._drawing.drawn(recipe, start.technique, len(speed))
         application = Application(
-            lengths,
+            drawn.lengths,
             speed,
             start_ns=start.start_ns,
             overhead_ns=start.overhead_ns,
             latency_ns=None if start.latency_ns is None else unpack_int64(start.latency_ns),
             master=start.master,
             keep_tasks=start.records,
-            phases=phases,
-            part_tasks=part_tasks,
+            phases=drawn.phases,
+            part_tasks=drawn.part_tasks,
             seed=recipe.seed,
             job=recipe.job_number,
-            edges=edges,
+            edges=drawn.edges,
             core_host=None if start.core_host is None else unpack_int32(start.core_host),
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
         )
         job = self._jobs[start.job] = _Job(start, application)
         return job
-
-    def _scheduler(self, name: str) -> AnyScheduler:
-        known = self._schedulers.get(name)
-        if known is None:
-            known = self._schedulers[name] = scheduler(name, where="technique")
-        return known
-
-    def _program(self, text: str, variation: float) -> tuple[Program, Programs]:
-        # Most jobs of a run share a few programs.
-        known = self._programs.get((text, variation))
-        if known is None:
-            program = Program.from_json(text)
-            known = self._programs[text, variation] = (program, Programs([program], variation))
-        return known
 
     def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
         application = job.application
@@ -170,11 +131,11 @@ class ApplicationPeer:
         measured = _measured(job.application, start)
         transfers = 0
         if start.records:
-            yield from _records(start.job, state)
+            yield from record_slices(start.job, state.start_ns, state.end_ns, state.core, state.chunk, state.lengths)
             if start.network is not None and start.network.kind != "none":
                 columns = arrived_transfers(state)
                 transfers = len(columns[0])
-                yield from _transfer_slices(start.job, columns)
+                yield from transfer_slices(start.job, *columns)
         n = len(state.lengths)
         cov = float(length_cov(state.lengths, 0, n))
         yield Outcome(
@@ -198,47 +159,10 @@ class ApplicationPeer:
         )
 
 
-def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
-    """A phase as the engine takes it."""
-    if isinstance(phase, Serial):
-        return None
-    if isinstance(phase, Graph):
-        return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
-    return phase.found_technique()
-
-
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
     known = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *known]))
-
-
-def _records(job: int, state: ApplicationState) -> Iterator[Records]:
-    for first in range(0, len(state.lengths), RECORDS_PER_FRAME):
-        part = slice(first, first + RECORDS_PER_FRAME)
-        yield Records(
-            job=job,
-            first=first,
-            start_ns=pack_int64(state.start_ns[part]),
-            end_ns=pack_int64(state.end_ns[part]),
-            core=pack_int32(state.core[part]),
-            chunk=pack_int32(state.chunk[part]),
-            length_gflop=pack_float64(state.lengths[part]),
-        )
-
-
-def _transfer_slices(job: int, columns: tuple[Array, ...]) -> Iterator[Transfers]:
-    for first in range(0, len(columns[0]), RECORDS_PER_FRAME):
-        source, target, n_bytes, sent_ns, arrived_ns = (column[first : first + RECORDS_PER_FRAME] for column in columns)
-        yield Transfers(
-            job=job,
-            first=first,
-            source=pack_int32(source),
-            target=pack_int32(target),
-            bytes=pack_float64(n_bytes),
-            sent_ns=pack_int64(sent_ns),
-            arrived_ns=pack_int64(arrived_ns),
-        )
 
 
 def _measured(application: Application, start: Start) -> Measurement | None:

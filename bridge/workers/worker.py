@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, Protocol
 
 from bridge.protocol.messages import (
     ADDRESS_VARIABLE,
@@ -32,31 +33,59 @@ from bridge.workers.connection import Connection
 from bridge.workers.process_names import PROCESS_NAME, name_process
 from traces.base.errors import PeerError, TwolevelError
 
-__all__ = ["serve"]
+__all__ = ["Peer", "run_peer", "serve"]
 
 #: A job of more tasks than this does not begin before the answers to others are on their way.
 _LONG_TASKS: Final = 2_000
 
 
-async def serve(streams: Streams, token: str, worker: str) -> None:
+class Peer(Protocol):
+    """What simulates jobs: orders in, answers out, without any I/O of its own with the bridge."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages to the user."""
+        ...
+
+    @property
+    def releases(self) -> bool:
+        """Whether it can say which cores a job needs no more."""
+        ...
+
+    def answers(self, order: Message) -> Iterator[Message]:
+        """What to answer to an order, in order."""
+        ...
+
+
+async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = None) -> None:
     """Serve one bridge until it says quit or closes the connection.
+
+    Parameters
+    ----------
+    streams : Streams
+        To the bridge.
+    token, worker : str
+        As of ``PROTOCOL.md``.
+    peer : Peer, optional
+        What simulates; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves work.
 
     Raises
     ------
     PeerError
         If the bridge refuses us, or breaks the protocol.
     """
-    connection, peer = Connection(Session(Role.APPLICATION), *streams), ApplicationPeer()
+    connection = Connection(Session(Role.APPLICATION), *streams)
+    peer = ApplicationPeer() if peer is None else peer
     try:
         connection.say(
             Hello(
                 version=PROTOCOL_VERSION,
                 token=token,
                 worker=worker,
-                name=PROCESS_NAME,
+                name=peer.name,
                 tasks="recipe",
                 conserves_work=True,
-                releases=True,
+                releases=peer.releases,
             )
         )
         while True:
@@ -76,7 +105,7 @@ async def serve(streams: Streams, token: str, worker: str) -> None:
         connection.close()
 
 
-async def _answer(connection: Connection, peer: ApplicationPeer, order: Message) -> None:
+async def _answer(connection: Connection, peer: Peer, order: Message) -> None:
     if isinstance(order, Start) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
         connection.flush()
     for answer in peer.answers(order):
@@ -85,21 +114,26 @@ async def _answer(connection: Connection, peer: ApplicationPeer, order: Message)
             await connection.drain()
 
 
-def main() -> None:
-    """``python -m bridge.workers.worker``."""
+def run_peer(peer: Peer) -> None:
+    """Serve the bridge that has started this process, until it is done; a fault is the process's last line."""
     missing = [name for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE) if name not in os.environ]
     if missing:
-        sys.exit(f"{PROCESS_NAME}: {missing[0]} is not set; a bridge sets it when it starts an application simulator")
-    name_process(PROCESS_NAME)
+        sys.exit(f"{peer.name}: {missing[0]} is not set; a bridge sets it when it starts an application simulator")
     address, token, worker = (os.environ[name] for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE))
 
     async def run() -> None:
-        await serve(await connect(address), token, worker)
+        await serve(await connect(address), token, worker, peer)
 
     try:
         asyncio.run(run())
     except (OSError, TwolevelError) as error:
-        sys.exit(f"{PROCESS_NAME}: {error}")
+        sys.exit(f"{peer.name}: {error}")
+
+
+def main() -> None:
+    """``python -m bridge.workers.worker``."""
+    name_process(PROCESS_NAME)
+    run_peer(ApplicationPeer())
 
 
 if __name__ == "__main__":

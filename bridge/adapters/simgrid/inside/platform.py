@@ -1,0 +1,154 @@
+"""A job's machine as SimGrid's platform: a host for each core, without a network, and those between which data are sent.
+
+Cores are hosts of their own since each may have another speed, and another profile of speeds. Data are sent between the hosts
+of the machine, in SimGrid's own zones. SimGrid 4 has other names for what makes zones, hosts and links: both are known.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import simgrid
+
+__all__ = ["build"]
+
+
+def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop: float) -> tuple[list[Any], list[Any]]:
+    """The platform of a job.
+
+    Parameters
+    ----------
+    engine : simgrid.Engine
+    network : dict or None
+        As ``bridge.adapters.simgrid.networks`` describes it.
+    speed : list of float
+        Of each core, GFLOP/s.
+    flop : float
+        What SimGrid is told for 1 GFLOP.
+
+    Returns
+    -------
+    hosts, cores : list of simgrid.Host
+        For each core, the host that it sends and receives at, and the one that it computes on.
+    """
+    if network is not None and network["zone"] == "file":
+        engine.load_platform(network["path"])
+        root, sealed = engine.netzone_root, True
+        found = sorted(engine.all_hosts, key=lambda host: _natural(host.name))
+        if len(found) <= max(network["core_host"]):
+            raise SystemExit(
+                f"{network['path']} has {len(found)} hosts; allowed: one for each of the machine's, {network['hosts']}"
+            )
+        ends = [found[host] for host in network["core_host"]]
+    else:
+        root, sealed = _root(engine), False
+        ends = [] if network is None else _machine(root, network)
+    zone = _zone(root, "empty", "cores")
+    cores = [_sealed(_host(zone, f"core-{c}", gflops * flop)) for c, gflops in enumerate(speed)]
+    zone.seal()
+    if not sealed:
+        root.seal()
+    return ends, cores
+
+
+def _machine(root: Any, network: dict[str, Any]) -> list[Any]:
+    """The hosts of the cores, in a network of the project's."""
+    used = sorted(set(network["core_host"]))
+    if network["zone"] in ("fat-tree", "dragonfly"):
+        found = _cluster(root, network)
+    else:
+        found = _pairs(root, network, used)
+    return [found[host] for host in network["core_host"]]
+
+
+def _cluster(root: Any, network: dict[str, Any]) -> dict[int, Any]:
+    """All hosts of a fat-tree or a dragonfly."""
+    hosts: dict[int, Any] = {}
+    bandwidth, latency, policy = network["bandwidth"], network["latency"], _policy(network)
+    fat_tree, numbers = network["zone"] == "fat-tree", network["numbers"]
+
+    def one(zone: Any, _coordinates: list[int], number: int) -> Any:
+        hosts[number] = _sealed(_host(zone, f"host-{number}", 1e9))
+        return hosts[number] if hasattr(root, "add_host") else (hosts[number].netpoint, None)
+
+    if hasattr(root, "add_netzone_full"):
+        make = root.add_netzone_fatTree if fat_tree else root.add_netzone_dragonfly
+        zone = make("net", *numbers, bandwidth, latency, policy)
+        zone.set_host_cb(one)
+    else:
+        make = simgrid.NetZone.create_fatTree_zone if fat_tree else simgrid.NetZone.create_dragonfly_zone
+        parameters = (simgrid.FatTreeParams if fat_tree else simgrid.DragonflyParams)(*numbers)
+        zone = make("net", root, parameters, simgrid.ClusterCallbacks(one, None, None), bandwidth, latency, policy)
+    zone.seal()
+    return hosts
+
+
+def _pairs(root: Any, network: dict[str, Any], used: list[int]) -> dict[int, Any]:
+    """The hosts that the job uses, with a route for each two of them."""
+    zone = _zone(root, "full", "net")
+    hosts = {host: _sealed(_host(zone, f"host-{host}", 1e9)) for host in used}
+    kind = network["zone"]
+    if kind == "star":
+        up = {host: _link(zone, f"up-{host}", network, 0.5) for host in used}
+        down = {host: _link(zone, f"down-{host}", network, 0.5) for host in used}
+    for place, a in enumerate(used):
+        for b in used[place + 1 :]:
+            if kind == "star":
+                there, back = [up[a], down[b]], [up[b], down[a]]
+            else:
+                there = [_link(zone, f"{a}-{b}", network)]
+                back = there if kind == "shared" else [_link(zone, f"{b}-{a}", network)]
+            _route(zone, hosts[a], hosts[b], there)
+            _route(zone, hosts[b], hosts[a], back)
+    zone.seal()
+    return hosts
+
+
+def _policy(network: dict[str, Any]) -> Any:
+    policies = simgrid.Link.SharingPolicy
+    return policies.FATPIPE if network["fat"] else policies.SPLITDUPLEX
+
+
+def _link(zone: Any, name: str, network: dict[str, Any], part: float = 1.0) -> Any:
+    make = zone.add_link if hasattr(zone, "add_link") else zone.create_link
+    link = make(name, network["bandwidth"])
+    link.set_latency(network["latency"] * part)
+    if network["fat"]:
+        link.set_sharing_policy(simgrid.Link.SharingPolicy.FATPIPE)
+    return _sealed(link)
+
+
+def _route(zone: Any, source: Any, target: Any, links: list[Any]) -> None:
+    on_the_way = [simgrid.LinkInRoute(link) for link in links]
+    if hasattr(zone, "add_host"):
+        zone.add_route(source, target, on_the_way, False)
+    else:
+        zone.add_route(source.netpoint, target.netpoint, None, None, on_the_way, False)
+
+
+def _root(engine: Any) -> Any:
+    known = engine.netzone_root
+    return simgrid.NetZone.create_full_zone("machine") if known is None else known
+
+
+def _zone(root: Any, kind: str, name: str) -> Any:
+    if hasattr(root, "add_netzone_full"):
+        return getattr(root, f"add_netzone_{kind}")(name)
+    zone = getattr(simgrid.NetZone, f"create_{kind}_zone")(name)
+    zone.set_parent(root)
+    return zone
+
+
+def _host(zone: Any, name: str, flops: float) -> Any:
+    return (zone.add_host if hasattr(zone, "add_host") else zone.create_host)(name, flops)
+
+
+def _sealed(made: Any) -> Any:
+    made.seal()
+    return made
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key by which host-2 comes before host-10."""
+    return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)]

@@ -1,0 +1,36 @@
+"""The program of a job's process: it hears of one job, simulates it, says how it ended, and ends itself."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any, Final
+
+from .loops import LoopPart, SerialPart
+from .planned import PlannedPart
+from .rounds import RoundsPart
+from .talk import hear
+from .world import World
+
+__all__ = ["main"]
+
+KINDS: Final = {"serial": SerialPart, "loop": LoopPart, "rounds": RoundsPart, "planned": PlannedPart}
+
+
+def main() -> None:
+    """Simulate the job that the first line describes."""
+    world = World(hear())
+    parts: list[Any] = []
+    first = 0
+    for number, given in enumerate(world.job["parts"]):
+        parts.append(KINDS[given["kind"]](world, number, first, given["tasks"]))
+        first += given["tasks"]
+
+    def core(c: int) -> None:
+        for part in parts:
+            part.core(c)
+            world.barrier.wait()
+
+    world.run([partial(core, c) for c in range(len(world.speed))])
+    world.report()
+    os._exit(0)  # SimGrid would tidy up

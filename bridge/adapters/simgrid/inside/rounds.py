@@ -1,0 +1,170 @@
+"""Graphs whose tasks a technique hands out as they are released, in rounds: ``PROTOCOL.md``, section 7."""
+
+from __future__ import annotations
+
+import heapq
+
+from .data import Part
+from .desk import Desk
+from .facts import LastChunk, moments
+from .talk import put, say
+from .world import World
+
+__all__ = ["RoundsPart"]
+
+# What a core does.
+ASKS = 0
+IDLES = 1  # it waits for tasks
+BUSY = 2
+AWAY = 3  # it waits for the next round
+DONE = 4
+
+
+class RoundsPart(Part):
+    """A part whose waiting tasks are a loop to its technique, and those that wait when all of these are assigned the next."""
+
+    def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
+        super().__init__(world, number, first, tasks)
+        given = world.job["parts"][number]
+        self._learns: bool = given["learns"]
+        self._missing = [len(producers) for producers in self.producers]
+        self._by_rank: bool = given["by_rank"]
+        self._position = self._at_position = list(range(tasks))
+        self._begun = False
+        self._waiting: list[int] = []  # places of the tasks that can be assigned
+        self._idle: list[int] = []  # cores
+        self._does = [ASKS] * len(world.speed)
+        self._away_ns = [0] * len(world.speed)
+        self._last = [LastChunk() for _ in world.speed]
+        self._left = tasks  # not assigned
+        self._round_tasks = self._round_left = self._requests = 0
+        self._round = -1
+        self._shares = False  # whether a 0 is overruled, as somebody was busy when the round began
+        self._desk = Desk(len(world.speed), self._serve)
+
+    def _begin(self) -> None:
+        """The order in which tasks wait is that at the speeds that the cores have now."""
+        self._begun = True
+        if self._by_rank:
+            self._position = say("order", self.number, self.world.now_ns())
+            self._at_position = [0] * self.tasks
+            for task, place in enumerate(self._position):
+                self._at_position[place] = task
+        self._waiting = sorted(self._position[task] for task in range(self.tasks) if self._missing[task] == 0)
+
+    def core(self, c: int) -> None:
+        """What core ``c`` does, in its actor: ask, fetch the data of its chunk, compute, ask again."""
+        world = self.world
+        if not self._begun:
+            self._begin()
+        while True:
+            world.sleep(world.latency_s[c])
+            chunk, tasks, served_ns = self._desk.ask(c)
+            asked_ns = served_ns - round(world.latency_s[c] * 1e9)
+            if not tasks:
+                world.sleep((served_ns - world.now_ns()) * 1e-9 + world.latency_s[c])
+                return
+            world.fetch_answer(c, asked_ns)
+            told_ns = world.now_ns()
+            for task in tasks:
+                for source, n_bytes in self.producers[task]:
+                    self.send(source, task, n_bytes)
+            took = []
+            for task in tasks:
+                free_ns = max(told_ns, world.now_ns())
+                self.wait_for_data(task)
+                if world.job["network"] is not None:
+                    world.wait_ns += world.now_ns() - free_ns
+                took.append(world.compute(c, self.first + task, chunk))
+                self._ended(task)
+            self._does[c] = ASKS
+            self._last[c] = LastChunk.of(took, world.now_ns() - asked_ns)
+
+    def _ended(self, task: int) -> None:
+        """Release the tasks that have waited for this one only."""
+        woken = False
+        for target, _ in self.consumers[task]:
+            self._missing[target] -= 1
+            if self._missing[target] == 0:
+                heapq.heappush(self._waiting, self._position[target])
+                woken = self._wake() or woken
+        if woken:
+            self._desk.settle()
+
+    def _wake(self) -> bool:
+        if not self._idle:
+            return False
+        c = heapq.heappop(self._idle)
+        self._does[c] = ASKS
+        self._desk.recall(c)
+        return True
+
+    def _serve(self, c: int) -> None:
+        world, now_ns = self.world, self.world.now_ns()
+        if self._round_left == 0:
+            if self._learns and self._last[c].size > 0:
+                self._size(c, 0)
+            if not self._waiting:
+                if self._left == 0:
+                    self._send_home(c, now_ns)
+                else:
+                    self._does[c] = IDLES
+                    heapq.heappush(self._idle, c)
+                return
+            self._begin_round()
+        size = self._size(c, self._round_left)
+        if size == 0 and not self._shares:
+            self._does[c] = AWAY
+            self._away_ns[c] = now_ns
+            if not self._wake() and BUSY not in self._does and ASKS not in self._does:
+                world.stuck(self._left)
+            return
+        size = size or -(-self._round_left // len(world.speed))
+        tasks = [self._at_position[heapq.heappop(self._waiting)] for _ in range(size)]
+        for task in tasks:
+            self.at[task] = c
+        chunk, world.chunks = world.chunks, world.chunks + 1
+        self._does[c] = BUSY
+        self._left -= size
+        self._round_left -= size
+        self._requests += 1
+        self._desk.answer(c, (chunk, tasks, now_ns))
+        if self._left == 0:
+            self._dismiss(now_ns)
+        elif self._round_left == 0:
+            self._end_round()
+
+    def _size(self, c: int, left: int) -> int:
+        world = self.world
+        last, self._last[c] = self._last[c], LastChunk()
+        size: int = say("ask", c, self._requests, left, world.chunks, world.now_ns(), *last)[0]
+        return size
+
+    def _begin_round(self) -> None:
+        self._round += 1
+        self._round_left = self._round_tasks = len(self._waiting)
+        self._requests = 0
+        lengths = [self.world.length[self.first + self._at_position[place]] for place in self._waiting]
+        put("round", self.number, self._round, self._round_tasks, *moments(lengths))
+        self._shares = BUSY in self._does
+
+    def _end_round(self) -> None:
+        away = [c for c, does in enumerate(self._does) if does == AWAY]
+        for c in away:
+            self._does[c] = IDLES
+            heapq.heappush(self._idle, c)
+        for _ in range(len(self._waiting) if away else 0):
+            if not self._wake():
+                return
+
+    def _dismiss(self, now_ns: int) -> None:
+        for c, does in enumerate(self._does):
+            if does == IDLES:
+                self._send_home(c, now_ns)
+            elif does == AWAY:
+                self._send_home(c, self._away_ns[c])
+        self._idle.clear()
+
+    def _send_home(self, c: int, served_ns: int) -> None:
+        self._does[c] = DONE
+        self._desk.answer(c, (0, [], served_ns))

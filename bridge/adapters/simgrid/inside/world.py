@@ -1,0 +1,176 @@
+"""One job in SimGrid: its cores as hosts, its clock, what happened to its tasks, and how it is stopped at an instant."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import simgrid
+
+from .platform import build
+from .talk import put, say
+
+__all__ = ["World"]
+
+#: Work is in GFLOP, and SimGrid's in flops.
+FLOP = 1e9
+
+#: SimGrid takes what is within 1 ns for one instant: the conductor stops this much earlier, before anything of its instant.
+BEFORE_S = 1.5e-9
+
+
+class World:
+    """A job that is simulated by SimGrid.
+
+    Parameters
+    ----------
+    job : dict
+        What ``bridge.adapters.simgrid.process.job_order`` makes of it; instants in ns from the job's start.
+
+    Attributes
+    ----------
+    length : list of float
+        GFLOP of each task.
+    start_ns, end_ns, core, chunk : list of int
+        What happened to each; -1: nothing.
+    transfers : list of (source, target, bytes, sent_ns, arrived_ns)
+        Between cores, tasks counted within the job.
+    """
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job = job
+        self.length: list[float] = job["lengths"]
+        self.speed: list[float] = job["speed"]
+        self.latency_s = [ns * 1e-9 for ns in job["latency"]]
+        self.overhead_s: float = job["overhead"] * 1e-9
+        n, p = len(self.length), len(self.speed)
+        self.start_ns, self.end_ns, self.core, self.chunk = [-1] * n, [-1] * n, [-1] * n, [-1] * n
+        self.finish_ns, self.busy_ns = [0] * p, [0] * p
+        self.transfers: list[tuple[int, int, float, int, int]] = []
+        self.wait_ns = self.scheduling_ns = self.chunks = 0
+        self.undone = n
+        self.at_home = [False] * p  # nothing is left for it in the whole job
+        self.stop_ns: int | None = job["stop"]
+        self.until_ns: int | None = job["until"]
+        self.stopped = False
+        self._floor_ns = 0
+        self.engine = simgrid.Engine(["twolevel", "--log=root.thresh:critical", *job["settings"]])
+        self.hosts, self.cores = build(self.engine, job["network"], self.speed, FLOP)
+        self.master = simgrid.Mutex() if job["master"] else None
+        self.barrier = simgrid.Barrier(p)
+        self._profiles(job["changes"])
+
+    def now_ns(self) -> int:
+        """SimGrid's clock in whole ns, and never before an instant at which the job was suspended."""
+        return max(self._floor_ns, round(float(self.engine.clock) * 1e9))
+
+    def sleep(self, seconds: float) -> None:
+        """Let the actor wait."""
+        if seconds > 0.0:
+            simgrid.this_actor.sleep_for(seconds)
+
+    def fetch_answer(self, c: int, asked_ns: int) -> None:
+        """What a chunk costs once its size is known: working it out, by the core or by the master, and its message."""
+        if self.master is None:
+            self.sleep(self.overhead_s)
+        elif self.overhead_s > 0.0:
+            self.master.lock()
+            self.sleep(self.overhead_s)
+            self.master.unlock()
+        self.sleep(self.latency_s[c])
+        self.scheduling_ns += self.now_ns() - asked_ns
+
+    def compute(self, c: int, task: int, chunk: int) -> int:
+        """Compute a task of the job on core ``c``, in its actor; returns the time that it took, ns."""
+        begin = self.now_ns()
+        if self.stop_ns is not None and begin >= self.stop_ns:
+            simgrid.this_actor.suspend()  # the job is cut now
+        self.start_ns[task], self.core[task], self.chunk[task] = begin, c, chunk
+        if self.length[task] > 0.0:
+            simgrid.this_actor.execute(self.length[task] * FLOP)
+        end = self.end_ns[task] = self.finish_ns[c] = self.now_ns()
+        self.busy_ns[c] += end - begin
+        self.undone -= 1
+        return end - begin
+
+    def run(self, actors: list[Any]) -> None:
+        """Run the job: ``actors`` are a function a core, which ends with the last part."""
+
+        def core(c: int) -> None:
+            actors[c]()
+            self.at_home[c] = True
+
+        for c, host in enumerate(self.cores):
+            create(f"core {c}", host, core, c)
+        if self.until_ns is not None or self.stop_ns is not None:
+            create("conductor", self.cores[0], self._conduct).daemonize()
+        self.engine.run()
+
+    def _conduct(self) -> None:
+        """Suspend the job where the bridge wants it to be suspended, and cut it where it is stopped."""
+        while self.until_ns is not None or self.stop_ns is not None:
+            if self.until_ns is not None and (self.stop_ns is None or self.until_ns <= self.stop_ns):
+                simgrid.this_actor.sleep_until(max(self.engine.clock, self.until_ns * 1e-9 - BEFORE_S))
+                self._floor_ns = max(self._floor_ns, self.until_ns)
+                if self.undone == 0:
+                    return  # no more than what cores have to learn
+                order = say("suspended", self.until_ns)
+                self.until_ns, self.stop_ns = order["until"], order["stop"]
+                self._profiles(order["changes"])
+            elif self.stop_ns is not None:
+                simgrid.this_actor.sleep_until(max(self.engine.clock, self.stop_ns * 1e-9))
+                for _ in range(3):  # who ends now, is told so and goes home
+                    simgrid.this_actor.yield_()
+                if self.undone > 0:
+                    self._cut(self.stop_ns)
+                return
+
+    def _cut(self, stop_ns: int) -> None:
+        self.stopped = True
+        for task, begin in enumerate(self.start_ns):
+            if begin >= 0 and self.end_ns[task] < 0:
+                self.end_ns[task] = stop_ns
+                self.busy_ns[self.core[task]] += stop_ns - begin
+        self.finish_ns = [ns if home else stop_ns for ns, home in zip(self.finish_ns, self.at_home, strict=True)]
+        self.report()
+        os._exit(0)  # its actors have nothing to say any more
+
+    def stuck(self, left: int) -> None:
+        """Tell the adapter that the technique has sent everybody away, and end."""
+        put("stuck", left)
+        os._exit(0)
+
+    def report(self) -> None:
+        """Tell the adapter how the job has ended."""
+        put(
+            "ended",
+            {
+                "stopped": self.stopped,
+                "start_ns": self.start_ns,
+                "end_ns": self.end_ns,
+                "core": self.core,
+                "chunk": self.chunk,
+                "finish_ns": self.finish_ns,
+                "busy_ns": self.busy_ns,
+                "transfers": sorted(self.transfers),
+                "wait_ns": self.wait_ns,
+                "scheduling_ns": self.scheduling_ns,
+                "chunks": self.chunks,
+            },
+        )
+
+    def _profiles(self, changes: list[tuple[int, int, float]]) -> None:
+        """Changes of speed (instant, core, GFLOP/s), ascending; a later one of the same instant holds."""
+        lines: dict[int, dict[int, float]] = {}
+        for at_ns, c, speed in changes:
+            lines.setdefault(c, {})[at_ns] = speed / self.speed[c]
+        for c, ratios in lines.items():
+            text = "".join(f"{at_ns * 1e-9!r} {ratio!r}\n" for at_ns, ratio in ratios.items())
+            self.cores[c].set_speed_profile(text, -1)
+
+
+def create(name: str, host: Any, function: Any, *arguments: Any) -> Any:
+    """An actor of this host."""
+    if hasattr(host, "add_actor"):
+        return host.add_actor(name, function, *arguments)
+    return simgrid.Actor.create(name, host, function, *arguments)

@@ -1,0 +1,311 @@
+"""The application side of the bridge with SimGrid as the simulator: orders in, answers out, a process for each job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from als.engine.dag.parts import GraphPart
+from als.graphs.order import index_edges, topological_order, upward_ranks
+from als.lengths.draw import length_cov
+from als.planners import Planner
+from als.schedulers import AnyScheduler
+from als.techniques import Selection
+from bridge.adapters.simgrid.asked import Asked, technique_of
+from bridge.adapters.simgrid.networks import engine_settings, network_order
+from bridge.adapters.simgrid.process import Installation, JobProcess
+from bridge.protocol.messages import (
+    ALL_CORES,
+    Cancel,
+    Change,
+    Failed,
+    Measurement,
+    Message,
+    Outcome,
+    Resume,
+    Start,
+    Suspended,
+)
+from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.workers.drawn_job import Drawing, DrawnJob
+from bridge.workers.slices import record_slices, transfer_slices
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PeerError, PluginError
+from traces.compiled import Array
+
+__all__ = ["MAX_ACTORS", "SimGridPeer"]
+
+#: The most cores of a job: each is an actor, and each actor of a Python program a thread.
+MAX_ACTORS: Final = 8192
+
+
+@dataclass
+class _Job:
+    start: Start
+    drawn: DrawnJob
+    asked: Asked
+    process: JobProcess
+
+
+class SimGridPeer:
+    """Simulates the jobs that a bridge orders with SimGrid.
+
+    Parameters
+    ----------
+    installation : Installation
+        The Python that has SimGrid.
+    platform : Path or None
+        A platform file of SimGrid's whose network takes the place of the machine's topology: the machine's hosts are the
+        file's, by their names, numbers in them compared as numbers.
+    """
+
+    name: Final = "simgrid"
+    releases: Final = False
+
+    def __init__(self, installation: Installation, platform: Path | None = None) -> None:
+        self._installation, self._platform = installation, platform
+        self._jobs: dict[int, _Job] = {}
+        self._drawing = Drawing()
+
+    def answers(self, order: Message) -> Iterator[Message]:
+        """What to answer to an order, in order."""
+        if isinstance(order, Start | Resume):
+            yield from self._answers(order)
+        elif isinstance(order, Cancel):
+            self._end(order.job)
+
+    def close(self) -> None:
+        """End the processes of all jobs."""
+        for job in list(self._jobs):
+            self._end(job)
+
+    def _answers(self, order: Start | Resume) -> Iterator[Message]:
+        try:
+            if isinstance(order, Start):
+                job = self._jobs[order.job] = self._begun(order)
+            else:
+                job = self._jobs[order.job]
+                changes = _checked(order.changes)
+                job.asked.change(changes)
+                from_ns = job.start.start_ns
+                job.process.resume(
+                    _since(order.until_ns, from_ns), _listed(job.start, changes), _since(order.stop_ns, from_ns)
+                )
+            suspended_ns, ended = job.process.run()
+            if suspended_ns is not None:
+                now_ns = job.start.start_ns + suspended_ns
+                yield Suspended(job=order.job, now_ns=now_ns, not_before_ns=now_ns)
+                return
+            assert ended is not None
+            yield from _report(job, ended)
+            self._end(order.job)
+        except InputError as error:
+            yield self._failed(order.job, str(error), "user")
+        except (PluginError, PeerError) as error:
+            yield self._failed(order.job, str(error), "application")
+        except RAISED_BY_PLUGINS as error:
+            yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
+
+    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> Failed:
+        self._end(job)
+        return Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
+
+    def _end(self, key: int) -> None:
+        job = self._jobs.pop(key, None)
+        if job is not None:
+            job.process.end()
+            if not self._jobs:
+                for phase in job.drawn.phases:
+                    technique = technique_of(phase)
+                    if technique is not None:
+                        technique.forget_all()
+
+    def _begun(self, start: Start) -> _Job:
+        recipe = start.recipe
+        assert recipe is not None  # the session holds the bridge to what our hello asks for
+        speed = unpack_float64(start.core_speed_gflops)
+        if len(speed) > MAX_ACTORS:
+            raise PeerError(f"SimGrid: a job of {len(speed)} cores; allowed: up to {MAX_ACTORS}, an actor each")
+        if not (speed > 0.0).all():
+            raise PeerError("SimGrid: a core that is absent; allowed: cores that are there from the start to the end")
+        changes = _checked(start.changes)
+        drawn = self._drawing.drawn(recipe, start.technique, len(speed))
+        asked = Asked(start, drawn)
+        asked.change(changes)
+        core_host = [] if start.core_host is None else unpack_int32(start.core_host).tolist()
+        order = {
+            "lengths": drawn.lengths.tolist(),
+            "speed": speed.tolist(),
+            "latency": [0] * len(speed) if start.latency_ns is None else unpack_int64(start.latency_ns).tolist(),
+            "overhead": start.overhead_ns,
+            "master": start.master,
+            "network": network_order(start.network, core_host, self._platform),
+            "settings": engine_settings(start.network),
+            "parts": list(_parts(drawn)),
+            "until": _since(start.until_ns, start.start_ns),
+            "stop": _since(start.stop_ns, start.start_ns),
+            "changes": _listed(start, changes),
+        }
+        return _Job(start, drawn, asked, JobProcess(self._installation, order, asked))
+
+
+def _since(instant_ns: int | None, start_ns: int) -> int | None:
+    return None if instant_ns is None else instant_ns - start_ns
+
+
+def _checked(changes: Sequence[Change]) -> Sequence[Change]:
+    if any(change.speed_gflops == 0.0 for change in changes):
+        raise PeerError("SimGrid: a core that is lost; allowed: cores that are there from the start to the end")
+    return changes
+
+
+def _listed(start: Start, changes: Sequence[Change]) -> list[tuple[int, int, float]]:
+    """Instant, core and speed of each change."""
+    n_cores = len(start.core_speed_gflops) // 8
+    return [
+        (change.at_ns - start.start_ns, core, change.speed_gflops)
+        for change in changes
+        for core in (range(n_cores) if change.core == ALL_CORES else (change.core,))
+    ]
+
+
+def _parts(drawn: DrawnJob) -> Iterator[dict[str, Any]]:
+    """What SimGrid's process is told of each part."""
+    first = drawn.part_first.tolist()
+    for number in range(len(first) - 1):
+        phase = drawn.phases[number % len(drawn.phases)]
+        kind = _kind(phase)
+        technique = technique_of(phase)
+        part: dict[str, Any] = {
+            "kind": kind,
+            "tasks": first[number + 1] - first[number],
+            "learns": technique is not None and technique.learns,
+        }
+        if kind in ("rounds", "planned"):
+            part["edges"] = _edges(drawn, number)
+            part["by_rank"] = isinstance(phase, GraphPart) and phase.by_rank
+        yield part
+
+
+def _kind(phase: AnyScheduler | GraphPart | None) -> str:
+    """How a phase is computed.
+
+    Raises
+    ------
+    PeerError
+        If that is not among what SimGrid's process can do.
+    """
+    given = phase.scheduler if isinstance(phase, GraphPart) else phase
+    if given is None:
+        return "serial"
+    if isinstance(given, Selection):
+        raise PeerError(f"SimGrid: {given.name}: looks ahead by simulating the loop; allowed: techniques and planners")
+    if isinstance(given, Planner):
+        return "planned"
+    technique = technique_of(phase)
+    if technique is None:
+        raise PeerError(f"SimGrid: {given.name}; allowed: techniques and planners")
+    if not isinstance(phase, GraphPart):
+        return "loop"
+    if technique.places:
+        raise PeerError(
+            f"SimGrid: {technique.name}: chooses the tasks of a chunk; allowed with graphs: techniques that do not"
+        )
+    return "rounds"
+
+
+def _edges(drawn: DrawnJob, part: int) -> list[tuple[int, int, float]]:
+    if drawn.edges is None:
+        return []
+    few = slice(int(drawn.edges.first[part]), int(drawn.edges.first[part + 1]))
+    source, target, n_bytes = (column[few].tolist() for column in drawn.edges[1:])
+    return list(zip(source, target, n_bytes, strict=True))
+
+
+def _report(job: _Job, ended: dict[str, Any]) -> Iterator[Message]:
+    start, lengths = job.start, job.drawn.lengths
+    began, done = (_instants(ended[name], start.start_ns) for name in ("start_ns", "end_ns"))
+    finish = np.array(ended["finish_ns"], np.int64) + start.start_ns
+    transfers = _transfers(ended["transfers"], start)
+    if start.records:
+        yield from record_slices(start.job, began, done, np.array(ended["core"]), np.array(ended["chunk"]), lengths)
+        yield from transfer_slices(start.job, *transfers)
+    cov = float(length_cov(lengths, 0, len(lengths)))
+    yield Outcome(
+        job=start.job,
+        attempt=start.attempt,
+        end_ns=int(finish.max()),
+        stopped=ended["stopped"],
+        tasks=len(lengths),
+        ran=int((began >= 0).sum()),
+        chunks=ended["chunks"],
+        transfers=len(transfers[0]) if start.records else 0,
+        length_gflop=float(np.cumsum(lengths)[-1]),
+        length_cov=None if math.isnan(cov) else cov,
+        finish_ns=pack_int64(finish),
+        busy_ns=pack_int64(ended["busy_ns"]),
+        released_ns=None,
+        scheduling_ns=ended["scheduling_ns"],
+        chosen=(),
+        ahead_chunks=0,
+        graph=_measured(job, int(finish.max()) - start.start_ns, ended, transfers),
+    )
+
+
+def _instants(since_start_ns: list[int], start_ns: int) -> Array:
+    column = np.array(since_start_ns, np.int64)
+    return np.where(column < 0, -1, column + start_ns)
+
+
+def _transfers(rows: list[list[Any]], start: Start) -> tuple[Array, ...]:
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    source, target = (np.array(column, np.int64) for column in columns[:2])
+    sent, arrived = (np.array(column, np.int64) + start.start_ns for column in columns[3:])
+    return source, target, np.array(columns[2], np.float64), sent, arrived
+
+
+def _measured(job: _Job, took_ns: int, ended: dict[str, Any], transfers: tuple[Array, ...]) -> Measurement | None:
+    """What is measured of a job that has a graph."""
+    start, lengths = job.start, job.drawn.lengths
+    if start.network is None:
+        return None
+    fastest = float(unpack_float64(start.core_speed_gflops).max())
+    work, longest = float(np.cumsum(lengths)[-1]), _longest_gflop(job.drawn)
+    critical_ns = longest / fastest * 1e9
+    across = np.zeros(len(transfers[0]), np.bool_)
+    if start.core_host is not None:
+        host = unpack_int32(start.core_host)[np.array(ended["core"])]
+        across = host[transfers[0]] != host[transfers[1]]
+    return Measurement(
+        critical_path_ns=critical_ns,
+        parallelism=work / longest if longest > 0.0 else None,
+        slr=took_ns / critical_ns if critical_ns > 0.0 and not ended["stopped"] else None,
+        speedup=work / fastest * 1e9 / took_ns if took_ns > 0 and not ended["stopped"] else None,
+        transfers=int(across.sum()),
+        transfer_bytes=float(transfers[2][across].sum()),
+        transfer_wait_ns=ended["wait_ns"],
+    )
+
+
+def _longest_gflop(drawn: DrawnJob) -> float:
+    """The work on the longest path through all parts."""
+    first, total = drawn.part_first.tolist(), 0.0
+    for part, (begin, stop) in enumerate(pairwise(first)):
+        gflop, n = drawn.lengths[begin:stop], stop - begin
+        if drawn.edges is None or drawn.edges.first[part] == drawn.edges.first[part + 1]:
+            total += float(gflop.max())
+            continue
+        few = slice(int(drawn.edges.first[part]), int(drawn.edges.first[part + 1]))
+        source, target, n_bytes = (column[few] for column in drawn.edges[1:])
+        out_first, in_first, order, missing = (np.zeros(size, np.int64) for size in (n + 1, n + 1, n, n))
+        index_edges(source, target, n, out_first, in_first, np.zeros(len(source), np.int64))
+        topological_order(out_first, target, in_first, n, order, missing)
+        ranks = np.zeros(n)
+        upward_ranks(np.ascontiguousarray(gflop), out_first, target, n_bytes, order, ranks, 1.0, 0.0, 0.0)
+        total += float(ranks.max())
+    return total

@@ -1,0 +1,192 @@
+"""A job's SimGrid process: found, started, answered and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from bridge.adapters.simgrid.asked import Asked
+from bridge.workers.process_names import die_with_parent, how_ended
+from traces.base.errors import InputError, PeerError, PluginError, shown
+
+__all__ = ["SIMGRID", "Installation", "JobProcess", "find_simgrid"]
+
+#: What to install where there is no SimGrid.
+SIMGRID: Final = "Debian's python3-simgrid, or simgrid from PyPI (pip install 'twolevel[simgrid]')"
+
+#: Pythons that are looked into, in this order: the one that runs the adapter, and the system's, which Debian's package is for.
+_PYTHONS: Final = (sys.executable, "/usr/bin/python3")
+
+#: Says where SimGrid's module is. PyPI's has its library beside it, where the loader does not look by itself.
+_WHERE: Final = "import importlib.util as u; found = u.find_spec('simgrid'); print(found.origin if found else '')"
+_WHICH: Final = "import simgrid; print(simgrid.simgrid_version)"
+
+_HERE: Final = Path(__file__).resolve().parent
+_RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from inside.program import main; main()"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A Python that has SimGrid.
+
+    Attributes
+    ----------
+    python : str
+    library_path : str
+        Folders in which its loader is to look.
+    version : str
+        SimGrid's.
+    """
+
+    python: str
+    library_path: str
+    version: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its processes are given."""
+        return os.environ | {"LD_LIBRARY_PATH": self.library_path}
+
+
+def find_simgrid(python: str | None = None) -> Installation:
+    """The Python that has SimGrid: this one, or the system's, or ``python``.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    for tried in _PYTHONS if python is None else (python,):
+        origin = _said(tried, _WHERE, dict(os.environ))
+        if not origin:
+            continue
+        beside = [str(Path(origin).parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        found = Installation(tried, os.pathsep.join(beside), "")
+        version = _said(tried, _WHICH, found.environment)
+        if version:
+            return Installation(tried, found.library_path, version)
+    tried = " and ".join(dict.fromkeys(_PYTHONS)) if python is None else python
+    raise InputError(f"SimGrid: not found by {tried}; install {SIMGRID}, or say with --python which Python has it")
+
+
+def _said(python: str, program: str, environment: dict[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            [python, "-c", program],
+            capture_output=True,
+            text=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+class JobProcess:
+    """One job in a process of its own.
+
+    Parameters
+    ----------
+    installation : Installation
+    order : dict
+        What ``inside.world`` takes.
+    asked : Asked
+        What its cores and parts are answered by.
+    """
+
+    def __init__(self, installation: Installation, order: dict[str, Any], asked: Asked) -> None:
+        self._asked = asked
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - read where the process ends by itself
+        self._process = subprocess.Popen(
+            [installation.python, "-c", _RUN, str(_HERE)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=installation.environment,
+            preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - an adapter has one thread
+        )
+        self._say(order)
+
+    def resume(self, until_ns: int | None, changes: Sequence[tuple[int, int, float]], stop_ns: int | None) -> None:
+        """Let a suspended job go on; instants from the job's start."""
+        self._say({"until": until_ns, "changes": changes, "stop": stop_ns})
+
+    def run(self) -> tuple[int, None] | tuple[None, dict[str, Any]]:
+        """Answer the process until it has ended or is suspended.
+
+        Returns
+        -------
+        suspended_ns, ended : int or None, dict or None
+            One of both: the instant of its suspension, from the job's start; what became of the job.
+
+        Raises
+        ------
+        InputError, PluginError
+            If a technique or a planner is at fault.
+        PeerError
+            If SimGrid is.
+        """
+        while True:
+            said, *values = self._heard()
+            if said == "ask":
+                self._say(self._asked.size(*values))
+            elif said == "loop":
+                self._asked.loop(*values)
+            elif said == "round":
+                self._asked.round(*values)
+            elif said == "plan":
+                self._say(self._asked.sequences(*values))
+            elif said == "order":
+                self._say(self._asked.positions(*values))
+            elif said == "suspended":
+                return values[0], None
+            elif said == "stuck":
+                raise PluginError(
+                    f"the application technique sent every core away with tasks left, {values[0]} of them"
+                )
+            else:
+                return None, values[0]
+
+    def end(self) -> None:
+        """End the process, if it is still there."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            assert stream is not None
+            try:
+                stream.close()
+            except BrokenPipeError:  # what it has not read
+                continue
+
+    def _say(self, what: Any) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(what, separators=(",", ":")).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._fault() from None
+
+    def _heard(self) -> list[Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise self._fault()
+        heard: list[Any] = json.loads(line)
+        return heard
+
+    def _fault(self) -> PeerError:
+        how = how_ended(self._process.wait())
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        said = f": {shown(lines[-1].strip(), 300)}" if lines else ""
+        return PeerError(f"SimGrid's process {how}{said}")

@@ -1,0 +1,97 @@
+"""The tasks of a job that is told by a recipe: drawn as the recipe says, with the phases that they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from als.engine.dag.parts import Edges, GraphPart
+from als.programs.program import Graph, Loop, Program, Serial
+from als.programs.table import Programs, drawn_program
+from als.programs.tasks import drawn_lengths
+from als.schedulers import AnyScheduler, scheduler
+from bridge.protocol.messages import Recipe
+from traces.compiled import Array
+
+__all__ = ["DrawnJob", "Drawing"]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnJob:
+    """What a job computes.
+
+    Attributes
+    ----------
+    lengths : float64 (N,)
+        GFLOP of each task.
+    phases : list of scheduler, GraphPart or None
+        As ``als.application.Application`` takes them.
+    part_tasks : int64 (I,) or None
+        How many tasks each part has; None: there is one.
+    edges : Edges or None
+        Of its graphs; None: there are none.
+    """
+
+    lengths: Array
+    phases: list[AnyScheduler | GraphPart | None]
+    part_tasks: Array | None = None
+    edges: Edges | None = None
+
+    @property
+    def part_first(self) -> Array:
+        """The first task of each part, and the task behind the last; int64 (I + 1,)."""
+        tasks = [len(self.lengths)] if self.part_tasks is None else self.part_tasks
+        return np.concatenate([[0], np.cumsum(tasks)])
+
+
+class Drawing:
+    """Draws the tasks of jobs, most of which share a few techniques and programs."""
+
+    def __init__(self) -> None:
+        self._schedulers: dict[str, AnyScheduler] = {}
+        self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
+
+    def drawn(self, recipe: Recipe, technique: str, n_cores: int) -> DrawnJob:
+        """The tasks of a job on so many cores; of one loop by ``technique`` if its recipe has no program.
+
+        Raises
+        ------
+        InputError, PluginError
+            If a technique, a program or a graph cannot be.
+        """
+        if not recipe.program:
+            lengths = drawn_lengths(
+                recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
+            )
+            return DrawnJob(lengths, [self._scheduler(technique)])
+        program, programs = self._program(recipe.program, recipe.variation)
+        found = drawn_program(
+            programs, 0, recipe.seed, recipe.job_number, n_cores, recipe.core_gflop, recipe.bytes_per_gflop
+        )
+        edges = None
+        if program.has_graph:
+            edges = Edges(found.edge_first, found.source, found.target, found.bytes)
+        return DrawnJob(found.lengths, [_phase(phase) for phase in program.phases], found.part_tasks, edges)
+
+    def _scheduler(self, name: str) -> AnyScheduler:
+        known = self._schedulers.get(name)
+        if known is None:
+            known = self._schedulers[name] = scheduler(name, where="technique")
+        return known
+
+    def _program(self, text: str, variation: float) -> tuple[Program, Programs]:
+        known = self._programs.get((text, variation))
+        if known is None:
+            program = Program.from_json(text)
+            known = self._programs[text, variation] = (program, Programs([program], variation))
+        return known
+
+
+def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
+    """A phase as the engine takes it."""
+    if isinstance(phase, Serial):
+        return None
+    if isinstance(phase, Graph):
+        return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
+    return phase.found_technique()
