@@ -68,6 +68,10 @@ def network_order(network: Network | None, core_host: list[int], platform: Path 
             )
         return order | {"zone": "file", "path": str(platform)}
     made = topology(network.topology)
+    if isinstance(made, FatTree | Dragonfly) and network.kind == "hockney":
+        raise InputError(
+            f"--network hockney: SimGrid's links of a {made.name} are shared; allowed with {network.topology}: cm02, lv08"
+        )
     if isinstance(made, FatTree):
         down = _numbers(made.down)
         up = _numbers(made.up) or [1] * len(down)

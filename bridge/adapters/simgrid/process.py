@@ -154,6 +154,8 @@ class JobProcess:
                 raise PluginError(
                     f"the application technique sent every core away with tasks left, {values[0]} of them"
                 )
+            elif said == "fault":
+                raise PeerError(f"SimGrid's process: {shown(' '.join(values[0].split()), 300)}")
             else:
                 return None, values[0]
 

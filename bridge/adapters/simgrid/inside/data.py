@@ -63,7 +63,7 @@ class Part:
             now_s += n_bytes / memory if memory else 0.0
         else:
             comm = simgrid.Comm.sendto_init(world.hosts[here], world.hosts[there])
-            comm.set_payload_size(n_bytes)
+            comm.set_payload_size(round(n_bytes))  # SimGrid counts whole bytes
             comm.start()
         self._inbound[target].append(Sending(source, target, n_bytes, world.now_ns(), comm, now_s))
 

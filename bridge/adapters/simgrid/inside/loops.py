@@ -50,11 +50,11 @@ class LoopPart:
         while True:
             asked_ns = world.now_ns()
             world.sleep(world.latency_s[c])
-            first, size, chunk = self._desk.ask(c)
+            first, size, chunk, worked_out_s = self._desk.ask(c)
             if size == 0:
                 world.sleep(world.latency_s[c])
                 return
-            world.fetch_answer(c, asked_ns)
+            world.fetch_answer(c, asked_ns, worked_out_s)
             took = [world.compute(c, task, chunk) for task in range(first, first + size)]
             self._last[c] = LastChunk.of(took, world.now_ns() - asked_ns)
 
@@ -71,11 +71,11 @@ class LoopPart:
             self._dismissed += 1
             if self._dismissed == len(world.speed) and self._left > 0:
                 world.stuck(self._left)
-            self._desk.answer(c, (0, 0, 0))
+            self._desk.answer(c, (0, 0, 0, 0.0))
             return
         first = self._next if place < 0 else self._first + place
         self._next += size
         self._left -= size
         self._requests += 1
         chunk, world.chunks = world.chunks, world.chunks + 1
-        self._desk.answer(c, (first, size, chunk))
+        self._desk.answer(c, (first, size, chunk, world.worked_out_s()))

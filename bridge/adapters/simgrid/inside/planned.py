@@ -44,3 +44,12 @@ class PlannedPart(Part):
                 self.send(task, target, n_bytes)
                 self._ready_ns[target] = max(self._ready_ns[target], world.now_ns())
                 self._produced[target].release()
+
+    def number_chunks(self) -> None:
+        """Each task is a chunk: they are numbered as they have begun, at one instant by their cores."""
+        world = self.world
+        tasks = [task for task in range(self.first, self.first + self.tasks) if world.chunk[task] >= 0]
+        numbers = sorted(world.chunk[task] for task in tasks)
+        tasks.sort(key=lambda task: (world.start_ns[task], world.core[task], world.chunk[task]))
+        for task, number in zip(tasks, numbers, strict=True):
+            world.chunk[task] = number

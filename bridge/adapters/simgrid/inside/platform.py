@@ -65,7 +65,8 @@ def _machine(root: Any, network: dict[str, Any]) -> list[Any]:
 def _cluster(root: Any, network: dict[str, Any]) -> dict[int, Any]:
     """All hosts of a fat-tree or a dragonfly."""
     hosts: dict[int, Any] = {}
-    bandwidth, latency, policy = network["bandwidth"], network["latency"], _policy(network)
+    bandwidth, latency = network["bandwidth"], network["latency"]
+    policy = simgrid.Link.SharingPolicy.SPLITDUPLEX
     fat_tree, numbers = network["zone"] == "fat-tree", network["numbers"]
 
     def one(zone: Any, _coordinates: list[int], number: int) -> Any:
@@ -105,17 +106,12 @@ def _pairs(root: Any, network: dict[str, Any], used: list[int]) -> dict[int, Any
     return hosts
 
 
-def _policy(network: dict[str, Any]) -> Any:
-    policies = simgrid.Link.SharingPolicy
-    return policies.FATPIPE if network["fat"] else policies.SPLITDUPLEX
-
-
 def _link(zone: Any, name: str, network: dict[str, Any], part: float = 1.0) -> Any:
     make = zone.add_link if hasattr(zone, "add_link") else zone.create_link
     link = make(name, network["bandwidth"])
     link.set_latency(network["latency"] * part)
     if network["fat"]:
-        link.set_sharing_policy(simgrid.Link.SharingPolicy.FATPIPE)
+        link.set_sharing_policy(simgrid.Link.SharingPolicy.FATPIPE, None)
     return _sealed(link)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from .loops import LoopPart, SerialPart
 from .planned import PlannedPart
@@ -20,14 +20,13 @@ KINDS: Final = {"serial": SerialPart, "loop": LoopPart, "rounds": RoundsPart, "p
 def main() -> None:
     """Simulate the job that the first line describes."""
     world = World(hear())
-    parts: list[Any] = []
     first = 0
     for number, given in enumerate(world.job["parts"]):
-        parts.append(KINDS[given["kind"]](world, number, first, given["tasks"]))
+        world.parts.append(KINDS[given["kind"]](world, number, first, given["tasks"]))
         first += given["tasks"]
 
     def core(c: int) -> None:
-        for part in parts:
+        for part in world.parts:
             part.core(c)
             world.barrier.wait()
 

@@ -59,12 +59,12 @@ class RoundsPart(Part):
             self._begin()
         while True:
             world.sleep(world.latency_s[c])
-            chunk, tasks, served_ns = self._desk.ask(c)
+            chunk, tasks, served_ns, worked_out_s = self._desk.ask(c)
             asked_ns = served_ns - round(world.latency_s[c] * 1e9)
             if not tasks:
                 world.sleep((served_ns - world.now_ns()) * 1e-9 + world.latency_s[c])
                 return
-            world.fetch_answer(c, asked_ns)
+            world.fetch_answer(c, asked_ns, worked_out_s)
             told_ns = world.now_ns()
             for task in tasks:
                 for source, n_bytes in self.producers[task]:
@@ -76,11 +76,12 @@ class RoundsPart(Part):
                 if world.job["network"] is not None:
                     world.wait_ns += world.now_ns() - free_ns
                 took.append(world.compute(c, self.first + task, chunk))
-                self._ended(task)
+                # Who asks again at once is served with those that it wakes.
+                self._ended(task, asks_now=task == tasks[-1] and world.latency_s[c] == 0.0)
             self._does[c] = ASKS
             self._last[c] = LastChunk.of(took, world.now_ns() - asked_ns)
 
-    def _ended(self, task: int) -> None:
+    def _ended(self, task: int, *, asks_now: bool) -> None:
         """Release the tasks that have waited for this one only."""
         woken = False
         for target, _ in self.consumers[task]:
@@ -88,7 +89,7 @@ class RoundsPart(Part):
             if self._missing[target] == 0:
                 heapq.heappush(self._waiting, self._position[target])
                 woken = self._wake() or woken
-        if woken:
+        if woken and not asks_now:
             self._desk.settle()
 
     def _wake(self) -> bool:
@@ -128,7 +129,7 @@ class RoundsPart(Part):
         self._left -= size
         self._round_left -= size
         self._requests += 1
-        self._desk.answer(c, (chunk, tasks, now_ns))
+        self._desk.answer(c, (chunk, tasks, now_ns, world.worked_out_s()))
         if self._left == 0:
             self._dismiss(now_ns)
         elif self._round_left == 0:
@@ -167,4 +168,4 @@ class RoundsPart(Part):
 
     def _send_home(self, c: int, served_ns: int) -> None:
         self._does[c] = DONE
-        self._desk.answer(c, (0, [], served_ns))
+        self._desk.answer(c, (0, [], served_ns, 0.0))

@@ -47,6 +47,7 @@ class World:
         self.start_ns, self.end_ns, self.core, self.chunk = [-1] * n, [-1] * n, [-1] * n, [-1] * n
         self.finish_ns, self.busy_ns = [0] * p, [0] * p
         self.transfers: list[tuple[int, int, float, int, int]] = []
+        self.parts: list[Any] = []
         self.wait_ns = self.scheduling_ns = self.chunks = 0
         self.undone = n
         self.at_home = [False] * p  # nothing is left for it in the whole job
@@ -56,7 +57,8 @@ class World:
         self._floor_ns = 0
         self.engine = simgrid.Engine(["twolevel", "--log=root.thresh:critical", *job["settings"]])
         self.hosts, self.cores = build(self.engine, job["network"], self.speed, FLOP)
-        self.master = simgrid.Mutex() if job["master"] else None
+        self._master: bool = job["master"]
+        self._master_free_s = 0.0
         self.barrier = simgrid.Barrier(p)
         self._profiles(job["changes"])
 
@@ -69,14 +71,18 @@ class World:
         if seconds > 0.0:
             simgrid.this_actor.sleep_for(seconds)
 
-    def fetch_answer(self, c: int, asked_ns: int) -> None:
-        """What a chunk costs once its size is known: working it out, by the core or by the master, and its message."""
-        if self.master is None:
-            self.sleep(self.overhead_s)
-        elif self.overhead_s > 0.0:
-            self.master.lock()
-            self.sleep(self.overhead_s)
-            self.master.unlock()
+    def worked_out_s(self) -> float:
+        """When a chunk is worked out whose request is served now: by its core, or by the master, one after the other."""
+        begin_s = float(self.engine.clock)
+        if self._master:
+            begin_s = max(begin_s, self._master_free_s)
+            self._master_free_s = begin_s + self.overhead_s
+        return begin_s + self.overhead_s
+
+    def fetch_answer(self, c: int, asked_ns: int, worked_out_s: float) -> None:
+        """Let core ``c``, in its actor, wait until its chunk is worked out and the message has arrived."""
+        if worked_out_s > self.engine.clock:
+            simgrid.this_actor.sleep_until(worked_out_s)
         self.sleep(self.latency_s[c])
         self.scheduling_ns += self.now_ns() - asked_ns
 
@@ -97,7 +103,11 @@ class World:
         """Run the job: ``actors`` are a function a core, which ends with the last part."""
 
         def core(c: int) -> None:
-            actors[c]()
+            try:
+                actors[c]()
+            except Exception as error:
+                put("fault", f"{type(error).__name__}: {error}")
+                os._exit(1)
             self.at_home[c] = True
 
         for c, host in enumerate(self.cores):
@@ -142,6 +152,9 @@ class World:
 
     def report(self) -> None:
         """Tell the adapter how the job has ended."""
+        for part in self.parts:
+            if hasattr(part, "number_chunks"):
+                part.number_chunks()
         put(
             "ended",
             {
