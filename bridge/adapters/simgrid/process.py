@@ -189,6 +189,7 @@ class JobProcess:
     def _fault(self) -> PeerError:
         how = how_ended(self._process.wait())
         self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        said = f": {shown(lines[-1].strip(), 300)}" if lines else ""
+        lines = self._errors.read().decode(errors="replace").splitlines()
+        told = [line for line in lines if "CRITICAL" in line] or [line for line in lines if "INFO" not in line]
+        said = f": {shown(told[0].strip(), 300)}" if told else ""
         return PeerError(f"SimGrid's process {how}{said}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from typing import Any
 
 import simgrid
@@ -17,6 +18,7 @@ FLOP = 1e9
 
 #: SimGrid takes what is within 1 ns for one instant: the conductor stops this much earlier, before anything of its instant.
 BEFORE_S = 1.5e-9
+HALF_NS = 0.5e-9
 
 
 class World:
@@ -60,7 +62,9 @@ class World:
         self._master: bool = job["master"]
         self._master_free_s = 0.0
         self.barrier = simgrid.Barrier(p)
-        self._profiles(job["changes"])
+        self._speed_now = list(self.speed)
+        self._changes: list[deque[tuple[float, float]]] = [deque() for _ in self.speed]
+        self._take(job["changes"])
 
     def now_ns(self) -> int:
         """SimGrid's clock in whole ns, and never before an instant at which the job was suspended."""
@@ -92,8 +96,7 @@ class World:
         if self.stop_ns is not None and begin >= self.stop_ns:
             simgrid.this_actor.suspend()  # the job is cut now
         self.start_ns[task], self.core[task], self.chunk[task] = begin, c, chunk
-        if self.length[task] > 0.0:
-            simgrid.this_actor.execute(self.length[task] * FLOP)
+        self._execute(c, self.length[task])
         end = self.end_ns[task] = self.finish_ns[c] = self.now_ns()
         self.busy_ns[c] += end - begin
         self.undone -= 1
@@ -126,7 +129,7 @@ class World:
                     return  # no more than what cores have to learn
                 order = say("suspended", self.until_ns)
                 self.until_ns, self.stop_ns = order["until"], order["stop"]
-                self._profiles(order["changes"])
+                self._take(order["changes"])
             elif self.stop_ns is not None:
                 simgrid.this_actor.sleep_until(max(self.engine.clock, self.stop_ns * 1e-9))
                 for _ in range(3):  # who ends now, is told so and goes home
@@ -172,14 +175,33 @@ class World:
             },
         )
 
-    def _profiles(self, changes: list[tuple[int, int, float]]) -> None:
-        """Changes of speed (instant, core, GFLOP/s), ascending; a later one of the same instant holds."""
-        lines: dict[int, dict[int, float]] = {}
+    def _take(self, changes: list[tuple[int, int, float]]) -> None:
+        """Changes of speed (instant, core, GFLOP/s), ascending, behind those that are known."""
         for at_ns, c, speed in changes:
-            lines.setdefault(c, {})[at_ns] = speed / self.speed[c]
-        for c, ratios in lines.items():
-            text = "".join(f"{at_ns * 1e-9!r} {ratio!r}\n" for at_ns, ratio in ratios.items())
-            self.cores[c].set_speed_profile(text, -1)
+            self._changes[c].append((at_ns * 1e-9, speed))
+
+    def _execute(self, c: int, gflop: float) -> None:
+        """Let the actor of core ``c`` do this work, in pieces where the core's speed changes.
+
+        SimGrid's Python gives a profile of speeds to one host at most (all have the same name, which may be taken once). So a
+        host keeps its speed, and a piece at another speed is that much more or less work. No piece goes beyond the instant
+        at which the job will be suspended: changes may come with its resumption.
+        """
+        left = gflop
+        while left > 0.0:
+            now_s, ahead = float(self.engine.clock), self._changes[c]
+            while ahead and ahead[0][0] <= now_s + HALF_NS:
+                self._speed_now[c] = ahead.popleft()[1]
+            ends = [ahead[0][0]] if ahead else []
+            if self.until_ns is not None and self.until_ns * 1e-9 > now_s + HALF_NS:
+                ends.append(self.until_ns * 1e-9)
+            need_s = left / self._speed_now[c]
+            if not ends or now_s + need_s <= min(ends):
+                simgrid.this_actor.execute(need_s * self.speed[c] * FLOP)
+                return
+            piece_s = min(ends) - now_s
+            simgrid.this_actor.execute(piece_s * self.speed[c] * FLOP)
+            left -= piece_s * self._speed_now[c]
 
 
 def create(name: str, host: Any, function: Any, *arguments: Any) -> Any:
