@@ -1,0 +1,429 @@
+"""SimGrid as the application level: it agrees with the project's engine, and says what it cannot."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conversation import change
+from faulty_runs import descendants, simulated
+from two_engines import LV08, Answered, answered, between, both, ordered, simgrid, unlike
+
+from als.planners import PLANNERS
+from als.programs.program import Graph, Loop, Program, Serial
+from als.techniques import TECHNIQUES
+from bridge.adapters.simgrid import process
+from bridge.adapters.simgrid.peer import MAX_ACTORS, SimGridPeer
+from bridge.adapters.simgrid.process import find_simgrid
+from bridge.protocol.messages import ALL_CORES, Cancel, Change, Failed, Resume, Start
+from bridge.protocol.packing import pack_int64
+from traces.base.errors import InputError
+
+S, US = 10**9, 10**3
+START_NS = 7 * S
+ADAPTER = shlex.join([sys.executable, "-m", "bridge.adapters.simgrid"])
+
+#: Cores of other speeds, so that no two of them end tasks at one instant by chance.
+SPEEDS = [1.0, 2.5, 1.3, 0.7]
+LATENCY_NS = pack_int64([0, 3 * US, 5 * US, 7 * US])
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = descendants()
+    yield
+    assert descendants().keys() <= before.keys()
+
+
+# Loops.
+
+
+@pytest.mark.parametrize("how", TECHNIQUES)
+def test_every_technique_hands_out_the_same_chunks(how: str) -> None:
+    costs: dict[str, Any] = {"overhead_ns": 11 * US, "latency_ns": LATENCY_NS, "master": True}
+    ours, theirs = both(ordered(SPEEDS, how, **costs))
+    assert (ours.chunk == theirs.chunk).all()
+    # Ours rounds each task; a core has had a third of them or more.
+    assert unlike(ours, theirs) <= 24
+
+
+def test_a_technique_in_plain_python(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Halves:\n"
+        "    name = 'halves'\n"
+        "    def chunk(self, ask):\n"
+        "        return max(1, ask.remaining // 2 if ask.core else ask.remaining // 5)\n"
+    )
+    ours, theirs = both(ordered(SPEEDS, f"{tmp_path / 'mine.py'}:Halves"))
+    assert (ours.chunk == theirs.chunk).all()
+    assert unlike(ours, theirs) <= 24
+
+
+@pytest.mark.parametrize("master", [False, True])
+def test_a_loop_drawn_by_hand(master: bool) -> None:
+    """Two cores of 1 GFLOP/s, three tasks of 1 GFLOP; a chunk costs 10 ms, a message 1 ms.
+
+    Without a master both begin at 12 ms (there, worked out, back), and end at 1.012 s; the first asks again: 1.024 s. With one
+    the second request waits for the first to be worked out.
+    """
+    order = ordered(
+        [1.0, 1.0],
+        n=3,
+        variation=0.0,
+        total_gflop=3.0,
+        overhead_ns=10**7,
+        latency_ns=pack_int64([10**6, 10**6]),
+        master=master,
+    )
+    found = _of_simgrid(order)
+    second = 22 if master else 12
+    expected = [(12, 1012), (second, second + 1000), (1024, 2024)]
+    instants = zip((found.start - START_NS).tolist(), (found.end - START_NS).tolist(), strict=True)
+    assert list(instants) == [(start * 10**6, end * 10**6) for start, end in expected]
+    assert found.core.tolist() == [0, 1, 0]
+    assert (found.finish - START_NS).tolist() == [2024 * 10**6, (second + 1000) * 10**6]
+    assert found.outcome.scheduling_ns == (12 + second + 12) * 10**6
+
+
+def test_a_program_of_serial_parts_loops_and_graphs_in_several_steps() -> None:
+    program = Program(
+        (
+            Serial(0.1),
+            Loop("awf-b", lengths="gamma:cov=1", tasks_per_core=8, share=0.4),
+            Graph("layered:tasks=30", als="heft", share=0.2),
+            Loop("min-min", lengths="uniform:cov=0.3", tasks_per_core=3, share=0.2),
+            Graph("cholesky:tiles=4", als="fac", order="rank", share=0.3),
+        ),
+        steps=2,
+        redraw=True,
+    )
+    network = between([0, 0, 1, 2])
+    costs: dict[str, Any] = {"overhead_ns": 11 * US, "latency_ns": LATENCY_NS}
+    ours, theirs = both(ordered(SPEEDS, program=program.to_json(), **costs, **network))
+    assert unlike(ours, theirs) <= 100
+    assert ours.outcome.tasks > 150
+
+
+# Graphs.
+
+
+def graph(how: str, spec: str = "layered:tasks=60", order: str = "index") -> str:
+    return Program((Graph(spec, als=how, order=order, share=1.0),)).to_json()
+
+
+@pytest.mark.parametrize("how", PLANNERS)
+def test_every_planner_is_kept_to(how: str) -> None:
+    ours, theirs = both(ordered(SPEEDS, program=graph(how), **between([0, 0, 1, 2], memory_bytes_per_s=1e10)))
+    assert len(ours.transfers) > 20
+    assert unlike(ours, theirs) <= 120
+
+
+@pytest.mark.parametrize("order", ["index", "rank"])
+@pytest.mark.parametrize("how", ["static", "ss", "fac", "awf-c"])
+def test_rounds_are_the_same(how: str, order: str) -> None:
+    costs: dict[str, Any] = {"overhead_ns": 11 * US, "latency_ns": LATENCY_NS, "master": True}
+    ours, theirs = both(ordered(SPEEDS, program=graph(how, order=order), **costs, **between([0, 0, 1, 2])))
+    assert (ours.chunk == theirs.chunk).all()
+    assert len(ours.transfers) > 20
+    assert unlike(ours, theirs) <= 120
+
+
+TOPOLOGIES = (
+    "full",
+    "shared",
+    "star",
+    "fat-tree:down=2x3,up=1x2,cables=1x2",
+    "dragonfly:groups=2,chassis=2,routers=2,nodes=1,routing=simgrid",
+)
+
+
+@pytest.mark.parametrize("kind", ["none", "hockney", "sharing"])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_networks_are_simgrids_own(topology: str, kind: str) -> None:
+    plain = {name: value for name, value in LV08.items() if kind == "sharing"}
+    none = {
+        "latency_factor": 1.0,
+        "bandwidth_factor": 1.0,
+        "weight_bytes": 0.0,
+        "gamma_bytes": 0.0,
+        "crosstraffic": False,
+    }
+    given: dict[str, Any] = {**none, **plain, "kind": kind, "topology": topology}
+    order = ordered(SPEEDS, program=graph("heft"), **between([0, 1, 3, 5], **given))
+    if kind == "hockney" and ":" in topology:
+        reason = _refused(order)
+        assert reason.startswith("--network hockney: SimGrid's links of a ")
+        return
+    ours, theirs = both(order)
+    assert bool(ours.transfers) == (kind != "none")
+    assert unlike(ours, theirs) <= 120
+
+
+def test_a_graph_drawn_by_hand() -> None:
+    """Two tasks of 1 GFLOP on hosts 0 and 1, and a third that needs 1 GB of each: one core has them, and gets the other's.
+
+    By LV08: 13.01 latencies of 1 µs, then 10⁹ bytes at 0.97 · 1.25·10⁹ bytes/s, less 1/1.05 for nobody, as the way back is idle:
+    a flow alone takes 1.25·10⁹ of the way there, and 0.05 of that of the way back.
+    """
+    program = Program((Graph("fork-join:width=2,stages=1", als="ss", share=1.0),)).to_json()
+    ours, theirs = both(ordered([1.0, 1.0], program=program, variation=0.0, **between([0, 1])))
+    assert theirs.transfers == ours.transfers
+    source, target, n_bytes = theirs.transfers[0]
+    took_s = 13.01e-6 + n_bytes / (0.97 * 1.25e9)
+    assert abs(int(theirs.arrived[0] - theirs.sent[0]) - took_s * 1e9) <= 2
+    assert theirs.core[source] != theirs.core[target]
+    assert unlike(ours, theirs) <= 10
+
+
+# Reached while they run.
+
+
+def test_speeds_that_change_in_the_middle_of_tasks() -> None:
+    changes = tuple(
+        Change(at_ns=START_NS + at * S // 7, core=core, speed_gflops=speed)
+        for at, core, speed in [
+            (3, 1, 0.5),
+            (10, ALL_CORES, 1.5),
+            (11, 2, 3.0),
+            (11, 2, 2.0),
+            (40, 0, 1e-3),
+            (45, 0, 9.0),
+        ]
+    )
+    ours, theirs = both(ordered(SPEEDS, "fac", changes=changes))
+    assert unlike(ours, theirs) <= 24
+    assert unlike(*both(ordered(SPEEDS, "fac"))) <= 24
+    assert theirs.outcome.end_ns != both(ordered(SPEEDS, "fac"))[1].outcome.end_ns
+
+
+@pytest.mark.parametrize("program", ["", graph("heft"), graph("gss")])
+def test_suspended_changed_and_resumed(program: str) -> None:
+    network = between([0, 0, 1, 2]) if program else {}
+    order = ordered(SPEEDS, "gss", program, until_ns=START_NS + 2 * S, **network)
+    resumes = [
+        Resume(job=4, until_ns=START_NS + 4 * S, changes=(change(START_NS + 2 * S, 1, 5.0),), stop_ns=None),
+        Resume(job=4, until_ns=START_NS + 4 * S, changes=(), stop_ns=None),
+        Resume(
+            job=4,
+            until_ns=None,
+            changes=(change(START_NS + 5 * S, 0, 0.3), change(START_NS + 6 * S, 3, 4.0)),
+            stop_ns=None,
+        ),
+    ]
+    ours, theirs = both(order, resumes)
+    assert [s.now_ns for s in theirs.suspended] == [START_NS + at * S for at in (2, 4, 4)]
+    assert unlike(ours, theirs) <= 120
+
+
+def test_suspending_changes_nothing() -> None:
+    straight = _of_simgrid(ordered(SPEEDS, "fac"))
+    pauses = [START_NS + at * S // 3 for at in range(1, 60)]
+    resumes = [Resume(job=4, until_ns=until, changes=(), stop_ns=None) for until in (*pauses[1:], None)]
+    often = _of_simgrid(ordered(SPEEDS, "fac", until_ns=pauses[0]), resumes)
+    assert len(often.suspended) > 10
+    assert unlike(straight, often) <= 2
+
+
+@pytest.mark.parametrize("at_s", [0.0, 0.5, 3.0, 7.25])
+@pytest.mark.parametrize("program", ["", graph("heft"), graph("gss")])
+def test_a_stop(program: str, at_s: float) -> None:
+    network = between([0, 0, 1, 2]) if program else {}
+    order = ordered(SPEEDS, "fac", program, stop_ns=START_NS + round(at_s * S), overhead_ns=11 * US, **network)
+    ours, theirs = both(order)
+    assert ours.outcome.stopped
+    ran = theirs.start >= 0
+    assert (ran == (ours.start >= 0)).all()
+    assert theirs.outcome.stopped
+    assert theirs.outcome.ran == ours.outcome.ran == ran.sum()
+    assert theirs.outcome.end_ns == ours.outcome.end_ns == START_NS + round(at_s * S)
+    assert (theirs.core == ours.core)[ran].all()
+    for name in ("start", "end"):
+        assert np.abs(getattr(ours, name) - getattr(theirs, name))[ran].max(initial=0) <= 60
+    for name in ("finish", "busy"):
+        assert np.abs(getattr(ours, name) - getattr(theirs, name)).max() <= 60
+
+
+def test_a_stop_at_the_end_of_the_last_task_is_nothing_to_a_job() -> None:
+    order = ordered([1.0, 1.0], variation=0.0, n=4, total_gflop=4.0)
+    for later, stopped in ((0, False), (1, False), (-S, True)):
+        found = _of_simgrid(bridge_changed(order, stop_ns=START_NS + 2 * S + later))
+        assert found.outcome.stopped == stopped
+        assert found.outcome.end_ns == START_NS + 2 * S + min(0, later)
+
+
+def test_several_jobs_suspended_at_once_and_one_cancelled() -> None:
+    peer = SimGridPeer(simgrid())
+    try:
+        for job in range(3):
+            answers = list(peer.answers(ordered(SPEEDS, "ss", job=job, until_ns=START_NS + S)))
+            assert [type(answer).__name__ for answer in answers] == ["Suspended"]
+        assert len(descendants()) >= 3
+        assert list(peer.answers(Cancel(job=1))) == []
+        for job in (2, 0):
+            answers = list(peer.answers(Resume(job=job, until_ns=None, changes=(), stop_ns=None)))
+            assert [type(answer).__name__ for answer in answers] == ["Records", "Outcome"]
+    finally:
+        peer.close()
+
+
+# What cannot be.
+
+
+def bridge_changed(order: Start, **fields: Any) -> Start:
+    import msgspec
+
+    return msgspec.structs.replace(order, **fields)
+
+
+def _of_simgrid(order: Start, resumes: list[Resume] | None = None) -> Answered:
+    peer = SimGridPeer(simgrid())
+    try:
+        found = answered(peer, order, resumes or [])
+    finally:
+        peer.close()
+    assert isinstance(found, Answered), found
+    return found
+
+
+def _refused(order: Start, platform: Path | None = None) -> str:
+    peer = SimGridPeer(simgrid(), platform)
+    try:
+        found = answered(peer, order)
+    finally:
+        peer.close()
+    assert isinstance(found, Failed), found
+    return found.reason
+
+
+def test_what_it_cannot_is_said_in_a_line(tmp_path: Path) -> None:
+    there = "allowed: cores that are there from the start to the end"
+    lost = (change(START_NS + S, 0, 0.0),)
+    minimal = "dragonfly:groups=2,chassis=2,routers=2,nodes=1"
+    (tmp_path / "net.xml").write_text("")
+    hockney = between([0, 1], kind="hockney")
+    for order, platform, reason in (
+        (ordered([1.0, 0.0]), None, f"SimGrid: a core that is absent; {there}"),
+        (ordered([1.0, 1.0], changes=lost), None, f"SimGrid: a core that is lost; {there}"),
+        (
+            ordered([1.0, 1.0], "select:ss/gss"),
+            None,
+            "SimGrid: select:ss/gss: looks ahead by simulating the loop; allowed: techniques and planners",
+        ),
+        (
+            ordered([1.0, 1.0], program=graph("static-steal"), **between([0, 1])),
+            None,
+            "SimGrid: static-steal: chooses the tasks of a chunk; allowed with graphs: techniques that do not",
+        ),
+        (ordered([1.0] * (MAX_ACTORS + 1)), None, "SimGrid: a job of 8193 cores; allowed: up to 8192, an actor each"),
+        (
+            ordered([1.0, 1.0], program=graph("ss"), **between([0, 1], topology=minimal)),
+            None,
+            f"network.topology: {minimal}: within a group SimGrid has routes of its own; allowed: routing=simgrid",
+        ),
+        (
+            ordered([1.0, 1.0], program=graph("ss"), **hockney),
+            tmp_path / "net.xml",
+            f"--network hockney: the links of {tmp_path / 'net.xml'} are shared; allowed with --platform: cm02, lv08",
+        ),
+        (ordered([1.0, 1.0], "nonsense"), None, "technique: 'nonsense'; allowed: "),
+    ):
+        assert _refused(order, platform).startswith(reason)
+
+
+def test_a_technique_that_answers_nonsense(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "from als import Technique, technique_kernel\n"
+        "@technique_kernel\n"
+        "def _late(n_tasks, n_cores, core, request, remaining, memo):\n"
+        "    return remaining + 1 if n_tasks == 24 and request == 3 else 1\n"
+        "@technique_kernel\n"
+        "def _none(n_tasks, n_cores, core, request, remaining, memo):\n"
+        "    return 0 if n_tasks == 24 and request == 3 else 1\n"
+        "LATE, NONE = Technique('late', _late), Technique('none', _none)\n"
+    )
+    flat: dict[str, Any] = {"variation": 0.0}
+    assert _refused(ordered([1.0, 1.0], f"{tmp_path}/bad.py:LATE", **flat)) == (
+        "application technique late gave a chunk of 22; allowed: 0 to the remaining tasks, 21"
+    )
+    assert _refused(ordered([1.0, 1.0], f"{tmp_path}/bad.py:NONE", **flat)) == (
+        "the application technique sent every core away with tasks left, 21 of them"
+    )
+
+
+def test_a_process_that_dies_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_RUN", "import os, sys; print('out of luck', file=sys.stderr); os.abort()")
+    assert _refused(ordered([1.0, 1.0])) == "SimGrid's process was killed by SIGABRT: 'out of luck'"
+
+
+def test_without_simgrid_a_line_says_what_to_install() -> None:
+    with pytest.raises(
+        InputError, match="^SimGrid: not found by /bin/false; install Debian's python3-simgrid, or simgrid from PyPI"
+    ):
+        find_simgrid("/bin/false")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TWOLEVEL_")}
+    command = [sys.executable, "-m", "bridge.adapters.simgrid"]
+    for options, line in (
+        (["--python", "/nowhere"], "simgrid: SimGrid: not found by /nowhere; install Debian's python3-simgrid"),
+        (["--platform", "/nowhere.xml"], "simgrid: --platform: /nowhere.xml: no such file"),
+        ([], "simgrid: TWOLEVEL_ADDRESS is not set; a bridge sets it when it starts an application simulator"),
+    ):
+        done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, check=False)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done.stderr
+        assert done.stderr.startswith(line)
+
+
+# Whole runs.
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_a_run(coupling: str) -> None:
+    inline = simulated("inline", 6, als="fac")
+    theirs = simulated(coupling, 6, als="fac", als_command=ADAPTER)
+    for name in ("job_id", "cores"):
+        assert (getattr(theirs.ledger.jobs, name) == getattr(inline.ledger.jobs, name)).all()
+    assert np.abs(theirs.ledger.jobs.end_ns - inline.ledger.jobs.end_ns).max() <= 20
+    assert theirs.coupling["retries"] == 0
+
+
+def test_a_network_from_a_platform_file(tmp_path: Path) -> None:
+    """A ring of four hosts, which no topology of the project is: two hops between opposite ones."""
+    links = "".join(f'<link id="l{a}" bandwidth="1.25e9Bps" latency="1e-6s"/>' for a in range(4))
+    routes = "".join(
+        f'<route src="h-{a}" dst="h-{b}" symmetrical="YES">'
+        + "".join(f'<link_ctn id="l{k}"/>' for k in range(a, b))
+        + "</route>"
+        for a in range(4)
+        for b in range(a + 1, 4)
+    )
+    hosts = "".join(f'<host id="h-{a}" speed="1Gf"/>' for a in range(4))
+    (tmp_path / "line.xml").write_text(
+        "<?xml version='1.0'?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">"
+        f'<platform version="4.1"><zone id="line" routing="Full">{hosts}{links}{routes}</zone></platform>'
+    )
+    program = Program((Graph("chain:tasks=8", als="heft", share=1.0),)).to_json()
+    order = ordered(SPEEDS, program=graph("ss"), **between([0, 1, 2, 3], hosts=4))
+    peer = SimGridPeer(simgrid(), tmp_path / "line.xml")
+    try:
+        found = answered(peer, order)
+    finally:
+        peer.close()
+    assert isinstance(found, Answered), found
+    assert program
+    shortest: dict[int, float] = {}
+    for (source, target, n_bytes), sent, arrived in zip(found.transfers, found.sent, found.arrived, strict=True):
+        hops = abs(int(found.core[source]) - int(found.core[target]))
+        beyond = (arrived - sent) - 13010.0 * hops - n_bytes / (0.97 * 1.25e9) * 1e9
+        shortest[hops] = min(shortest.get(hops, np.inf), beyond)
+        assert beyond >= -2.0
+    assert min(shortest.values()) <= 2.0
+    few = ordered(SPEEDS, program=graph("ss"), **between([0, 1, 2, 4], hosts=5))
+    assert _refused(few, tmp_path / "line.xml").endswith("has 4 hosts; allowed: one for each of the machine's, 5")
