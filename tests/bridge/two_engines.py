@@ -1,4 +1,4 @@
-"""One order to two application simulators, the project's and SimGrid: what each answers, in columns, and how far they are apart."""
+"""One order to two application simulators, the project's and SimGrid: what each answers, and how far they are apart."""
 
 from __future__ import annotations
 
