@@ -424,4 +424,8 @@ def test_a_network_from_a_platform_file(tmp_path: Path) -> None:
     for (_, _, n_bytes), sent, arrived in zip(found.transfers, found.sent, found.arrived, strict=True):
         assert abs(int(arrived - sent) - (3 * 13.01e-6 + 1.05 * n_bytes / (0.97 * 1.25e9)) * 1e9) <= 2
     few = ordered(SPEEDS, program=graph("ss"), **between([0, 1, 2, 4], hosts=5))
-    assert _refused(few, tmp_path / "line.xml").endswith("has 4 hosts; allowed: one for each of the machine's, 5")
+    assert _refused(few, tmp_path / "line.xml") == (
+        f"{tmp_path / 'line.xml'} has 4 hosts; allowed: one for each of the machine's, 5"
+    )
+    (tmp_path / "spoilt.xml").write_text("<platform")
+    assert _refused(few, tmp_path / "spoilt.xml").startswith(f"{tmp_path / 'spoilt.xml'}: Parse error at ")

@@ -154,6 +154,8 @@ class JobProcess:
                 raise PluginError(
                     f"the application technique sent every core away with tasks left, {values[0]} of them"
                 )
+            elif said == "refused":
+                raise InputError(values[0])
             elif said == "fault":
                 raise PeerError(f"SimGrid's process: {shown(' '.join(values[0].split()), 300)}")
             else:
@@ -190,6 +192,7 @@ class JobProcess:
         how = how_ended(self._process.wait())
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").splitlines()
-        told = [line for line in lines if "CRITICAL" in line] or [line for line in lines if "INFO" not in line]
+        # What SimGrid says before its backtrace, or the last line of Python's.
+        told = [line for line in lines if "CRITICAL" in line][:1] or [line for line in lines if "INFO" not in line][-1:]
         said = f": {shown(told[0].strip(), 300)}" if told else ""
         return PeerError(f"SimGrid's process {how}{said}")

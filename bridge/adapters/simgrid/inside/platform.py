@@ -11,7 +11,11 @@ from typing import Any
 
 import simgrid
 
-__all__ = ["build"]
+__all__ = ["PlatformFault", "build"]
+
+
+class PlatformFault(ValueError):
+    """A platform file cannot be used; the message names it."""
 
 
 def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop: float) -> tuple[list[Any], list[Any]]:
@@ -31,13 +35,21 @@ def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop:
     -------
     hosts, cores : list of simgrid.Host
         For each core, the host that it sends and receives at, and the one that it computes on.
+
+    Raises
+    ------
+    PlatformFault
+        If SimGrid cannot read a platform file, or it has too few hosts.
     """
     if network is not None and network["zone"] == "file":
-        engine.load_platform(network["path"])
+        try:
+            engine.load_platform(network["path"])
+        except RuntimeError as error:
+            raise PlatformFault(f"{network['path']}: {error}") from None
         root, sealed = engine.netzone_root, True
         found = sorted(engine.all_hosts, key=lambda host: _natural(host.name))
         if len(found) <= max(network["core_host"]):
-            raise SystemExit(
+            raise PlatformFault(
                 f"{network['path']} has {len(found)} hosts; allowed: one for each of the machine's, {network['hosts']}"
             )
         ends = [found[host] for host in network["core_host"]]

@@ -8,8 +8,9 @@ from typing import Final
 
 from .loops import LoopPart, SerialPart
 from .planned import PlannedPart
+from .platform import PlatformFault
 from .rounds import RoundsPart
-from .talk import hear
+from .talk import hear, put
 from .world import World
 
 __all__ = ["main"]
@@ -19,7 +20,12 @@ KINDS: Final = {"serial": SerialPart, "loop": LoopPart, "rounds": RoundsPart, "p
 
 def main() -> None:
     """Simulate the job that the first line describes."""
-    world = World(hear())
+    order = hear()
+    try:
+        world = World(order)
+    except PlatformFault as error:
+        put("refused", str(error))
+        os._exit(1)
     first = 0
     for number, given in enumerate(world.job["parts"]):
         world.parts.append(KINDS[given["kind"]](world, number, first, given["tasks"]))
