@@ -66,6 +66,9 @@ def named_files(page: Path) -> dict[str, str]:
     for block in blocks(page, "dot"):
         if name := re.match(r"// (\w+\.dot)\n", block):
             found[name[1]] = block
+    for block in blocks(page, "xml"):
+        if name := re.match(r"<!-- (\w+\.xml) -->\n", block):
+            found[name[1]] = block
     for block in blocks(page, "csv"):
         if block.startswith("time_s,core,factor\n"):  # such a file has no comments
             found["speeds.csv"] = block
@@ -89,6 +92,7 @@ def test_every_page_with_examples_is_known() -> None:
         "loop",
         "plug-ins",
         "schedulers",
+        "simgrid",
         "story",
         "studies",
         "techniques-answers",
