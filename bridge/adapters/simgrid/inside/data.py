@@ -8,7 +8,7 @@ import simgrid
 
 from .world import World
 
-__all__ = ["Part", "Sending"]
+__all__ = ["GraphPart", "Sending"]
 
 
 class Sending(NamedTuple):
@@ -22,7 +22,7 @@ class Sending(NamedTuple):
     due_s: float  # when they arrive, within a host
 
 
-class Part:
+class GraphPart:
     """A part that is a graph: its tasks and edges, and where its tasks are computed.
 
     Parameters

@@ -23,6 +23,9 @@ class SerialPart:
             chunk, world.chunks = world.chunks, world.chunks + 1
             world.compute(c, self._task, chunk)
 
+    def number_chunks(self) -> None:
+        """Its one task has had its number as it began."""
+
 
 class LoopPart:
     """Tasks that a technique hands out chunk by chunk.
@@ -79,3 +82,6 @@ class LoopPart:
         self._requests += 1
         chunk, world.chunks = world.chunks, world.chunks + 1
         self._desk.answer(c, (first, size, chunk, world.worked_out_s()))
+
+    def number_chunks(self) -> None:
+        """They have had their numbers as they were assigned."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import simgrid
 
-from .data import Part
+from .data import GraphPart
 from .talk import say
 from .world import World
 
 __all__ = ["PlannedPart"]
 
 
-class PlannedPart(Part):
+class PlannedPart(GraphPart):
     """A part that is planned as it begins, at the speeds that the cores have then."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:

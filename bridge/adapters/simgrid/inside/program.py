@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from collections.abc import Callable
 from typing import Final
 
 from .loops import LoopPart, SerialPart
@@ -11,11 +11,16 @@ from .planned import PlannedPart
 from .platform import PlatformFault
 from .rounds import RoundsPart
 from .talk import hear, put
-from .world import World
+from .world import Part, World
 
 __all__ = ["main"]
 
-KINDS: Final = {"serial": SerialPart, "loop": LoopPart, "rounds": RoundsPart, "planned": PlannedPart}
+KINDS: Final[dict[str, Callable[[World, int, int, int], Part]]] = {
+    "serial": SerialPart,
+    "loop": LoopPart,
+    "rounds": RoundsPart,
+    "planned": PlannedPart,
+}
 
 
 def main() -> None:
@@ -30,12 +35,6 @@ def main() -> None:
     for number, given in enumerate(world.job["parts"]):
         world.parts.append(KINDS[given["kind"]](world, number, first, given["tasks"]))
         first += given["tasks"]
-
-    def core(c: int) -> None:
-        for part in world.parts:
-            part.core(c)
-            world.barrier.wait()
-
-    world.run([partial(core, c) for c in range(len(world.speed))])
+    world.run()
     world.report()
     os._exit(0)  # SimGrid would tidy up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from .data import Part
+from .data import GraphPart
 from .desk import Desk
 from .facts import LastChunk, moments
 from .talk import put, say
@@ -20,7 +20,7 @@ AWAY = 3  # it waits for the next round
 DONE = 4
 
 
-class RoundsPart(Part):
+class RoundsPart(GraphPart):
     """A part whose waiting tasks are a loop to its technique, and those that wait when all of these are assigned the next."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
@@ -169,3 +169,6 @@ class RoundsPart(Part):
     def _send_home(self, c: int, served_ns: int) -> None:
         self._does[c] = DONE
         self._desk.answer(c, (0, [], served_ns, 0.0))
+
+    def number_chunks(self) -> None:
+        """They have had their numbers as they were assigned."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any
+from typing import Any, Protocol
 
 import simgrid
 
 from .platform import build
 from .talk import put, say
 
-__all__ = ["World"]
+__all__ = ["Part", "World"]
 
 #: Work is in GFLOP, and SimGrid's in flops.
 FLOP = 1e9
@@ -19,6 +19,18 @@ FLOP = 1e9
 #: SimGrid takes what is within 1 ns for one instant: the conductor stops this much earlier, before anything of its instant.
 BEFORE_S = 1.5e-9
 HALF_NS = 0.5e-9
+
+
+class Part(Protocol):
+    """One of the parts of a job."""
+
+    def core(self, c: int) -> None:
+        """What core ``c`` does in it, in its actor."""
+        ...
+
+    def number_chunks(self) -> None:
+        """Give the chunks that have begun their numbers, if they have not had them as they were assigned."""
+        ...
 
 
 class World:
@@ -49,7 +61,7 @@ class World:
         self.start_ns, self.end_ns, self.core, self.chunk = [-1] * n, [-1] * n, [-1] * n, [-1] * n
         self.finish_ns, self.busy_ns = [0] * p, [0] * p
         self.transfers: list[tuple[int, int, float, int, int]] = []
-        self.parts: list[Any] = []
+        self.parts: list[Part] = []
         self.wait_ns = self.scheduling_ns = self.chunks = 0
         self.undone = n
         self.at_home = [False] * p  # nothing is left for it in the whole job
@@ -102,12 +114,14 @@ class World:
         self.undone -= 1
         return end - begin
 
-    def run(self, actors: list[Any]) -> None:
-        """Run the job: ``actors`` are a function a core, which ends with the last part."""
+    def run(self) -> None:
+        """Run the job: an actor a core, which goes from part to part with a barrier after each."""
 
         def core(c: int) -> None:
             try:
-                actors[c]()
+                for part in self.parts:
+                    part.core(c)
+                    self.barrier.wait()
             except Exception as error:
                 put("fault", f"{type(error).__name__}: {error}")
                 os._exit(1)
@@ -156,8 +170,7 @@ class World:
     def report(self) -> None:
         """Tell the adapter how the job has ended."""
         for part in self.parts:
-            if hasattr(part, "number_chunks"):
-                part.number_chunks()
+            part.number_chunks()
         put(
             "ended",
             {
