@@ -61,13 +61,15 @@ class Asked:
         """Speeds that cores will have, none before the present instant."""
         self._changes = sorted([*self._changes, *changes], key=lambda change: change.at_ns)
 
-    def loop(self, part: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
+    def loop(self, part: int, now_ns: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
         """A loop begins, whose tasks have this mean and this standard deviation."""
+        self._pass_to(now_ns)
         self._begin(part, n_tasks, mean_gflop, sigma_gflop)
         self._facts[f.STEP] = float(part // len(self._drawn.phases))
 
-    def round(self, part: int, number: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
+    def round(self, part: int, number: int, now_ns: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
         """Round ``number`` of a graph begins."""
+        self._pass_to(now_ns)
         self._repeats += number > 0
         self._begin(part, n_tasks, mean_gflop, sigma_gflop)
         self._facts[f.STEP] = float(part // len(self._drawn.phases) + self._repeats)

@@ -67,7 +67,8 @@ class LoopPart:
         if self._left > 0 or self._learns:
             if not self._begun:
                 self._begun = True
-                put("loop", self._number, self._tasks, *moments(world.length[self._first : self._first + self._tasks]))
+                lengths = world.length[self._first : self._first + self._tasks]
+                put("loop", self._number, world.now_ns(), self._tasks, *moments(lengths))
             last, self._last[c] = self._last[c], LastChunk()
             size, place = say("ask", c, self._requests, self._left, world.chunks, world.now_ns(), *last)
         if size == 0:

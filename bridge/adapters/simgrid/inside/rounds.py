@@ -76,10 +76,11 @@ class RoundsPart(GraphPart):
                 if world.job["network"] is not None:
                     world.wait_ns += world.now_ns() - free_ns
                 took.append(world.compute(c, self.first + task, chunk))
+                if task == tasks[-1]:
+                    self._does[c] = ASKS
+                    self._last[c] = LastChunk.of(took, world.now_ns() - asked_ns)
                 # Who asks again at once is served with those that it wakes.
                 self._ended(task, asks_now=task == tasks[-1] and world.latency_s[c] == 0.0)
-            self._does[c] = ASKS
-            self._last[c] = LastChunk.of(took, world.now_ns() - asked_ns)
 
     def _ended(self, task: int, *, asks_now: bool) -> None:
         """Release the tasks that have waited for this one only."""
@@ -146,7 +147,7 @@ class RoundsPart(GraphPart):
         self._round_left = self._round_tasks = len(self._waiting)
         self._requests = 0
         lengths = [self.world.length[self.first + self._at_position[place]] for place in self._waiting]
-        put("round", self.number, self._round, self._round_tasks, *moments(lengths))
+        put("round", self.number, self._round, self.world.now_ns(), self._round_tasks, *moments(lengths))
         self._shares = BUSY in self._does
 
     def _end_round(self) -> None:

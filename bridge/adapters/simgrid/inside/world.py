@@ -189,9 +189,11 @@ class World:
         )
 
     def _take(self, changes: list[tuple[int, int, float]]) -> None:
-        """Changes of speed (instant, core, GFLOP/s), ascending, behind those that are known."""
+        """Changes of speed (instant, core, GFLOP/s), beside those that are known; of one instant the later told holds."""
         for at_ns, c, speed in changes:
             self._changes[c].append((at_ns * 1e-9, speed))
+        for c in {core for _, core, _ in changes}:
+            self._changes[c] = deque(sorted(self._changes[c], key=lambda change: change[0]))
 
     def _execute(self, c: int, gflop: float) -> None:
         """Let the actor of core ``c`` do this work, in pieces where the core's speed changes.
