@@ -46,7 +46,7 @@ test: $(VENV)/installed-dev system-packages
 	+@$(MAKE) --no-print-directory --jobs 2 --output-sync static kernels
 	$(PYTEST)
 
-soak: $(VENV)/installed-dev kernels
+soak: $(VENV)/installed-dev system-packages kernels
 	$(PYTEST) --hypothesis-profile soak -m hypothesis
 
 static: $(VENV)/installed-dev
