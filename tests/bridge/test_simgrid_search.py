@@ -118,7 +118,7 @@ def unlike_but_for_the_cut(ours: Answered, theirs: Answered) -> int:
     both_ran = ran & also
     assert (ours.core == theirs.core)[both_ran].all()
     apart = [np.abs(getattr(ours, name) - getattr(theirs, name))[both_ran].max(initial=0) for name in ("start", "end")]
-    apart.append(np.abs(ours.busy - theirs.busy).max())
+    apart += [np.abs(getattr(ours, name) - getattr(theirs, name)).max() for name in ("busy", "finish")]
     return int(max(apart))
 
 

@@ -23,6 +23,10 @@ class SerialPart:
             chunk, world.chunks = world.chunks, world.chunks + 1
             world.compute(c, self._task, chunk)
 
+    def idles(self, c: int) -> bool:
+        """Whether it is another core than the one that computes."""
+        return c != 0
+
     def number_chunks(self) -> None:
         """Its one task has had its number as it began."""
 
@@ -45,7 +49,7 @@ class LoopPart:
         self._learns: bool = world.job["parts"][number]["learns"]
         self._last = [LastChunk() for _ in world.speed]
         self._desk = Desk(len(world.speed), self._serve)
-        self._begun, self._dismissed = False, 0
+        self._begun, self._sent_away = False, [False] * len(world.speed)
 
     def core(self, c: int) -> None:
         """What core ``c`` does, in its actor: ask, compute, ask again."""
@@ -72,8 +76,8 @@ class LoopPart:
             last, self._last[c] = self._last[c], LastChunk()
             size, place = say("ask", c, self._requests, self._left, world.chunks, world.now_ns(), *last)
         if size == 0:
-            self._dismissed += 1
-            if self._dismissed == len(world.speed) and self._left > 0:
+            self._sent_away[c] = True
+            if all(self._sent_away) and self._left > 0:
                 world.stuck(self._left)
             self._desk.answer(c, (0, 0, 0, 0.0))
             return
@@ -83,6 +87,10 @@ class LoopPart:
         self._requests += 1
         chunk, world.chunks = world.chunks, world.chunks + 1
         self._desk.answer(c, (first, size, chunk, world.worked_out_s()))
+
+    def idles(self, c: int) -> bool:
+        """Whether it was sent away."""
+        return self._sent_away[c]
 
     def number_chunks(self) -> None:
         """They have had their numbers as they were assigned."""

@@ -18,6 +18,7 @@ class PlannedPart(GraphPart):
         super().__init__(world, number, first, tasks)
         self._sequences: list[list[int]] | None = None
         self._produced = [simgrid.Semaphore(0) for _ in range(tasks)]
+        self._ended = [False] * len(world.speed)
         self._ready_ns = [0] * tasks  # when the last producer of a task had ended
 
     def core(self, c: int) -> None:
@@ -44,6 +45,11 @@ class PlannedPart(GraphPart):
                 self.send(task, target, n_bytes)
                 self._ready_ns[target] = max(self._ready_ns[target], world.now_ns())
                 self._produced[target].release()
+        self._ended[c] = True
+
+    def idles(self, c: int) -> bool:
+        """Whether its sequence has ended."""
+        return self._ended[c]
 
     def number_chunks(self) -> None:
         """Each task is a chunk: they are numbered as they have begun, at one instant by their cores."""

@@ -171,5 +171,9 @@ class RoundsPart(GraphPart):
         self._does[c] = DONE
         self._desk.answer(c, (0, [], served_ns, 0.0))
 
+    def idles(self, c: int) -> bool:
+        """Whether it waits for tasks, for the next round, or for nothing."""
+        return self._does[c] in (IDLES, AWAY, DONE)
+
     def number_chunks(self) -> None:
         """They have had their numbers as they were assigned."""

@@ -28,6 +28,10 @@ class Part(Protocol):
         """What core ``c`` does in it, in its actor."""
         ...
 
+    def idles(self, c: int) -> bool:
+        """Whether core ``c`` waits for nothing of its own: it was sent away, or waits for tasks that others release."""
+        ...
+
     def number_chunks(self) -> None:
         """Give the chunks that have begun their numbers, if they have not had them as they were assigned."""
         ...
@@ -39,7 +43,7 @@ class World:
     Parameters
     ----------
     job : dict
-        What ``bridge.adapters.simgrid.process.job_order`` makes of it; instants in ns from the job's start.
+        What ``bridge.adapters.simgrid.peer`` makes of a start; instants in ns from the job's start.
 
     Attributes
     ----------
@@ -64,7 +68,7 @@ class World:
         self.parts: list[Part] = []
         self.wait_ns = self.scheduling_ns = self.chunks = 0
         self.undone = n
-        self.at_home = [False] * p  # nothing is left for it in the whole job
+        self._part: Part | None = None  # the one that runs
         self.stop_ns: int | None = job["stop"]
         self.until_ns: int | None = job["until"]
         self.stopped = False
@@ -120,12 +124,12 @@ class World:
         def core(c: int) -> None:
             try:
                 for part in self.parts:
+                    self._part = part
                     part.core(c)
                     self.barrier.wait()
             except Exception as error:
                 put("fault", f"{type(error).__name__}: {error}")
                 os._exit(1)
-            self.at_home[c] = True
 
         for c, host in enumerate(self.cores):
             create(f"core {c}", host, core, c)
@@ -158,7 +162,10 @@ class World:
             if begin >= 0 and self.end_ns[task] < 0:
                 self.end_ns[task] = stop_ns
                 self.busy_ns[self.core[task]] += stop_ns - begin
-        self.finish_ns = [ns if home else stop_ns for ns, home in zip(self.finish_ns, self.at_home, strict=True)]
+        idle = [self._part is not None and self._part.idles(c) for c in range(len(self.cores))]
+        for c, idles in enumerate(idle):
+            if not idles or all(idle):  # between two parts nobody has anything of its own
+                self.finish_ns[c] = stop_ns
         self.report()
         os._exit(0)  # its actors have nothing to say any more
 
