@@ -30,7 +30,7 @@ from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 
-__all__ = ["Application", "application_fault"]
+__all__ = ["Application", "application_fault", "lost_error"]
 
 #: Longest time that a message may take, ns.
 MAX_LATENCY_NS = LATENCY.highest
@@ -180,8 +180,8 @@ class Application:
 
     @property
     def finished(self) -> bool:
-        """Whether the last core has finished or the application was stopped."""
-        return int(self.state.counters[s.STATUS]) in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED)
+        """Whether the last core has finished, the application was stopped, or it has lost all its cores."""
+        return int(self.state.counters[s.STATUS]) in _ENDED
 
     @property
     def end_ns(self) -> int:
@@ -200,6 +200,17 @@ class Application:
     def stopped(self) -> bool:
         """Whether a stop has cut the application short."""
         return int(self.state.counters[s.STATUS]) == ApplicationStatus.STOPPED
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has ended with work left because its cores were lost: all of them for good (:meth:`lose`), or again and
+        again before any task ended. It has ended then at that instant."""
+        return int(self.state.counters[s.STATUS]) == ApplicationStatus.LOST
+
+    @property
+    def last_lost(self) -> int:
+        """The last of all its cores that was lost for good, if it is :attr:`lost`; -1 where cores came and went instead."""
+        return int(self.state.counters[s.LAST_LOST])
 
     @property
     def ran(self) -> int:
@@ -274,7 +285,9 @@ class Application:
     def set_speed(self, speed_gflops: float, core: int | None = None) -> None:
         """From now on ``core`` (default: every core) runs at ``speed_gflops``, in the middle of a task too.
 
-        At speed 0 a core is lost: what it has not finished is done again, from each task's beginning, by others.
+        At speed 0 a core is lost, until it has a speed again: what it has not finished is done again, from each task's
+        beginning, by others. Where cores come and go so quickly that tasks are put back 100,000 times in a row and none
+        ends, the application ends, :attr:`lost`.
 
         Raises
         ------
@@ -290,6 +303,24 @@ class Application:
         for c in range(n_cores) if core is None else (core,):
             self._settle(engine.set_speed(self.state, c, speed_gflops))
 
+    def lose(self, core: int | None = None) -> None:
+        """``core`` (default: every core), there or not, is lost for good: it does not come back.
+
+        As :meth:`set_speed` with 0. With the last of all cores that have not been released the application ends, now: it is
+        :attr:`finished` and, if work was left, :attr:`lost`.
+
+        Raises
+        ------
+        InputError
+            If there is no such core.
+        """
+        n_cores = len(self.state.speed)
+        if core is not None and not 0 <= core < n_cores:
+            raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
+        self._allow_changes()
+        for c in range(n_cores) if core is None else (core,):
+            self._settle(engine.lose_for_good(self.state, c))
+
     def stop(self) -> None:
         """End the application now: running tasks are cut, the others never run (their records hold -1).
 
@@ -299,7 +330,8 @@ class Application:
         self._settle(engine.stop(self.state))
 
     def run_to_stop(self, stop_ns: int) -> bool:
-        """Simulate to the end, or up to :meth:`stop` at ``stop_ns``; returns whether the application completed.
+        """Simulate to the end, or up to :meth:`stop` at ``stop_ns``; returns whether the application completed, and was neither
+        stopped nor :attr:`lost`.
 
         Raises
         ------
@@ -310,7 +342,7 @@ class Application:
             raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
         self._allow_changes()
         self._settle(engine.run_until_stop(self.state, stop_ns))
-        return not self.stopped
+        return not (self.stopped or self.lost)
 
     def validate(self) -> None:
         """See that everything holds of the engine's state that must hold between two calls (``als.engine.validation``).
@@ -332,13 +364,16 @@ class Application:
     def _settle(self, status: int) -> bool:
         HOOKS.check()
         GRAPH_HOOKS.check()
-        if status in (ApplicationStatus.SUSPENDED, ApplicationStatus.FINISHED, ApplicationStatus.STOPPED):
+        if status == ApplicationStatus.SUSPENDED or status in _ENDED:
             self._entered += 1
             if self.checks and (status != ApplicationStatus.SUSPENDED or self._entered % self.checks == 0):
                 self.validate()
             return status != ApplicationStatus.SUSPENDED
         raise application_fault(status, self.state, self._rules)
 
+
+#: How an application can have ended.
+_ENDED = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
 
 #: What the rules of a phase depend on: its scheduler, whether it is a graph, and how its tasks wait and come to cores.
 _PhaseKey = tuple[AnyScheduler | None, bool, int, int]
@@ -419,10 +454,6 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
         return PluginError(f"{job}planner {name} made sequences that wait for each other, with {left} tasks left")
     if status == ApplicationStatus.TASKS_LEFT:
         return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
-    if status == ApplicationStatus.HOPELESS:
-        return InputError(
-            f"{job}{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
-        )
     if status == ApplicationStatus.ALL_LOST:
         return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
     longest = int(state.lengths.argmax())
@@ -430,3 +461,13 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
         f"{job}the application would not end before the last simulated instant, {MAX_NS} ns; its longest task, {longest}, has "
         f"{state.lengths[longest]:g} GFLOP"
     )
+
+
+def lost_error(application: Application) -> InputError:
+    """The error for an application that is :attr:`Application.lost`, where there is nobody to whom that is of use."""
+    left = int(application.state.counters[s.LEFT])
+    if application.last_lost < 0:
+        return InputError(
+            f"{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
+        )
+    return InputError(f"all cores are lost, with {left} tasks left; allowed: cores that come back")

@@ -99,7 +99,7 @@ ESTIMATES = Option(
 ON_FAILURE = Choice(
     name="--on-failure", panel=Panel.BATCH, default="requeue", choices=("requeue", "lose"),
     what="treatment of jobs that lose a host",
-    metavar="HOW", help="Jobs that lose a host: requeue or lose",
+    metavar="HOW", help="Jobs that lose a host, or all cores: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
     name="--coordination", panel=Panel.APPLICATION, default="none", choices=("none", "release", "release:core", "release:host"),

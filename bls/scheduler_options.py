@@ -36,12 +36,13 @@ class Rules:
     kill_at_walltime : bool
         Whether a job is killed when it has run for its request.
     on_failure : {"requeue", "lose"}
-        What becomes of a job that loses a host.
+        What becomes of a job that loses a host, or all its cores for good.
     coordination : {"none", "release", "release:core", "release:host"}
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
         ``release:core``), or a host's cores with the last of them.
     max_attempts : int
-        A job that was cut so often ends the simulation with an error.
+        A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
+        failed.
     charge_decisions : bool
         Whether jobs start only after the time that it took to decide so.
     decision_cost_ns : int or None

@@ -16,6 +16,7 @@ from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.features.losses import tell_loss
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
 from bls.engine.hooks import HOOKS
 from bls.engine.status import FAULTS, BatchStatus
@@ -105,6 +106,8 @@ class BatchSimulator:
         Who looks, and who gives additional data.
     seed : int
         For an allocator that draws, and for estimates that are drawn.
+    loses : bool
+        Whether running jobs may lose all their cores (:meth:`loss`).
 
     Raises
     ------
@@ -132,6 +135,7 @@ class BatchSimulator:
         requested: Mapping[int, str] | None = None,
         observers: Sequence[AnyObserver] = (),
         seed: int = SEED.default,
+        loses: bool = False,
     ) -> None:
         self.workload, self.platform = workload, platform
         self.policy = policy
@@ -186,7 +190,7 @@ class BatchSimulator:
             recorded=recorded,
             requested=requested,
         )
-        given.settings |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on())}
+        given.settings |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on()), b.LOSES: int(loses)}
         self.state = first_state.new_state(given)
         self.state.clock[b.OBSERVE] = self._looks.next_ns
         self._looks.so_far = self._so_far()
@@ -594,6 +598,24 @@ class BatchSimulator:
         """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
         return bool(engine.outcome(self.state, row, end_ns, stopped))
 
+    def loss(self, row: int, end_ns: int, core: int) -> bool:
+        """Tell when a running job ends because its cores are lost; False if that cannot be.
+
+        Parameters as of ``bls.engine.features.losses.tell_loss``.
+        """
+        return bool(tell_loss(self.state, row, end_ns, core))
+
+    @property
+    def loses(self) -> bool:
+        """Whether running jobs may lose all their cores."""
+        return bool(self.state.settings[b.LOSES] == 1)
+
+    @property
+    def losses(self) -> dict[int, str]:
+        """Why jobs have ended whose cores were lost, by row."""
+        found = self.column(b.LAST_LOST)
+        return {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
+
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
         count = self.column(b.HELD_COUNT)
@@ -629,6 +651,15 @@ class BatchSimulator:
         names = ("now_ns", "waiting", "started", "decision_ns")
         n = int(self.state.sizes[b.N_DECISIONS])
         return {name: self.state.decisions[k, :n] for k, name in enumerate(names)}
+
+
+def _loss(noted: int) -> str:
+    # What a value of the column LAST_LOST means, in words.
+    return (
+        "its cores came and went before any task ended"
+        if noted < 0
+        else f"all its cores were lost, core {noted - 1} last"
+    )
 
 
 def _waiting(state: b.BatchState) -> str:

@@ -38,7 +38,7 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 6, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    given_fields = {"version": 7, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
     return Hello(**{**given_fields, "conserves_work": True, "releases": True, **fields})
 
 
@@ -94,6 +94,7 @@ def outcome(**fields: Any) -> Outcome:
         "attempt": 4,
         "end_ns": 300,
         "stopped": False,
+        "last_lost": None,
         "tasks": 3,
         "ran": 3,
         "chunks": 2,
@@ -123,7 +124,7 @@ def resume(**fields: Any) -> Resume:
     return Resume(**{"job": JOB, "until_ns": None, "changes": (), "stop_ns": None, **fields})
 
 
-def change(at_ns: int, core: int = 0, speed_gflops: float = 2.0) -> Change:
+def change(at_ns: int, core: int = 0, speed_gflops: float | None = 2.0) -> Change:
     return Change(at_ns=at_ns, core=core, speed_gflops=speed_gflops)
 
 
@@ -172,7 +173,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=6, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=7, run="r"))
 
     @property
     def bridge(self) -> Session:

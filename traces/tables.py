@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "CUT_BECAUSE",
     "FAIR_START",
     "JOB_COLUMNS",
     "JOB_GROUP",
@@ -78,6 +79,7 @@ JOB_COLUMNS = (
 FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
+CUT_BECAUSE = "cut_because"
 
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
 
@@ -178,7 +180,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``.
+    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``, ``CUT_BECAUSE``.
     """
     columns = _job_columns(ledger, further)
     for name, column in columns.items():

@@ -20,7 +20,15 @@ from als.core_speeds.late import Late
 from als.core_speeds.lost import Lost
 from als.core_speeds.noise import Noise
 from als.core_speeds.square import Square
-from als.core_speeds.state import SpeedState, fill_factors, fill_next_ns, list_changes, new_state
+from als.core_speeds.state import (
+    NEVER,
+    SpeedState,
+    fill_comes_ns,
+    fill_factors,
+    fill_next_ns,
+    list_changes,
+    new_state,
+)
 from als.core_speeds.trace import Trace
 from traces.base.errors import InputError, one_of
 from traces.base.naming import with_parameters
@@ -86,6 +94,8 @@ class CoreSpeeds:
         Whether every core's factor is 1 for good.
     highest_factor : float
         No core's factor ever exceeds it; at least 1.
+    loses : bool
+        Whether a core may have the factor 0, so that it is not there.
     """
 
     def __init__(self, specs: Sequence[str], components: Sequence[Component], n_cores: int, seed: int) -> None:
@@ -97,6 +107,7 @@ class CoreSpeeds:
         for one in components:
             highest[one.cores] *= one.highest
         self.highest_factor = float(highest.max())
+        self.loses = any(one.may_be_zero for one in components)
 
     def factors(self, core_numbers: Array, t_ns: int) -> Array:
         """The factor of each of these cores (global numbers) at an instant, float64 (P,).
@@ -113,6 +124,22 @@ class CoreSpeeds:
         found = np.empty(len(cores), np.float64)
         fill_factors(self.state, cores, t_ns, found)
         return found
+
+    def for_good(self, core_numbers: Array, at_ns: Array) -> Array:
+        """Whether each of these cores (global numbers), from an instant of its own on, is never there: bool (P,).
+
+        Raises
+        ------
+        InputError
+            If there is no such core.
+        """
+        cores, instants = own(core_numbers, np.int64), own(at_ns, np.int64)
+        if len(cores) and not 0 <= cores.min() <= cores.max() < self.n_cores:
+            raise InputError(f"core_numbers: {cores.min()} to {cores.max()}; allowed: 0 to {self.n_cores - 1}")
+        found = np.empty(len(cores), np.int64)
+        fill_comes_ns(self.state, cores, instants, found)
+        gone: Array = found == NEVER
+        return gone
 
     def changes(self, core_numbers: Array, base_gflops: Array, from_ns: int, until_ns: int, most: int) -> SpeedChanges:
         """When these cores' speeds change after ``from_ns``, up to and with ``until_ns``, and to what.

@@ -43,6 +43,10 @@ MAX_FACTOR = 1000.0
 MAX_PERIOD_NS = MAX_NS // 2
 
 
+#: Products of factors that are not below this are not 0, unless there are dozens of them.
+_SMALL = 1e-9
+
+
 def _nothing() -> Array:
     return np.zeros(0, np.int64)
 
@@ -84,6 +88,13 @@ class Component:
     piece_stop: Array = field(default_factory=_nothing)
     piece_ns: Array = field(default_factory=_nothing)
     piece_factor: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether the factor may be 0, or so small that a product is."""
+        if self.kind == PIECES:
+            return bool((self.piece_factor < _SMALL).any())
+        return self.kind == SQUARE and self.level < _SMALL
 
 
 class SpeedKind(Protocol):

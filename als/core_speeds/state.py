@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als.core_speeds.contract import NOISE, SQUARE, Component
+from als.core_speeds.contract import NOISE, PIECES, SQUARE, Component
 from als.core_speeds.noise import CORE_SPEEDS, noise_factor, noise_next_ns
 from als.core_speeds.pieces import piece_factor, piece_next_ns
 from als.core_speeds.square import square_factor, square_next_ns
@@ -16,9 +16,12 @@ from traces.kernels.signatures import Floats, Ints, Ints2, Words
 from traces.kernels.state import State
 
 __all__ = [
+    "MOST_LOOKS",
     "NEVER",
     "SpeedState",
+    "comes_ns",
     "factor",
+    "fill_comes_ns",
     "fill_factors",
     "fill_next_ns",
     "list_changes",
@@ -28,6 +31,9 @@ __all__ = [
 
 #: What is later than every instant.
 NEVER = 2**63 - 1
+
+#: A core that is absent over so many instants at which a factor of 0 might end does not come back.
+MOST_LOOKS = 1_000_000
 
 # Columns of ``SpeedState.numbers``.
 _KIND = 0
@@ -108,20 +114,25 @@ def factor(state: SpeedState, core: int, t_ns: int) -> float:
     """
     product = 1.0
     for entry in range(state.begin[core], state.begin[core + 1]):
-        k = state.component[entry]
-        numbers = state.numbers
-        kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
-        if kind == SQUARE:
-            product *= square_factor(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], state.level[k], t_ns)
-        elif kind == NOISE:
-            product *= noise_factor(
-                state.keys, state.words, state.seed[0], core, numbers[k, _PURPOSE], period_ns, state.level[k], t_ns
-            )
-        else:
-            product *= piece_factor(
-                state.piece_ns, state.piece_factor, state.piece_begin[entry], state.piece_stop[entry], period_ns, t_ns
-            )
+        product *= _factor_of(state, core, entry, t_ns)
     return product
+
+
+@compiled(merged=True)
+def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
+    """The factor of one component of a core at an instant."""
+    k = state.component[entry]
+    numbers = state.numbers
+    kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
+    if kind == SQUARE:
+        return float(square_factor(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], state.level[k], t_ns))
+    if kind == NOISE:
+        purpose = numbers[k, _PURPOSE]
+        return float(
+            noise_factor(state.keys, state.words, state.seed[0], core, purpose, period_ns, state.level[k], t_ns)
+        )
+    begin, stop = state.piece_begin[entry], state.piece_stop[entry]
+    return float(piece_factor(state.piece_ns, state.piece_factor, begin, stop, period_ns, t_ns))
 
 
 @compiled(inner=True)
@@ -132,21 +143,55 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
     """
     first = NEVER
     for entry in range(state.begin[core], state.begin[core + 1]):
-        k = state.component[entry]
-        numbers = state.numbers
-        kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
-        if kind == SQUARE:
-            at_ns = square_next_ns(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], t_ns)
-        elif kind == NOISE:
-            at_ns = noise_next_ns(period_ns, t_ns)
-        else:
-            begin, stop = state.piece_begin[entry], state.piece_stop[entry]
-            at_ns = piece_next_ns(state.piece_ns, begin, stop, period_ns, t_ns)
-            if at_ns > MAX_NS and piece_factor(state.piece_ns, state.piece_factor, begin, stop, period_ns, t_ns) == 0.0:
-                return NEVER  # lost for good, whatever the other components do
+        at_ns = _next_of(state, entry, t_ns)
+        if (
+            at_ns > MAX_NS
+            and state.numbers[state.component[entry], _KIND] == PIECES
+            and _factor_of(state, core, entry, t_ns) == 0.0
+        ):
+            return NEVER  # lost for good, whatever the other components do
         if at_ns < first:
             first = at_ns
     return first if first <= MAX_NS else NEVER
+
+
+@compiled(merged=True)
+def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
+    """The first instant after ``t_ns`` at which the factor of one component of a core may be another."""
+    k = state.component[entry]
+    numbers = state.numbers
+    kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
+    if kind == SQUARE:
+        return int(square_next_ns(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], t_ns))
+    if kind == NOISE:
+        return int(noise_next_ns(period_ns, t_ns))
+    begin, stop = state.piece_begin[entry], state.piece_stop[entry]
+    return int(piece_next_ns(state.piece_ns, begin, stop, period_ns, t_ns))
+
+
+@compiled(inner=True)
+def comes_ns(state: SpeedState, core: int, t_ns: int) -> int:
+    """The first instant from ``t_ns`` on at which a core is there; ``NEVER``: it is lost for good.
+
+    While one factor is 0 it does not matter what the others do, so that an absence is passed over in as many steps as it has
+    factors of 0 one after another.
+    """
+    now = t_ns
+    for _ in range(MOST_LOOKS):
+        until, product = now, 1.0
+        for entry in range(state.begin[core], state.begin[core + 1]):
+            one = _factor_of(state, core, entry, now)
+            product *= one
+            if one == 0.0:
+                until = max(until, _next_of(state, entry, now))
+        if product > 0.0:
+            return now
+        if until == now:  # of small factors: their product is 0
+            until = next_change_ns(state, core, now)
+        if until > MAX_NS:
+            return NEVER
+        now = until
+    return NEVER
 
 
 @compiled()
@@ -161,6 +206,13 @@ def fill_next_ns(state: SpeedState, cores: Ints, t_ns: int, next_ns: Ints) -> No
     """Write :func:`next_change_ns` of each of ``cores`` to ``next_ns``, int64 (P,)."""
     for c in range(cores.size):
         next_ns[c] = next_change_ns(state, cores[c], t_ns)
+
+
+@compiled()
+def fill_comes_ns(state: SpeedState, cores: Ints, from_ns: Ints, found_ns: Ints) -> None:
+    """Write :func:`comes_ns` of each of ``cores``, from an instant of its own on, to ``found_ns``, int64 (P,)."""
+    for c in range(cores.size):
+        found_ns[c] = comes_ns(state, cores[c], from_ns[c])
 
 
 @compiled()

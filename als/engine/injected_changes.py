@@ -1,4 +1,8 @@
-"""Changes in the middle of an application: a core gets another speed, is lost, comes (back); the application is stopped."""
+"""Changes in the middle of an application: a core gets another speed, is lost, comes (back); the application is stopped.
+
+One with work left whose cores are all lost for good ends there and then, ``LOST``: as if it were stopped at the instant at
+which the last of them was lost.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,14 @@ from als.engine.chunk_dispatch import arrival_ns, note_end, reopen
 from als.engine.hooks import CHANGE_GRAPH, STOP_GRAPH, call_hook
 from als.engine.releases import released
 from als.engine.state import ApplicationState
-from als.engine.status import FINISHED, HOPELESS, OVERFLOW, STOPPED, SUSPENDED
+from als.engine.status import FINISHED, LOST, OVERFLOW, STOPPED, SUSPENDED
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["set_speed", "stop"]
+__all__ = ["MOST_FRUITLESS", "lose_for_good", "set_speed", "stop"]
 
-#: So many losses in a row that put tasks back, and not one task has ended: it will never be otherwise.
+#: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
 MOST_FRUITLESS = 100_000
 
 
@@ -117,25 +121,28 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     Returns
     -------
     int
-        The engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant.
+        The engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant, ``LOST`` if tasks were put back
+        ``MOST_FRUITLESS`` times in a row.
     """
     counters, cores = state.counters, state.cores
     if counters[s.STATUS] != SUSPENDED:
         return int(counters[s.STATUS])
     if released(state, c):
         return SUSPENDED  # it is not the job's any more
+    if speed_gflops > 0.0 and cores[s.FOR_GOOD, c] == 1:
+        cores[s.FOR_GOOD, c] = 0
+        counters[s.GONE] -= 1
     if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
         status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, speed_gflops))
-        if counters[s.FRUITLESS] == MOST_FRUITLESS:
-            status = counters[s.STATUS] = HOPELESS
+        if counters[s.FRUITLESS] == MOST_FRUITLESS and status == SUSPENDED:
+            status = _end_lost(state, -1)
         return int(status)
     if speed_gflops == 0.0 or state.speed[c] == 0.0:
         if speed_gflops != state.speed[c]:
             if speed_gflops == 0.0:
                 _lose(state, c)
                 if counters[s.FRUITLESS] == MOST_FRUITLESS:
-                    counters[s.STATUS] = HOPELESS
-                    return HOPELESS
+                    return int(_end_lost(state, -1))
             else:
                 _come(state, c, speed_gflops)
         return SUSPENDED
@@ -167,6 +174,39 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     at = _place_in_heap(state, c)
     heap_settle(state.ask_ns, state.ask_core, counters[s.ASKING], at, arrival_ns(state, t, c))
     return SUSPENDED
+
+
+@compiled()
+def lose_for_good(state: ApplicationState, c: int) -> int:
+    """Core ``c``, there or not, never comes back: it is lost now, if it is there.
+
+    Returns
+    -------
+    int
+        The engine's status: ``LOST`` if that was the last core and work is left, ``FINISHED`` if none is.
+    """
+    counters, cores = state.counters, state.cores
+    if counters[s.STATUS] != SUSPENDED:
+        return int(counters[s.STATUS])
+    if released(state, c):
+        return SUSPENDED  # it is not the job's any more
+    status = set_speed(state, c, 0.0)
+    if status == SUSPENDED:
+        counters[s.GONE] += 1 - cores[s.FOR_GOOD, c]
+        cores[s.FOR_GOOD, c] = 1
+        if counters[s.GONE] + counters[s.RELEASED] == state.speed.size:
+            status = _end_lost(state, c)
+    return int(status)
+
+
+@compiled(inner=True)
+def _end_lost(state: ApplicationState, c: int) -> int:
+    """End the application now, since nobody is left, the last of all core ``c``; returns how it has ended."""
+    status = stop(state)
+    if status == STOPPED:
+        status = state.counters[s.STATUS] = LOST
+        state.counters[s.LAST_LOST] = c
+    return int(status)
 
 
 @compiled()

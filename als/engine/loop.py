@@ -20,7 +20,7 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.dag import state as g
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, call_hook
-from als.engine.injected_changes import set_speed, stop
+from als.engine.injected_changes import lose_for_good, set_speed, stop
 from als.engine.releases import begin_releases
 from als.engine.rule_selection import prepare
 from als.engine.state import ApplicationState, new_state
@@ -33,6 +33,7 @@ __all__ = [
     "advance",
     "begin",
     "end_ns",
+    "lose_for_good",
     "new_state",
     "run_until_stop",
     "set_speed",
@@ -66,6 +67,7 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
         state.busy_ns[c] = 0
         state.cores[s.HELD_SIZE, c] = state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0
         state.cores[s.RELEASED_NS, c] = s.NEVER
+        state.cores[s.FOR_GOOD, c] = 0
         counters[s.PRESENT] += state.speed[c] > 0.0
     if releases:
         begin_releases(state)
@@ -97,7 +99,7 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     Returns
     -------
     int
-        An ``ApplicationStatus``: ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, or a fault.
+        An ``ApplicationStatus``: ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, ``LOST``, or a fault.
     """
     counters = state.counters
     if counters[s.STATUS] != SUSPENDED:
@@ -138,7 +140,7 @@ def run_until_stop(state: ApplicationState, stop_ns: int) -> int:
     -------
     int
         ``FINISHED`` if the last task ended at ``stop_ns`` or before, ``STOPPED`` if the stop cut the job short (its end
-        is ``stop_ns``), or a fault, as from :func:`advance`.
+        is ``stop_ns``), ``LOST`` if it had lost all its cores before, or a fault, as from :func:`advance`.
     """
     status = advance(state, stop_ns)
     return stop(state) if status == SUSPENDED else status

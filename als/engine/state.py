@@ -46,7 +46,9 @@ FRUITLESS = 28  # losses in a row that put tasks back, without a task having end
 RELEASES = 29  # 1 where cores that the job does not need any more are released
 WIDE = 30  # if so: the last part that is not serial, -1 if all are
 RELEASED = 31  # how many cores are
-COUNTERS = 32
+GONE = 32  # cores that are lost for good
+LAST_LOST = 33  # once it has ended so: which of its cores was the last to be lost for good; -1 where they came and went
+COUNTERS = 34
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier
@@ -59,7 +61,8 @@ HELD_FROM_NS = 6  # from when the first of these runs on
 BEGAN_NS = 7  # when that task began, if it has
 SHIFT_NS = 8  # what task times are counted from, so that squares stay small: the time of the chunk's first task
 RELEASED_NS = 9  # when this core was released, NEVER if it was not: it is never there again
-CORE_ROWS = 10
+FOR_GOOD = 10  # whether it is lost for good: it never comes back
+CORE_ROWS = 11
 
 # Rows of ApplicationState.amounts.
 HELD_WORK = 0  # work of that first task from HELD_FROM_NS on, GFLOP; negated if it had begun before

@@ -57,10 +57,10 @@ class _Application:
             else:
                 self._check_counts()
                 self._check_held()
-        elif self.status in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED):
+        elif self.status in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST):
             self._check_end()
         else:
-            self.fault(f"status {self.status}; allowed: suspended, finished, stopped")
+            self.fault(f"status {self.status}; allowed: suspended, finished, stopped, lost")
         self._check_records()
         if len(bad := np.flatnonzero(state.busy_ns < 0)):
             self.fault(f"core {bad[0]} has been busy for {state.busy_ns[bad[0]]} ns")
@@ -77,6 +77,12 @@ class _Application:
         if len(bad := np.flatnonzero(~((speed >= 0) & (speed < np.inf)))):
             self.fault(f"core {bad[0]} has speed {speed[bad[0]]}")
         released = self.state.cores[s.RELEASED_NS] != s.NEVER
+        gone = self.state.cores[s.FOR_GOOD] != 0
+        self._count("cores that are lost for good", int(self.state.counters[s.GONE]), int(gone.sum()))
+        if len(bad := np.flatnonzero(gone & ((speed > 0) | released))):
+            self.fault(f"core {bad[0]} is lost for good, and has speed {speed[bad[0]]} or was released")
+        if (gone | released).all() and gone.any():
+            self.fault("all cores are lost for good, and it goes on")
         self._count("cores that are released", int(self.state.counters[s.RELEASED]), int(released.sum()))
         there = int(((speed > 0) & ~released).sum())
         self._count("cores that are there", int(self.state.counters[s.PRESENT]), there)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from als.core_speeds.state import SpeedState, factor, next_change_ns
+from als.core_speeds.state import SpeedState, comes_ns, factor, next_change_ns
 from als.engine import loop as engine
-from als.engine.state import NEVER, NOW, PRESENT, ApplicationState
-from als.engine.status import ALL_LOST, SUSPENDED
+from als.engine.state import NEVER, NOW, ApplicationState
+from als.engine.status import SUSPENDED
 from traces.compiled import Array, compiled
 
-__all__ = ["MOST_ALONE", "run_varying"]
+__all__ = ["run_varying"]
 
-#: After so many instants at which something could have changed, and nobody was there, nobody will come.
-MOST_ALONE = 1_000_000
-
-_advance, _run_until_stop, _set_speed = engine.advance, engine.run_until_stop, engine.set_speed
+_advance, _run_until_stop = engine.advance, engine.run_until_stop
+_lose_for_good, _set_speed = engine.lose_for_good, engine.set_speed
 
 
 @compiled(inner=True)
@@ -32,12 +30,21 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
         Work space.
     stop_ns : int
         A change at this instant or later does not happen.
+
+    Returns
+    -------
+    int
+        As ``run_until_stop``. A core that is lost is lost for good if it never comes back, be it before ``stop_ns`` or later.
     """
     now = state.counters[NOW]
     n = state.speed.size
     for c in range(n):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
-    alone = 0
+    for c in range(n):
+        if state.speed[c] == 0.0 and now < stop_ns and comes_ns(speeds, state.core_number[c], now) == NEVER:
+            status = _lose_for_good(state, c)
+            if status != SUSPENDED:
+                return int(status)
     while True:
         now = NEVER
         for c in range(n):
@@ -47,14 +54,14 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
         status = _advance(state, now)
         if status != SUSPENDED:
             return int(status)
-        alone = alone + 1 if state.counters[PRESENT] == 0 else 0
-        if alone == MOST_ALONE:
-            return ALL_LOST
         for c in range(n):
             if next_ns[c] == now:
                 gflops = base[c] * factor(speeds, state.core_number[c], now)
                 if gflops != state.speed[c]:
-                    status = _set_speed(state, c, gflops)
+                    if gflops == 0.0 and comes_ns(speeds, state.core_number[c], now) == NEVER:
+                        status = _lose_for_good(state, c)
+                    else:
+                        status = _set_speed(state, c, gflops)
                     if status != SUSPENDED:
                         return int(status)
                 next_ns[c] = next_change_ns(speeds, state.core_number[c], now)

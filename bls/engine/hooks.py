@@ -69,6 +69,8 @@ def wanted(state: BatchState) -> set[int]:
         found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
     if hosts:
         found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
+    if settings[b.LOSES] == 1:
+        found.add(AGAIN)
     if settings[b.HAS_OTHERS] == 1:
         found |= {OTHERS, NEXT_OTHER}
     if settings[b.PREDICTS] == 1:

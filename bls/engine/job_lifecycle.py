@@ -237,8 +237,9 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     account_for(state, job, now, left, -1)
     jobs[b.HELD_CORES, job] += jobs[b.RELEASED_HELD, job]
     log_job(state, job, b.LOG_LEFT)
-    state_now = jobs[b.REASON, job] if jobs[b.CUT, job] == 1 else b.COMPLETED
-    if state_now == b.FAILED and settings[b.REQUEUE] == 1:
+    cut = jobs[b.CUT, job]
+    state_now = jobs[b.REASON, job] if cut != b.BY_ITSELF else b.COMPLETED
+    if state_now == b.FAILED and cut == b.BY_OTHERS and settings[b.REQUEUE] == 1:
         jobs[b.STATE, job] = b.REQUEUED
         call_hook(state.hooks[AGAIN], (state, job, now, now, 0))
     else:

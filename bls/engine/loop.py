@@ -99,7 +99,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
                 break
             end = start + run
         else:
-            jobs[b.CUT, job] = 1
+            jobs[b.CUT, job] = b.BY_OTHERS
         jobs[b.END, job] = end
         _push_running(state, end, job)
         if settings[b.PROMISES] == 1:
@@ -208,7 +208,7 @@ def _end_jobs(state: BatchState, t: int) -> int:
         if later > t:
             heap_replace_top(running_ns, running_job, sizes[b.N_RUNNING], later, job)
             continue
-        if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] == b.FAILED and state.settings[b.REQUEUE] == 1:
+        if jobs[b.CUT, job] == b.BY_OTHERS and jobs[b.REASON, job] == b.FAILED and state.settings[b.REQUEUE] == 1:
             clock[b.DUE_JOB] = job
             if sizes[b.N_ROWS] == jobs.shape[1]:
                 return BatchStatus.ROWS_FULL
@@ -374,7 +374,7 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
     if stopped and end_ns != jobs[b.STOP, job]:
         return False
     jobs[b.END, job] = end_ns
-    jobs[b.CUT, job] = 1 if stopped else 0
+    jobs[b.CUT, job] = b.BY_OTHERS if stopped else b.BY_ITSELF
     if state.settings[b.PROMISES] == 1:
         call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     if before < 0:

@@ -45,11 +45,12 @@ SLOT = 31  # kept reservation, NEVER if none
 PLAN_FIRST = 32
 PLAN_COUNT = 33
 OVERDUE = 34  # 1 while it runs beyond EXPECTED
-CUT = 35  # 1 where END is because of STOP
+CUT = 35  # how END came about: one of those below
 CORRECTIONS = 36  # how often it has run longer than was expected then
 RELEASED = 37  # of the cores that it asked for, those that it has released
 RELEASED_HELD = 38  # of those that it was given; while it runs HELD_CORES are the others
-COLUMNS = 39
+LAST_LOST = 39  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
+COLUMNS = 40
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -78,7 +79,8 @@ N_WINDOWS = 22
 WIDEST = 23  # cores of the widest job
 RELEASES = 24  # whether running jobs release cores: one of those below
 PROMISES = 25  # 1 where a running job is planned with the end that its application promises
-SETTINGS = 26
+LOSES = 26  # 1 where running jobs may lose all their cores
+SETTINGS = 27
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -145,6 +147,9 @@ SIZES = 26
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
+
+# Values of CUT: by the job itself; by what REASON says; likewise, and it is not tried again, whatever the reason.
+BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 
 # Values of RELEASES:
 NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2

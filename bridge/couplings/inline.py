@@ -40,7 +40,13 @@ def run_inline(
     """Run a scenario inline (``peers`` has no say here); a ``bridge.couplings.contract.Coupling``."""
     programs = scenario.programs
     assert programs is not None
-    inline = new_inline_state(scenario, keep_tasks=keep_tasks, cuts=simulator.cuts, releasing=simulator.releases)
+    inline = new_inline_state(
+        scenario,
+        keep_tasks=keep_tasks,
+        cuts=simulator.cuts,
+        releasing=simulator.releases,
+        losing=simulator.loses,
+    )
     pace = Pace()
     while True:
         status = drive(simulator.state, inline, min(pace.ends(), simulator.most_ends))

@@ -15,7 +15,7 @@ from als.engine import state as app
 from als.engine.dag import state as graphs
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.metrics import measure
-from als.engine.status import FINISHED, STOPPED
+from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE
@@ -28,6 +28,7 @@ from bridge.couplings.inline_state import (
     APP_BEGIN,
     APP_RUN,
     BATCH_ADVANCE,
+    BATCH_LOSS,
     BATCH_OUTCOME,
     BATCH_RELEASE,
     BATCH_STOP_AFTER,
@@ -36,6 +37,7 @@ from bridge.couplings.inline_state import (
     FAULT_STATUS,
     GRAPHS,
     LEDGER_USED,
+    LOSING,
     RELEASING,
     SPEEDS,
     STARTED_NS,
@@ -60,10 +62,12 @@ _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
 _RELEASED_NS = app.RELEASED_NS
+_LAST_LOST = app.LAST_LOST
 _FULL, _REFUSED = releases.FULL, releases.REFUSED
 _whole_memo = app.whole_memo
 _batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
 _batch_release, _batch_stop_after = (caller(signature) for _, signature in RELEASING)
+(_batch_loss,) = (caller(signature) for _, signature in LOSING)
 
 
 @compiled(merged=True)
@@ -174,7 +178,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
             status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
         else:
             status = call_hook(inline.hooks[VARYING], (inline, n_cores, jobs[_STOP, job]))
-        if status != FINISHED and status != STOPPED:
+        if status != FINISHED and status != STOPPED and status != LOST:
             inline.cursor[FAULT_JOB] = job
             inline.cursor[FAULT_STATUS] = status
             return InlineStatus.APPLICATION_FAULT
@@ -199,17 +203,22 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         app.finish_ns,
         app.busy_ns,
         app.speed,
-        math.nan if status == STOPPED else total,
+        total if status == FINISHED else math.nan,
         length_cov(work.lengths, 0, n),
         work.counters[_SCHEDULING],
         work.counters[_CHUNKS],
     )
     inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
     if has_graph:
-        call_hook(inline.hooks[GRAPHS], (inline, job, status == STOPPED))
+        call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
     if sends:
         call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
-    _batch_outcome(engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED))
+    if status == LOST:
+        last = work.counters[_LAST_LOST]
+        core = work.core_number[last] if last >= 0 else last
+        _batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core))
+    else:
+        _batch_outcome(engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED))
     return 0
 
 

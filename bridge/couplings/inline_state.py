@@ -18,7 +18,7 @@ from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
-from bls.engine.features import releases
+from bls.engine.features import losses, releases
 from bls.engine.state import BatchState
 from bridge.couplings.contract import core_gflop
 from bridge.scenarios.scenario import Scenario
@@ -31,6 +31,7 @@ __all__ = [
     "APP_BEGIN",
     "APP_RUN",
     "BATCH_ADVANCE",
+    "BATCH_LOSS",
     "BATCH_OUTCOME",
     "BATCH_RELEASE",
     "BATCH_STOP_AFTER",
@@ -41,6 +42,7 @@ __all__ = [
     "HOOK",
     "HOOKS",
     "LEDGER_USED",
+    "LOSING",
     "RELEASING",
     "SPEEDS",
     "STARTED_NS",
@@ -85,6 +87,10 @@ RELEASING = (
     (releases.tell_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64)),
     (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS)),
 )
+
+# Likewise, and only where jobs may lose all their cores: places in InlineState.losing.
+BATCH_LOSS = 0
+LOSING = ((losses.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64)),)
 
 
 class Costs(State):
@@ -169,6 +175,8 @@ class InlineState(State):
         What only some runs do.
     releasing : int64 (2,) or (0,)
         The batch engine's functions for cores that are released, where they are.
+    losing : int64 (1,) or (0,)
+        The batch engine's function for jobs whose cores are all lost, where they may be.
     """
 
     cursor: Ints
@@ -203,6 +211,7 @@ class InlineState(State):
     engines: Ints
     hooks: Ints
     releasing: Ints
+    losing: Ints
 
 
 #: ``hook(inline, job or cores, instant or flag)``
@@ -222,9 +231,9 @@ HOOKS = Hooks(
 )
 
 
-def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool) -> InlineState:
+def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool) -> InlineState:
     """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
-    release cores."""
+    release cores; ``losing``: whether it may lose all of them."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
@@ -290,6 +299,7 @@ def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releas
         engines=function_table([as_value(kernel, signature) for kernel, signature in ENGINES]),
         hooks=HOOKS.filled(wanted),
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
+        losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
     )
     return with_rows(with_application(state, work), n)
 

@@ -31,7 +31,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     jobs, drawn = state.jobs[:, :rows], inline.n_rows[:rows]
     # Those whose run time is known beforehand are not computed.
     done = (jobs[b.START] >= 0) & (jobs[b.END] >= 0) & (jobs[b.RUN] < 0)
-    ran, cut = inline.n_tasks[:rows], jobs[b.CUT] == 1
+    ran, cut = inline.n_tasks[:rows], jobs[b.CUT] != b.BY_ITSELF
     for wrong, what in (
         (done != (drawn > 0), "has tasks, and no end, or the other way round"),
         ((ran < 0) | (ran > drawn), "ran more tasks than it has"),
@@ -54,7 +54,8 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     if sent != inline.cursor[TRANSFERS_USED]:
         _fault(state, f"{inline.cursor[TRANSFERS_USED]} records of transfers; the jobs have {sent}")
     status = inline.application.counters[app.STATUS]
-    if done.any() and status not in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED) and _whole(inline):
+    ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
+    if done.any() and status not in ended and _whole(inline):
         _fault(state, f"the application that ran last has status {status}")
 
 

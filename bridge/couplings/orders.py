@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from als.bounds import earliest_end_ns
 from als.core_speeds.state import NEVER, fill_next_ns
 from als.engine.master import message_ns
-from als.engine.varying_speeds import MOST_ALONE
 from als.lengths import COUNT, LENGTHS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name
 from als.programs.table import drawn_program
@@ -59,7 +58,6 @@ class Orders:
         self._core_speed = scenario.platform.core_speed_gflops
         self._most_tasks: dict[tuple[int, int], int] = {}  # by program and cores
         self._numbers: dict[int, Array] = {}  # of the cores that jobs under way compute on
-        self._alone: dict[int, int] = {}
 
     @property
     def technique(self) -> str:
@@ -94,6 +92,7 @@ class Orders:
             program=self._texts[place],
         )
         ahead = self._ahead(row, numbers, base, start_ns)
+        gone = self._gone(numbers, start_ns)
         latency, host = options.level.latency_ns, self._core_host[numbers]
         start = Start(
             job=row,
@@ -112,13 +111,15 @@ class Orders:
             recipe=recipe,
             tasks=None,
             until_ns=ahead.until_ns,
-            changes=ahead.changes,
+            changes=gone + ahead.changes,
             stop_ns=stop_ns,
         )
         surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * scenario.speeds.highest_factor)
         if stop_ns is not None:
             bound_ns = min(bound_ns, stop_ns)
+        if scenario.speeds.loses:
+            bound_ns = min(bound_ns, _lost_ns(len(numbers), gone + ahead.changes, ahead.until_ns))
 
         return Order(
             start,
@@ -176,17 +177,31 @@ class Orders:
         run_ns = int(self._scenario.workload.run_ns[self.origin(row)])
         horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self.start_ns(row)), MAX_NS)
         found = speeds.changes(numbers, base, from_ns, horizon_ns, MAX_CHANGES // len(numbers))
-        changes = tuple(Change(at_ns=at_ns, core=core, speed_gflops=gflops) for at_ns, core, gflops in found.changes)
-        # Where nobody is there, and nobody comes in all that time, nobody will: as als.engine.varying_speeds has it.
-        if found.changes or self.speed(numbers, from_ns).any():
-            self._alone.pop(row, None)
-        elif found.complete_ns < horizon_ns:
-            self._alone[row] = self._alone.get(row, 0) + MAX_CHANGES // len(numbers)
-            if self._alone[row] >= MOST_ALONE:
-                return Ahead()
+        losses = [(at_ns, core) for at_ns, core, gflops in found.changes if gflops == 0.0]
+        gone = self._for_good(numbers, losses)
+        changes = tuple(
+            Change(at_ns=at_ns, core=core, speed_gflops=None if (at_ns, core) in gone else gflops)
+            for at_ns, core, gflops in found.changes
+        )
         next_ns = np.empty(len(numbers), np.int64)
         fill_next_ns(speeds.state, numbers, found.complete_ns, next_ns)
         return Ahead(changes, None if next_ns.min() == NEVER else found.complete_ns + 1)
+
+    def _for_good(self, numbers: Array, losses: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Which losses of a job's cores, (instant, core within the job), are for good."""
+        if not losses:
+            return set()
+        at_ns, core = np.array(losses, np.int64).T
+        gone = self._scenario.speeds.for_good(numbers[core], at_ns)
+        return {loss for loss, good in zip(losses, gone.tolist(), strict=True) if good}
+
+    def _gone(self, numbers: Array, start_ns: int) -> tuple[Change, ...]:
+        """Those of a job's cores that are lost for good as it starts."""
+        if not self._scenario.speeds.loses:
+            return ()
+        absent = np.flatnonzero(self.speed(numbers, start_ns) == 0.0).tolist()
+        gone = self._for_good(numbers, [(start_ns, core) for core in absent])
+        return tuple(Change(at_ns=start_ns, core=core, speed_gflops=None) for _, core in sorted(gone))
 
     def speed(self, numbers: Array, now_ns: int) -> Array:
         """GFLOP/s of cores at an instant."""
@@ -218,6 +233,17 @@ class Orders:
         """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""
         held = [np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)]
         return np.concatenate(held)[: self._scenario.workload.cores[self.origin(row)]]
+
+
+def _lost_ns(n_cores: int, changes: Iterable[Change], until_ns: int | None) -> int:
+    """Before this instant a job does not lose the last of its cores, by what is known up to and without ``until_ns``."""
+    gone: set[int] = set()
+    for change in changes:
+        if change.speed_gflops is None:
+            gone.add(change.core)
+            if len(gone) == n_cores:
+                return change.at_ns
+    return MAX_NS if until_ns is None else until_ns
 
 
 def _is_plain(program: Program) -> bool:

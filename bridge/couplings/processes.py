@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bls.engine.features.losses import CAME_AND_WENT
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import Applications, PeerOptions, Watch
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
+from bridge.protocol.messages import Outcome
 from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Report
 from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
+from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Wanted
@@ -251,11 +254,19 @@ class _Drive:
         for row, report in reports.items():
             if simulator.releases and not self._released(supervisor, row, report):
                 continue
+            numbers = self._orders.numbers(row)
             self._reports.note(row, report)
-            if not self._simulator.outcome(row, report.outcome.end_ns, stopped=report.outcome.stopped):
+            if not self._told(row, report.outcome, numbers):
                 # One process has promised, died, and another has broken the promise; the session knows only the latter.
                 job, end_ns = self._orders.job_number(row), report.outcome.end_ns
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
+
+    def _told(self, row: int, outcome: Outcome, numbers: Array) -> bool:
+        """Tell the batch level how a job has ended; False if it cannot have."""
+        if outcome.last_lost is None:
+            return self._simulator.outcome(row, outcome.end_ns, stopped=outcome.stopped)
+        last = outcome.last_lost
+        return self._simulator.loss(row, outcome.end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
 
     def _released(self, supervisor: Supervisor, row: int, report: Report) -> bool:
         """Tell the batch level what a job releases; False if it is to be simulated again, for longer."""

@@ -77,7 +77,7 @@ class Reports:
             np.array(unpack_int64(outcome.finish_ns)),
             np.array(unpack_int64(outcome.busy_ns)),
             self._orders.speed(numbers, start_ns),
-            np.nan if outcome.stopped else report.length_gflop,
+            np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop,
             report.length_cov,
             outcome.scheduling_ns,
             outcome.chunks,

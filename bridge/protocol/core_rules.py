@@ -69,7 +69,7 @@ def _never_begun_ns(message: Outcome, job: JobSession) -> int:
 
     A chunk that is on its way when its core is stopped, or lost, counts up to when it would have begun.
     """
-    if not (message.stopped or job.loses):
+    if not (message.stopped or message.last_lost is not None or job.loses):
         return 0
     latency = 0 if job.start.latency_ns is None else int(unpack_int64(job.start.latency_ns).max())
     return message.chunks * (job.cores * job.start.overhead_ns + 2 * latency)
@@ -79,7 +79,7 @@ def _check_spans(job: JobSession, finish_ns: Array, busy_ns: Array) -> None:
     # No copies are kept of what was recorded: these are views of the messages' own bytes.
     parts = [(unpack_int64(start), unpack_int64(end), unpack_int32(core)) for start, end, core in job.spans]
     start_ns, end_ns, core = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    task = np.arange(len(core)) if job.stop_ns is None else np.flatnonzero(start_ns >= 0)
+    task = np.arange(len(core)) if job.ran == job.records else np.flatnonzero(start_ns >= 0)
     if not len(task):
         return
     # Mostly this is by time, too: a core takes tasks by number. Numbers of two bytes are sorted far faster.

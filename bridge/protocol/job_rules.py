@@ -115,7 +115,7 @@ def _records(message: Records, job: JobSession) -> None:
     core, chunk = unpack_int32(message.core), unpack_int32(message.chunk)
     ran = (start >= job.start.start_ns) & (end >= start) & (core >= 0) & (chunk >= 0)
     never = (start == -1) & (end == -1) & (core >= -1) & (chunk >= -1)
-    allowed = ran if job.stop_ns is None else ran | never
+    allowed = ran | never  # if it was stopped, or its cores were lost: that is said in the outcome
     if not (allowed.all() and core.max() < job.cores):
         bad = int(np.argmin(allowed & (core < job.cores)))
         raise BrokenRule(
@@ -143,6 +143,12 @@ def _outcome(message: Outcome, job: JobSession) -> None:
     if message.stopped and end_ns != job.stop_ns:
         expected = "it was told no stop" if job.stop_ns is None else f"expected: at stop_ns, {job.stop_ns}"
         raise BrokenRule(f"stopped at {end_ns}; {expected}")
+    lost = message.last_lost is not None
+    if lost and (message.stopped or end_ns == job.stop_ns):
+        what = "stopped, too" if message.stopped else f"at stop_ns, {job.stop_ns}"
+        raise BrokenRule(f"last_lost is {message.last_lost}, {what}; allowed: an end before a stop")
+    if message.last_lost is not None and message.last_lost >= job.cores:
+        raise BrokenRule(f"last_lost is {message.last_lost}; allowed: -1 to {job.cores - 1}")
     if len(message.finish_ns) != 8 * job.cores:
         held = len(message.finish_ns)
         raise BrokenRule(f"finish_ns has {held} bytes; {job.cores} cores need {8 * job.cores}")
@@ -160,8 +166,8 @@ def _outcome(message: Outcome, job: JobSession) -> None:
         raise BrokenRule(f"length_cov is nil, and length_gflop {message.length_gflop}; allowed: a number from 0 on")
     if message.chunks > message.tasks and not job.loses:
         raise BrokenRule(f"chunks is {message.chunks}; allowed: up to tasks, {message.tasks}")
-    if message.ran > message.tasks or (message.ran < message.tasks and not message.stopped):
-        allowed = "up to" if message.stopped else "in a job that was not stopped, all"
+    if message.ran > message.tasks or (message.ran < message.tasks and not (message.stopped or lost)):
+        allowed = "up to" if message.stopped or lost else "in a job that was not stopped, and not lost, all"
         raise BrokenRule(f"ran is {message.ran}; allowed: {allowed} tasks, {message.tasks}")
     if start.records and (job.records, job.ran) != (message.tasks, message.ran):
         raise BrokenRule(

@@ -171,7 +171,7 @@ def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) ->
 
 
 def takes_away(message: Start | Resume) -> bool:
-    return any(change.speed_gflops == 0.0 for change in message.changes)
+    return any(not change.speed_gflops for change in message.changes)
 
 
 def check_orders(message: Start | Resume, now_ns: int, cores: int) -> None:

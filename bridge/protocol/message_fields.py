@@ -84,6 +84,7 @@ TechniqueName = Annotated[str, Meta(min_length=1, max_length=1000)]  # it may be
 TopologyText = Annotated[str, Meta(min_length=1, max_length=500)]
 ProgramText = Annotated[str, Meta(max_length=2**20)]
 Reason = Annotated[str, Meta(max_length=500)]
+CoreOfJob = Annotated[int, Meta(ge=ALL_CORES, lt=MAX_CORES)]
 CoreColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * MAX_CORES)]
 HostColumn = Annotated[bytes, Meta(min_length=4, max_length=4 * MAX_CORES)]
 LengthColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * LENGTHS_PER_FRAME)]
@@ -98,11 +99,11 @@ class Map(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Change(Map, frozen=True, kw_only=True):
-    """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed; at 0 it is lost."""
+    """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed; 0: it is lost; None: for good."""
 
     at_ns: Instant
-    core: Annotated[int, Meta(ge=ALL_CORES, lt=MAX_CORES)]
-    speed_gflops: NotNegative
+    core: CoreOfJob
+    speed_gflops: NotNegative | None
 
 
 class Recipe(Map, frozen=True, kw_only=True):

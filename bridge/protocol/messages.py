@@ -26,6 +26,7 @@ from bridge.protocol.message_fields import (
     Change,
     Changes,
     CoreColumn,
+    CoreOfJob,
     Count,
     Duration,
     EdgeColumn4,
@@ -102,7 +103,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 6
+PROTOCOL_VERSION: Final = 7
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -179,6 +180,7 @@ class Outcome(Message, frozen=True, kw_only=True):
     attempt: Count
     end_ns: Instant
     stopped: bool
+    last_lost: CoreOfJob | None
     tasks: PositiveCount
     ran: Count
     chunks: Count

@@ -54,6 +54,8 @@ class BatchNotes:
         The run times that were planned with, as of each job's arrival; None where they are the requested ones.
     rejections : mapping of int to str
         Why a policy that decides has rejected jobs, by row.
+    losses : mapping of int to str
+        Why jobs have ended whose cores were lost, by row.
     """
 
     decisions: Mapping[str, Any]
@@ -64,12 +66,15 @@ class BatchNotes:
     fair_start_ns: Array | None = None
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)
+    losses: Mapping[int, str] = field(default_factory=dict)
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
         further: dict[str, Any] = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
         if self.rejections:
             further[tables.REJECTED_BECAUSE] = [self.rejections.get(row, "") for row in range(rows)]
+        if self.losses:
+            further[tables.CUT_BECAUSE] = [self.losses.get(row, "") for row in range(rows)]
         return {name: column for name, column in further.items() if column is not None}
 
 
@@ -255,7 +260,8 @@ class Result:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
-        ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``application``, ``chosen`` and ``ahead_chunks`` too where they
+        ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``cut_because``,
+        ``application``, ``chosen`` and ``ahead_chunks`` too where they
         say something."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 

@@ -157,8 +157,14 @@ def _application_notes(scenario: Scenario, origin: Array, applications: Applicat
 
 
 def batch_simulator(
-    scenario: Scenario, observers: Sequence[AnyObserver] = (), lasting: Workload | None = None
+    scenario: Scenario,
+    observers: Sequence[AnyObserver] = (),
+    lasting: Workload | None = None,
+    *,
+    stranger: bool = False,
 ) -> BatchSimulator:
+    """The batch level of a scenario; ``stranger``: its applications are another program's, which may lose cores by itself."""
+    recorded = scenario.technique is None or lasting is not None
     return BatchSimulator(
         scenario.workload if lasting is None else lasting,
         scenario.platform,
@@ -169,8 +175,9 @@ def batch_simulator(
         observers=observers,
         seed=scenario.options.seed,
         slack=scenario.options.slack,
-        recorded=scenario.technique is None or lasting is not None,
+        recorded=recorded,
         requested=scenario.requested,
+        loses=not recorded and (stranger or scenario.speeds.loses),
     )
 
 
@@ -185,6 +192,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
+        losses=simulator.losses,
     )
 
 
@@ -275,7 +283,7 @@ def _simulated(
 ) -> Result:
     began = working_s()
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
-    simulator = batch_simulator(scenario, scenario.observers, lasting)
+    simulator = batch_simulator(scenario, scenario.observers, lasting, stranger=peers.command is not None)
     if check:
         few = max(1, len(scenario.workload) // _CHECKS)
         inline = coupling_name == "inline" or scenario.technique is None or like is not None

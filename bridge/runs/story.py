@@ -17,7 +17,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
-from traces.tables import REJECTED_BECAUSE, read_jobs, read_releases, read_rows
+from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_jobs, read_releases, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +47,9 @@ _ENDS = {
     "failed": "was cut: a host that it held was lost",
     "requeued": "was cut: a host that it held was lost; put back into the queue",
 }
+
+#: The same of what was cut because its cores were lost, and the reason is said.
+_CUT = {"failed": "was cut: {}; not tried again", "requeued": "was cut: {}; put back into the queue"}
 
 
 def _instant(ns: int) -> str:
@@ -211,7 +214,9 @@ class _Jobs:
 
     def _end(self, row: int) -> str:
         ran = format_ns(int(self.end[row] - self.start[row]))
-        text = f"{_ENDS[self.word('state', row)]}, after {ran}"
+        state = self.word("state", row)
+        because = self.word(CUT_BECAUSE, row) if CUT_BECAUSE in self.columns else ""
+        text = f"{_CUT[state].format(because)}, after {ran}" if because else f"{_ENDS[state]}, after {ran}"
         tasks = self.value("tasks", row)
         if tasks:
             text += f"; {_counted(int(tasks), 'task')}"

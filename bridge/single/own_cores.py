@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from als.application import Application
+from als.application import Application, lost_error
 from als.core_speeds import CoreSpeeds
 from als.engine.master import message_ns
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
@@ -171,23 +171,34 @@ def advance_to_end(application: Application, speeds: CoreSpeeds, base_gflops: Ar
     -------
     list of (core, ns)
         When cores came back, or arrived late.
+
+    Raises
+    ------
+    InputError
+        If all cores are lost for good, or come and go too quickly for any task, before it is done.
     """
     returned: list[tuple[int, int]] = []
     cores, at = np.arange(len(base_gflops)), 0
     now = base_gflops * speeds.factors(cores, 0)
+    for c in np.flatnonzero(now == 0.0).tolist():
+        if speeds.for_good(np.array([c]), np.array([0]))[0]:
+            application.lose(c)
     while not speeds.steady and at < MAX_NS:
         found = speeds.changes(cores, base_gflops, at, MAX_NS, _INSTANTS)
         for at_ns, c, speed in found.changes:
             if application.advance(at_ns):
-                return returned
+                break
             if now[c] == 0.0:
                 returned.append((c, at_ns))
             now[c] = speed
-            application.set_speed(speed, c)
+            if speed == 0.0 and speeds.for_good(np.array([c]), np.array([at_ns]))[0]:
+                application.lose(c)
+            else:
+                application.set_speed(speed, c)
         if application.advance(found.complete_ns):
-            return returned
-        if not (found.changes or now.any()):
-            break  # all are lost, and though speeds are looked at for ever none comes back
+            break
         at = found.complete_ns
     application.advance()
+    if application.lost:
+        raise lost_error(application)
     return returned

@@ -111,7 +111,11 @@ class ApplicationPeer:
             change = job.changes.pop(0)
             if application.advance(change.at_ns):
                 break
-            application.set_speed(change.speed_gflops, None if change.core == ALL_CORES else change.core)
+            core = None if change.core == ALL_CORES else change.core
+            if change.speed_gflops is None:
+                application.lose(core)
+            else:
+                application.set_speed(change.speed_gflops, core)
         if stopping:
             assert last is not None
             application.run_to_stop(last)
@@ -143,6 +147,7 @@ class ApplicationPeer:
             attempt=start.attempt,
             end_ns=job.application.end_ns,
             stopped=job.application.stopped,
+            last_lost=job.application.last_lost if job.application.lost else None,
             tasks=n,
             ran=job.application.ran,
             chunks=job.application.chunks,
@@ -171,7 +176,9 @@ def _measured(application: Application, start: Start) -> Measurement | None:
         return None
     values = np.empty(len(GRAPH_METRICS))
     speed = np.array(unpack_float64(start.core_speed_gflops))  # as it was at the start
-    measure_graph(values, application.state, start.start_ns, application.end_ns, speed, application.stopped)
+    measure_graph(
+        values, application.state, start.start_ns, application.end_ns, speed, application.stopped or application.lost
+    )
     named = zip((name for name, _ in GRAPH_METRICS), values.tolist(), strict=True)
     found: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in named}
     return Measurement(**found | {name: int(found[name]) for name in ("transfers", "transfer_wait_ns")})

@@ -16,7 +16,20 @@ from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.schedulers import AnyScheduler
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.messages import Edges, Hello, Lengths, Message, Part, Quit, Refused, Role, Start, Welcome
+from bridge.protocol.messages import (
+    ALL_CORES,
+    Change,
+    Edges,
+    Hello,
+    Lengths,
+    Message,
+    Part,
+    Quit,
+    Refused,
+    Role,
+    Start,
+    Welcome,
+)
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.session import NEED_DATA, Session
@@ -74,6 +87,8 @@ class ToldPeer(ApplicationPeer):
             releases=start.releases,
         )
         job = self._jobs[start.job] = _Job(start, application)
+        if "loses" in sys.argv and start.start_ns == 0:
+            job.changes.append(Change(at_ns=3 * 10**9, core=ALL_CORES, speed_gflops=None))  # nobody told it
         return job
 
     def _phase(self, part: Part) -> AnyScheduler | GraphPart | None:
@@ -93,8 +108,9 @@ def main() -> None:
     connection.connect(place)
     token, worker = os.environ["TWOLEVEL_TOKEN"], os.environ["TWOLEVEL_WORKER"]
     session, peer = Session(Role.APPLICATION), ToldPeer()
+    sure = "loses" not in sys.argv
     hello = Hello(
-        version=6, token=token, worker=worker, name="told", tasks="lengths", conserves_work=True, releases=True
+        version=7, token=token, worker=worker, name="told", tasks="lengths", conserves_work=sure, releases=True
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

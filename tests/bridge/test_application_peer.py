@@ -166,6 +166,7 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
             attempt=order.attempt,
             end_ns=application.end_ns,
             stopped=application.stopped,
+            last_lost=None,
             tasks=len(lengths),
             ran=application.ran,
             chunks=application.chunks,

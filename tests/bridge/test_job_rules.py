@@ -160,9 +160,37 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "records: no core": ([start(records=True), lengths()], records(core=pack_int32([0, 0, -1])), "task 2 "),
     "records: no chunk": ([start(records=True), lengths()], records(chunk=pack_int32([0, 0, -1])), "task 2 "),
     "records: never ran, no stop": (
-        [start(records=True), lengths()],
-        records(start_ns=pack_int64([100, 100, -1]), end_ns=pack_int64([300, 300, -1])),
-        "task 2 has start_ns -1",
+        [
+            start(records=True),
+            lengths(),
+            records(start_ns=pack_int64([100, 100, -1]), end_ns=pack_int64([300, 300, -1])),
+        ],
+        outcome(ran=2),
+        "ran is 2; allowed: in a job that was not stopped, and not lost, all tasks, 3",
+    ),
+    "records: never ran, lost": (
+        [
+            start(records=True),
+            lengths(),
+            records(start_ns=pack_int64([100, 100, -1]), end_ns=pack_int64([300, 300, -1])),
+        ],
+        outcome(ran=1, last_lost=0),
+        "tasks is 3 and ran is 1, but 3 were recorded and 2 of them ran",
+    ),
+    "outcome: lost, and stopped": (
+        [start(stop_ns=300), lengths()],
+        outcome(stopped=True, last_lost=1),
+        "last_lost is 1, stopped, too; allowed: an end before a stop",
+    ),
+    "outcome: lost at the stop": (
+        [start(stop_ns=300), lengths()],
+        outcome(last_lost=-1),
+        "last_lost is -1, at stop_ns, 300; allowed: an end before a stop",
+    ),
+    "outcome: lost a core that it has not": (
+        [start(), lengths()],
+        outcome(last_lost=2),
+        "last_lost is 2; allowed: -1 to 1",
     ),
     "outcome: attempt": ([start(), lengths()], outcome(attempt=3), "attempt is 3; expected: 4"),
     "outcome: before start": (
@@ -492,7 +520,7 @@ def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
 
 def test_one_that_does_not_conserve_work_cannot() -> None:
     pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=6, run="r"), start(), lengths())
+    pair.say(hello(conserves_work=False), Welcome(version=7, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
         pair.bridge.hold_to(JOB, 301)
     with pytest.raises(LocalProtocolError, match="job 8 is not open"):

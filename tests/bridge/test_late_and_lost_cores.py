@@ -9,21 +9,9 @@ from one_result import assert_one_result
 
 import bridge
 from bls.workloads.workload import Workload
-from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers.assignment import Ahead, Order
 from bridge.workers.supervisor import Supervisor
-from traces.base.errors import InputError
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_a_job_all_of_whose_cores_are_lost(coupling: str) -> None:
-    workload = Workload.from_jobs([(8, 0, 2, 2, 2), (17, 0, 9, 3, 9)])
-    level = ApplicationLevel(speeds=("lost:cores=2-255,at=3s", "noise:period=1s,sigma=0.1"))
-    with pytest.raises(
-        InputError, match=r"^job 17: .*all cores are lost, with 3 tasks left; allowed: cores that come back"
-    ):
-        bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1)
 
 
 def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:
@@ -69,10 +57,11 @@ def test_what_is_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("coupling", ["inline", "pool"])
-def test_a_job_whose_cores_never_come_ends_in_an_error(coupling: str, tmp_path: Path) -> None:
+def test_a_job_whose_cores_never_come_fails_at_its_start(coupling: str, tmp_path: Path) -> None:
     path = tmp_path / "never.csv"
     path.write_text("time_s,core,factor\n0,0,0\n0,1,0\n")
     workload = Workload.from_jobs([(8, 0, 2, 2, 2)])
     level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
-    with pytest.raises(InputError, match=r"^job 8: .*all cores are lost, with 2 tasks left"):
-        bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1)
+    (job,) = bridge.simulate(workload, als="static", level=level, coupling=coupling, workers=1).jobs.itertuples()
+    assert (job.state, job.start_ns, job.end_ns, job.attempt, job.tasks) == ("failed", 0, 0, 0, 0)
+    assert job.cut_because == "all its cores were lost, core 1 last"

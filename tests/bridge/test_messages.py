@@ -69,7 +69,8 @@ COLUMNS4 = st.binary(min_size=4, max_size=40)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 CHANGES = st.lists(
-    st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=NOT_NEGATIVE), max_size=3
+    st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=st.none() | NOT_NEGATIVE),
+    max_size=3,
 ).map(tuple)
 RECIPES = st.builds(
     Recipe,
@@ -183,6 +184,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "attempt": COUNTS,
         "end_ns": INSTANTS,
         "stopped": st.booleans(),
+        "last_lost": st.none() | st.integers(-1, MAX_CORES - 1),
         "tasks": st.integers(1, MAX_TASKS),
         "ran": COUNTS,
         "chunks": COUNTS,
@@ -206,7 +208,7 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 6,
+        "version": 7,
         "token": "t",
         "worker": "w",
         "name": "n",
@@ -214,7 +216,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "conserves_work": True,
         "releases": True,
     },
-    "welcome": {"version": 6, "run": "r"},
+    "welcome": {"version": 7, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -264,6 +266,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "attempt": 0,
         "end_ns": 0,
         "stopped": False,
+        "last_lost": None,
         "tasks": 1,
         "ran": 1,
         "chunks": 1,
@@ -466,6 +469,9 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
         ("outcome", {"tasks": 0}),
         ("outcome", {"ran": -1}),
         ("outcome", {"stopped": 1}),
+        ("outcome", {"last_lost": -2}),
+        ("outcome", {"last_lost": MAX_CORES}),
+        ("outcome", {"last_lost": True}),
         ("outcome", {"length_gflop": -1.0}),
         ("outcome", {"length_gflop": float("nan")}),
         ("outcome", {"length_gflop": float("inf")}),
@@ -489,6 +495,7 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
         ("start", {"changes": [{**CHANGE, "speed_gflops": float("inf")}]}),
         ("start", {"changes": [{**CHANGE, "more": 0}]}),
         ("start", {"changes": [{}]}),
+        ("start", {"changes": [{"at_ns": 0, "core": 0}]}),
         ("start", {"changes": [CHANGE] * (MAX_CHANGES + 1)}),
         ("start", {"recipe": {**RECIPE, "n": 0}}),
         ("start", {"recipe": {**RECIPE, "variation": -0.1}}),
@@ -681,6 +688,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
             attempt=MAX_TASKS,
             end_ns=MAX_NS,
             stopped=True,
+            last_lost=None,
             tasks=MAX_TASKS,
             ran=MAX_TASKS,
             chunks=MAX_TASKS,

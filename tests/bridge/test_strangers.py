@@ -32,7 +32,7 @@ from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
 HELLO = {
-    "version": 6,
+    "version": 7,
     "token": TOKEN,
     "worker": "nobody",
     "name": "n",
@@ -102,7 +102,7 @@ STRANGE = {
     "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
     "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
     "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
-    "future": (hello(version=7), "protocol version 7 is not spoken here; spoken: 6", b"protocol version 7"),
+    "future": (hello(version=8), "protocol version 8 is not spoken here; spoken: 7", b"protocol version 8"),
     "unknown": (hello(), NOBODY, NOBODY.encode()),
     "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
 }

@@ -55,8 +55,8 @@ def simulate(job, order, lengths):
         send("records", job=job, first=first, **{name: column(code, values) for (name, code), values in named})
     end = {"attempt": order["attempt"], "end_ns": max(finish), "stopped": False, "tasks": n, "ran": n, "chunks": chunks}
     end |= {"length_gflop": sum(lengths), "length_cov": statistics.pstdev(lengths) / statistics.fmean(lengths)}
-    end |= {"finish_ns": column("q", finish), "busy_ns": column("q", busy), "scheduling_ns": scheduling}
-    return send("outcome", job=job, transfers=0, chosen=[], ahead_chunks=0, graph=None, released_ns=None, **end)
+    end |= {"busy_ns": column("q", busy), "scheduling_ns": scheduling, "chosen": [], "transfers": 0, "ahead_chunks": 0}
+    return send("outcome", job=job, finish_ns=column("q", finish), graph=None, released_ns=None, last_lost=None, **end)
 
 
 kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
@@ -65,7 +65,7 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, jobs = connection.makefile("rb"), {}
 secret = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"]}
-send("hello", version=6, name="toy", tasks="lengths", conserves_work=True, releases=False, **secret)
+send("hello", version=7, name="toy", tasks="lengths", conserves_work=True, releases=False, **secret)
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":

@@ -46,6 +46,9 @@ class Running:
 
 EndOf = Callable[[int, int, tuple[int, ...]], int]
 
+#: When a job that starts now on these cores has lost the last of them for good, with work left; None: it does not.
+LossOf = Callable[[int, int, tuple[int, ...]], int | None]
+
 #: When a job that starts now on these cores, the ones it computes on, needs each of them no more.
 ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
 
@@ -57,11 +60,13 @@ def run(
     end_of: EndOf | None = None,
     releases_of: ReleasesOf | None = None,
     by_host: bool = False,
+    loss_of: LossOf | None = None,
 ) -> list[Attempt]:
     """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
 
     ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself; without it, its run
-    time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once.
+    time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says
+    when its cores are all lost before.
 
     Raises
     ------
@@ -69,7 +74,7 @@ def run(
         A job waits for what never comes.
     """
     cluster = _Cluster(jobs, machine, rules, end_of)
-    cluster.releases_of, cluster.by_host = releases_of, by_host
+    cluster.releases_of, cluster.by_host, cluster.loss_of = releases_of, by_host, loss_of
     return cluster.run()
 
 
@@ -80,6 +85,7 @@ class _Cluster:
         self.jobs, self.machine, self.rules, self.end_of = jobs, machine, rules, end_of
         self.releases_of: ReleasesOf | None = None
         self.by_host = False
+        self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
         self.arrives = {row: job.submit for row, job in enumerate(jobs) if job.after is None}
@@ -383,6 +389,13 @@ class _Cluster:
         if stops:
             start = min(start, stops[0][0])  # what stops it before its start takes effect stops it as it starts
         own: int | None = None
+        gone = None if self.loss_of is None else self.loss_of(row, start, tuple(sorted(cores)))
+        if gone is not None and (not stops or gone < stops[0][0]):
+            # The cores are as lost for another attempt: one that had none of them from its start is the last.
+            again = self.rules.requeue and gone > start
+            self.waiting.pop(row, None)
+            self.running[row] = Running(start, gone, cores, why, "requeued" if again else "failed", until)
+            return
         if self.end_of is not None:
             own = self.end_of(row, start, tuple(sorted(cores)))
         elif job.run >= 0:

@@ -1,0 +1,63 @@
+"""Jobs whose cores are all lost, for good: they end there and then, and have failed.
+
+That the cores of a job are lost is known to its application, and then to the scheduler as the job ends: it does not know of
+single cores, and gives them to other jobs. Nor does it plan with such an end before it is there.
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_push
+from traces.compiled import compiled
+
+__all__ = ["CAME_AND_WENT", "tell_loss"]
+
+#: Instead of the core that was the last: none was, they came and went.
+CAME_AND_WENT = -1
+
+
+@compiled()
+def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
+    """Tell, instead of an outcome, when ``job``, which runs, ends because its cores are lost.
+
+    It has failed, and is tried again where that is done with jobs that a host's failure cuts; but not if its cores were all
+    lost as it started, since it would be given them again at that very instant, nor if that was the last attempt allowed.
+
+    Parameters
+    ----------
+    state : BatchState
+    job : int
+        Row.
+    end_ns : int
+        When the last of its cores was lost.
+    core : int
+        Which that was, a global number; ``CAME_AND_WENT``.
+
+    Returns
+    -------
+    bool
+        False, with nothing changed, if that is in the past, before its promise, or not before it would have been cut; or if
+        the simulation has not said that jobs may lose their cores.
+    """
+    jobs, clock, sizes = state.jobs, state.clock, state.sizes
+    start, before = jobs[b.START, job], jobs[b.PROMISE, job]
+    if (
+        state.settings[b.LOSES] == 0
+        or start < 0
+        or jobs[b.END, job] >= 0
+        or core < CAME_AND_WENT
+        or core >= state.host_of.size
+    ):
+        return False
+    if end_ns < clock[b.NOW] or end_ns < before or end_ns >= jobs[b.STOP, job]:
+        return False
+    jobs[b.END, job] = end_ns
+    jobs[b.REASON, job] = b.FAILED
+    last = end_ns == start or jobs[b.ATTEMPT, job] + 1 >= state.settings[b.MAX_ATTEMPTS]
+    jobs[b.CUT, job] = b.FOR_GOOD if last else b.BY_OTHERS
+    jobs[b.LAST_LOST, job] = core if core == CAME_AND_WENT else core + 1
+    if before < 0:
+        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], end_ns, job)
+        sizes[b.ANSWERED] += 1
+    return True

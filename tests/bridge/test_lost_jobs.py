@@ -1,0 +1,337 @@
+"""Jobs whose cores are all lost for good: they end there and then, for the batch level, in every coupling."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from one_result import assert_one_result
+from reference.application import AllLost
+from reference.application import run as reference_run
+from reference.cluster import run as reference_cluster
+from reference.drawing import task_lengths
+from reference.machine import Host, Job, Machine
+from reference.machine import Rules as ReferenceRules
+
+import bridge
+import traces
+from als.application import Application
+from als.techniques import TECHNIQUES
+from bls.constraints.options import Surroundings
+from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import Rules
+from bls.simulator import BatchSimulator
+from bls.workloads import read_workload
+from bls.workloads.workload import Workload
+from bridge.couplings import COUPLINGS
+from bridge.scenarios.application_level import ApplicationLevel
+from traces.base.time import NS_PER_S as S
+
+FOUR = Platform((HostGroup(1, 4, 1.0),))
+
+
+def run(workload: Workload, *speeds: str, coupling: str = "inline", platform: Platform = FOUR, **options: Any) -> Any:
+    level = options.pop("level", {})
+    result = bridge.simulate(
+        workload,
+        platform,
+        als=options.pop("als", "ss"),
+        level=ApplicationLevel(speeds=speeds, **level),
+        coupling=coupling,
+        workers=1 if coupling == "pool" else None,
+        **options,
+    )
+    traces.check_ledger(result.ledger)
+    return result
+
+
+def rows(result: Any) -> list[tuple[int, int, float, float, str]]:
+    """Each attempt: job, attempt, start and end in s, state."""
+    jobs = result.jobs
+    return [
+        (job.job_id, job.attempt, job.start_ns / S, job.end_ns / S, job.state)
+        for job in jobs.sort_values(["job_id", "attempt"]).itertuples()
+    ]
+
+
+#: Job 1 has cores 2 and 3, which are lost at 3 s and 5 s; job 2 the others, up to 4 s.
+TWO = Workload.from_jobs([(2, 0, 4, 2, 4), (1, 0, 8, 2, 8)])
+GONE = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
+
+#: The cores that first-fit gives, whenever they are free.
+LOST = ("lost:cores=0,at=3s", "lost:cores=1,at=5s")
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_it_ends_as_the_last_core_is_lost_and_is_tried_again_elsewhere(coupling: str) -> None:
+    result = run(TWO, *GONE, coupling=coupling)
+    assert rows(result) == [(1, 0, 0.0, 5.0, "requeued"), (1, 1, 5.0, 13.0, "completed"), (2, 0, 0.0, 4.0, "completed")]
+    assert result.jobs.cut_because.tolist() == ["", "all its cores were lost, core 3 last", ""]
+    assert result.jobs.allocation.tolist() == ["0-1", "2-3", "0-1"]
+    assert_one_result(result, run(TWO, *GONE))
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_what_is_not_tried_again_has_failed(coupling: str) -> None:
+    result = run(TWO, *GONE, coupling=coupling, rules=Rules(on_failure="lose"))
+    assert rows(result) == [(1, 0, 0.0, 5.0, "failed"), (2, 0, 0.0, 4.0, "completed")]
+    assert result.metrics["state_failed"] == 1
+    assert result.metrics["lost_core_hours"] == pytest.approx(2 * 5 / 3600)
+    assert result.jobs.tasks.tolist() == [2, 0]
+    assert_one_result(result, run(TWO, *GONE, rules=Rules(on_failure="lose")))
+
+
+def test_what_was_computed_of_it_is_lost() -> None:
+    result = run(TWO, *GONE)
+    tasks = result.tasks
+    assert tasks[tasks.job_id == 1].start_ns.tolist() == [5 * S, 5 * S]  # of its second attempt
+    records = result.ledger.tasks
+    assert records.start_ns[records.first[1] : records.first[2]].tolist() == [-1, -1]
+    assert result.metrics["lost_core_hours"] == pytest.approx(2 * 5 / 3600)
+
+
+def test_its_story_says_which_core_was_the_last() -> None:
+    story = run(TWO, *GONE).story(1)
+    assert "was cut: all its cores were lost, core 3 last; put back into the queue, after 5 s" in story
+    story = run(TWO, *GONE, rules=Rules(on_failure="lose")).story(1)
+    assert "was cut: all its cores were lost, core 3 last; not tried again, after 5 s" in story
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+def test_on_cores_that_are_lost_already_it_fails_for_good(coupling: str) -> None:
+    """First-fit gives it the very same cores again: it does not try for ever."""
+    one = Workload.from_jobs([(1, 0, 8, 2, 8), (2, 9, 1, 4, 1)])
+    result = run(one, *LOST, coupling=coupling)
+    expected = [(1, 0, 0.0, 5.0, "requeued"), (1, 1, 5.0, 5.0, "failed"), (2, 0, 9.0, 11.0, "completed")]
+    assert rows(result) == expected
+    assert_one_result(result, run(one, *LOST))
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+def test_cores_that_come_back_are_waited_for(coupling: str) -> None:
+    away = ("lost:cores=2-3,at=3s,until=1h",)
+    result = run(TWO, *away, coupling=coupling)
+    assert rows(result)[0] == (1, 0, 0.0, 3608.0, "completed")
+    assert "cut_because" not in result.jobs
+    assert_one_result(result, run(TWO, *away))
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+def test_a_core_that_comes_back_only_to_be_lost_again(coupling: str) -> None:
+    """Core 3 is the last: it comes back at 6 s, and is lost for good at 7 s."""
+    speeds = ("lost:cores=2,at=3s", "lost:cores=3,at=5s,until=6s", "lost:cores=3,at=7s")
+    result = run(TWO, *speeds, coupling=coupling)
+    assert rows(result)[0] == (1, 0, 0.0, 7.0, "requeued")
+    assert_one_result(result, run(TWO, *speeds))
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+@pytest.mark.parametrize(("walltime", "end", "state"), [(4, 4.0, "killed"), (5, 5.0, "killed"), (6, 5.0, "failed")])
+def test_of_a_walltime_and_a_loss_the_first_counts(coupling: str, walltime: int, end: float, state: str) -> None:
+    """Of equal instants the walltime: a change at a stop does not happen."""
+    jobs = Workload.from_jobs([(1, 0, 8, 2, walltime)])
+    rules = Rules(kill_at_walltime=True, on_failure="lose")
+    result = run(jobs, *LOST, coupling=coupling, rules=rules)
+    assert rows(result) == [(1, 0, 0.0, end, state)]
+    assert_one_result(result, run(jobs, *LOST, rules=rules))
+
+
+def test_a_core_that_comes_after_the_walltime_is_not_lost_for_good() -> None:
+    jobs = Workload.from_jobs([(1, 0, 8, 2, 20)])
+    result = run(jobs, "lost:cores=0-1,at=3s,until=1h", rules=Rules(kill_at_walltime=True))
+    assert rows(result) == [(1, 0, 0.0, 20.0, "killed")]
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+@pytest.mark.parametrize("how", ["release", "release:host"])
+def test_released_cores_are_not_waited_for(coupling: str, how: str) -> None:
+    """Core 1 is released when nothing is left for it; then core 0 is lost with the last task, and nobody is left."""
+    jobs = Workload.from_jobs([(1, 0, 9, 2, 9)])
+    speeds = ("square:period=1000s,low=0.25,duty=0.001,cores=0", "lost:cores=0,at=15s")
+    rules = Rules(coordination=how, on_failure="lose")
+    result = run(jobs, *speeds, coupling=coupling, rules=rules)
+    assert rows(result) == [(1, 0, 0.0, 15.0, "failed")]
+    assert result.jobs.cut_because.tolist() == ["all its cores were lost, core 0 last"]
+    assert_one_result(result, run(jobs, *speeds, rules=rules))
+    if how == "release":
+        assert result.releases.core.tolist() == [1]
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+def test_a_graph_is_lost_like_a_loop(coupling: str, tmp_path: Path) -> None:
+    path = tmp_path / "apps.toml"
+    path.write_text('[default]\nphases = [{ kind = "graph", graph = "layered:tasks=9,width=3", als = "heft" }]\n')
+    result = run(TWO, *GONE, coupling=coupling, level={"applications": path})
+    first, second, _ = rows(result)
+    assert (first[3:], second[2], second[4]) == ((5.0, "requeued"), 5.0, "completed")
+    assert np.isnan(result.jobs.slr[1])
+    assert_one_result(result, run(TWO, *GONE, level={"applications": path}))
+
+
+def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(tmp_path: Path) -> None:
+    """As after any other end: the think time counts from the last attempt."""
+    log = tmp_path / "two.swf"
+    log.write_text(
+        "1 0 -1 8 2 -1 -1 2 8 -1 1 -1 -1 -1 -1 -1 -1 -1\n2 0 -1 4 2 -1 -1 2 4 -1 1 -1 -1 -1 -1 -1 1 3\n",
+        encoding="utf-8",
+    )
+    around = Surroundings(dependencies=True)
+    failed = run(read_workload(log), *LOST, surroundings=around, rules=Rules(on_failure="lose"))
+    assert rows(failed)[0][3:] == (5.0, "failed")
+    assert rows(failed)[1][2:4] == (8.0, 8.0)  # on the same cores
+    again = run(read_workload(log), *LOST, surroundings=around, rules=Rules(on_failure="requeue"))
+    assert [(job, attempt, state) for job, attempt, *_, state in rows(again)] == [
+        (1, 0, "requeued"),
+        (1, 1, "failed"),
+        (2, 0, "failed"),
+    ]
+
+
+def test_the_limit_of_attempts_ends_it_without_an_error() -> None:
+    result = run(TWO, *GONE, rules=Rules(max_attempts=1))
+    assert rows(result)[0] == (1, 0, 0.0, 5.0, "failed")
+
+
+def test_checks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = []
+    real = BatchSimulator.validate
+    monkeypatch.setattr(BatchSimulator, "validate", lambda self: (checked.append(1), real(self))[1])
+    from bridge.runs.simulation import run as run_scenario
+    from bridge.scenarios.scenario import Scenario
+
+    result = run(TWO, *GONE)
+    again = run_scenario(result.scenario, check=True)
+    assert isinstance(result.scenario, Scenario)
+    assert checked
+    assert_one_result(again, result)
+
+
+def test_an_application_simulator_may_lose_cores_by_itself() -> None:
+    """It loses all of them 3 s after time 0, and nobody told it."""
+    command = f"{sys.executable} {Path(__file__).with_name('lengths_peer.py')} loses"
+    result = run(TWO, coupling="pool", als_command=command)
+    assert rows(result) == [
+        (1, 0, 0.0, 3.0, "requeued"),
+        (1, 1, 3.0, 11.0, "completed"),
+        (2, 0, 0.0, 3.0, "requeued"),
+        (2, 1, 3.0, 7.0, "completed"),
+    ]
+    assert result.jobs.cut_because.tolist() == [
+        "all its cores were lost, core 1 last",
+        "all its cores were lost, core 3 last",
+        "",
+        "",
+    ]
+
+
+def test_in_python_an_application_loses_its_cores() -> None:
+    application = Application([10.0 / S] * 4, [1.0, 1.0], TECHNIQUES["ss"])
+    application.advance(15)
+    application.lose(0)
+    application.advance(17)
+    assert not application.finished
+    application.lose(1)
+    assert (application.finished, application.lost, application.stopped) == (True, True, False)
+    assert (application.end_ns, application.ran, application.last_lost) == (17, 2, 1)
+    assert not application.run_to_stop(100)
+
+
+def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
+    application = Application([10.0 / S] * 4, [1.0, 1.0], TECHNIQUES["ss"])
+    application.advance(15)
+    application.lose(0)
+    application.set_speed(1.0, 0)
+    application.lose(1)
+    assert application.advance()
+    assert (application.lost, application.end_ns) == (False, 35)
+
+
+# ---- against the slow reference of both levels ----
+
+
+def reference(jobs: list[Job], lost: dict[int, tuple[int, int | None]], on_failure: str, n_cores: int) -> list[Any]:
+    """Each attempt by both slow references: of ``lost`` cores, from when to when (None: for good)."""
+
+    def computed(row: int, start: int, cores: tuple[int, ...]) -> tuple[int, bool]:
+        job = jobs[row]
+        lengths = task_lengths(0, job.number, job.cores, job.run, 1.0, 0.0, 2)
+        absent = {c: lost[core] for c, core in enumerate(cores) if core in lost}
+
+        def speed(c: int, t: int) -> float:
+            begin, end = absent.get(c, (t + 1, None))
+            return 0.0 if begin <= t and (end is None or t < end) else 1.0
+
+        instants = sorted({t for span in absent.values() for t in span if t is not None and t > start})
+        changes = [(t, c, speed(c, t)) for t in instants for c in sorted(absent) if t in absent[c]]
+        try:
+            speeds = [speed(c, start) for c in range(len(cores))]
+            return max(reference_run(lengths, speeds, "ss", start=start, changes=changes).finish), False
+        except AllLost:  # all are lost for good by then: each since its loss, or since the job started
+            return max(start, *(begin for begin, _ in absent.values())), True
+
+    def end_of(row: int, start: int, cores: tuple[int, ...]) -> int:
+        return computed(row, start, cores)[0]
+
+    def loss_of(row: int, start: int, cores: tuple[int, ...]) -> int | None:
+        at, all_lost = computed(row, start, cores)
+        return at if all_lost else None
+
+    rules = ReferenceRules(requeue=on_failure == "requeue")
+    return reference_cluster(jobs, Machine((Host(n_cores),)), rules, end_of, loss_of=loss_of)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=6),
+    st.dictionaries(st.integers(0, 3), st.tuples(st.integers(0, 12), st.none() | st.integers(1, 9)), max_size=4),
+    st.sampled_from(["requeue", "lose"]),
+)
+def test_any_losses_as_in_the_slow_reference(
+    drawn: list[tuple[int, int, int]], losses: dict[int, tuple[int, int | None]], on_failure: str
+) -> None:
+    given_jobs = sorted(drawn)
+    workload = Workload.from_jobs([(1 + k, at, run_s, cores, run_s) for k, (at, run_s, cores) in enumerate(given_jobs)])
+    lost = {core: (at * S, None if length is None else (at + length) * S) for core, (at, length) in losses.items()}
+    speeds = [
+        f"lost:cores={core},at={begin}ns" + ("" if end is None else f",until={end}ns")
+        for core, (begin, end) in lost.items()
+    ]
+    jobs = [Job(1 + k, at * S, run_s * S, cores, run_s * S) for k, (at, run_s, cores) in enumerate(given_jobs)]
+    expected = reference(jobs, lost, on_failure, 4)
+    level: dict[str, Any] = {}
+    found = run(workload, *speeds, tasks_per_core=2, rules=Rules(on_failure=on_failure), level=level)
+    order = found.jobs.sort_values(["job_id", "attempt"], kind="stable")
+    assert list(zip(order.start_ns, order.end_ns, order.state, strict=True)) == [
+        (each.start, each.end, each.state) for each in expected
+    ]
+    completed = found.jobs[found.jobs.state == "completed"]
+    done = found.tasks[found.tasks.start_ns >= 0].groupby("job_id").length_gflop.sum()
+    for job in completed.itertuples():
+        assert done[job.job_id] == pytest.approx(job.length_gflop)  # work is conserved
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=5),
+    st.dictionaries(
+        st.integers(0, 3), st.tuples(st.integers(0, 12), st.none() | st.integers(1, 9)), min_size=2, max_size=4
+    ),
+    st.sampled_from(["none", "release"]),
+    st.booleans(),
+)
+def test_any_losses_are_the_same_in_another_process(
+    drawn: list[tuple[int, int, int]], losses: dict[int, tuple[int, int | None]], coordination: str, kill: bool
+) -> None:
+    workload = Workload.from_jobs([(1 + k, at, long, cores, long) for k, (at, long, cores) in enumerate(sorted(drawn))])
+    speeds = [
+        f"lost:cores={core},at={at + 1}s" + ("" if long is None else f",until={at + 1 + long}s")
+        for core, (at, long) in losses.items()
+    ]
+    rules = Rules(coordination=coordination, kill_at_walltime=kill)
+    told = run(workload, *speeds, coupling="pool", rules=rules, tasks_per_core=3)
+    assert_one_result(told, run(workload, *speeds, rules=rules, tasks_per_core=3))
