@@ -323,15 +323,20 @@ def test_any_losses_as_in_the_slow_reference(
     ),
     st.sampled_from(["none", "release"]),
     st.booleans(),
+    st.sampled_from(["requested", "application"]),
 )
 def test_any_losses_are_the_same_in_another_process(
-    drawn: list[tuple[int, int, int]], losses: dict[int, tuple[int, int | None]], coordination: str, kill: bool
+    drawn: list[tuple[int, int, int]],
+    losses: dict[int, tuple[int, int | None]],
+    coordination: str,
+    kill: bool,
+    estimates: str,
 ) -> None:
     workload = Workload.from_jobs([(1 + k, at, long, cores, long) for k, (at, long, cores) in enumerate(sorted(drawn))])
     speeds = [
         f"lost:cores={core},at={at + 1}s" + ("" if long is None else f",until={at + 1 + long}s")
         for core, (at, long) in losses.items()
     ]
-    rules = Rules(coordination=coordination, kill_at_walltime=kill)
+    rules = Rules(coordination=coordination, kill_at_walltime=kill, backfill="easy", estimates=estimates)
     told = run(workload, *speeds, coupling="pool", rules=rules, tasks_per_core=3)
     assert_one_result(told, run(workload, *speeds, rules=rules, tasks_per_core=3))
