@@ -111,6 +111,10 @@ class BatchLevel(Protocol):
         """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
         ...
 
+    def loss(self, row: int, end_ns: int, core: int) -> bool:
+        """Tell when a running job ends because its cores are lost, ``core`` last; False if that cannot be."""
+        ...
+
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be."""
         ...

@@ -159,7 +159,7 @@ def _since(instant_ns: int | None, start_ns: int) -> int | None:
 
 
 def _checked(changes: Sequence[Change]) -> Sequence[Change]:
-    if any(change.speed_gflops == 0.0 for change in changes):
+    if any(not change.speed_gflops for change in changes):  # for a while, or for good
         raise PeerError("SimGrid: a core that is lost; allowed: cores that are there from the start to the end")
     return changes
 
@@ -170,6 +170,7 @@ def _listed(start: Start, changes: Sequence[Change]) -> list[tuple[int, int, flo
     return [
         (change.at_ns - start.start_ns, core, change.speed_gflops)
         for change in changes
+        if change.speed_gflops is not None  # as all have, once checked
         for core in (range(n_cores) if change.core == ALL_CORES else (change.core,))
     ]
 
@@ -241,6 +242,7 @@ def _report(job: _Job, ended: dict[str, Any]) -> Iterator[Message]:
         attempt=start.attempt,
         end_ns=int(finish.max()),
         stopped=ended["stopped"],
+        last_lost=None,
         tasks=len(lengths),
         ran=int((began >= 0).sum()),
         chunks=ended["chunks"],
