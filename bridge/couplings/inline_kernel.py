@@ -134,12 +134,9 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         inline.core_gflop[origin],
         costs.bytes_per_gflop,
     )
-    if n == NO_ROOM:
+    if n in (NO_ROOM, IMPOSSIBLE):
         inline.cursor[FAULT_JOB] = job
-        return InlineStatus.LENGTHS_FULL
-    if n == IMPOSSIBLE:
-        inline.cursor[FAULT_JOB] = job
-        return InlineStatus.LENGTHS_FAULT
+        return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
     row = inline.cursor[LEDGER_USED]
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
