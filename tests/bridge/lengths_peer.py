@@ -14,7 +14,7 @@ from als.engine.dag.parts import Edges as EngineEdges
 from als.engine.dag.parts import GraphPart
 from als.network.state import NO_NETWORK
 from als.planners import Planner
-from als.schedulers import AnyScheduler
+from als.schedulers import AnyScheduler, scheduler
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.messages import (
     ALL_CORES,
@@ -94,7 +94,7 @@ class ToldPeer(ApplicationPeer):
     def _phase(self, part: Part) -> AnyScheduler | GraphPart | None:
         if part.technique is None:
             return None
-        found = self._scheduler(part.technique)
+        found = scheduler(part.technique, where="technique")
         if part.edges or part.order == "rank":
             return GraphPart(found, by_rank=part.order == "rank")
         return found

@@ -29,7 +29,7 @@ from bridge.protocol.messages import Message
 from bridge.protocol.session import ConnectionClosed, Session
 from bridge.protocol.tables import ConnectionEvent
 from bridge.runs.simulation import run
-from bridge.workers import application_peer, listener
+from bridge.workers import listener, slices
 from bridge.workers.assignment import Worker
 from bridge.workers.supervisor import Supervisor
 
@@ -125,7 +125,7 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             (listener, "STRANGERS", STRANGERS_LET_IN),
             (task_payload, "LENGTHS_PER_FRAME", _PER_FRAME),
             (task_payload, "EDGES_PER_FRAME", _PER_FRAME),
-            (application_peer, "RECORDS_PER_FRAME", _PER_FRAME),
+            (slices, "RECORDS_PER_FRAME", _PER_FRAME),
         ):
             stack.enter_context(mock.patch.object(target, name, stand_in))
         log.addHandler(handler)

@@ -277,6 +277,15 @@ def test_the_default_policy_that_is_written_out_is_another_policy(policy: str, t
     )
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Interrupts are as Python has them, though whoever starts the tests may have chosen to ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = threading.Event()
     asking = ExternalScheduler.decide
@@ -293,6 +302,7 @@ def test_an_interrupt_ends_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> Non
     assert waits.is_set()
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("coupling", ["pool", "process"])
 def test_an_interrupt_while_a_scheduler_is_silent(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asking = ExternalScheduler.decide
