@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from bridge.encoding import Meta, Struct, msgpack
 from bridge.protocol.message_fields import Reason, TechniqueName, Version
-from bridge.protocol.messages import MessageError
+from bridge.protocol.messages import MessageError, decoded
 from bridge.protocol.repeated_keys import repeated_key
 from traces.base.errors import shown
 
@@ -193,7 +193,7 @@ def decode_host(payload: bytes | memoryview, sender: HostRole) -> HostMessage:
     MessageError
         If it is none.
     """
-    found: HostMessage = _decoded(_DECODERS[sender], payload)
+    found: HostMessage = decoded(_DECODERS[sender], payload)
     if key := repeated_key(payload):
         raise MessageError(f"not a message: the key {shown(key)} occurs twice")
     return found
@@ -207,12 +207,5 @@ def decode_host_greeting(payload: bytes | memoryview) -> HostGreeting:
     MessageError
         If it is no join.
     """
-    greeting: HostGreeting = _decoded(_GREETING, payload)
+    greeting: HostGreeting = decoded(_GREETING, payload)
     return greeting
-
-
-def _decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
-    try:
-        return decoder.decode(payload)
-    except (ValueError, RecursionError) as error:
-        raise MessageError(f"not a message: {shown(str(error), 160)}") from None

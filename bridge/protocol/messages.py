@@ -97,6 +97,7 @@ __all__ = [
     "Welcome",
     "decode",
     "decode_greeting",
+    "decoded",
     "encode",
     "name_of",
     "sender_of",
@@ -353,7 +354,7 @@ def decode(payload: bytes | memoryview, sender: Role) -> Message:
     MessageError
         If it is not exactly one map with a known ``type`` and that type's fields, each once and in its range.
     """
-    message: Message = _decoded(_DECODERS[sender], payload)
+    message: Message = decoded(_DECODERS[sender], payload)
     # All fields are there and no others, so that their number tells; maps within are those of our own encoding, mostly.
     several = entries(payload) != _ENTRIES[type(message)]
     if several or (_has_maps(message) and payload != _ENCODER.encode(message)):
@@ -375,11 +376,18 @@ def decode_greeting(payload: bytes | memoryview) -> Greeting:
     MessageError
         If it is no hello.
     """
-    greeting: Greeting = _decoded(_GREETING, payload)
+    greeting: Greeting = decoded(_GREETING, payload)
     return greeting
 
 
-def _decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
+def decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
+    """What a decoder makes of a payload.
+
+    Raises
+    ------
+    MessageError
+        If it is no such message.
+    """
     try:
         return decoder.decode(payload)
     except (ValueError, RecursionError) as error:  # text that is no UTF-8; arrays nested without end

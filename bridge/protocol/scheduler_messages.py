@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from bridge.encoding import Meta, Struct, msgpack
 from bridge.protocol.message_fields import MAX_HOSTS, Duration, Instant, Key, Map, Name, NotNegative, Reason, Version
-from bridge.protocol.messages import MessageError
+from bridge.protocol.messages import MessageError, decoded
 from bridge.protocol.repeated_keys import repeated_key
 from traces.base.errors import shown
 
@@ -334,7 +334,7 @@ def decode_scheduler(payload: bytes | memoryview, sender: SchedulerRole) -> Sche
     MessageError
         If it is none.
     """
-    found: SchedulerMessage = _decoded(_DECODERS[sender], payload)
+    found: SchedulerMessage = decoded(_DECODERS[sender], payload)
     if sender is SchedulerRole.SCHEDULER and (key := repeated_key(payload)):
         raise MessageError(f"not a message: the key {shown(key)} occurs twice")
     return found
@@ -348,12 +348,5 @@ def decode_scheduler_greeting(payload: bytes | memoryview) -> Greeting:
     MessageError
         If it is no hello.
     """
-    greeting: Greeting = _decoded(_GREETING, payload)
+    greeting: Greeting = decoded(_GREETING, payload)
     return greeting
-
-
-def _decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
-    try:
-        return decoder.decode(payload)
-    except (ValueError, RecursionError) as error:
-        raise MessageError(f"not a message: {shown(str(error), 160)}") from None

@@ -6,22 +6,14 @@ message, sent or received, by the same code: :class:`_Book` has what a decision 
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
-from bridge.protocol.framing import (
-    MAX_FRAME,
-    MAX_FRAME_BEFORE_HELLO,
-    READ_AT_MOST,
-    FrameError,
-    FrameReader,
-    frame,
-)
+from bridge.protocol.message_session import END, Form, MessageSession
 from bridge.protocol.messages import MessageError
 from bridge.protocol.packing import unpack_int32
 from bridge.protocol.scheduler_messages import (
@@ -32,6 +24,7 @@ from bridge.protocol.scheduler_messages import (
     Eligible,
     Ended,
     GivenUp,
+    Greeting,
     Machine,
     Released,
     SchedulerHello,
@@ -45,7 +38,6 @@ from bridge.protocol.scheduler_messages import (
     encode_scheduler,
     scheduler_message_name,
 )
-from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError, Pause
 from traces.base.errors import PeerError, shown
 
 __all__ = [
@@ -73,14 +65,13 @@ class SchedulerState(StrEnum):
     ERROR = "ERROR"
 
 
-_END = "end of stream"
 _S = SchedulerState
 
 #: (state, message) → state; whatever is not in it is a protocol error of its sender.
 SCHEDULER_TABLE: Final[dict[tuple[SchedulerState, str], SchedulerState]] = {
     (_S.AWAIT_HELLO, "hello"): _S.AWAIT_WELCOME,
     (_S.AWAIT_HELLO, "refused"): _S.CLOSED,
-    (_S.AWAIT_HELLO, _END): _S.CLOSED,
+    (_S.AWAIT_HELLO, END): _S.CLOSED,
     (_S.AWAIT_WELCOME, "welcome"): _S.AWAIT_MACHINE,
     (_S.AWAIT_WELCOME, "refused"): _S.CLOSED,
     (_S.AWAIT_MACHINE, "machine"): _S.TELLING,
@@ -102,7 +93,7 @@ SCHEDULER_TABLE: Final[dict[tuple[SchedulerState, str], SchedulerState]] = {
     # What was on its way when the run was given up is dropped.
     (_S.CLOSING, "decided"): _S.CLOSING,
     (_S.CLOSING, "failed"): _S.CLOSING,
-    (_S.CLOSING, _END): _S.CLOSED,
+    (_S.CLOSING, END): _S.CLOSED,
 }
 
 
@@ -318,7 +309,25 @@ class _Book:
         return ", ".join(map(str, waiting[:5])) + (" …" if len(waiting) > 5 else "")
 
 
-class SchedulerSession:
+_FORM: Final = Form(
+    first=SchedulerState.AWAIT_HELLO,
+    closing=SchedulerState.CLOSING,
+    closed=SchedulerState.CLOSED,
+    error=SchedulerState.ERROR,
+    table=SCHEDULER_TABLE,
+    opening=SchedulerHello,
+    other="scheduler",
+    name=scheduler_message_name,
+    encode=encode_scheduler,
+    decode=decode_scheduler,
+    greeting=decode_scheduler_greeting,
+    refused=GivenUp,
+    refusal=SchedulerRefusal,
+    broken=SchedulerProtocolError,
+)
+
+
+class SchedulerSession(MessageSession[SchedulerState, SchedulerMessage, SchedulerRefusal, SchedulerProtocolError]):
     """One end of a scheduler's connection; used as ``bridge.protocol.session.Session`` is.
 
     Parameters
@@ -330,21 +339,11 @@ class SchedulerSession:
     """
 
     def __init__(self, role: SchedulerRole, token: str = "") -> None:
-        if role is SchedulerRole.BRIDGE and not token:
-            raise LocalProtocolError("the bridge end needs a token")
         self.role: Final = role
-        self._peer: Final = SchedulerRole.SCHEDULER if role is SchedulerRole.BRIDGE else SchedulerRole.BRIDGE
-        self._token = token.encode()
-        self._frames = FrameReader(MAX_FRAME_BEFORE_HELLO, 0 if role is SchedulerRole.BRIDGE else READ_AT_MOST)
-        self._state = SchedulerState.AWAIT_HELLO
+        bridge = role is SchedulerRole.BRIDGE
+        other = SchedulerRole.SCHEDULER if bridge else SchedulerRole.BRIDGE
+        super().__init__(_FORM, role, other, bridge=bridge, token=token)
         self._book = _Book()
-        self._ended = self._token_shown = False
-        self._failure: SchedulerProtocolError | None = None
-
-    @property
-    def state(self) -> SchedulerState:
-        """Where the connection is."""
-        return self._state
 
     @property
     def decision(self) -> int:
@@ -356,116 +355,16 @@ class SchedulerSession:
         known = self._book.jobs.get(job)
         return ScheduledJob.ABSENT if known is None else known.state
 
-    def send(self, message: SchedulerMessage) -> bytes:
-        """Judge a message of ours by the tables and return its frame.
+    def _judge(self, message: SchedulerMessage) -> None:
+        self._book.judge(message)
 
-        Raises
-        ------
-        LocalProtocolError
-            If it may not be sent now, or has a field out of range; the connection is of no more use.
-        """
-        name = scheduler_message_name(message)
-        try:
-            payload = encode_scheduler(message)
-            decode_scheduler(payload, self.role)  # what we send must be what we would accept
-            strange = self._state is SchedulerState.AWAIT_HELLO
-            data = frame(payload, MAX_FRAME_BEFORE_HELLO if strange else MAX_FRAME)
-            self._step(name)
-            self._book.judge(message)
-        except (MessageError, FrameError) as error:
-            raise LocalProtocolError(f"{name} cannot be sent: {error}") from error
-        if isinstance(message, SchedulerHello):
-            self._frames.allow(MAX_FRAME, READ_AT_MOST)
-        return data
+    def _too_soon(self) -> str:
+        what = "and has not answered" if self._state is SchedulerState.DECIDING else "before the run was over"
+        return f"it closed the connection {what}"
 
-    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take bytes that were read from the stream."""
-        if self._state in (SchedulerState.CLOSED, SchedulerState.ERROR):
-            return
-        try:
-            self._frames.feed(data)
-        except FrameError as error:
-            self._fail(str(error))
-
-    def receive_eof(self) -> None:
-        """The other side has closed its end of the stream."""
-        self._ended = True
-
-    def next_event(self) -> SchedulerMessage | SchedulerRefusal | ConnectionClosed | Pause:
-        """The next message, judged, or why there is none; as ``Session.next_event``.
-
-        Raises
-        ------
-        SchedulerProtocolError
-            If the other side broke the protocol; again at every later call.
-        """
-        if self._failure is not None:
-            raise self._failure
-        if self._state is SchedulerState.CLOSED:
-            return ConnectionClosed()
-        try:
-            event = self._frames.take(self._read)
-            if event is None and not self._ended:
-                return NEED_DATA
-            if isinstance(event, SchedulerRefusal):
-                return event
-            self._take(event)
-        except (MessageError, FrameError) as error:
-            raise self._fail(str(error)) from None
-        return ConnectionClosed() if event is None else event
-
-    def _take(self, event: SchedulerMessage | None) -> None:
-        closing = self._state is SchedulerState.CLOSING
-        if event is None:
-            if self._frames.waiting and not closing:
-                raise MessageError("it closed the connection in the middle of a frame")
-            if (self._state, _END) not in SCHEDULER_TABLE:
-                what = "and has not answered" if self._state is SchedulerState.DECIDING else "before the run was over"
-                raise MessageError(f"it closed the connection {what}")
-            self._step(_END)
-            return
-        self._step(scheduler_message_name(event))
-        if not closing:
-            self._book.judge(event)
-        if isinstance(event, SchedulerHello):
-            self._frames.allow(MAX_FRAME, READ_AT_MOST)
-
-    def _step(self, name: str) -> None:
-        after = SCHEDULER_TABLE.get((self._state, name))
-        if after is None:
-            raise MessageError(f"{name} is not allowed while the connection is in the state {self._state!s}")
-        self._state = after
-
-    def _read(self, payload: memoryview) -> Any:
-        if self.role is SchedulerRole.BRIDGE and self._state is SchedulerState.AWAIT_HELLO:
-            greeting = decode_scheduler_greeting(payload)
-            # The token first: who does not have it is told nothing.
-            if not hmac.compare_digest(greeting.token.encode(), self._token):
-                return self._refuse("wrong token", "stranger")
-            self._token_shown = True
-            if greeting.role != SCHEDULER_ROLE:
-                said = shown(greeting.role) if greeting.role else "missing"
-                return self._refuse(f"role is {said}; expected: {SCHEDULER_ROLE!r}", "scheduler")
-            if greeting.version != SCHEDULER_VERSION:
-                spoken = f"spoken: {SCHEDULER_VERSION}"
-                return self._refuse(
-                    f"version {greeting.version} of the role of schedulers is not spoken here; {spoken}", "scheduler"
-                )
-        return decode_scheduler(payload, self._peer)
-
-    def _refuse(self, reason: str, blame: Literal["stranger", "scheduler"]) -> SchedulerRefusal:
-        self._state = SchedulerState.CLOSED
-        self._frames.clear()
-        return SchedulerRefusal(reason, blame, frame(encode_scheduler(GivenUp(reason=reason, blame=blame))))
-
-    def _fail(self, reason: str) -> SchedulerProtocolError:
-        blame: Blame = "bridge"
-        farewell = b""
-        if self.role is SchedulerRole.BRIDGE:
-            blame = "scheduler" if self._token_shown else "stranger"
-            if blame == "scheduler" and self._state is not SchedulerState.CLOSING:
-                farewell = frame(encode_scheduler(GivenUp(reason=reason[:500], blame=blame)))
-        self._failure = SchedulerProtocolError(reason, blame, farewell)
-        self._state = SchedulerState.ERROR
-        self._frames.clear()
-        return self._failure
+    def _wrong(self, greeting: Greeting) -> str:
+        if greeting.role != SCHEDULER_ROLE:
+            return f"role is {shown(greeting.role) if greeting.role else 'missing'}; expected: {SCHEDULER_ROLE!r}"
+        if greeting.version == SCHEDULER_VERSION:
+            return ""
+        return f"version {greeting.version} of the role of schedulers is not spoken here; spoken: {SCHEDULER_VERSION}"
