@@ -626,6 +626,18 @@ def test_without_backfilling_a_promise_changes_nothing_but_what_policies_see() -
     assert seen[:2] == [(0, []), (60, [(1, 1200)])]
 
 
+def test_who_comes_next_is_held_against_what_was_promised_behind_the_last_pass() -> None:
+    """Jobs 1 and 2 come together: job 2's slot was found before job 1 had promised its end. Job 3 would be in its way."""
+    workload = log(
+        {"submit_s": 0, "run_s": 20, "cores": 3, "estimate_s": 60},
+        {"submit_s": 0, "run_s": 10, "cores": 4, "estimate_s": 10},
+        {"submit_s": 2, "run_s": 30, "cores": 1, "estimate_s": 30},
+    )
+    for estimates, starts in (("requested", [0, 32, 2]), ("application", [0, 20, 30])):
+        found = ran(workload, estimates, SMALL, backfill="easy").jobs.start_ns
+        assert (found // NS_PER_S).tolist() == starts, estimates
+
+
 def test_a_promise_beyond_the_request_is_believed_unless_jobs_are_killed() -> None:
     """On 4 cores: a job of 3 for 60 s that asked for 10; a wide one; and one that fits beside it until 60 s, not until 10."""
     workload = log(
