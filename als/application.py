@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.hooks import HOOKS as GRAPH_HOOKS
 from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
+from als.engine.features.hints import hint
 from als.engine.hooks import HOOKS, table
 from als.engine.rule_table import Rules
 from als.engine.status import ApplicationStatus
@@ -162,7 +163,7 @@ class Application:
             changes=False,
             graph=graph,
         )
-        self._changes = False  # nor is what that needs compiled
+        self._changes = self._hints = False  # nor is what that needs compiled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master, releases)
@@ -321,6 +322,29 @@ class Application:
         for c in range(n_cores) if core is None else (core,):
             self._settle(engine.lose_for_good(self.state, c))
 
+    def hint(self, cores: Iterable[int]) -> None:
+        """From now on other jobs wait for these cores, and for no others: they are served last (``als.engine.features.hints``).
+
+        Parameters
+        ----------
+        cores : iterable of int
+            Counted within the application.
+
+        Raises
+        ------
+        InputError
+            If there is no such core.
+        """
+        wanted = np.zeros(len(self.state.speed), np.uint8)
+        for core in cores:
+            if not 0 <= core < len(wanted):
+                raise InputError(f"core: {shown(core)}; allowed: 0 to {len(wanted) - 1}")
+            wanted[core] = 1
+        if not self._hints:
+            self._hints = True
+            self._fill_hooks()
+        hint(self.state, wanted)
+
     def stop(self) -> None:
         """End the application now: running tasks are cut, the others never run (their records hold -1).
 
@@ -359,7 +383,12 @@ class Application:
     def _allow_changes(self) -> None:
         if not self._changes:
             self._changes = True
-            self.state.hooks = table(self.state.phases, selects=self._rules.selects, changes=True)
+            self._fill_hooks()
+
+    def _fill_hooks(self) -> None:
+        self.state.hooks = table(
+            self.state.phases, selects=self._rules.selects, changes=self._changes, hints=self._hints
+        )
 
     def _settle(self, status: int) -> bool:
         HOOKS.check()

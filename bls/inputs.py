@@ -199,6 +199,7 @@ def _settings(
         b.ACCOUNTS: int(scored is not None and scored.accounts),
         b.RELEASES: _releases(rules, allocator, around),
         b.PROMISES: int(isinstance(estimator(rules.estimates), Promised)),
+        b.HINTS_ON: int(rules.hints),
     }
 
 

@@ -102,10 +102,11 @@ ON_FAILURE = Choice(
     metavar="HOW", help="Jobs that lose a host, or all cores: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
-    name="--coordination", panel=Panel.APPLICATION, default="none", choices=("none", "release", "release:core", "release:host"),
-    what="coordination of the levels",
+    name="--coordination", panel=Panel.APPLICATION, default="none", what="coordination of the levels",
+    choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
     metavar="HOW",
-    help="What the levels tell each other of running jobs: none, or which cores are free: release, release:core, release:host",
+    help="What the levels tell each other of running jobs: none; which cores are free: release, release:core, release:host; "
+    "and for which of theirs the head of the queue waits: hint, hint:core, hint:host",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",

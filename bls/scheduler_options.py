@@ -7,7 +7,7 @@ from typing import Any
 
 from bls import options as o
 from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, UNBOUNDED
-from bls.estimates import AnyEstimator, estimator
+from bls.estimates import AnyEstimator, Promised, estimator
 from bls.policies.contract import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
 from traces.base.errors import InputError, shown
@@ -37,9 +37,10 @@ class Rules:
         Whether a job is killed when it has run for its request.
     on_failure : {"requeue", "lose"}
         What becomes of a job that loses a host, or all its cores for good.
-    coordination : {"none", "release", "release:core", "release:host"}
+    coordination : {"none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"}
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
-        ``release:core``), or a host's cores with the last of them.
+        ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
+        the head of the queue waits.
     max_attempts : int
         A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
         failed.
@@ -101,7 +102,14 @@ class Rules:
     @property
     def releases(self) -> int:
         """What running jobs release, a value of the engine's setting ``RELEASES``."""
-        return {"none": NO_RELEASES, "release:host": BY_HOST}.get(self.coordination, BY_CORE)
+        if self.coordination == "none":
+            return NO_RELEASES
+        return BY_HOST if self.coordination.endswith(":host") else BY_CORE
+
+    @property
+    def hints(self) -> bool:
+        """Whether running jobs are told for which of their cores the head of the queue waits."""
+        return self.coordination.startswith("hint")
 
     @property
     def keeps(self) -> bool:
@@ -121,6 +129,16 @@ class Rules:
         if self.depth > 0 and isinstance(policy, DecidingPolicy):
             raise InputError(
                 f"--backfill {self.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
+            )
+        if self.hints and isinstance(estimator(self.estimates), Promised):
+            raise InputError(
+                f"--coordination {self.coordination}: not with --estimates application, as what a job that is told something "
+                "has promised is void; allowed: none, release, release:core, release:host"
+            )
+        if self.hints and isinstance(policy, DecidingPolicy | Reject):
+            raise InputError(
+                f"--coordination {self.coordination}: batch policy {policy.name} decides itself which jobs start, and its "
+                "queue has no head; allowed: none, release, release:core, release:host"
             )
 
     def names(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.features.hints import take_back
 from bls.engine.features.losses import tell_loss
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
 from bls.engine.hooks import HOOKS
@@ -294,6 +295,38 @@ class BatchSimulator:
         order = np.lexsort((core, row))
         return row[order], core[order], instant[order]
 
+    @property
+    def hints(self) -> bool:
+        """Whether running jobs are told for which of their cores the head of the queue waits."""
+        return bool(self.state.settings[b.HINTS_ON] == 1)
+
+    def reached(self) -> list[int]:
+        """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
+        sizes = self.state.sizes
+        rows: list[int] = self.state.reached[: sizes[b.N_REACHED]].tolist()
+        sizes[b.N_REACHED] = 0
+        return rows
+
+    def wanted(self, row: int, core_number: Array) -> Array:
+        """For which of its cores, by their numbers in the machine, a running job was last told that the head of the queue
+        waits: bool."""
+        found: Array = (self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row)
+        return found
+
+    def take_back(self, row: int) -> bool:
+        """Take back how a running job was to go on, since it was told something: it needs an outcome or a promise again, as of
+        ``bls.engine.features.hints.take_back``."""
+        return bool(take_back(self.state, row))
+
+    def hint_columns(self) -> tuple[Array, ...]:
+        """All that running jobs were told so far, by row, then by time.
+
+        Rows, instants, the rows of the jobs that wait (-1: none does any more), for how many cores these wait, and how many
+        of the told job's are wanted.
+        """
+        told = self.state.hints[:, : int(self.state.sizes[b.N_HINTS])]
+        return tuple(told[:, np.argsort(told[0], kind="stable")])
+
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job that was cut would have released the failing hosts by then: its application is to be run again, up to
         another :meth:`stop_ns`."""
@@ -323,7 +356,7 @@ class BatchSimulator:
         return bool(state.settings[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``, and raises on a fault.
+        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``REACHED`` or ``PAUSED``, and raises on a fault.
 
         Raises
         ------
@@ -379,7 +412,7 @@ class BatchSimulator:
             If the status is a fault; the message names the job.
         """
         HOOKS.check()
-        if status in (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED):
+        if status in _SUSPENSIONS:
             if status == BatchStatus.DONE and self._looks.observers:
                 self._look(last=True)
             if status == BatchStatus.DONE and isinstance(self.policy, FollowingPolicy):
@@ -668,9 +701,13 @@ def _waiting(state: b.BatchState) -> str:
 
 
 #: What is done about a status that asks for room.
+#: What the engine stops for that is neither a fault nor a matter of room.
+_SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.REACHED)
+
 _GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
     BatchStatus.POOL_FULL: first_state.grow_pool,
     BatchStatus.ROWS_FULL: first_state.grow_rows,
     BatchStatus.PROFILE_FULL: first_state.grow_profile,
     BatchStatus.DECISIONS_FULL: first_state.grow_decisions,
+    BatchStatus.HINTS_FULL: first_state.grow_hints,
 }

@@ -38,8 +38,8 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 7, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
-    return Hello(**{**given_fields, "conserves_work": True, "releases": True, **fields})
+    given_fields = {"version": 8, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    return Hello(**{**given_fields, "conserves_work": True, "releases": True, "hints": True, **fields})
 
 
 def recipe(**fields: Any) -> Recipe:
@@ -66,6 +66,7 @@ def start(how: str = "lengths", /, **fields: Any) -> Start:
         "tasks": None if how == "recipe" else 3,
         "until_ns": None,
         "changes": (),
+        "hints": (),
         "stop_ns": None,
     }
     return Start(**{**defaults, **fields})
@@ -173,7 +174,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=7, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=8, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -66,6 +66,7 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
         "tasks": None,
         "until_ns": None,
         "changes": (),
+        "hints": (),
         "stop_ns": None,
     }
     return Start(**{**defaults, **fields})

@@ -3,7 +3,8 @@
     twolevel study tools/studies/releases.toml --data LOGS --out DIR --workers 2
     python -m tools.coordination_page DIR --page docs/coordination.md
 
-The page's generated parts are written into the page, the pictures into ``images`` beside it.
+Likewise of ``tools/studies/hints.toml``. The page's generated parts are written into the page, the pictures into ``images``
+beside it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ from traces.figures.drawing.canvas import save
 from traces.figures.study.comparison import comparison_figure
 from traces.metric_units import interval_text
 
-__all__ = ["PARTS", "PICTURED", "main", "table"]
+__all__ = ["PARTS", "PICTURES", "main", "table"]
 
-#: The page's parts, and the metric that each is of.
-PARTS = {"makespans": "makespan_ns", "waits": "mean_wait_ns"}
+#: By what a study compares with: the page's parts, and the metric that each is of.
+PARTS = {
+    "none": {"makespans": "makespan_ns", "waits": "mean_wait_ns"},
+    "release": {"makespans with hints": "makespan_ns", "waits with hints": "mean_wait_ns"},
+}
 
-#: The workloads of which there is a picture.
-PICTURED = ("W2", "CEA-Curie")
+#: Likewise: the workloads of which there is a picture, and what it is called.
+PICTURES = {
+    "none": {"W2": "coordination-W2", "CEA-Curie": "coordination-CEA-Curie"},
+    "release": {"W2": "coordination-hints-W2"},
+}
 
 
 def table(comparisons: pd.DataFrame, metric: str) -> list[str]:
@@ -65,13 +72,16 @@ def table(comparisons: pd.DataFrame, metric: str) -> list[str]:
 def write(folder: Path, page: Path) -> None:
     """Make everything and put it where it belongs."""
     comparisons = pd.read_parquet(folder / "comparisons.parquet")
-    parts = {part: table(comparisons, metric) for part, metric in PARTS.items()}
+    base = str(comparisons["base"].iloc[0])
+    if base not in PARTS:
+        raise InputError(f"a comparison with {base}; allowed: {', '.join(PARTS)}")
+    parts = {part: table(comparisons, metric) for part, metric in PARTS[base].items()}
     page.write_text(filled(page.read_text("utf-8"), parts), encoding="utf-8")
     (page.parent / "images").mkdir(exist_ok=True)
-    for workload in PICTURED:
+    for workload, name in PICTURES[base].items():
         save(
             comparison_figure(comparisons, workload=workload, title=f"levels that talk, {workload}"),
-            page.parent / "images" / f"coordination-{workload}.png",
+            page.parent / "images" / f"{name}.png",
         )
 
 

@@ -2,8 +2,9 @@
 
     python -m tools.paper_four_jobs
 
-Prints the table of ``docs/two-level-paper.md`` and draws its pictures. The paper gives no numbers: here a core does a GFLOP per
-second, the first two tasks of a job take 5 s each and the third 10 s; J0 and J1 are submitted at 0, J2 at 1 s and J3 at 2 s.
+Prints the tables of ``docs/two-level-paper.md`` and ``docs/coordination.md`` and draws their pictures. The paper gives no
+numbers: here a core does a GFLOP per second, the first two tasks of a job take 5 s each and the third 10 s; J0 and J1 are
+submitted at 0, J2 at 1 s and J3 at 2 s.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Final
 import bridge
 from als import PythonTechnique
 from als.techniques.python_technique import Ask
-from bls import HostGroup, Platform, Workload
+from bls import HostGroup, Platform, Rules, Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.figures.drawing.canvas import Figure, save
 from traces.figures.run.gantt import core_gantt_figure
 
-__all__ = ["ASSIGNMENTS", "CORES", "main", "picture", "simulated", "table"]
+__all__ = ["ASSIGNMENTS", "COORDINATIONS", "CORES", "coordinated", "main", "picture", "simulated", "table"]
 
 IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
 
@@ -49,7 +50,11 @@ ASSIGNMENTS: Final[dict[str, str | PythonTechnique]] = {
 }
 
 
-def simulated(als: str | PythonTechnique) -> bridge.Result:
+#: What the levels tell each other.
+COORDINATIONS: Final = ("none", "release", "hint")
+
+
+def simulated(als: str | PythonTechnique, coordination: str = "none", coupling: str = "inline") -> bridge.Result:
     """The four jobs under FCFS."""
     jobs = Workload.from_jobs([(number, submit_s, 20, 2, 20) for number, submit_s in enumerate((0, 0, 1, 2))])
     with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +63,8 @@ def simulated(als: str | PythonTechnique) -> bridge.Result:
         applications.write_text("[default]\ntasks = 3\n", encoding="utf-8")
         level = ApplicationLevel(f"file:{lengths},scale=no", applications=applications)
         machine = Platform((HostGroup(5, 1, 1.0),))
-        return bridge.simulate(jobs, machine, als=als, level=level, allocator="given", requested=CORES)
+        options = {"allocator": "given", "requested": CORES, "coupling": coupling}
+        return bridge.simulate(jobs, machine, als=als, level=level, rules=Rules(coordination=coordination), **options)
 
 
 def table(results: Mapping[str, bridge.Result]) -> list[str]:
@@ -79,6 +85,21 @@ def table(results: Mapping[str, bridge.Result]) -> list[str]:
     return rows
 
 
+def coordinated(als: Mapping[str, str | PythonTechnique] = ASSIGNMENTS) -> list[str]:
+    """When J2 and J3 start, a row an assignment, by what the levels tell each other."""
+    rows = [
+        "| assignment | " + " | ".join(f"`{way}`: J2, J3 start" for way in COORDINATIONS) + " |",
+        "|---" * (1 + len(COORDINATIONS)) + "|",
+    ]
+    for name, technique in als.items():
+        found = []
+        for way in COORDINATIONS:
+            start = simulated(technique, way).jobs.set_index("job_id").start_ns
+            found.append(f"{start[2] / 1e9:g} s, {start[3] / 1e9:g} s")
+        rows.append("| " + " | ".join([name, *found]) + " |")
+    return rows
+
+
 def picture(result: bridge.Result, title: str) -> Figure:
     """Every task on its core."""
     machine = result.ledger.machine
@@ -90,9 +111,11 @@ def picture(result: bridge.Result, title: str) -> Figure:
 def main() -> int:
     """Print the table, draw the pictures."""
     results = {name: simulated(als) for name, als in ASSIGNMENTS.items()}
-    print("\n".join(table(results)))
+    print("\n".join([*table(results), "", *coordinated()]))
     for name, file in (("static", "static"), ("the smaller chunk first", "small-first")):
         save(picture(results[name], f"J0 to J3, FCFS × {name}"), IMAGES / f"paper-four-jobs-{file}.png")
+    for way in ("release", "hint"):
+        save(picture(simulated("ss", way), f"J0 to J3, FCFS × ss, {way}"), IMAGES / f"paper-four-jobs-ss-{way}.png")
     return 0
 
 

@@ -17,6 +17,7 @@ from traces.compiled import Array
 __all__ = [
     "STATES",
     "WHY",
+    "HintRecords",
     "JobRecords",
     "Ledger",
     "Machine",
@@ -272,12 +273,41 @@ class ReleaseRecords(Columns):
 
 
 @dataclass(frozen=True)
+class HintRecords(Columns):
+    """One row each time a running job is told for how many of its cores the head of the queue waits, in the order of
+    ``JobRecords``, then of instants.
+
+    Attributes
+    ----------
+    job : ndarray of int64, shape (k,)
+        Row of ``JobRecords`` of the job that is told.
+    told_ns : ndarray of int64, shape (k,)
+        Instant, ns since the workload's time 0; after the job's start or at it, and not after its end.
+    waiting : ndarray of int64, shape (k,)
+        Row of the job that waits; -1 where none does any more.
+    lack : ndarray of int64, shape (k,)
+        How many cores that job lacks, or, if it asks for cores by number, how many of these others hold; 0 without one.
+    wanted : ndarray of int64, shape (k,)
+        How many of the told job's cores are wanted from then on.
+    """
+
+    job: Array
+    told_ns: Array
+    waiting: Array
+    lack: Array
+    wanted: Array
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
     passes of the scheduler.
 
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
-    no job releases cores before its end.
+    no job releases cores before its end, ``hints`` where none is told who waits.
     """
 
     machine: Machine
@@ -286,3 +316,4 @@ class Ledger:
     transfers: TransferRecords | None = None
     passes: PassRecords | None = None
     releases: ReleaseRecords | None = None
+    hints: HintRecords | None = None

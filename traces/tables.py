@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CUT_BECAUSE",
     "FAIR_START",
+    "HINT_COLUMNS",
     "JOB_COLUMNS",
     "JOB_GROUP",
     "PLANNED",
@@ -32,9 +33,11 @@ __all__ = [
     "TRANSFER_COLUMNS",
     "ColumnKind",
     "JobsWriter",
+    "hints_frame",
     "job_blocks",
     "joined_frames",
     "jobs_frame",
+    "read_hints",
     "read_jobs",
     "read_releases",
     "read_rows",
@@ -47,6 +50,7 @@ __all__ = [
     "transfers_frame",
     "write_blocks",
     "write_frame",
+    "write_hints",
     "write_jobs",
     "write_releases",
     "write_rows",
@@ -86,6 +90,8 @@ TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length
 TRANSFER_COLUMNS = ("job_id", "source", "target", "source_core", "target_core", "bytes", "sent_ns", "arrived_ns")
 
 RELEASE_COLUMNS = ("row", "job_id", "attempt", "core", "released_ns")
+
+HINT_COLUMNS = ("row", "job_id", "attempt", "told_ns", "waiting_row", "waiting_job_id", "lack", "wanted")
 
 #: What the values of a column are; of a seed that is beyond int64, a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
@@ -176,6 +182,22 @@ def _release_columns(ledger: Ledger) -> dict[str, Array]:
     }
 
 
+def _hint_columns(ledger: Ledger) -> dict[str, Array]:
+    hints, jobs = ledger.hints, ledger.jobs
+    if hints is None:
+        raise InputError("this result has no hints: no job was told who waits for its cores (--coordination hint)")
+    return {
+        "row": hints.job,
+        "job_id": jobs.job_id[hints.job],
+        "attempt": jobs.attempt[hints.job],
+        "told_ns": hints.told_ns,
+        "waiting_row": hints.waiting,
+        "waiting_job_id": np.where(hints.waiting < 0, -1, jobs.job_id[hints.waiting]),
+        "lack": hints.lack,
+        "wanted": hints.wanted,
+    }
+
+
 def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
@@ -225,6 +247,18 @@ def releases_frame(ledger: Ledger) -> pd.DataFrame:
         If the ledger has no releases.
     """
     return rows_frame(_release_columns(ledger))
+
+
+def hints_frame(ledger: Ledger) -> pd.DataFrame:
+    """One row each time a running job was told for how many of its cores the head of the queue waits, columns
+    ``HINT_COLUMNS``, in the order of ``jobs_frame``, then of instants; ``row`` and ``waiting_row`` are rows of that table.
+
+    Raises
+    ------
+    InputError
+        If the ledger has no hints.
+    """
+    return rows_frame(_hint_columns(ledger))
 
 
 def timedeltas(values: Any) -> Any:
@@ -413,6 +447,11 @@ def write_releases(ledger: Ledger, path: Path) -> None:
     _write(_release_columns(ledger), path)
 
 
+def write_hints(ledger: Ledger, path: Path) -> None:
+    """Write ``hints_frame`` as Parquet; equal ledgers give equal bytes."""
+    _write(_hint_columns(ledger), path)
+
+
 def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     """Write any table of columns as Parquet."""
     _write(columns, path)
@@ -503,6 +542,17 @@ def read_releases(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, RELEASE_COLUMNS)
+
+
+def read_hints(path: Path) -> pd.DataFrame:
+    """Read a hints.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, HINT_COLUMNS)
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

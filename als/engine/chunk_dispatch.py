@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from als.engine import state as s
+from als.engine.hooks import SERVE_LAST, call_hook
 from als.engine.releases import release, released
 from als.engine.rule_table import FLAGS, FULL, LEARNS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
 from als.engine.state import ApplicationState
@@ -119,6 +120,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     n_tasks, base = counters[s.TASKS], counters[s.BASE]
     task, left, requests, chunks = counters[s.NEXT], counters[s.LEFT], counters[s.REQUESTS], counters[s.CHUNKS]
     asking, scheduling, choose_ns = counters[s.ASKING], counters[s.SCHEDULING], counters[s.CHOOSE_NS]
+    hinted = counters[s.HINTED] > 0 and not serial and not places
     status = SUSPENDED
     while True:
         if asking == 0:
@@ -147,6 +149,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if t >= choose_ns:
             status = CHOOSE
             break
+        yields = False
+        if hinted and cores[s.WANTED, ask_core[0]] != 0:
+            yields = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left))) == 1
         c = ask_core[0]
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
@@ -155,6 +160,8 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         size, first, chosen = 0, task, False
         if serial:
             size = left
+        elif yields:
+            counters[s.OPEN] = 1
         elif places and counters[s.PUT_BACK] > 0:
             size = (left + counters[s.PRESENT] - 1) // counters[s.PRESENT]  # its own lists do not know of these
         elif left > 0 or learns:

@@ -17,7 +17,7 @@ HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 call_hook = caller(HOOK)
 
-SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH = range(5)
+SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST = range(6)
 
 HOOKS = Hooks(
     "application engine",
@@ -28,19 +28,20 @@ HOOKS = Hooks(
         SERVE_GRAPH: ("requests in a graph", "als.engine.features.graphs:serve_part"),
         CHANGE_GRAPH: ("speeds that change in a graph", "als.engine.features.graph_changes:change_speed"),
         STOP_GRAPH: ("a graph that is stopped", "als.engine.features.graph_changes:stop_part"),
+        SERVE_LAST: ("cores that other jobs wait for", "als.engine.features.hints:serve_last"),
     },
 )
 
 
 @functools.cache
-def _table(has_graph: bool, selects: bool, changes: bool) -> Array:
-    wanted = {SELECT} if selects else set()
+def _table(has_graph: bool, selects: bool, changes: bool, hints: bool) -> Array:
+    wanted = ({SELECT} if selects else set()) | ({SERVE_LAST} if hints else set())
     if has_graph:
         wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
     return HOOKS.filled(wanted)
 
 
-def table(phases: Array, *, selects: bool, changes: bool) -> Array:
+def table(phases: Array, *, selects: bool, changes: bool, hints: bool = False) -> Array:
     """The table of an application.
 
     Parameters
@@ -50,5 +51,7 @@ def table(phases: Array, *, selects: bool, changes: bool) -> Array:
         Whether a technique is chosen among several.
     changes : bool
         Whether a core may change its speed, or the application be stopped.
+    hints : bool
+        Whether the application is told for which of its cores others wait.
     """
-    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes)
+    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes, hints)

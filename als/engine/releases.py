@@ -12,7 +12,7 @@ from als.engine import state as s
 from als.engine.state import ApplicationState
 from traces.compiled import compiled
 
-__all__ = ["begin_releases", "release", "released"]
+__all__ = ["begin_releases", "may_release", "release", "released"]
 
 
 @compiled(inner=True)
@@ -32,17 +32,26 @@ def released(state: ApplicationState, c: int) -> bool:
 
 
 @compiled(inner=True)
-def release(state: ApplicationState, c: int, heard_ns: int) -> None:
-    """Core ``c`` hears at ``heard_ns`` that nothing is left for it here: unless a later part needs it, it is released."""
+def may_release(state: ApplicationState, c: int) -> bool:
+    """Whether no part behind the present one needs core ``c``, where cores are released at all."""
     counters = state.counters
     if counters[s.RELEASES] == 0 or counters[s.PART] < counters[s.WIDE]:
-        return
+        return False
     if counters[s.PART] < state.part_first.size - 2:
         first = 0
         while first < c and (state.speed[first] == 0.0 or released(state, first)):
             first += 1
         if first == c:
-            return  # the serial parts to come are its
+            return False  # the serial parts to come are its
+    return True
+
+
+@compiled(inner=True)
+def release(state: ApplicationState, c: int, heard_ns: int) -> None:
+    """Core ``c`` hears at ``heard_ns`` that nothing is left for it here: unless a later part needs it, it is released."""
+    counters = state.counters
+    if not may_release(state, c):
+        return
     state.cores[s.RELEASED_NS, c] = heard_ns
     counters[s.RELEASED] += 1
     counters[s.PRESENT] -= 1

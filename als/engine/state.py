@@ -48,7 +48,8 @@ WIDE = 30  # if so: the last part that is not serial, -1 if all are
 RELEASED = 31  # how many cores are
 GONE = 32  # cores that are lost for good
 LAST_LOST = 33  # once it has ended so: which of its cores was the last to be lost for good; -1 where they came and went
-COUNTERS = 34
+HINTED = 34  # how many cores are wanted by others
+COUNTERS = 35
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier
@@ -62,7 +63,8 @@ BEGAN_NS = 7  # when that task began, if it has
 SHIFT_NS = 8  # what task times are counted from, so that squares stay small: the time of the chunk's first task
 RELEASED_NS = 9  # when this core was released, NEVER if it was not: it is never there again
 FOR_GOOD = 10  # whether it is lost for good: it never comes back
-CORE_ROWS = 11
+WANTED = 11  # 1 where the batch level has said that another job waits for this core
+CORE_ROWS = 12
 
 # Rows of ApplicationState.amounts.
 HELD_WORK = 0  # work of that first task from HELD_FROM_NS on, GFLOP; negated if it had begun before
@@ -194,6 +196,7 @@ def new_state(
     keep_tasks: bool,
     selects: bool,
     changes: bool,
+    hints: bool = False,
     graph: GraphState = NO_GRAPH,
 ) -> ApplicationState:
     """A state with arrays of its own; ``memo`` numbers of memo for all phases, the rest of ``als.engine.hooks.table``."""
@@ -227,7 +230,7 @@ def new_state(
         core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         graph=graph,
-        hooks=hooks.table(phases, selects=selects, changes=changes),
+        hooks=hooks.table(phases, selects=selects, changes=changes, hints=hints),
     )
 
 

@@ -8,7 +8,7 @@ from als.engine.state import NEVER, NOW, ApplicationState
 from als.engine.status import SUSPENDED
 from traces.compiled import Array, compiled
 
-__all__ = ["run_varying"]
+__all__ = ["advance_varying", "begin_varying", "run_varying"]
 
 _advance, _run_until_stop = engine.advance, engine.run_until_stop
 _lose_for_good, _set_speed = engine.lose_for_good, engine.set_speed
@@ -36,21 +36,39 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
     int
         As ``run_until_stop``. A core that is lost is lost for good if it never comes back, be it before ``stop_ns`` or later.
     """
+    status = begin_varying(state, speeds, next_ns, stop_ns)
+    if status == SUSPENDED:
+        status = advance_varying(state, speeds, base, next_ns, stop_ns)
+    return int(_run_until_stop(state, stop_ns)) if status == SUSPENDED else status
+
+
+@compiled(inner=True)
+def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, stop_ns: int) -> int:
+    """Look up when the speed of each core changes next, for :func:`advance_varying`; cores that never come are lost for good.
+
+    Returns ``SUSPENDED``, or how the application has ended by that.
+    """
     now = state.counters[NOW]
-    n = state.speed.size
-    for c in range(n):
+    for c in range(state.speed.size):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
-    for c in range(n):
+    for c in range(state.speed.size):
         if state.speed[c] == 0.0 and now < stop_ns and comes_ns(speeds, state.core_number[c], now) == NEVER:
             status = _lose_for_good(state, c)
             if status != SUSPENDED:
                 return int(status)
+    return SUSPENDED
+
+
+@compiled(inner=True)
+def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, until_ns: int) -> int:
+    """As ``als.engine.loop.advance``, with the changes of ``speeds`` before ``until_ns``."""
+    n = state.speed.size
     while True:
         now = NEVER
         for c in range(n):
             now = min(now, next_ns[c])
-        if now >= stop_ns or now == NEVER:
-            return int(_run_until_stop(state, stop_ns))
+        if now >= until_ns or now == NEVER:
+            return int(_advance(state, until_ns))
         status = _advance(state, now)
         if status != SUSPENDED:
             return int(status)

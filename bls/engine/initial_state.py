@@ -239,6 +239,11 @@ def _releases(n_cores: int) -> dict[str, Array]:
     return {**space, "holder": np.full(n_cores, -1, np.int64), "releases": np.zeros((3, 4 * n_cores), np.int64)}
 
 
+def _hints(n_cores: int, rows: int) -> dict[str, Array]:
+    names = ("hinted", "wanted_of", "reached")
+    return {**{name: np.zeros(n_cores, np.int64) for name in names}, "hints": np.zeros((5, rows), np.int64)}
+
+
 def _partitions(given: Given, leaves: Array) -> tuple[Array, Array]:
     # The table of partitions, and the cores of each (of all: ``leaves``) and of each window.
     masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
@@ -312,6 +317,7 @@ def new_state(given: Given) -> BatchState:
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0),
+        **_hints(n_cores, 4 * most_running) if settings[b.HINTS_ON] else _hints(0, 0),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),
@@ -388,6 +394,12 @@ def grow_profile(state: BatchState) -> BatchState:
     longer = {name: _longer(getattr(profile, name), slices) for name in ("ns", "free", "first")}
     longer |= {name: _longer(getattr(profile, name), changes) for name in ("lo", "hi", "amount", "after")}
     return state._replace(cores_profile=profile._replace(**longer))
+
+
+def grow_hints(state: BatchState) -> BatchState:
+    """More room for the table of hints, and for one of each job that runs."""
+    size = 2 * state.hints.shape[1] + len(state.holder)
+    return state._replace(hints=_longer(state.hints, size))
 
 
 def grow_releases(state: BatchState) -> BatchState:

@@ -50,7 +50,8 @@ CORRECTIONS = 36  # how often it has run longer than was expected then
 RELEASED = 37  # of the cores that it asked for, those that it has released
 RELEASED_HELD = 38  # of those that it was given; while it runs HELD_CORES are the others
 LAST_LOST = 39  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
-COLUMNS = 40
+HINTS = 40  # how often it was told for which of its cores another job waits
+COLUMNS = 41
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -80,7 +81,8 @@ WIDEST = 23  # cores of the widest job
 RELEASES = 24  # whether running jobs release cores: one of those below
 PROMISES = 25  # 1 where a running job is planned with the end that its application promises
 LOSES = 26  # 1 where running jobs may lose all their cores
-SETTINGS = 27
+HINTS_ON = 27  # 1 where running jobs are told which of their cores the head of the queue waits for
+SETTINGS = 28
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -143,7 +145,10 @@ PLAN_SLICES = 22  # slices of a plan that is made anew
 N_RELEASING = 23  # size of the heap of releases to come
 N_RELEASED = 24  # columns of the table of releases in use
 N_NAMED = 25  # intervals of cores that a Python policy has named for jobs that it has chosen
-SIZES = 26
+N_REACHED = 26  # running jobs that the latest pass has something to tell
+N_HINTS = 27  # columns of the table of hints in use
+N_HINTED = 28  # cores of running jobs that are known to be wanted
+SIZES = 29
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -336,6 +341,15 @@ class BatchState(State):
         Those that were told: row, core, instant.
     left_lo, left_hi : int64 (M,)
         Work space: what a job still holds.
+    hinted : int64 (M,) or (0,)
+        Where jobs are told for which of their cores the head of the queue waits: 1 + the row that was told so of each.
+    wanted_of : int64 (M,) or (0,)
+        The same while a pass finds it out; otherwise zeros.
+    reached : int64 (M,) or (0,)
+        The running jobs that the latest pass has something to tell.
+    hints : int64 (5, …)
+        What was told: row, instant, the row that waits (-1: nobody does any more), how many cores it waits for, and how many
+        of the cores of the job that is told are wanted.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -419,5 +433,9 @@ class BatchState(State):
     releases: Ints2
     left_lo: Ints
     left_hi: Ints
+    hinted: Ints
+    wanted_of: Ints
+    reached: Ints
+    hints: Ints2
     functions: Ints
     hooks: Ints

@@ -53,7 +53,8 @@ def compare_command(
             raise InputError(f"--out: {target} is one of the runs that are compared; choose another folder")
         check_target(target, force)
     runs = read_run(Path(a)), read_run(Path(b))
-    compared = compare_jobs(runs[0].jobs, runs[1].jobs, (runs[0].releases, runs[1].releases))
+    freed, told = (runs[0].releases, runs[1].releases), (runs[0].hints, runs[1].hints)
+    compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told)
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
     if job is None:

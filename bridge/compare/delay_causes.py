@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
 
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
-CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed")
+CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted")
 
 #: Those that name a compared job, at whose end the job started: the links of a chain.
 LINKS = ("dependency", "retry", "release")
@@ -41,6 +41,8 @@ class StartedJobs:
         Whether another attempt follows.
     freed_row, freed_core, freed_ns : ndarray of int64, shape (k,)
         Cores that rows released before their end, and when; none by default.
+    told_row, told_of : ndarray of int64, shape (h,)
+        Rows that were told that a row which started later waits for some of their cores; none by default.
     """
 
     job_id: Array
@@ -55,24 +57,37 @@ class StartedJobs:
     freed_row: Array
     freed_core: Array
     freed_ns: Array
+    told_row: Array
+    told_of: Array
 
     @classmethod
-    def of(cls, jobs: pd.DataFrame, releases: pd.DataFrame | None = None) -> StartedJobs:
-        """The started rows of a table of jobs, and what of ``traces.tables.RELEASE_COLUMNS`` they released."""
+    def of(
+        cls, jobs: pd.DataFrame, releases: pd.DataFrame | None = None, hints: pd.DataFrame | None = None
+    ) -> StartedJobs:
+        """The started rows of a table of jobs, what of ``traces.tables.RELEASE_COLUMNS`` they released, and what of
+        ``HINT_COLUMNS`` they were told."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
         none = np.zeros(0, np.int64)
         row, core, at = (
             none if releases is None else releases[name].to_numpy(np.int64) for name in ("row", "core", "released_ns")
         )
+        told, of, wanted = (
+            none if hints is None else hints[name].to_numpy(np.int64) for name in ("row", "waiting_row", "wanted")
+        )
+        some_of = (wanted > 0) & (of >= 0)
+        some_of[some_of] = some[of[some_of]]  # who never started is no row here
+        place = np.cumsum(some) - 1
         names = ("job_id", "attempt", "cores", "submit_ns", "eligible_ns", "start_ns", "end_ns")
         return cls(
             **{name: started[name].to_numpy(np.int64) for name in names},
             allocation=started["allocation"].to_numpy(object),
             requeued=started["state"].to_numpy(object) == "requeued",
-            freed_row=(np.cumsum(some) - 1)[row],
+            freed_row=place[row],
             freed_core=core,
             freed_ns=at,
+            told_row=place[told[some_of]],
+            told_of=place[of[some_of]],
         )
 
     def __len__(self) -> int:
@@ -131,10 +146,11 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     waited = np.flatnonzero(kind == _CODE["pass"])
     freed = _freed_by(late, waited)
     kind[waited[freed >= 0]] = _CODE["freed"]
+    kind[waited[_knew(late, waited, freed)]] = _CODE["hinted"]
     found[waited] = np.where(freed >= 0, freed, found[waited])
     found, kind = found[late_row], kind[late_row]
     named = found >= 0
-    ends = named & (kind != _CODE["freed"])
+    ends = named & (kind != _CODE["freed"]) & (kind != _CODE["hinted"])
     return Causes(
         kind,
         np.where(ends, number[found], -1),
@@ -196,6 +212,13 @@ def _freed_by(late: StartedJobs, rows: Array) -> Array:
             taken |= (late.freed_core[there] >= lo) & (late.freed_core[there] < hi)
         found[place] = late.freed_row[there[np.argmax(taken)]]
     return found
+
+
+def _knew(late: StartedJobs, rows: Array, freed: Array) -> Array:
+    """Whether who released a core for each row, by :func:`_freed_by`, had been told before that this row waits for it."""
+    told = set(zip(late.told_row.tolist(), late.told_of.tolist(), strict=True))
+    pairs = zip(freed.tolist(), rows.tolist(), strict=True)
+    return np.array([pair in told for pair in pairs], np.bool_)
 
 
 def _ranges(first: Array, size: Array) -> Array:

@@ -14,7 +14,7 @@ from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
-from traces.tables import read_jobs, read_releases, write_rows
+from traces.tables import read_hints, read_jobs, read_releases, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,12 +26,13 @@ METRICS = ("makespan_ns", "mean_wait_ns")
 
 
 class RunFolder(NamedTuple):
-    """A result of ``twolevel run``: where it is, its record, its tables of jobs and, where it has one, of releases."""
+    """A result of ``twolevel run``: where it is, its record, its table of jobs; if there, those of releases and hints."""
 
     folder: Path
     record: dict[str, Any]
     jobs: pd.DataFrame
     releases: pd.DataFrame | None = None
+    hints: pd.DataFrame | None = None
 
     def metric(self, name: str) -> Any:
         """A metric of its record, or None."""
@@ -49,9 +50,10 @@ def read_run(folder: Path) -> RunFolder:
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
-    path = folder / "releases.parquet"
+    path, told = folder / "releases.parquet", folder / "hints.parquet"
     releases = read_releases(path) if path.is_file() else None
-    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"), releases)
+    hints = read_hints(told) if told.is_file() else None
+    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"), releases, hints)
 
 
 def _text(value: Any) -> str:

@@ -97,6 +97,8 @@ def _no_link(link: Link, run: str) -> str:
         "eligible": f"it started as soon as it was eligible in {run}",
         "unmatched": f"in {run} it waited for {job_name(link.cause_job, link.cause_attempt)}, which only {run} ran",
         "pass": f"no job ended as it started in {run}",
+        "hinted": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, told that it waits for "
+        "them, had served last",
         "freed": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, no longer "
         "needed",
     }

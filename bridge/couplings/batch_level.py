@@ -111,6 +111,23 @@ class BatchLevel(Protocol):
         """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
         ...
 
+    @property
+    def hints(self) -> bool:
+        """Whether running jobs are told for which of their cores the head of the queue waits."""
+        ...
+
+    def reached(self) -> list[int]:
+        """The rows of the running jobs that the latest pass has something to tell, once."""
+        ...
+
+    def wanted(self, row: int, core_number: Array) -> Array:
+        """For which of its cores a running job was last told that the head of the queue waits: bool."""
+        ...
+
+    def take_back(self, row: int) -> bool:
+        """Take back how a running job was to go on: it needs an outcome or a promise again."""
+        ...
+
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Tell when a running job ends because its cores are lost, ``core`` last; False if that cannot be."""
         ...

@@ -21,6 +21,7 @@ from bridge.couplings.inline_state import (
     FAULT_STATUS,
     HOOKS,
     new_inline_state,
+    with_journal,
     with_records,
     with_room,
     with_rows,
@@ -46,10 +47,13 @@ def run_inline(
         cuts=simulator.cuts,
         releasing=simulator.releases,
         losing=simulator.loses,
+        hinting=simulator.hints,
     )
-    pace = Pace()
+    pace, run = Pace(), drive
+    if simulator.hints:
+        from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
     while True:
-        status = drive(simulator.state, inline, min(pace.ends(), simulator.most_ends))
+        status = run(simulator.state, inline, min(pace.ends(), simulator.most_ends))
         for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
             hooks.check()
         programs.rules.forget_all()  # applications run to their ends within drive()
@@ -70,6 +74,8 @@ def run_inline(
             inline = with_records(inline)
         elif status == InlineStatus.TRANSFERS_FULL:
             inline = with_transfers(inline)
+        elif status == InlineStatus.JOURNAL_FULL:
+            inline = with_journal(inline)
         elif status == InlineStatus.RELEASES_FULL:
             simulator.grow_releases()
         elif status == InlineStatus.RELEASES_FAULT:

@@ -39,6 +39,7 @@ from bridge.couplings.inline_state import (
     LEDGER_USED,
     LOSING,
     RELEASING,
+    REPLAY,
     SPEEDS,
     STARTED_NS,
     TRANSFERS,
@@ -52,7 +53,7 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import Array, caller, compiled
 from traces.kernels.signatures import Ints, Shorts
 
-__all__ = ["drive", "reorder"]
+__all__ = ["drive", "reorder", "run_application"]
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
@@ -117,8 +118,11 @@ def _release(state: BatchState, inline: InlineState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Run the application of a job that has started to its end; returns 0, or why it cannot be (an ``InlineStatus``)."""
+def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
+    """Run the application of a job that has started to its end, or run it again since its job was told something.
+
+    Returns 0, or why it cannot be (an ``InlineStatus``).
+    """
     work, jobs, table, costs = inline.application, state.jobs, inline.table, inline.costs
     n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
     place = inline.program[origin]
@@ -137,7 +141,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
     if n in (NO_ROOM, IMPOSSIBLE):
         inline.cursor[FAULT_JOB] = job
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
-    row = inline.cursor[LEDGER_USED]
+    row = inline.first[job] if again and keep_tasks else inline.cursor[LEDGER_USED]
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return InlineStatus.LEDGER_FULL
@@ -171,7 +175,9 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
     releasing = inline.releasing.size > 0
     while True:
         _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, releasing))
-        if steady:
+        if again:
+            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs[_STOP, job]))
+        elif steady:
             status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
         else:
             status = call_hook(inline.hooks[VARYING], (inline, n_cores, jobs[_STOP, job]))
@@ -187,7 +193,8 @@ def _run_application(state: BatchState, inline: InlineState, job: int, keep_task
         need = _release(state, inline, job)
         if need != 0:
             return int(need)
-    inline.cursor[LEDGER_USED] = stop
+    if not again:
+        inline.cursor[LEDGER_USED] = stop
     inline.first[job] = row if keep_tasks else -1
     inline.n_rows[job] = n
     inline.n_tasks[job] = work.counters[_RAN]
@@ -231,7 +238,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
             job = state.started[sizes[_ANSWERED]]
             if job >= inline.n_rows.size:
                 return InlineStatus.ROWS_SHORT
-            need = _run_application(state, inline, job, keep_tasks)
+            need = run_application(state, inline, job, keep_tasks, False)
             if need != 0:
                 return int(need)
             if keep_tasks:

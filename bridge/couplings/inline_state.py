@@ -18,13 +18,13 @@ from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
-from bls.engine.features import losses, releases
+from bls.engine.features import hints, losses, releases
 from bls.engine.state import BatchState
 from bridge.couplings.contract import core_gflop
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array, as_value, caller, function_table, own, types
 from traces.hooks import Hooks
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
+from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.state import State
 
 __all__ = [
@@ -38,12 +38,18 @@ __all__ = [
     "ENGINES",
     "FAULT_JOB",
     "FAULT_STATUS",
+    "FLAGS_USED",
     "GRAPHS",
     "HOOK",
     "HOOKS",
+    "JOURNAL_USED",
     "LEDGER_USED",
     "LOSING",
+    "NOTED",
+    "REACHED_AT",
+    "REACHING",
     "RELEASING",
+    "REPLAY",
     "SPEEDS",
     "STARTED_NS",
     "TRANSFERS",
@@ -51,10 +57,12 @@ __all__ = [
     "VARYING",
     "Costs",
     "InlineState",
+    "Journal",
     "TransferColumns",
     "call_hook",
     "new_inline_state",
     "with_application",
+    "with_journal",
     "with_records",
     "with_room",
     "with_rows",
@@ -67,6 +75,11 @@ FAULT_JOB = 1
 FAULT_STATUS = 2
 TRANSFERS_USED = 3
 STARTED_NS = 4  # of the application that runs
+REACHED_AT = 5  # how many of the jobs that are reached have been dealt with
+NOTED = 6  # how many of them have heard of it
+JOURNAL_USED = 7
+FLAGS_USED = 8
+CURSOR = 9
 
 # Both engines are called through pointers: places in InlineState.engines.
 BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
@@ -91,6 +104,10 @@ RELEASING = (
 # Likewise, and only where jobs may lose all their cores: places in InlineState.losing.
 BATCH_LOSS = 0
 LOSING = ((losses.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64)),)
+
+
+# And where running jobs are told something.
+REACHING = ((hints.take_back, types.boolean(_BATCH, types.int64)),)
 
 
 class Costs(State):
@@ -123,12 +140,37 @@ class TransferColumns(State):
     arrived_ns: Ints
 
 
+class Journal(State):
+    """What running jobs were told, and when: an application that is reached is simulated again, and told it all again.
+
+    Of size 0 where nobody is told anything.
+
+    Attributes
+    ----------
+    first, last : int64 (rows,)
+        The first and the last entry of each row, -1 none.
+    instant, after : int64 (E,)
+        Of an entry; and the next one of the same row, -1 none.
+    at : int64 (E,)
+        Where its flags begin.
+    wanted : uint8 (F,)
+        For each core that the job computes on, whether another job waits for it from then on.
+    """
+
+    first: Ints
+    last: Ints
+    instant: Ints
+    after: Ints
+    at: Ints
+    wanted: Bytes
+
+
 class InlineState(State):
     """What the loop needs beside the batch state: n jobs, M cores of the machine.
 
     Attributes
     ----------
-    cursor : int64 (5,)
+    cursor : int64 (CURSOR,)
         See the names above.
     core_speed : float64 (M,)
         GFLOP/s of each core of the machine at factor 1.
@@ -177,6 +219,9 @@ class InlineState(State):
         The batch engine's functions for cores that are released, where they are.
     losing : int64 (1,) or (0,)
         The batch engine's function for jobs whose cores are all lost, where they may be.
+    journal : Journal
+    reaching : int64 (1,) or (0,)
+        The batch engine's function for jobs that are reached, where they are.
     """
 
     cursor: Ints
@@ -212,13 +257,15 @@ class InlineState(State):
     hooks: Ints
     releasing: Ints
     losing: Ints
+    journal: Journal
+    reaching: Ints
 
 
 #: ``hook(inline, job or cores, instant or flag)``
 HOOK = types.int64(StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
-SPEEDS, VARYING, GRAPHS, TRANSFERS = range(4)
+SPEEDS, VARYING, GRAPHS, TRANSFERS, REPLAY = range(5)
 HOOKS = Hooks(
     "inline coupling",
     HOOK,
@@ -227,13 +274,16 @@ HOOKS = Hooks(
         VARYING: ("speeds that change", "bridge.couplings.inline_speeds:run"),
         GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
         TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
+        REPLAY: ("applications that are told something", "bridge.couplings.inline_journal:replay"),
     },
 )
 
 
-def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool) -> InlineState:
+def new_inline_state(
+    scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool, hinting: bool = False
+) -> InlineState:
     """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
-    release cores; ``losing``: whether it may lose all of them."""
+    release cores; ``losing``: whether it may lose all of them; ``hinting``: whether it is told whose cores others want."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
@@ -255,6 +305,7 @@ def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releas
         keep_tasks=False,
         selects=programs.rules.selects,
         changes=cuts or speeds.component.size > 0,
+        hints=hinting,
         graph=_graph_room(programs, room, edges, widest, scenario.network) if programs.has_graph else graphs.NO_GRAPH,
     )
     work = work._replace(
@@ -266,8 +317,9 @@ def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releas
     sends = keep_tasks and edges > 0 and scenario.network.numbers[NETWORK_KIND] != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
+    wanted |= {REPLAY} if hinting else set()
     state = InlineState(
-        cursor=np.zeros(5, np.int64),
+        cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         core_host=np.array(scenario.platform.core_host, np.int64),
         job_id=own(workload.job_id, np.int64),
@@ -300,8 +352,38 @@ def new_inline_state(scenario: Scenario, *, keep_tasks: bool, cuts: bool, releas
         hooks=HOOKS.filled(wanted),
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
+        journal=_journal(n if hinting else 0),
+        reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if hinting else []),
     )
     return with_rows(with_application(state, work), n)
+
+
+def _journal(n: int) -> Journal:
+    return Journal(
+        first=np.zeros(0, np.int64),
+        last=np.zeros(0, np.int64),
+        instant=np.empty(n, np.int64),
+        after=np.empty(n, np.int64),
+        at=np.empty(n, np.int64),
+        wanted=np.empty(16 * n, np.uint8),
+    )
+
+
+def with_journal(inline: InlineState) -> InlineState:
+    """The same with room for twice as many entries of the journal, and for those of one more job."""
+    journal = inline.journal
+
+    def grown(column: Array, more: int) -> Array:
+        return np.concatenate([column, np.empty(len(column) + more, column.dtype)])
+
+    return inline._replace(
+        journal=journal._replace(
+            instant=grown(journal.instant, 1),
+            after=grown(journal.after, 1),
+            at=grown(journal.at, 1),
+            wanted=grown(journal.wanted, len(inline.application.speed)),
+        )
+    )
 
 
 def _drawing_room(programs: Programs, n_edges: int, keys: Array) -> DrawingRoom:
@@ -382,8 +464,11 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         new[:kept] = column[:kept]
         return new
 
-    graph_values = inline.graph_values
+    graph_values, journal = inline.graph_values, inline.journal
+    if len(inline.reaching):
+        journal = journal._replace(first=sized(journal.first, -1), last=sized(journal.last, -1))
     return inline._replace(
+        journal=journal,
         n_rows=sized(inline.n_rows, 0),
         n_tasks=sized(inline.n_tasks, 0),
         n_chunks=sized(inline.n_chunks, 0),

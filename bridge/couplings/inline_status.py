@@ -18,5 +18,6 @@ class InlineStatus(IntEnum):
     ROWS_SHORT = -4  #: There are more attempts than rows.
     LENGTHS_FAULT = -5  #: The tasks of ``FAULT_JOB`` cannot be drawn.
     TRANSFERS_FULL = -6  #: The records of transfers must grow.
+    JOURNAL_FULL = -9  #: The journal of what running jobs were told must grow.
     RELEASES_FULL = -7  #: The batch level's table of releases must grow.
     RELEASES_FAULT = -8  #: The batch level refuses what ``FAULT_JOB`` releases.

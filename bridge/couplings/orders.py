@@ -15,7 +15,17 @@ from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
 from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import core_gflop
-from bridge.protocol.messages import MAX_CHANGES, MAX_PARTS, Change, Part, Recipe, Start
+from bridge.protocol.messages import (
+    MAX_CHANGES,
+    MAX_HINTED,
+    MAX_HINTS,
+    MAX_PARTS,
+    Change,
+    Hint,
+    Part,
+    Recipe,
+    Start,
+)
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.task_payload import TaskPayload
@@ -58,6 +68,8 @@ class Orders:
         self._core_speed = scenario.platform.core_speed_gflops
         self._most_tasks: dict[tuple[int, int], int] = {}  # by program and cores
         self._numbers: dict[int, Array] = {}  # of the cores that jobs under way compute on
+        self._hints: dict[int, list[Hint]] = {}  # what the jobs were told, by row
+        self._hinted: dict[int, int] = {}  # of how many cores, all hints of a row together
 
     @property
     def technique(self) -> str:
@@ -112,6 +124,7 @@ class Orders:
             tasks=None,
             until_ns=ahead.until_ns,
             changes=gone + ahead.changes,
+            hints=tuple(self._hints.get(row, ())),
             stop_ns=stop_ns,
         )
         surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
@@ -216,6 +229,19 @@ class Orders:
     def start_ns(self, row: int) -> int:
         """When a row's job has started."""
         return self._simulator.start_ns(row)
+
+    def hint(self, row: int, now_ns: int) -> None:
+        """From now on every :meth:`order` for a row says for which of its cores others wait."""
+        wanted = np.flatnonzero(self._simulator.wanted(row, self._cores(row)))
+        hints = self._hints.setdefault(row, [])
+        hints.append(Hint(at_ns=now_ns, cores=pack_int32(wanted)))
+        self._hinted[row] = self._hinted.get(row, 0) + len(wanted)
+        if len(hints) > MAX_HINTS or self._hinted[row] > MAX_HINTED:
+            raise InputError(
+                f"--coordination {self._scenario.options.rules.coordination}: job {self.job_number(row)} is told "
+                f"{len(hints)} times of {self._hinted[row]} cores in all; a message holds {MAX_HINTS} and {MAX_HINTED}; "
+                "use inline"
+            )
 
     def job_number(self, row: int) -> int:
         """The workload's number of a row's job."""

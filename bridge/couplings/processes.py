@@ -168,6 +168,7 @@ class _Drive:
             peers.socket,
             self._orders.technique,
             releases=self._simulator.releases,
+            hints=self._simulator.hints,
             hosts=self._wanted(),
         )
         done = False
@@ -210,8 +211,9 @@ class _Drive:
             status = await self._advance()
             if status == BatchStatus.DONE:
                 return
-            self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE)
-            if status == BatchStatus.STARTED:
+            self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.REACHED)
+            if status in (BatchStatus.STARTED, BatchStatus.REACHED):
+                self._reach(supervisor)
                 for row in simulator.started():
                     if self._orders.origin(row) != row:
                         supervisor.expect_another()
@@ -229,6 +231,16 @@ class _Drive:
             else:
                 await asyncio.sleep(0)
             self._watch(simulator.ended, simulator.now_ns)
+
+    def _reach(self, supervisor: Supervisor) -> None:
+        """Have the applications that are told something simulated again, and told it all again."""
+        simulator = self._simulator
+        for row in simulator.reached():
+            self._orders.hint(row, simulator.now_ns)
+            simulator.take_back(row)
+            supervisor.expect_another()
+            supervisor.submit(self._orders.order(row))
+            self._injected += 1
 
     async def _advance(self) -> BatchStatus:
         """Run the batch level until it suspends; where it waits for others, or other hosts may join, beside the loop, which

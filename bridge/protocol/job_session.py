@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from bridge.protocol.messages import MAX_EDGES, Part, Resume, Start
+from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, Part, Resume, Start
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from traces.algorithms.extremes import extremes
 from traces.base.time import MAX_NS
@@ -64,6 +64,7 @@ class JobSession:
             raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
         cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
         check_orders(start, start.start_ns, cores)
+        _check_hints(start, cores)
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
         _check_hosts(start, cores)
@@ -168,6 +169,22 @@ def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) ->
     edges = sum(part.edges for part in parts)
     if edges > MAX_EDGES:
         raise BrokenRule(f"parts have {edges} edges; allowed: up to {MAX_EDGES}")
+
+
+def _check_hints(start: Start, cores: int) -> None:
+    if start.hints and not start.releases:
+        raise BrokenRule(f"start has {len(start.hints)} hints and says releases = false; allowed: none")
+    last, hinted = start.start_ns, 0
+    for hint in start.hints:
+        at_least("at_ns of a hint", hint.at_ns, last, "start_ns and the hint before,")
+        wanted = unpack_int32(hint.cores) if len(hint.cores) % 4 == 0 else None
+        if wanted is None or (
+            len(wanted) and (wanted.min() < 0 or wanted.max() >= cores or (np.diff(wanted) < 1).any())
+        ):
+            raise BrokenRule(f"cores of a hint at {hint.at_ns}; allowed: int32, ascending, 0 to {cores - 1}")
+        last, hinted = hint.at_ns, hinted + len(wanted)
+    if hinted > MAX_HINTED:
+        raise BrokenRule(f"hints name {hinted} cores; allowed: up to {MAX_HINTED}")
 
 
 def takes_away(message: Start | Resume) -> bool:

@@ -17,6 +17,8 @@ __all__ = [
     "MAX_CHANGES",
     "MAX_CORES",
     "MAX_EDGES",
+    "MAX_HINTED",
+    "MAX_HINTS",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -29,6 +31,8 @@ __all__ = [
     "Duration",
     "EdgeColumn4",
     "EdgeColumn8",
+    "Hint",
+    "Hints",
     "HostColumn",
     "Instant",
     "Key",
@@ -62,6 +66,10 @@ MAX_CHANGES: Final = 2**16
 MAX_PARTS: Final = 2**16
 MAX_HOSTS: Final = 2**24
 MAX_PROMISES: Final = 2**16
+
+#: Most hints in one message, and cores in all of them.
+MAX_HINTS: Final = 2**11
+MAX_HINTED: Final = 2**16
 
 #: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
 LENGTHS_PER_FRAME: Final = 2**20
@@ -104,6 +112,13 @@ class Change(Map, frozen=True, kw_only=True):
     at_ns: Instant
     core: CoreOfJob
     speed_gflops: NotNegative | None
+
+
+class Hint(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on other jobs wait for these cores (indices within the job, int32), and for no others of it."""
+
+    at_ns: Instant
+    cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
 
 
 class Recipe(Map, frozen=True, kw_only=True):
@@ -158,4 +173,5 @@ class Measurement(Map, frozen=True, kw_only=True):
 
 
 Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
+Hints = Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)]
 Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]

@@ -18,6 +18,8 @@ from bridge.protocol.message_fields import (
     MAX_CHANGES,
     MAX_CORES,
     MAX_EDGES,
+    MAX_HINTED,
+    MAX_HINTS,
     MAX_HOSTS,
     MAX_PARTS,
     MAX_PROMISES,
@@ -31,6 +33,8 @@ from bridge.protocol.message_fields import (
     Duration,
     EdgeColumn4,
     EdgeColumn8,
+    Hint,
+    Hints,
     HostColumn,
     Instant,
     Key,
@@ -60,6 +64,8 @@ __all__ = [
     "MAX_CHANGES",
     "MAX_CORES",
     "MAX_EDGES",
+    "MAX_HINTED",
+    "MAX_HINTS",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -77,6 +83,7 @@ __all__ = [
     "FromBridge",
     "Greeting",
     "Hello",
+    "Hint",
     "Lengths",
     "Measurement",
     "Message",
@@ -104,7 +111,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 7
+PROTOCOL_VERSION: Final = 8
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -133,6 +140,7 @@ class Hello(Message, frozen=True, kw_only=True):
     tasks: Literal["recipe", "lengths"]
     conserves_work: bool
     releases: bool
+    hints: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -239,6 +247,7 @@ class Start(Message, frozen=True, kw_only=True):
     tasks: PositiveCount | None
     until_ns: Instant | None
     changes: Changes
+    hints: Hints
     stop_ns: Instant | None
 
 

@@ -15,6 +15,7 @@ _TABLES = (
     "tasks.parquet",
     "transfers.parquet",
     "releases.parquet",
+    "hints.parquet",
     "nodes.parquet",
     "decisions.parquet",
 )

@@ -54,7 +54,7 @@ from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import JobRecords, Ledger, PassRecords, ReleaseRecords
+from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords
 
 __all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
 
@@ -140,7 +140,9 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         decided = simulator.decision_columns()
         passes = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
     releases = ReleaseRecords(*simulator.release_columns()) if simulator.releases else None
-    return Ledger(scenario.platform.machine(), jobs, applications.records, applications.transfers, passes, releases)
+    hints = HintRecords(*simulator.hint_columns()) if simulator.hints else None
+    machine = scenario.platform.machine()
+    return Ledger(machine, jobs, applications.records, applications.transfers, passes, releases, hints)
 
 
 def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:

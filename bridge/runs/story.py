@@ -17,7 +17,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
-from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_jobs, read_releases, read_rows
+from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_hints, read_jobs, read_releases, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,9 @@ def _named(numbers: Array) -> str:
 class _Jobs:
     """The table of jobs as columns."""
 
-    def __init__(self, columns: Table, n_cores: int, decisions: Table | None, releases: Table | None) -> None:
+    def __init__(
+        self, columns: Table, n_cores: int, decisions: Table | None, releases: Table | None, hints: Table | None
+    ) -> None:
         whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
             np.asarray(columns[name], np.int64) for name in whole
@@ -84,6 +86,10 @@ class _Jobs:
         none = np.zeros(0, np.int64)
         self.released_row, self.released_core, self.released = (
             none if releases is None else np.asarray(releases[name], np.int64) for name in names
+        )
+        of_hints = ("row", "told_ns", "waiting_row", "lack", "wanted")
+        self.told_row, self.told, self.told_of, self.lack, self.wanted = (
+            none if hints is None else np.asarray(hints[name], np.int64) for name in of_hints
         )
         self.decisions = (
             None
@@ -118,12 +124,13 @@ class _Jobs:
         if start > eligible:
             found.append(("", self._waited(row)))
         found.append((_instant(start), self._start(row)))
-        found += self._releases(row)
+        between = self._hints(row) + self._releases(row)
+        found += [line for _, line in sorted(between, key=lambda event: event[0])]
         found.append((_instant(int(self.end[row])), self._end(row)))
         return found
 
-    def _releases(self, row: int) -> list[tuple[str, str]]:
-        # The first ones in a line each, and the others in one more.
+    def _releases(self, row: int) -> list[tuple[int, tuple[str, str]]]:
+        # The first ones in a line each, and the others in one more; each with the instant by which it is placed.
         mine = np.flatnonzero(self.released_row == row)
         if not len(mine):
             return []
@@ -135,10 +142,28 @@ class _Jobs:
             which = _counted(len(cores), "core")
             if len(cores) <= _NAMED:
                 which = f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"
-            lines.append((_instant(ns), f"released {which}, no longer needed"))
+            lines.append((ns, (_instant(ns), f"released {which}, no longer needed")))
         later = int(np.count_nonzero(self.released[mine] > instants[min(_NAMED, len(instants)) - 1]))
         if later:
-            lines.append(("", f"released {_counted(later, 'core')} more, the last at {_instant(int(instants[-1]))}"))
+            more = f"released {_counted(later, 'core')} more, the last at {_instant(int(instants[-1]))}"
+            lines.append((int(instants[-1]), ("", more)))
+        return lines
+
+    def _hints(self, row: int) -> list[tuple[int, tuple[str, str]]]:
+        # As :meth:`_releases`.
+        mine = np.flatnonzero(self.told_row == row)
+        lines = []
+        for k in mine[:_NAMED].tolist():
+            if self.told_of[k] < 0:
+                text = "told that nobody waits for its cores any more"
+            else:
+                who, lack = self.number[self.told_of[k]], _counted(int(self.lack[k]), "core")
+                own = f"{int(self.wanted[k])} of its own are served last" if self.wanted[k] else "none of its own"
+                text = f"told that job {who} waits for {lack}: {own}"
+            lines.append((int(self.told[k]), (_instant(int(self.told[k])), text)))
+        if len(mine) > _NAMED:
+            more, last = _counted(len(mine) - _NAMED, "time"), int(self.told[mine[-1]])
+            lines.append((last, ("", f"told {more} more who waits, the last at {_instant(last)}")))
         return lines
 
     def _asked(self, row: int) -> str:
@@ -229,7 +254,12 @@ class _Jobs:
 
 
 def job_story(
-    columns: Table, job: int, n_cores: int, decisions: Table | None = None, releases: Table | None = None
+    columns: Table,
+    job: int,
+    n_cores: int,
+    decisions: Table | None = None,
+    releases: Table | None = None,
+    hints: Table | None = None,
 ) -> str:
     """What happened to one job, one line per event.
 
@@ -244,9 +274,10 @@ def job_story(
         Of the machine.
     decisions : mapping of str to column, optional
         The table of scheduling passes, where it was kept: ``now_ns``, ``waiting``, ``started``.
-
     releases : mapping of str to column, optional
         The table of releases (``traces.tables.RELEASE_COLUMNS``), where cores were released.
+    hints : mapping of str to column, optional
+        The table of hints (``traces.tables.HINT_COLUMNS``), where jobs were told who waits for their cores.
 
     Returns
     -------
@@ -258,7 +289,7 @@ def job_story(
     InputError
         If there is no such job; the message lists those that there are.
     """
-    jobs = _Jobs(columns, n_cores, decisions, releases)
+    jobs = _Jobs(columns, n_cores, decisions, releases, hints)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
         raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
@@ -290,6 +321,7 @@ def story_of_results(folder: Path, job: int) -> str:
     n_cores = int(hosts(folder)[0][-1])
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
-    path = folder / "releases.parquet"
+    path, told = folder / "releases.parquet", folder / "hints.parquet"
     releases = read_releases(path) if path.is_file() else None
-    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases)
+    hints = read_hints(told) if told.is_file() else None
+    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints)

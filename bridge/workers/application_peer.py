@@ -18,6 +18,7 @@ from bridge.protocol.messages import (
     Cancel,
     Change,
     Failed,
+    Hint,
     Measurement,
     Message,
     Outcome,
@@ -39,6 +40,7 @@ __all__ = ["ApplicationPeer"]
 class _Job:
     start: Start
     application: Application
+    hints: list[Hint]  # not yet heard, ascending
     changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
 
 
@@ -50,6 +52,7 @@ class ApplicationPeer:
 
     name: Final = PROCESS_NAME
     releases: Final = True
+    hints: Final = True
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
@@ -99,7 +102,7 @@ class ApplicationPeer:
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
         )
-        job = self._jobs[start.job] = _Job(start, application)
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints))
         return job
 
     def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
@@ -107,15 +110,13 @@ class ApplicationPeer:
         job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
         stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
         last = stop_ns if stopping else until_ns
-        while job.changes and (last is None or job.changes[0].at_ns < last):
-            change = job.changes.pop(0)
-            if application.advance(change.at_ns):
+        while job.hints and (last is None or job.hints[0].at_ns < last):
+            # All that was asked for by then is served before.
+            hint = job.hints.pop(0)
+            if self._change(job, hint.at_ns + 1) or application.advance(hint.at_ns + 1):
                 break
-            core = None if change.core == ALL_CORES else change.core
-            if change.speed_gflops is None:
-                application.lose(core)
-            else:
-                application.set_speed(change.speed_gflops, core)
+            application.hint(unpack_int32(hint.cores).tolist())
+        self._change(job, last)
         if stopping:
             assert last is not None
             application.run_to_stop(last)
@@ -126,6 +127,20 @@ class ApplicationPeer:
         if not application.finished:
             application.advance()  # no more than what cores still have to learn
         yield from self._report(job)
+
+    def _change(self, job: _Job, before_ns: int | None) -> bool:
+        """Have the speeds of cores change before an instant; whether the application has ended."""
+        application = job.application
+        while job.changes and (before_ns is None or job.changes[0].at_ns < before_ns):
+            change = job.changes.pop(0)
+            if application.advance(change.at_ns):
+                return True
+            core = None if change.core == ALL_CORES else change.core
+            if change.speed_gflops is None:
+                application.lose(core)
+            else:
+                application.set_speed(change.speed_gflops, core)
+        return False
 
     def _report(self, job: _Job) -> Iterator[Message]:
         start, state = job.start, job.application.state

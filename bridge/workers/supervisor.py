@@ -87,6 +87,8 @@ class Supervisor:
         What our own simulator should load in advance.
     releases : bool
         Whether they are to say which cores a job needs no more.
+    hints : bool
+        Whether they are told for which of a job's cores others wait.
     hosts : Wanted or None
         What is said of other hosts, which may join; None: nobody may.
     """
@@ -101,6 +103,7 @@ class Supervisor:
         technique: str,
         *,
         releases: bool = False,
+        hints: bool = False,
         hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
@@ -137,7 +140,7 @@ class Supervisor:
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
         self.conserves_work = self._known = command is None
-        self._releases = releases
+        self._releases, self._hints = releases, hints
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -591,9 +594,12 @@ class Supervisor:
         place.assignment.add(worker)
         self._learn(hello)
         if self._releases and not hello.releases:
+            what = "hint" if self._hints else "release"
             self.fail(
-                PeerError(f"--coordination release: {hello.name!r} cannot follow it: its hello says releases = false")
+                PeerError(f"--coordination {what}: {hello.name!r} cannot follow it: its hello says releases = false")
             )
+        if self._hints and not hello.hints:
+            self.fail(PeerError(f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"))
         try:
             self._dispatch()
             while not isinstance(event := await connection.hear(), ConnectionClosed):

@@ -58,6 +58,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         tasks=None,
         until_ns=_S if records else None,
         changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if records else (),
+        hints=(),
         stop_ns=None,
     )
 

@@ -52,6 +52,11 @@ class Peer(Protocol):
         """Whether it can say which cores a job needs no more."""
         ...
 
+    @property
+    def hints(self) -> bool:
+        """Whether it can be told for which of a job's cores others wait."""
+        ...
+
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
         ...
@@ -86,6 +91,7 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
                 tasks="recipe",
                 conserves_work=True,
                 releases=peer.releases,
+                hints=peer.hints,
             )
         )
         while True:

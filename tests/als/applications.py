@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -21,13 +21,17 @@ def driven(
     changes: Sequence[tuple[int, int, float]],
     stop: int | None,
     pauses: Sequence[int] = (),
+    hints: Sequence[tuple[int, Collection[int]]] = (),
 ) -> str:
-    """Run it to its end, or to its stop, suspended at the changes (after the start, core, speed) and the pauses; "" or why it
-    had none."""
+    """Run it to its end, or to its stop, suspended at the changes (after the start, core, speed), behind the instants of the
+    hints (after the start, cores) and at the pauses; "" or why it had none."""
     try:
-        instants = {at for at, _, _ in changes} | set(pauses)
+        instants = {at for at, _, _ in changes} | {at + 1 for at, _ in hints} | set(pauses)
         for now in sorted(at for at in instants if stop is None or at < stop):
             application.advance(start + now)
+            for at, cores in hints:
+                if at + 1 == now:
+                    application.hint(cores)
             for at, core, speed in changes:
                 if at == now:
                     application.set_speed(speed, core)
@@ -152,7 +156,7 @@ class Scenario:
             releases=releases,
         )
 
-    def expected(self, *, releases: bool = False) -> Run | str:
+    def expected(self, *, releases: bool = False, hints: Sequence[tuple[int, Collection[int]]] = ()) -> Run | str:
         """What the reference makes of it; a word if it cannot end."""
         try:
             return run(
@@ -169,6 +173,7 @@ class Scenario:
                 seed=self.seed,
                 job=self.job,
                 releases=releases,
+                hints=[(self.start + at, cores) for at, cores in hints],
             )
         except TasksLeft:
             return "tasks left"

@@ -201,6 +201,24 @@ BATCH_FEATURES = {
         ("completed", "failed"),
         files={"failures": FAILURES},
     ),
+    "hints": Releasing({"rules": Rules("easy", coordination="hint"), "als": "ss"}),
+    "hints, failures": Releasing(
+        {"rules": Rules("conservative", coordination="hint:core"), "als": "gss"},
+        ("completed", "requeued"),
+        files={"failures": FAILURES},
+    ),
+    "hints by host, failures, kills": Releasing(
+        {"rules": Rules("easy", kill_at_walltime=True, coordination="hint:host"), "als": "fac"},
+        ("completed", "killed", "requeued"),
+        files={"failures": FAILURES, "windows": WINDOWS},
+    ),
+    "hints, speeds": Releasing(
+        {
+            "rules": Rules(coordination="hint"),
+            "level": ApplicationLevel(speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s")),
+            "als": "fac",
+        }
+    ),
     "killed": BatchFeature({"rules": Rules("easy", kill_at_walltime=True)}, ("completed", "killed")),
     "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),
     "requeued": BatchFeature({"backfill": "easy"}, ("completed", "requeued"), files={"failures": FAILURES}),

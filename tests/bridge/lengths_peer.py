@@ -86,7 +86,7 @@ class ToldPeer(ApplicationPeer):
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
         )
-        job = self._jobs[start.job] = _Job(start, application)
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints))
         if "loses" in sys.argv and start.start_ns == 0:
             job.changes.append(Change(at_ns=3 * 10**9, core=ALL_CORES, speed_gflops=None))  # nobody told it
         return job
@@ -110,7 +110,14 @@ def main() -> None:
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     hello = Hello(
-        version=7, token=token, worker=worker, name="told", tasks="lengths", conserves_work=sure, releases=True
+        version=8,
+        token=token,
+        worker=worker,
+        name="told",
+        tasks="lengths",
+        conserves_work=sure,
+        releases=True,
+        hints=False,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

@@ -74,6 +74,7 @@ def start(
         "network": None,
         "records": records,
         "releases": False,
+        "hints": (),
         "recipe": recipe,
         "tasks": None,
         "until_ns": None,

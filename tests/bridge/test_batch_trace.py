@@ -44,3 +44,15 @@ def test_the_trace_shows_the_batch_level(name: str, tmp_path: Path) -> None:
     )
     assert left == {job: cancel[job] for job in never["job_id"].tolist()}
     assert set(never["state"]) <= {STATES[STATES.index("cancelled")]}
+
+
+@pytest.mark.parametrize("name", ["hints", "hints by host, failures, kills"])
+def test_the_trace_shows_who_was_told_that_others_wait(name: str, tmp_path: Path) -> None:
+    result = BATCH_FEATURES[name].simulated(tmp_path)
+    shown = read_batch(result.write_trace(tmp_path / "trace"))[0]["batch scheduler"]["hints"]
+    told = result.hints.sort_values(["told_ns", "row"], kind="stable")
+    names = {"told job": "job_id", "waiting job": "waiting_job_id", "lack": "lack", "wanted": "wanted"}
+    rows = [{name: row[column] for name, column in names.items()} for row in told.to_dict("records")]
+    assert shown == [("hint", at, at, row) for at, row in zip(told["told_ns"].tolist(), rows, strict=True)]
+    assert len(rows) > 10
+    assert (told["wanted"] > 0).any()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from traces.base.errors import InputError, PeerError
 from traces.checks.jobs import InvariantError
 from traces.checks.ledger import check_ledger, core_bars
 from traces.holdings import held_until_ns, holdings
-from traces.ledger import ReleaseRecords
+from traces.ledger import HintRecords, ReleaseRecords
 
 S = 10**9
 RELEASE = Rules(coordination="release")
@@ -234,3 +235,52 @@ def test_others_that_can_give_the_same() -> None:
     theirs = simulated("process", als="gss", als_command=command, rules=RELEASE)
     assert theirs.jobs.equals(ours.jobs)
     assert theirs.releases.equals(ours.releases)
+
+
+@pytest.mark.parametrize(("peer", "named", "lacks"), [("toy", "toy", "releases"), ("lengths", "told", "hints")])
+def test_a_simulator_that_cannot_be_told_is_refused(peer: str, named: str, lacks: str) -> None:
+    command = shlex.join([sys.executable, str(Path(__file__).parent / f"{peer}_peer.py")])
+    with pytest.raises(
+        PeerError, match=f"coordination='hint': '{named}' cannot follow it: its hello says {lacks} = false"
+    ):
+        simulated("pool", als_command=command, rules=Rules(coordination="hint"))
+
+
+def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
+    """Job 1 holds all cores, and job 3 waits for one: job 1 is told, and serves that one last."""
+    rows = ((1, 0, 20, 4, 40), (3, 1, 5, 1, 10))
+    without, hinted = (
+        small(*rows, als="ss", rules=Rules(coordination=way), tasks_per_core=2) for way in ("release", "hint")
+    )
+    told = hinted.hints
+    assert told["waiting_job_id"].tolist()[0] == 3
+    compared = compare_jobs(without.jobs, hinted.jobs, (without.releases, hinted.releases), (None, hinted.hints))
+    kinds = dict(zip(compared.delays["job_id"], compared.delays["cause_b"], strict=True))
+    unknown = compare_jobs(without.jobs, hinted.jobs, (without.releases, hinted.releases))
+    assert kinds[3] == "hinted"
+    assert dict(zip(unknown.delays["job_id"], unknown.delays["cause_b"], strict=True))[3] == "freed"
+    assert "told that job 3 waits for 1 core: 1 of its own are served last" in hinted.story(int(told["job_id"].iloc[0]))
+
+
+def test_records_of_what_jobs_were_told_are_checked() -> None:
+    ledger = simulated(als="ss", rules=Rules(coordination="hint")).ledger
+    assert ledger.hints is not None
+    columns = ("job", "told_ns", "waiting", "lack", "wanted")
+    given = {name: getattr(ledger.hints, name) for name in columns}
+    last = len(ledger.hints) - 1
+
+    def refused(message: str, **changed: object) -> None:
+        records = HintRecords(**{name: np.array(column) for name, column in (given | changed).items()})
+        with pytest.raises(InvariantError, match=message):
+            check_ledger(replace(ledger, hints=records))
+
+    def with_last(name: str, value: int) -> np.ndarray:
+        column = given[name].copy()
+        column[last] = value
+        return column
+
+    row = int(given["job"][last])
+    refused("when it does not run", told_ns=with_last("told_ns", int(ledger.jobs.end_ns[row]) + 1))
+    refused("cores are wanted", wanted=with_last("wanted", int(ledger.jobs.held_cores[row]) + 1))
+    refused("does not wait for its cores", waiting=with_last("waiting", row), wanted=with_last("wanted", 1))
+    refused("not in the order", **{name: column[[0, 0]] for name, column in given.items()})

@@ -33,6 +33,7 @@ from faulty_runs import (
 )
 
 import bridge
+from bls import Rules
 from bridge.couplings import PeerOptions
 from bridge.protocol.messages import Suspended
 from bridge.runs.simulation import run
@@ -116,6 +117,29 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
     assert result.coupling["retries"] >= 2
     for row in (2, 9):  # before it was struck, and when it was simulated again
         assert len({attempt for job, attempt in resumed if job == row}) >= 2
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_twenty_kills_while_jobs_are_told_who_waits(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is killed as it is given a job that was told something, twenty times; the job is told all of it again."""
+    rules = Rules(coordination="hint")
+    struck: list[int] = []
+
+    def wanted(order: Order) -> bool:
+        row = order.start.job
+        if len(struck) == 20 or not order.start.hints or struck.count(row) == 2 or row in struck[-1:]:
+            return False
+        struck.append(row)
+        return True
+
+    met = at_order(monkeypatch, wanted, lambda: strike(workers()[-1:]))
+    result = simulated(coupling, 60, rules=rules)
+    reference = simulated(jobs=60, rules=rules)
+    assert_same(result, reference)
+    assert result.hints.equals(reference.hints)
+    assert result.releases.equals(reference.releases)
+    assert len(met) == 20
+    assert result.coupling["retries"] > 0
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)

@@ -102,6 +102,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {"rules": Rules(coordination="release"), "allocator": "contiguous"},
         {b.PLAN, *BY_CORES, b.HOLD_LEFT, b.TAKE_UP, b.GIVE_UP, b.RELEASE},
     ),
+    "hints": ({"rules": Rules(coordination="hint")}, {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 
@@ -111,7 +112,8 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     options, wanted = BATCH_CASES[case]
     simulated(**options)
     assert filled["batch"] == wanted
-    assert set().union(*(slots for name, slots in filled.items() if name != "batch")) == set()
+    others = {name: slots for name, slots in filled.items() if name != "batch" and slots}
+    assert others == ({"inline": {i.REPLAY}, "application": {a.SERVE_LAST}} if b.HINT in wanted else {})
 
 
 def test_decisions_in_python_fill_their_slot(filled: dict[str, set[int]], tmp_path: Path) -> None:
@@ -178,8 +180,8 @@ def test_changes_within_graphs_fill_theirs(options: Any, filled: dict[str, set[i
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS}
     assert batch == set(b.HOOKS.slots)
-    assert GRAPHS | CHANGES | {a.SELECT} == set(a.HOOKS.slots)
-    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS} == set(i.HOOKS.slots)
+    assert GRAPHS | CHANGES | {a.SELECT, a.SERVE_LAST} == set(a.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY} == set(i.HOOKS.slots)
 
 
 SMALL = types.int64(types.int64, types.float64)

@@ -22,6 +22,8 @@ from bridge.protocol.messages import (
     MAX_CHANGES,
     MAX_CORES,
     MAX_EDGES,
+    MAX_HINTED,
+    MAX_HINTS,
     MAX_HOSTS,
     MAX_PARTS,
     MAX_TASKS,
@@ -32,6 +34,7 @@ from bridge.protocol.messages import (
     Edges,
     Greeting,
     Hello,
+    Hint,
     Lengths,
     Measurement,
     Message,
@@ -68,6 +71,7 @@ COLUMNS8 = st.binary(min_size=8, max_size=80)
 COLUMNS4 = st.binary(min_size=4, max_size=40)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
+HINTS = st.lists(st.builds(Hint, at_ns=INSTANTS, cores=st.binary(max_size=40)), max_size=3).map(tuple)
 CHANGES = st.lists(
     st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=st.none() | NOT_NEGATIVE),
     max_size=3,
@@ -128,6 +132,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "tasks": st.sampled_from(["recipe", "lengths"]),
         "conserves_work": st.booleans(),
         "releases": st.booleans(),
+        "hints": st.booleans(),
     },
     "welcome": {"version": VERSIONS, "run": NAMES},
     "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
@@ -149,6 +154,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "tasks": st.none() | st.integers(1, MAX_TASKS),
         "until_ns": st.none() | INSTANTS,
         "changes": CHANGES,
+        "hints": HINTS,
         "stop_ns": st.none() | INSTANTS,
     },
     "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
@@ -208,15 +214,16 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 7,
+        "version": 8,
         "token": "t",
         "worker": "w",
         "name": "n",
         "tasks": "recipe",
         "conserves_work": True,
         "releases": True,
+        "hints": True,
     },
-    "welcome": {"version": 7, "run": "r"},
+    "welcome": {"version": 8, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -236,6 +243,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "tasks": None,
         "until_ns": None,
         "changes": [],
+        "hints": [],
         "stop_ns": None,
     },
     "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
@@ -660,6 +668,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         tasks=None,
         until_ns=MAX_NS,
         changes=(change,) * MAX_CHANGES,
+        hints=(Hint(at_ns=MAX_NS, cores=bytes(4 * MAX_HINTED // MAX_HINTS)),) * MAX_HINTS,
         stop_ns=MAX_NS,
     )
     largest = [
@@ -713,7 +722,14 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
 def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
     text = "\U0001f600" * 200
     hello = Hello(
-        version=2**31 - 1, token=text, worker=text, name=text, tasks="lengths", conserves_work=True, releases=True
+        version=2**31 - 1,
+        token=text,
+        worker=text,
+        name=text,
+        tasks="lengths",
+        conserves_work=True,
+        releases=True,
+        hints=True,
     )
     for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
         assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO

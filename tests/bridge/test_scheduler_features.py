@@ -28,7 +28,7 @@ from traces.ledger import STATES
 HERE = Path(__file__).parent
 
 #: Not those in which deciding takes simulated time: there a start is not at the instant at which it was decided.
-FEATURES = {name: feature for name, feature in BATCH_FEATURES.items() if "charged" not in name}
+FEATURES = {name: feature for name, feature in BATCH_FEATURES.items() if "charged" not in name and "hints" not in name}
 
 
 def free_of_charge(feature: BatchFeature) -> BatchFeature:

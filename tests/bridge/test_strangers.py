@@ -32,13 +32,14 @@ from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
 HELLO = {
-    "version": 7,
+    "version": 8,
     "token": TOKEN,
     "worker": "nobody",
     "name": "n",
     "tasks": "recipe",
     "conserves_work": True,
     "releases": False,
+    "hints": False,
 }
 
 
@@ -102,7 +103,7 @@ STRANGE = {
     "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
     "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
     "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
-    "future": (hello(version=8), "protocol version 8 is not spoken here; spoken: 7", b"protocol version 8"),
+    "future": (hello(version=9), "protocol version 9 is not spoken here; spoken: 8", b"protocol version 9"),
     "unknown": (hello(), NOBODY, NOBODY.encode()),
     "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
 }

@@ -306,6 +306,7 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
             tasks="lengths",
             conserves_work=world.plan.conserves_work,
             releases=True,
+            hints=False,
         )
         connection.say(hello)
         while True:

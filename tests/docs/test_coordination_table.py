@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from pages import ROOT
 
+from als.techniques import TECHNIQUES
 from tools import coordination_page
 from traces.base.errors import InputError
 
@@ -49,7 +51,7 @@ def test_another_comparison_is_an_error() -> None:
 
 def test_the_page_is_filled(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    parts = "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in coordination_page.PARTS)
+    parts = "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in coordination_page.PARTS["none"])
     page.write_text(f"before\n{parts}behind\n")
     assert coordination_page.main([str(tmp_path), "--page", str(page)]) == 2  # no study is there
     whole = comparisons().assign(workload=lambda rows: rows["workload"].replace("W1", "CEA-Curie"))
@@ -63,3 +65,28 @@ def test_the_page_is_filled(tmp_path: Path) -> None:
         "coordination-CEA-Curie.png",
         "coordination-W2.png",
     ]
+
+
+def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    names = coordination_page.PARTS["release"]
+    page.write_text("".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names))
+    rows = comparisons()
+    more = {"base": "release", "seeds": 10, "confidence": 0.95, "bls": "fcfs", "difference": 0.0}
+    hints = rows[rows["value"] == "hint"].assign(**more, difference_low=-1.0, difference_high=1.0)
+    hints.to_parquet(tmp_path / "comparisons.parquet")
+    coordination_page.write(tmp_path, page)
+    assert page.read_text().count("| W2 |") == 8
+    assert [path.name for path in (tmp_path / "images").iterdir()] == ["coordination-hints-W2.png"]
+    hints.assign(base="hint").to_parquet(tmp_path / "comparisons.parquet")
+    with pytest.raises(InputError, match="a comparison with hint; allowed: none, release"):
+        coordination_page.write(tmp_path, page)
+
+
+def test_the_page_says_which_techniques_serve_wanted_cores_last() -> None:
+    by_place = [name for name, technique in TECHNIQUES.items() if technique.places]
+    page = (ROOT / "docs" / "coordination.md").read_text("utf-8")
+    assert (
+        f"| {', '.join(f'`{name}`' for name in by_place)}, which chooses tasks by their place | does as without hints |"
+        in page
+    )

@@ -7,7 +7,7 @@ from pages import ROOT
 from scenarios import done
 
 import bridge
-from tools.paper_four_jobs import ASSIGNMENTS, CORES, picture, simulated, table
+from tools.paper_four_jobs import ASSIGNMENTS, COORDINATIONS, CORES, coordinated, picture, simulated, table
 
 S = 10**9
 
@@ -36,6 +36,33 @@ def test_who_gets_which_task_decides_when_the_others_start(name: str, results: d
 
 def test_the_page_shows_what_is_printed(results: dict[str, bridge.Result]) -> None:
     assert "\n".join(table(results)) in (ROOT / "docs" / "two-level-paper.md").read_text("utf-8")
+
+
+#: When J3 starts with SS (s), by what the levels tell each other: the wish with which the paper's section 4.2 ends.
+THIRD_WITH_SS = {"none": 30, "release": 20, "hint": 15}
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+def test_with_hints_the_third_job_starts_earlier(coupling: str) -> None:
+    """J1 serves R2, for which J2 waits, last: J2 has it at 5 s. R4 is J3's as J2 needs it no more, R0 as J0 ends."""
+    assert tuple(THIRD_WITH_SS) == COORDINATIONS
+    found = {way: done(simulated("ss", way, coupling)) for way in COORDINATIONS}
+    assert {way: jobs[3].start // S for way, jobs in found.items()} == THIRD_WITH_SS
+    assert [job.start // S for job in found["hint"]] == [0, 0, 5, 15]
+    assert [(task.core, task.start // S, task.end // S) for task in found["hint"][1].tasks] == [
+        (2, 0, 5),
+        (3, 0, 5),
+        (3, 5, 15),
+    ]
+    told = simulated("ss", "hint", coupling).hints
+    assert told[["job_id", "told_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [
+        [0, 5 * S, 3, 2, 1],
+        [1, 1 * S, 2, 1, 1],
+    ]
+
+
+def test_the_page_on_coordination_shows_what_is_printed() -> None:
+    assert "\n".join(coordinated()) in (ROOT / "docs" / "coordination.md").read_text("utf-8")
 
 
 def test_each_task_is_a_bar(results: dict[str, bridge.Result]) -> None:

@@ -11,7 +11,7 @@ Numbers may be floats, as the project computes, or fractions, which are exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -131,6 +131,7 @@ def run(
     seed: int = 0,
     job: int = 0,
     releases: bool = False,
+    hints: Sequence[tuple[int, Collection[int]]] = (),
 ) -> Run:
     """Simulate a job.
 
@@ -143,6 +144,8 @@ def run(
         (instant, core, speed from then on), ascending instants, from ``start`` on; of two changes of one core at one
         instant the later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the
         stop is too late.
+    hints : sequence
+        (instant, cores for which others wait from then on), ascending instants; each is heard behind all else of its instant.
     latency : sequence of int
         Of each core; none: 0.
 
@@ -164,6 +167,7 @@ def run(
         master=master,
         now=start,
         releases=releases,
+        hints=[hint for hint in hints if stop is None or hint[0] < stop],
     )
     job_.go(stop)
     return job_.result(stop)
@@ -186,7 +190,9 @@ class Job(Generic[Real]):
         master: bool,
         now: int,
         releases: bool,
+        hints: list[tuple[int, Collection[int]]],
     ) -> None:
+        self.hints, self.wanted = hints, frozenset[int]()
         self.lengths: list[Real] = lengths
         self.changes: list[Change[Real]] = changes
         self.given = given
@@ -254,9 +260,24 @@ class Job(Generic[Real]):
             else:
                 self.ask(core, t)
 
+    def serves_last(self, core: Core) -> bool:
+        """Whether another job waits for a core, and it is known here how to serve it last."""
+        return core.number in self.wanted and not self.serial and self.rule is not None and not self.rule.places
+
+    def yields(self, core: Core) -> bool:
+        """Whether a core for which another job waits leaves what is left to those who will still ask."""
+        if not self.left or not self.may_release(core) or not all(other.there for other in self.cores):
+            return False
+        under_way = [other for other in self.asking if other is not core]
+        return self.left <= sum(other.number not in self.wanted for other in under_way)
+
+    def may_release(self, core: Core) -> bool:
+        """Whether no later part needs a core, where cores are released."""
+        return self.part in self.releasing and not (self.releasing[self.part] and core is self.first)
+
     def release(self, core: Core, t: int) -> None:
         """A core has heard that nothing is left for it."""
-        if self.part not in self.releasing or (self.releasing[self.part] and core is self.first):
+        if not self.may_release(core):
             return
         core.released, core.known = t, self.made
 
@@ -297,6 +318,9 @@ class Job(Generic[Real]):
             arrival = asking[0].arrives if asking else None
             opening = self.barrier if not asking and not self.left else None
             events = [at for at in (due, opening, arrival) if at is not None]
+            if self.hints and (not events or min(events) > self.hints[0][0]):
+                self.wanted = frozenset(self.hints.pop(0)[1])
+                continue
             if not events and stop is None:
                 raise AllLost
             if not events or (stop is not None and min(events) >= stop):
@@ -367,6 +391,10 @@ class Job(Generic[Real]):
         """A request arrives: a chunk, or the core is sent away."""
         if self.choose_at is not None and t >= self.choose_at and not self.serial:
             self.prepare(t)
+        if self.serves_last(core):
+            # Of those whose requests arrive now, the first that nobody waits for; of none, the first.
+            others = [other for other in self.asking if other.arrives == t and other.number not in self.wanted]
+            core = others[0] if others else core
         latency = 0 if self.serial else core.latency
         idle = t - latency
         report = self.report(core, idle)
@@ -414,6 +442,9 @@ class Job(Generic[Real]):
         if self.serial:
             return self.back + self.fresh
         assert self.rule is not None
+        if self.serves_last(core) and self.yields(core):
+            self.overruled = True
+            return []
         if self.rule.places and self.back:
             return _run(self.back, share)
         if not self.left and not self.rule.learns:
@@ -504,6 +535,7 @@ class Job(Generic[Real]):
         ahead.changes = self.changes[: self.made]
         ahead.timeline = [[entry for entry in line if entry[0] < self.made] for line in self.timeline]
         ahead.choose_at = None
+        ahead.hints = []
         ahead.parts = self.parts[: self.part + 1]
         for core in ahead.cores:
             core.finish = 0

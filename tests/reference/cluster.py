@@ -17,12 +17,16 @@ class NeverFinishes(Exception):
     """Nothing happens any more, and these rows still wait."""
 
 
+#: Instants, and for which of its cores a job was told then that others wait.
+Hints = tuple[tuple[int, frozenset[int]], ...]
+
+
 @dataclass(frozen=True)
 class Running:
     """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it.
 
     ``until`` says of each core when the job releases it; at ``end`` or later, it does not. ``gone`` are those that it has
-    released. ``promised`` is whether the scheduler knows ``end``.
+    released. ``promised`` is whether the scheduler knows ``end``. ``hints`` are what it was told: when, and of which cores.
     """
 
     start: int
@@ -33,6 +37,7 @@ class Running:
     until: Mapping[int, int]
     gone: frozenset[int] = frozenset()
     promised: bool = False
+    hints: Hints = ()
 
     @property
     def left(self) -> frozenset[int]:
@@ -48,6 +53,8 @@ EndOf = Callable[[int, int, tuple[int, ...]], int]
 
 #: When a job that starts now on these cores has lost the last of them for good, with work left; None: it does not.
 LossOf = Callable[[int, int, tuple[int, ...]], int | None]
+#: The end, and until when it needs each core, of a job that started then on these cores and has been told this.
+Told = Callable[[int, int, tuple[int, ...], Hints], tuple[int, Mapping[int, int]]]
 
 #: When a job that starts now on these cores, the ones it computes on, needs each of them no more.
 ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
@@ -61,12 +68,14 @@ def run(
     releases_of: ReleasesOf | None = None,
     by_host: bool = False,
     loss_of: LossOf | None = None,
+    told: Told | None = None,
 ) -> list[Attempt]:
     """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
 
     ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself; without it, its run
     time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says
-    when its cores are all lost before.
+    when its cores are all lost before. ``told``, in place of the first two, is asked again whenever a running job is told for
+    which of its cores the head of the queue waits.
 
     Raises
     ------
@@ -74,7 +83,7 @@ def run(
         A job waits for what never comes.
     """
     cluster = _Cluster(jobs, machine, rules, end_of)
-    cluster.releases_of, cluster.by_host, cluster.loss_of = releases_of, by_host, loss_of
+    cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
     return cluster.run()
 
 
@@ -84,12 +93,16 @@ class _Cluster:
         assert all(before.submit <= after.submit for before, after in pairwise(jobs))
         self.jobs, self.machine, self.rules, self.end_of = jobs, machine, rules, end_of
         self.releases_of: ReleasesOf | None = None
+        self.told: Told | None = None
         self.by_host = False
         self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
         self.arrives = {row: job.submit for row, job in enumerate(jobs) if job.after is None}
         self.attempt = dict.fromkeys(range(len(jobs)), 0)
+        # What breaks ties of running jobs: the row, or for another attempt how many of these there were before.
+        self.place = {row: row for row in range(len(jobs))}
+        self.again = len(jobs)
         self.waiting: dict[int, int] = {}  # row: when it became eligible
         self.eligible: dict[int, int] = {}
         self.memory = Memory(rules)
@@ -115,7 +128,10 @@ class _Cluster:
             happened.append(self.now == self.wake)
             self.pass_is_due = self.pass_is_due or any(happened)
             if self.pass_is_due and self.now >= self.busy_until:
+                began = set(self.running)
                 self.one_pass()
+                if self.told is not None:
+                    self.hint(began)
         return [attempt for _, attempt in sorted(self.attempts, key=lambda one: (one[0], one[1].attempt))]
 
     def next_instant(self) -> int:
@@ -136,7 +152,7 @@ class _Cluster:
 
     # ---- 2.1 ----
     def ends(self) -> bool:
-        rows = sorted(row for row, job in self.running.items() if job.end == self.now)
+        rows = sorted((row for row, job in self.running.items() if job.end == self.now), key=self.place.__getitem__)
         for row in rows:
             job = self.running.pop(row)
             planned = self.planned_end.get(row, self.now)
@@ -145,6 +161,7 @@ class _Cluster:
             self.log(row, job.start, job.end, job.cores, job.why, job.state)
             if job.state == "requeued":
                 self.attempt[row] += 1
+                self.place[row], self.again = self.again, self.again + 1
                 self.arrives[row] = self.now
                 self.had_slot.discard(row)
             else:
@@ -286,6 +303,42 @@ class _Cluster:
                 self.gained = self.gained or self.expected(row) < thought
                 self.lost = self.lost or self.expected(row) > thought
 
+    # Hints: only without costs, promises and presets.
+    def hint(self, began: set[int]) -> None:
+        """Tell the jobs that ran before this pass for which of their cores the head of the queue waits, if that is news."""
+        head = next((row for row in self.queue() if not self.limit_reached(row)), None)
+        wanted: dict[int, frozenset[int]] = {}
+        if head is not None:
+            up = [
+                core for n in range(len(self.machine.hosts)) if n not in self.down for core in self.machine.cores_of(n)
+            ]
+            held = frozenset[int]().union(*(job.left for job in self.running.values()))
+            lack = self.jobs[head].cores - len(set(up) - held)
+            masked = self.machine.partitions[self.jobs[head].partition].hosts
+            for row in sorted(began, key=lambda row: (self.thought(row), self.place[row])):
+                computing = frozenset(sorted(self.running[row].cores)[: self.jobs[row].cores]) & self.running[row].left
+                usable = [core for core in computing if masked is None or self.machine.host_of(core) in masked]
+                most = max(0, min(lack, len(computing) // 2))
+                wanted[row] = frozenset(sorted(usable, reverse=True)[:most])
+                lack -= len(wanted[row])
+        for row in began:
+            job = self.running[row]
+            before = job.hints[-1][1] if job.hints else frozenset()
+            if before & job.left != wanted.get(row, frozenset()):
+                hints = (*job.hints, (self.now, wanted.get(row, frozenset())))
+                self.running[row] = replace(self.become(row, job.start, job.cores, job.why, hints), gone=job.gone)
+
+    def thought(self, row: int) -> int:
+        """When a running job is expected to end: where nobody plans, nobody corrects that either."""
+        start, request = self.running[row].start, self.jobs[row].estimate
+        if self.rules.depth == 0:
+            return start + self.planned[row]
+        end, last, times = start + self.planned[row], start + request, 0
+        while end <= self.now and end < last:
+            end = min(end + self.rules.corrections[min(times, len(self.rules.corrections) - 1)], last)
+            times += 1
+        return end
+
     def queue(self) -> list[int]:
         def place(row: int) -> tuple[int, float | int, int, int]:
             job = self.jobs[row]
@@ -366,6 +419,11 @@ class _Cluster:
 
     # ---- 3 ----
     def start(self, row: int, start: int, cores: frozenset[int], why: str) -> None:
+        self.waiting.pop(row, None)
+        self.running[row] = self.become(row, start, cores, why, ())
+
+    def become(self, row: int, start: int, cores: frozenset[int], why: str, hints: Hints) -> Running:
+        """What becomes of a job from now on, that starts, or has started, on these cores, and has been told this."""
         job = self.jobs[row]
         stops: list[tuple[int, int, str]] = []
         if self.rules.kill:
@@ -378,9 +436,16 @@ class _Cluster:
         lost = "requeued" if self.rules.requeue else "failed"
         stops += [(down, 2, lost) for down in downs if down > self.now]
         until: dict[int, int] = {}
-        if self.releases_of is not None:
+        own: int | None = None
+        computing = tuple(sorted(cores)[: self.jobs[row].cores])
+        if self.releases_of is not None or self.told is not None:
             assert self.rules.cost == 0
-            until = self.released(row, start, cores)
+            if self.told is not None:
+                own, known = self.told(row, start, computing, hints)
+            else:
+                assert self.releases_of is not None
+                known = self.releases_of(row, start, computing)
+            until = self.released(dict(known), cores)
             # A host that is gone from the job by then is nothing to it.
             stops = [stop for stop in stops if stop[1] != 2]
             for down, whose in self.losses(cores):
@@ -388,24 +453,20 @@ class _Cluster:
         stops.sort()
         if stops:
             start = min(start, stops[0][0])  # what stops it before its start takes effect stops it as it starts
-        own: int | None = None
         gone = None if self.loss_of is None else self.loss_of(row, start, tuple(sorted(cores)))
         if gone is not None and (not stops or gone < stops[0][0]):
             # The cores are as lost for another attempt: one that had none of them from its start is the last.
             again = self.rules.requeue and gone > start
-            self.waiting.pop(row, None)
-            self.running[row] = Running(start, gone, cores, why, "requeued" if again else "failed", until)
-            return
+            return Running(start, gone, cores, why, "requeued" if again else "failed", until, hints=hints)
         if self.end_of is not None:
             own = self.end_of(row, start, tuple(sorted(cores)))
-        elif job.run >= 0:
+        elif own is None and job.run >= 0:
             own = start + job.run
         if own is not None and (not stops or own <= stops[0][0]):
             end, state = own, "completed"
         else:
             end, _, state = stops[0]
-        self.waiting.pop(row, None)
-        self.running[row] = Running(start, end, cores, why, state, until)
+        return Running(start, end, cores, why, state, until, hints=hints)
 
     def losses(self, cores: frozenset[int]) -> list[tuple[int, frozenset[int]]]:
         """When hosts are lost to a job that starts now, and which of its cores with them."""
@@ -417,10 +478,8 @@ class _Cluster:
             found += [(down, mine) for down in downs if mine and down > self.now]
         return found
 
-    def released(self, row: int, start: int, cores: frozenset[int]) -> dict[int, int]:
-        """Until when the job holds each core that it releases."""
-        assert self.releases_of is not None
-        until = dict(self.releases_of(row, start, tuple(sorted(cores)[: self.jobs[row].cores])))
+    def released(self, until: dict[int, int], cores: frozenset[int]) -> dict[int, int]:
+        """Until when a job holds each core that it releases."""
         if not self.by_host:
             return until
         for number in range(len(self.machine.hosts)):

@@ -136,7 +136,8 @@ def check_ledger(ledger: Ledger) -> None:
     that never started was cancelled, and has no cores and no tasks; attempts follow each other, each after one that was cut
     to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
     no fewer than it asked for; no two jobs hold one core at once; what a job releases it was given,
-    and computes on no more; a job has as many task rows that ran as it says, or none,
+    and computes on no more; it is told who waits for its cores while
+    it runs, and of no more cores than it was given; a job has as many task rows that ran as it says, or none,
     and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
     as many as it asked for; no core runs two tasks at once; of transfers what ``traces.checks.transfers`` says.
 
@@ -150,6 +151,7 @@ def check_ledger(ledger: Ledger) -> None:
     check_jobs(jobs)
     _check_allocations(ledger)
     _check_releases(ledger)
+    _check_hints(ledger)
     _check_holdings(ledger)
     _check_counts(jobs, tasks)
     owner = np.full(ledger.machine.n_cores, -1, np.int64)
@@ -244,3 +246,27 @@ def _check_releases(ledger: Ledger) -> None:
             f"job {jobs.job_id[owner[k]]}: a task ends on core {tasks.core[ran[k]]} at {tasks.end_ns[ran[k]]} ns; it has "
             f"released the core at {until[k]} ns"
         )
+
+
+def _check_hints(ledger: Ledger) -> None:
+    jobs, hints = ledger.jobs, ledger.hints
+    if hints is None:
+        return
+    job, at, other = hints.job, hints.told_ns, hints.waiting
+    wrong = (at < jobs.start_ns[job]) | (at > jobs.end_ns[job])
+    if len(bad := np.flatnonzero(wrong)):
+        raise InvariantError(
+            f"job {jobs.job_id[job[bad[0]]]} is told something at {at[bad[0]]} ns, when it does not run"
+        )
+    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) <= 0)))):
+        raise InvariantError(f"job {jobs.job_id[job[bad[0] + 1]]}: what it is told is not in the order of instants")
+    if len(bad := np.flatnonzero((hints.wanted < 0) | (hints.wanted > jobs.held_cores[job]))):
+        k = bad[0]
+        raise InvariantError(
+            f"job {jobs.job_id[job[k]]}: {hints.wanted[k]} of its {jobs.held_cores[job[k]]} cores are wanted"
+        )
+    waits = other >= 0
+    wrong = waits & ((jobs.eligible_ns[other] > at) | (jobs.started[other] & (jobs.start_ns[other] < at)))
+    if len(bad := np.flatnonzero(wrong | ((hints.wanted > 0) & ~waits))):
+        k = bad[0]
+        raise InvariantError(f"job {jobs.job_id[job[k]]}: row {other[k]} does not wait for its cores at {at[k]} ns")

@@ -16,6 +16,8 @@ from traces.series import HostSeries, LoadSeries, host_series, load_series
 
 __all__ = [
     "ATTRIBUTES",
+    "HINT_ATTRIBUTES",
+    "HINT_REGION",
     "HOST_METRICS",
     "REGIONS",
     "SCHEDULER_METRICS",
@@ -37,6 +39,10 @@ REGIONS = {
 }
 _HELD, _QUEUED, _RUNNING, _SUBMIT, _PASS = range(len(REGIONS))
 
+#: The same, where jobs are told who waits for their cores: the region behind them.
+HINT_REGION = {"hint": "a running job is told for how many of its cores the head of the queue waits"}
+_HINT = len(REGIONS)
+
 _UINT64, _INT64, _STRING = (getattr(binding.Type, name).value for name in ("UINT64", "INT64", "STRING"))
 
 #: Attributes of their Enter: name, description, type; references are 2 and those that follow.
@@ -51,6 +57,14 @@ ATTRIBUTES = (
     ("state", "what became of the attempt", _STRING),
     ("waiting", "jobs that waited before the pass", _UINT64),
     ("started", "jobs that the pass started", _UINT64),
+)
+
+#: Attributes behind these, in the same case.
+HINT_ATTRIBUTES = (
+    ("told job", "number of the running job that is told", _INT64),
+    ("waiting job", "number of the job that waits, -1 if none does any more", _INT64),
+    ("lack", "how many cores the waiting job lacks", _UINT64),
+    ("wanted", "how many cores of the running job are wanted", _UINT64),
 )
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 
@@ -138,6 +152,8 @@ class BatchLevel(NamedTuple):
         What the scheduler's counters say.
     submits, passes : Spans
         On one location; of no length. ``passes`` has no location where they were not kept.
+    hints : Spans
+        Likewise: what running jobs were told; no location where none is told anything.
     hosts : HostSeries
         What the hosts' counters say.
     lanes : Spans
@@ -149,6 +165,7 @@ class BatchLevel(NamedTuple):
     load: LoadSeries
     submits: Spans
     passes: Spans
+    hints: Spans
     hosts: HostSeries
     lanes: Spans
     waiting: bool
@@ -177,8 +194,7 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     submits = _points(_SUBMIT, jobs.submit_ns[arrived], arrived, values, _types(0, _OF_SUBMIT))
     passes = ledger.passes
     if passes is None:
-        nothing = np.zeros(0, np.int64)
-        points = Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing)
+        points = _nowhere()
     else:
         told = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
         points = _points(_PASS, passes.now_ns, np.arange(len(passes)), told, _types(_OF_JOB, len(ATTRIBUTES)))
@@ -186,7 +202,24 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     waiting = lanes.n_locations <= most_lanes
     if not waiting:
         lanes = _lanes(jobs, values, waiting=False)
-    return BatchLevel(load_series(ledger), submits, points, host_series(ledger), lanes, waiting)
+    return BatchLevel(load_series(ledger), submits, points, _hints(ledger), host_series(ledger), lanes, waiting)
+
+
+def _nowhere() -> Spans:
+    nothing = np.zeros(0, np.int64)
+    return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing)
+
+
+def _hints(ledger: Ledger) -> Spans:
+    # In the order of time; at one instant in that of the ledger.
+    hints, number = ledger.hints, ledger.jobs.job_id
+    if hints is None:
+        return _nowhere()
+    waiting = np.where(hints.waiting < 0, -1, number[hints.waiting])
+    told = np.column_stack([number[hints.job], waiting, hints.lack, hints.wanted]).astype(np.int64, copy=False)
+    order = np.argsort(hints.told_ns, kind="stable")
+    types = np.array([kind for _, _, kind in HINT_ATTRIBUTES], np.int64)
+    return _points(_HINT, hints.told_ns[order], order, told, types)
 
 
 def _types(first: int, stop: int) -> Array:
@@ -288,6 +321,9 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
     if batch.passes.n_locations:
         spans(batch.passes, _OF_JOB)
         found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
+    if batch.hints.n_locations:
+        spans(batch.hints, len(ATTRIBUTES))
+        found += [Location("hints", thread, 2 * len(batch.hints.start), scheduler)]
     counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
     rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
     found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]

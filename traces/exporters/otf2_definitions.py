@@ -13,6 +13,8 @@ from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.otf2_batch import (
     ATTRIBUTES,
+    HINT_ATTRIBUTES,
+    HINT_REGION,
     HOST_METRICS,
     REGIONS,
     SCHEDULER_METRICS,
@@ -82,7 +84,8 @@ def write_definitions(
         writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
     )
     strings = _Strings(call, writer)
-    _write_attributes(writer, strings)
+    hints = batch.hints.n_locations > 0
+    _write_attributes(writer, strings, (*ATTRIBUTES, *HINT_ATTRIBUTES) if hints else ATTRIBUTES)
     _write_machine(writer, strings, ledger)
 
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
@@ -115,10 +118,11 @@ def write_definitions(
     if messages:
         _write_communicator(writer, strings, machine.n_cores)
         _write_wait(writer, strings, len(jobs))
-    regions = strings.add([*REGIONS, *REGIONS.values()])
-    for place in range(len(REGIONS)):
+    shown = REGIONS | HINT_REGION if hints else REGIONS
+    regions = strings.add([*shown, *shown.values()])
+    for place in range(len(shown)):
         binding.GlobalDefWriter_WriteRegion(
-            *(writer, len(jobs) + messages + place, regions + place, regions + place, regions + len(REGIONS) + place),
+            *(writer, len(jobs) + messages + place, regions + place, regions + place, regions + len(shown) + place),
             *(binding.RegionRole.CODE, binding.Paradigm.USER, binding.RegionFlag.NONE),
             *(binding.UNDEFINED_STRING.value, 0, 0),
         )
@@ -156,12 +160,12 @@ def _describe(strings: _Strings, ledger: Ledger) -> Array:
     return np.asarray(strings.add(texts) + way.reshape(-1), np.int64)
 
 
-def _write_attributes(writer: Any, strings: _Strings) -> None:
+def _write_attributes(writer: Any, strings: _Strings, of_jobs: Sequence[tuple[str, str, Any]]) -> None:
     for reference, (name, description, kind) in enumerate(
         [
             ("task", "number of the task within its job", binding.Type.UINT64.value),
             ("chunk", "number of the chunk that the task was assigned with, within its job", binding.Type.UINT64.value),
-            *ATTRIBUTES,
+            *of_jobs,
         ]
     ):
         first = strings.add([name, description])

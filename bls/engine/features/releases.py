@@ -165,17 +165,23 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     Returns
     -------
     int
-        ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past; or ``FULL``. With the last two
-        nothing has changed.
+        ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past, but for cores that it has released by
+        then and says so again (``bls.engine.features.hints``); or ``FULL``. With the last two nothing has changed.
     """
     jobs, sizes, holder = state.jobs, state.sizes, state.holder
     n = core_number.size
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or released_ns.size != n:
         return REFUSED
+    now, again = state.clock[b.NOW], jobs[b.HINTS, job] > 0
     for c in range(n):
         core = core_number[c]
-        if core < 0 or core >= holder.size or holder[core] != job or released_ns[c] < state.clock[b.NOW]:
+        if core < 0 or core >= holder.size:
             return REFUSED
+        if released_ns[c] > now or not again:
+            if holder[core] != job or released_ns[c] < now:
+                return REFUSED
+        elif holder[core] == job and state.settings[b.RELEASES] == b.BY_CORE:
+            return REFUSED  # what was told before, and has happened, is told again as it was
         if c > 0 and core_number[c - 1] >= core:
             return REFUSED
     if sizes[b.N_RELEASED] + jobs[b.HELD_CORES, job] > state.releases.shape[1]:

@@ -66,6 +66,7 @@ class SimGridPeer:
 
     name: Final = "simgrid"
     releases: Final = False
+    hints: Final = False
 
     def __init__(self, installation: Installation, platform: Path | None = None) -> None:
         self._installation, self._platform = installation, platform

@@ -1,0 +1,78 @@
+"""Cores that other jobs wait for: the batch level says which, and they are served last.
+
+Of requests that arrive at one instant, those of wanted cores are served behind the others'. And a wanted core gets nothing
+more once no more tasks are left than there are other cores that will still ask: these do them, and the wanted one is
+released. From then on a rule that would give another core nothing more though tasks are left is overruled, as where a core
+is lost: it has counted with all of them. A rule that chooses its tasks, a graph and a serial part know of no such order.
+"""
+
+from __future__ import annotations
+
+from als.engine import state as s
+from als.engine.hooks import HOOK
+from als.engine.releases import may_release
+from als.engine.state import ApplicationState
+from traces.algorithms.event_heap import heap_settle
+from traces.compiled import compiled
+from traces.kernels.signatures import Bytes
+
+__all__ = ["hint", "serve_last"]
+
+
+@compiled()
+def hint(state: ApplicationState, wanted: Bytes) -> None:
+    """From now on other jobs wait for these cores, and for no others: a 1 for each such core, uint8 (P,).
+
+    All that has been asked for by now is to be served before: :func:`als.engine.loop.advance` until one ns later.
+    """
+    count = 0
+    for c in range(state.speed.size):
+        state.cores[s.WANTED, c] = wanted[c]
+        count += wanted[c]
+    state.counters[s.HINTED] = count
+
+
+@compiled(HOOK)
+def serve_last(state: ApplicationState, asking: int, left: float) -> int:
+    """The core on top of the ``asking`` requests is wanted: let others ask first, if any do at this instant.
+
+    Returns 1 if there are none, and it leaves the tasks that are ``left`` to those who will still ask.
+    """
+    if _let_others_ask_first(state, asking):
+        return 0
+    return int(_yields(state, state.ask_core[0], int(left), asking))
+
+
+@compiled(inner=True)
+def _let_others_ask_first(state: ApplicationState, asking: int) -> bool:
+    """Put the first request of a core that is not wanted on top of the heap; False if none arrives with that on top.
+
+    The order of the rest is as it was. What is on top then is to be dropped or replaced next: it may not be the smallest.
+    """
+    t = state.ask_ns[0]
+    if (asking < 2 or state.ask_ns[1] != t) and (asking < 3 or state.ask_ns[2] != t):
+        return False  # in a heap any other of this instant is below one
+    at, first = -1, state.speed.size
+    for k in range(1, asking):
+        c = state.ask_core[k]
+        if state.ask_ns[k] == t and c < first and state.cores[s.WANTED, c] == 0:
+            at, first = k, c
+    if at < 0:
+        return False
+    heap_settle(state.ask_ns, state.ask_core, asking, at, -1)
+    state.ask_ns[0] = t
+    return True
+
+
+@compiled(inner=True)
+def _yields(state: ApplicationState, c: int, left: int, asking: int) -> bool:
+    """Whether core ``c``, whose request is on top of the heap, leaves the tasks that are left to others."""
+    counters = state.counters
+    if left == 0 or left >= asking:
+        return False  # the others are fewer than all who will ask
+    if counters[s.PRESENT] + counters[s.RELEASED] < state.speed.size or not may_release(state, c):
+        return False
+    others = 0
+    for k in range(1, asking):
+        others += state.cores[s.WANTED, state.ask_core[k]] == 0
+    return bool(left <= others)

@@ -1,0 +1,73 @@
+"""Applications that are told something while they run, in the inline coupling: they are simulated again, and told it all again.
+
+What an application did before it was told comes out as it did before: it depends on nothing else. So nobody keeps the state of
+all applications that run, and an application is simulated as often as it was told something, and once more.
+"""
+
+from __future__ import annotations
+
+from als.engine import loop as engine
+from als.engine.features.hints import hint
+from als.engine.status import SUSPENDED
+from als.engine.varying_speeds import advance_varying, begin_varying
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from bridge.couplings.inline_state import FLAGS_USED, HOOK, JOURNAL_USED, InlineState
+from traces.compiled import compiled
+
+__all__ = ["note", "replay"]
+
+_advance, _run_until_stop, _hint = engine.advance, engine.run_until_stop, hint
+
+
+@compiled(merged=True)
+def note(state: BatchState, inline: InlineState, job: int) -> bool:
+    """Write down for which of its cores a running job is told now that others wait; False if there is no room."""
+    cursor, journal, jobs = inline.cursor, inline.journal, state.jobs
+    n_cores = jobs[b.CORES, job]
+    entry, at = cursor[JOURNAL_USED], cursor[FLAGS_USED]
+    if entry == journal.instant.size or at + n_cores > journal.wanted.size:
+        return False
+    journal.instant[entry], journal.at[entry], journal.after[entry] = state.clock[b.NOW], at, -1
+    left = n_cores
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + left)):
+            journal.wanted[at] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
+            at += 1
+            left -= 1
+    if journal.last[job] >= 0:
+        journal.after[journal.last[job]] = entry
+    else:
+        journal.first[job] = entry
+    journal.last[job] = entry
+    cursor[JOURNAL_USED], cursor[FLAGS_USED] = entry + 1, at
+    return True
+
+
+@compiled(HOOK)
+def replay(inline: InlineState, job: int, stop_ns: int) -> int:
+    """Run the application, which is at its start, to its end or its stop, and tell it what its job was told, when it was."""
+    app, journal, n_cores = inline.app, inline.journal, inline.app.speed.size
+    steady = inline.speeds.component.size == 0
+    base = inline.base_gflops[:n_cores]
+    if not steady:
+        status = begin_varying(app, inline.speeds, inline.next_ns, stop_ns)
+        if status != SUSPENDED:
+            return int(status)
+    entry = journal.first[job]
+    while entry >= 0 and journal.instant[entry] < stop_ns:
+        # All requests up to that instant were served before the batch level did anything at it.
+        until = journal.instant[entry] + 1
+        if steady:
+            status = _advance(app, until)
+        else:
+            status = advance_varying(app, inline.speeds, base, inline.next_ns, until)
+        if status != SUSPENDED:
+            return int(status)
+        at = journal.at[entry]
+        _hint(app, journal.wanted[at : at + n_cores])
+        entry = journal.after[entry]
+    if steady:
+        return int(_run_until_stop(app, stop_ns))
+    status = advance_varying(app, inline.speeds, base, inline.next_ns, stop_ns)
+    return int(_run_until_stop(app, stop_ns)) if status == SUSPENDED else int(status)
