@@ -210,7 +210,9 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints) -> int
     if rules.releases == b.BY_CORE and (
         allocator.whole_hosts or (asked is not None and (asked.per_unit.any() or (asked.unit_cores > 1).any()))
     ):
-        raise InputError(f"--coordination {rules.coordination}: jobs have {what}; allowed: none, release:host")
+        raise InputError(
+            f"--coordination {rules.coordination}: jobs have {what}; allowed: none, release:host, hint:host"
+        )
     return rules.releases
 
 
