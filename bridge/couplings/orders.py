@@ -70,6 +70,7 @@ class Orders:
         self._numbers: dict[int, Array] = {}  # of the cores that jobs under way compute on
         self._hints: dict[int, list[Hint]] = {}  # what the jobs were told, by row
         self._hinted: dict[int, int] = {}  # of how many cores, all hints of a row together
+        self._answered: dict[int, int] = {}  # the attempts that have answered, where a row may be ordered again
 
     @property
     def technique(self) -> str:
@@ -108,7 +109,7 @@ class Orders:
         latency, host = options.level.latency_ns, self._core_host[numbers]
         start = Start(
             job=row,
-            attempt=0,
+            attempt=self._answered.get(row, -1) + 1,
             start_ns=start_ns,
             core_speed_gflops=pack_float64(self.speed(numbers, start_ns)),
             technique=next((name for name in self._techniques[place] if name), "static"),
@@ -229,6 +230,10 @@ class Orders:
     def start_ns(self, row: int) -> int:
         """When a row's job has started."""
         return self._simulator.start_ns(row)
+
+    def answered(self, row: int, attempt: int) -> None:
+        """An attempt at a row was answered: the next :meth:`order` for it is for another one."""
+        self._answered[row] = attempt
 
     def hint(self, row: int, now_ns: int) -> None:
         """From now on every :meth:`order` for a row says for which of its cores others wait."""

@@ -264,6 +264,8 @@ class _Drive:
         supervisor.promises.clear()
         supervisor.reports.clear()
         for row, report in reports.items():
+            if simulator.releases:
+                self._orders.answered(row, report.outcome.attempt)
             if simulator.releases and not self._released(supervisor, row, report):
                 continue
             numbers = self._orders.numbers(row)

@@ -50,6 +50,8 @@ class Order:
         Draws the tasks, for a worker that asks for their lengths.
     next_changes : callable
         What is ahead of the job from an instant on.
+    losses : int
+        How many processes that had this order were lost.
     """
 
     start: Start
@@ -57,10 +59,11 @@ class Order:
     job_number: int
     payload: Callable[[], TaskPayload]
     next_changes: Callable[[int], Ahead] = nothing_ahead
+    losses: int = 0
 
     def again(self) -> Order:
-        """The next attempt at it."""
-        return replace(self, start=changed(self.start, attempt=self.start.attempt + 1))
+        """The next attempt at it, since the process that had it was lost."""
+        return replace(self, start=changed(self.start, attempt=self.start.attempt + 1), losses=self.losses + 1)
 
 
 @dataclass(frozen=True)
@@ -183,11 +186,11 @@ class Assignment:
         """
         if self._holding[0] and self._busy < self._limit:
             return next(iter(self._holding[0].values()))
-        if order.start.attempt > 0:
+        if order.losses > 0:
             return None
         for workers in self._holding[1 : self._depth]:
             for worker in workers.values():
-                if next(iter(worker.orders.values())).start.attempt == 0:
+                if next(iter(worker.orders.values())).losses == 0:
                     return worker
         return None
 

@@ -9,8 +9,8 @@ from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.assignment import Assignment, Order, Worker
 
 
-def order(row: int, attempt: int = 0) -> Order:
-    return Order(start("recipe", job=row, attempt=attempt), 0, 100 + row, lambda: TaskPayload(np.ones(3)))
+def order(row: int) -> Order:
+    return Order(start("recipe", job=row), 0, 100 + row, lambda: TaskPayload(np.ones(3)))
 
 
 def crew(assignment: Assignment, count: int) -> list[Worker]:
@@ -48,10 +48,10 @@ def test_a_job_that_was_lost_is_alone() -> None:
     assignment = Assignment(2, 3)
     (worker,) = crew(assignment, 1)
     assignment.give(worker, order(0))
-    assert assignment.able(order(1, attempt=1)) is None
+    assert assignment.able(order(1).again()) is None
     assert assignment.able(order(1)) is worker
     assignment.take(worker, 0)
-    assignment.give(worker, order(1, attempt=1))
+    assignment.give(worker, order(1).again())
     assert assignment.able(order(2)) is None
 
 
@@ -69,5 +69,5 @@ def test_one_that_was_dropped_gets_nothing_and_keeps_what_it_held() -> None:
 
 def test_the_next_attempt() -> None:
     again = order(3).again()
-    assert again.start.attempt == order(3).start.attempt + 1
+    assert (again.start.attempt, again.losses) == (order(3).start.attempt + 1, 1)
     assert (again.start.job, again.job_number, again.bound_ns) == (3, 103, 0)

@@ -124,9 +124,11 @@ def test_twenty_kills_while_jobs_are_told_who_waits(coupling: str, monkeypatch: 
     """A process is killed as it is given a job that was told something, twenty times; the job is told all of it again."""
     rules = Rules(coordination="hint")
     struck: list[int] = []
+    attempts: dict[int, list[int]] = {}
 
     def wanted(order: Order) -> bool:
         row = order.start.job
+        attempts.setdefault(row, []).append(order.start.attempt)
         if len(struck) == 20 or not order.start.hints or struck.count(row) == 2 or row in struck[-1:]:
             return False
         struck.append(row)
@@ -140,6 +142,9 @@ def test_twenty_kills_while_jobs_are_told_who_waits(coupling: str, monkeypatch: 
     assert result.releases.equals(reference.releases)
     assert len(met) == 20
     assert result.coupling["retries"] > 0
+    # Each of them, whether its process was killed or it was told something, can be told from those before.
+    assert max(map(len, attempts.values())) > 2
+    assert all(numbers == list(range(len(numbers))) for numbers in attempts.values())
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)
