@@ -260,6 +260,11 @@ class BatchSimulator:
         rows: list[int] = self.state.started[sizes[b.ANSWERED] : sizes[b.N_STARTED]].tolist()
         return rows
 
+    def running(self) -> Array:
+        """The rows of the jobs that run."""
+        found: Array = np.flatnonzero((self.column(b.START) >= 0) & (self.column(b.STATE) < 0))
+        return found
+
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a row's job holds or held."""
         first = int(self.state.jobs[b.HELD_FIRST, row])

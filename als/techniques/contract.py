@@ -183,6 +183,11 @@ class Technique:
         """Whether the rule has the plain form."""
         return len(inspect.signature(self.next_chunk).parameters) == len(_PLAIN)
 
+    @property
+    def by_memo(self) -> bool:
+        """Whether its memo is all that it keeps of a job. One in Python has an object for each."""
+        return True
+
     def error(self) -> BaseException | None:
         """What its rule has raised since this was last asked; None but for one in Python."""
         return None

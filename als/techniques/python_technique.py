@@ -384,6 +384,11 @@ class PythonTechnique(Technique):
             learns=True,
         )
 
+    @property
+    def by_memo(self) -> bool:
+        """Its memo only says which object it keeps."""
+        return False
+
     def error(self) -> BaseException | None:
         """What was raised since this was asked last, to be raised by whoever drives the engine; None if nothing was."""
         raised, self.calls.raised = self.calls.raised, None

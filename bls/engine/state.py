@@ -51,7 +51,9 @@ RELEASED = 37  # of the cores that it asked for, those that it has released
 RELEASED_HELD = 38  # of those that it was given; while it runs HELD_CORES are the others
 LAST_LOST = 39  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
 HINTS = 40  # how often it was told for which of its cores another job waits
-COLUMNS = 41
+TO_RELEASE = 41  # cores that it was told to release, and has not yet
+WANTED = 42  # for how many of its cores it was last told that another job waits
+COLUMNS = 43
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once

@@ -222,6 +222,12 @@ def _still_held(state: BatchState, owner: Array, lo: Array, hi: Array) -> tuple[
     if len(bad := np.setdiff1d(key, owner * len(state.host_of) + cores)):
         row, core = divmod(int(bad[0]), len(state.host_of))
         _fault(state, f"{_name(state, row)} is to release core {core}, which it does not hold")
+    found = np.bincount(key // len(state.host_of), minlength=state.jobs.shape[1])
+    if len(bad := np.flatnonzero(state.jobs[b.TO_RELEASE] != found)):
+        row = int(bad[0])
+        _fault(
+            state, f"{_name(state, row)} is to release {state.jobs[b.TO_RELEASE, row]} cores, by the heap {found[row]}"
+        )
     if n and ns[0] < state.clock[b.NOW]:
         _fault(state, f"a core should have been released at {ns[0]} ns")
     return owner, cores, cores + 1

@@ -25,6 +25,7 @@ from bridge.couplings.inline_state import (
     with_records,
     with_room,
     with_rows,
+    with_saved,
     with_transfers,
 )
 from bridge.couplings.inline_status import InlineStatus
@@ -56,7 +57,7 @@ def run_inline(
         status = run(simulator.state, inline, min(pace.ends(), simulator.most_ends))
         for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
             hooks.check()
-        programs.rules.forget_all()  # applications run to their ends within drive()
+        programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
         watch(simulator.ended, simulator.now_ns)
         if simulator.checks:
             from bridge.couplings.inline_validation import validate_inline
@@ -76,11 +77,16 @@ def run_inline(
             inline = with_transfers(inline)
         elif status == InlineStatus.JOURNAL_FULL:
             inline = with_journal(inline)
+        elif status == InlineStatus.SAVED_FULL:
+            inline = with_saved(inline, simulator.running())
         elif status == InlineStatus.RELEASES_FULL:
             simulator.grow_releases()
         elif status == InlineStatus.RELEASES_FAULT:
             row = int(inline.cursor[FAULT_JOB])
             raise RuntimeError(f"job {simulator.job_number(row)} releases cores that it does not hold")
+        elif status == InlineStatus.OUTCOME_FAULT:
+            row = int(inline.cursor[FAULT_JOB])
+            raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")
         elif status == InlineStatus.ROWS_SHORT:
             inline = with_rows(inline, simulator.state.jobs.shape[1])
         elif status == InlineStatus.APPLICATION_FAULT:

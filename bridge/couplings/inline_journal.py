@@ -1,7 +1,7 @@
 """Applications that are told something while they run, in the inline coupling: they are simulated again, and told it all again.
 
-What an application did before it was told comes out as it did before: it depends on nothing else. So nobody keeps the state of
-all applications that run, and an application is simulated as often as it was told something, and once more.
+So it is where the state of those that run cannot be kept (``inline_reaching``). What an application did before it was told
+comes out as it did before: it depends on nothing else. It is simulated as often as it was told something, and once more.
 """
 
 from __future__ import annotations

@@ -53,7 +53,18 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import Array, caller, compiled
 from traces.kernels.signatures import Ints, Shorts
 
-__all__ = ["drive", "reorder", "run_application"]
+__all__ = [
+    "bind",
+    "drive",
+    "fault_of",
+    "keep_rows",
+    "note_end",
+    "reorder",
+    "run_application",
+    "set_up",
+    "stops_later",
+    "tell_releases_of",
+]
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
@@ -96,7 +107,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 
 
 @compiled(merged=True)
-def _stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
+def stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
     """Whether a job that was cut had released the failing hosts by then, so that it is to be run again, for longer."""
     app = inline.app
     released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
@@ -104,11 +115,11 @@ def _stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
 
 
 @compiled(merged=True)
-def _release(state: BatchState, inline: InlineState, job: int) -> int:
-    """Tell the batch level what the job that has run releases, and when; returns 0, or an ``InlineStatus``."""
+def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
+    """Tell the batch level what a job that has run releases before an instant, and when; returns 0, or an ``InlineStatus``."""
     app = inline.app
     released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
-    answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, _end_ns(app)))
+    answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
     if answer == _FULL:
         return InlineStatus.RELEASES_FULL
     if answer == _REFUSED:
@@ -117,49 +128,15 @@ def _release(state: BatchState, inline: InlineState, job: int) -> int:
     return 0
 
 
-@compiled(inner=True)
-def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
-    """Run the application of a job that has started to its end, or run it again since its job was told something.
-
-    Returns 0, or why it cannot be (an ``InlineStatus``).
-    """
-    work, jobs, table, costs = inline.application, state.jobs, inline.table, inline.costs
-    n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
-    place = inline.program[origin]
-    n = draw_program(
-        work.lengths,
-        inline.part_first,
-        table,
-        place,
-        inline.seed[0],
-        inline.job_id[origin],
-        inline.room,
-        n_cores,
-        inline.core_gflop[origin],
-        costs.bytes_per_gflop,
-    )
-    if n in (NO_ROOM, IMPOSSIBLE):
-        inline.cursor[FAULT_JOB] = job
-        return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
-    row = inline.first[job] if again and keep_tasks else inline.cursor[LEDGER_USED]
+@compiled(merged=True)
+def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, keep_tasks: bool) -> None:
+    """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
+    work, app, table = inline.application, inline.app, inline.table
+    n_cores, place = state.jobs[_CORES, job], inline.program[state.jobs[_ORIGIN, job]]
     stop = row + n if keep_tasks else row
-    if stop > work.start_ns.size:
-        return InlineStatus.LEDGER_FULL
-    phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
-    parts = phases.shape[0] * table.programs[place, 2]
-    sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.room.first[parts] > 0
-    if sends and inline.cursor[TRANSFERS_USED] + inline.room.first[parts] > inline.transfers.source.size:
-        return InlineStatus.TRANSFERS_FULL
-    start_ns = inline.cursor[STARTED_NS] = jobs[_START, job]
-    steady = inline.speeds.component.size == 0
-    has_graph = work.graph.numbers.size > 0
-    hosts = _take_cores(state, inline, job, n_cores)
-    if not steady:
-        call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
-    app = inline.app
+    app.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
     app.lengths = work.lengths[:n]
-    app.part_first = inline.part_first[: parts + 1]
-    app.phases = phases
+    app.part_first = inline.part_first[: phases.shape[0] * table.programs[place, 2] + 1]
     app.speed, app.core_number = work.speed[:n_cores], work.core_number[:n_cores]
     app.latency_ns = work.latency_ns[:n_cores]
     app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
@@ -168,69 +145,126 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
     app.chosen = inline.chosen[job]
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
-    if has_graph:
-        app.graph.edge_first = inline.room.first[: parts + 1]
-        app.graph.host_number = work.graph.host_number[:hosts]
-    engines = inline.engines
-    releasing = inline.releasing.size > 0
-    while True:
-        _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, releasing))
-        if again:
-            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs[_STOP, job]))
-        elif steady:
-            status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
-        else:
-            status = call_hook(inline.hooks[VARYING], (inline, n_cores, jobs[_STOP, job]))
-        if status != FINISHED and status != STOPPED and status != LOST:
-            inline.cursor[FAULT_JOB] = job
-            inline.cursor[FAULT_STATUS] = status
-            return InlineStatus.APPLICATION_FAULT
-        if not steady:  # the measures count with the speeds at the start
-            call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
-        if not (releasing and status == STOPPED and _stops_later(state, inline, job)):
-            break
-    if releasing:
-        need = _release(state, inline, job)
-        if need != 0:
-            return int(need)
-    if not again:
-        inline.cursor[LEDGER_USED] = stop
-    inline.first[job] = row if keep_tasks else -1
-    inline.n_rows[job] = n
+
+
+@compiled(merged=True)
+def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
+    """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
+    work, jobs, table = inline.application, state.jobs, inline.table
+    n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
+    place = inline.program[origin]
+    drawing = work.lengths, inline.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
+    n = draw_program(*drawing, n_cores, inline.core_gflop[origin], inline.costs.bytes_per_gflop)
+    if n in (NO_ROOM, IMPOSSIBLE):
+        inline.cursor[FAULT_JOB] = job
+        return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
+    row = inline.first[job] if again and keep_tasks else inline.cursor[LEDGER_USED]
+    stop = row + n if keep_tasks else row
+    if stop > work.start_ns.size:
+        return InlineStatus.LEDGER_FULL
+    parts = (table.programs[place, 1] - table.programs[place, 0]) * table.programs[place, 2]
+    sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.room.first[parts] > 0
+    if sends and inline.cursor[TRANSFERS_USED] + inline.room.first[parts] > inline.transfers.source.size:
+        return InlineStatus.TRANSFERS_FULL
+    inline.cursor[STARTED_NS] = jobs[_START, job]
+    hosts = _take_cores(state, inline, job, n_cores)
+    if inline.speeds.component.size > 0:
+        call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs[_START, job]))
+    bind(state, inline, job, n, row, keep_tasks)
+    if work.graph.numbers.size > 0:
+        inline.app.graph.edge_first = inline.room.first[: parts + 1]
+        inline.app.graph.host_number = work.graph.host_number[:hosts]
+    return 0
+
+
+@compiled(merged=True)
+def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
+    """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
+    inline.n_rows[job] = inline.app.lengths.size
+    inline.first[job] = inline.cursor[LEDGER_USED] if keep_tasks else -1
+    inline.cursor[LEDGER_USED] += inline.app.start_ns.size
+    if keep_tasks:
+        copy_first(inline.lengths[inline.first[job] :], inline.app.lengths, inline.n_rows[job])
+
+
+@compiled(merged=True)
+def fault_of(inline: InlineState, job: int, status: int) -> int:
+    """An ``InlineStatus`` if the application of a job has come to another end than there is; else 0."""
+    if status != FINISHED and status != STOPPED and status != LOST:
+        inline.cursor[FAULT_JOB] = job
+        inline.cursor[FAULT_STATUS] = status
+        return InlineStatus.APPLICATION_FAULT
+    return 0
+
+
+@compiled(merged=True)
+def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> bool:
+    """Note what became of the application that has run, and tell the batch level how its job ends; False if that cannot be."""
+    work, app, n_cores = inline.application, inline.app, inline.app.speed.size
+    start_ns = state.jobs[_START, job]
+    if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
+        call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
     inline.n_tasks[job] = work.counters[_RAN]
     inline.n_chunks[job] = work.counters[_CHUNKS]
     total = _total_gflop(app)
     inline.length_gflop[job] = total
-    measure(
-        inline.loops[job],
-        start_ns,
-        app.finish_ns,
-        app.busy_ns,
-        app.speed,
-        total if status == FINISHED else math.nan,
-        length_cov(work.lengths, 0, n),
-        work.counters[_SCHEDULING],
-        work.counters[_CHUNKS],
-    )
+    done, cov = total if status == FINISHED else math.nan, length_cov(work.lengths, 0, app.lengths.size)
+    what = inline.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
+    measure(*what, work.counters[_SCHEDULING], work.counters[_CHUNKS])
     inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
-    if has_graph:
+    if work.graph.numbers.size > 0:
         call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
-    if sends:
-        call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
+        if (
+            keep_tasks
+            and work.graph.net.numbers[NETWORK_KIND] != NONE
+            and inline.room.first[app.part_first.size - 1] > 0
+        ):
+            call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
     if status == LOST:
         last = work.counters[_LAST_LOST]
         core = work.core_number[last] if last >= 0 else last
-        _batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core))
-    else:
-        _batch_outcome(engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED))
+        return bool(_batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core)))
+    return bool(_batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED)))
+
+
+@compiled(inner=True)
+def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
+    """Run a started job's application to its end, ``again`` if it was told something; returns 0, or an ``InlineStatus``."""
+    need = set_up(state, inline, job, keep_tasks, again)
+    if need != 0:
+        return int(need)
+    app, jobs, costs, engines = inline.app, state.jobs, inline.costs, inline.engines
+    start_ns, releasing = jobs[_START, job], inline.releasing.size > 0
+    while True:
+        _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, releasing))
+        if again:
+            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs[_STOP, job]))
+        elif inline.speeds.component.size == 0:
+            status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
+        else:
+            status = call_hook(inline.hooks[VARYING], (inline, app.speed.size, jobs[_STOP, job]))
+        if fault_of(inline, job, status) != 0:
+            return InlineStatus.APPLICATION_FAULT
+        if not (releasing and status == STOPPED and stops_later(state, inline, job)):
+            break
+        if inline.speeds.component.size > 0:
+            call_hook(inline.hooks[SPEEDS], (inline, app.speed.size, start_ns))
+    if releasing:
+        need = tell_releases_of(state, inline, job, _end_ns(app))
+        if need != 0:
+            return int(need)
+    if not again:
+        keep_rows(inline, job, keep_tasks)
+    if not note_end(state, inline, job, status, keep_tasks):
+        inline.cursor[FAULT_JOB] = job
+        return InlineStatus.OUTCOME_FAULT
     return 0
 
 
 @compiled()
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    lengths = inline.lengths
-    keep_tasks = lengths.size > 0
+    keep_tasks = inline.lengths.size > 0
     sizes = state.sizes
     pause_at = sizes[_ENDED] + max_ends
     while True:
@@ -241,10 +275,6 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
             need = run_application(state, inline, job, keep_tasks, False)
             if need != 0:
                 return int(need)
-            if keep_tasks:
-                row, drawn = inline.first[job], inline.application.lengths
-                for k in range(inline.n_rows[job]):
-                    lengths[row + k] = drawn[k]
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status != BatchStatus.STARTED:
             return int(status)

@@ -1,21 +1,48 @@
 """The loop of the inline coupling where running jobs are told something: as ``bridge.couplings.inline_kernel``, and reaches.
 
 It is another loop than that of all other runs, which are to pay nothing for it.
+
+A job that has started is run to its end at once, as there, and what it was as it began is kept. When it is reached, what was
+told of its end is taken back; it is advanced from what was kept to that instant, and no further, and that is kept instead.
+Then it is run ahead for a stride. If it ends by then, or releases cores, that is told; otherwise that it does not, and as that
+comes due, it is advanced to that instant, and run ahead for twice as long. So what is computed in vain is at the most a few
+times what lies between two reaches, however often a job is reached.
+
+Where a job may have a graph, or a technique keeps objects of Python's, nothing is kept, and a job is simulated again from its
+beginning (``inline_journal``).
 """
 
 from __future__ import annotations
 
+from als.engine import loop as engine
+from als.engine import state as app
+from als.engine.features.hints import hint
+from als.engine.status import STOPPED, SUSPENDED
+from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings.inline_journal import note
-from bridge.couplings.inline_kernel import run_application
+from bridge.couplings.inline_kernel import (
+    fault_of,
+    keep_rows,
+    note_end,
+    run_application,
+    set_up,
+    stops_later,
+    tell_releases_of,
+)
+from bridge.couplings.inline_saved import restore, save
 from bridge.couplings.inline_state import (
     BATCH_ADVANCE,
+    BATCH_PROMISE,
+    BATCH_TAKE_BACK,
     ENGINES,
+    FAULT_JOB,
     NOTED,
     REACHED_AT,
     REACHING,
+    SAVED_INTS,
     InlineState,
 )
 from bridge.couplings.inline_status import InlineStatus
@@ -24,29 +51,171 @@ from traces.compiled import caller, compiled
 __all__ = ["drive_and_reach"]
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_batch_advance, _batch_take_back = caller(ENGINES[BATCH_ADVANCE][1]), caller(REACHING[0][1])
+_batch_advance = caller(ENGINES[BATCH_ADVANCE][1])
+_batch_take_back, _batch_promise = (caller(signature) for _, signature in REACHING)
+_begin, _advance, _run_until_stop, _hint, _end_ns = (
+    engine.begin,
+    engine.advance,
+    engine.run_until_stop,
+    hint,
+    engine.end_ns,
+)
+
+#: The first stride is not shorter than this part of the time for which the job has run.
+_LEAST_STRIDE = 4096
 
 
 @compiled(inner=True)
-def _keep_lengths(inline: InlineState, job: int) -> None:
-    """Keep the lengths of a job's tasks with their records."""
-    row, drawn = inline.first[job], inline.application.lengths
-    for k in range(inline.n_rows[job]):
-        inline.lengths[row + k] = drawn[k]
+def _advance_to(inline: InlineState, until_ns: int) -> int:
+    """Advance the application that runs, with the changes of its cores' speeds."""
+    run = inline.app
+    if inline.speeds.component.size == 0:
+        return int(_advance(run, until_ns))
+    return int(advance_varying(run, inline.speeds, inline.base_gflops[: run.speed.size], inline.next_ns, until_ns))
 
 
 @compiled(inner=True)
-def _reach(state: BatchState, inline: InlineState, keep_tasks: bool) -> int:
-    """Tell running jobs what there is to tell, and simulate their applications again; returns 0, or an ``InlineStatus``."""
+def _run_to(inline: InlineState, stop_ns: int) -> int:
+    """Run it to its end, or to its stop."""
+    status = _advance_to(inline, stop_ns)
+    return int(_run_until_stop(inline.app, stop_ns)) if status == SUSPENDED else status
+
+
+@compiled(inner=True)
+def _not_before(inline: InlineState, until_ns: int) -> int:
+    """Before this instant the application, which was advanced to ``until_ns``, does not end.
+
+    Whoever asks may have ended the last task before: a request is under way for a while.
+    """
+    run = inline.app
+    asking = run.counters[app.ASKING]
+    if asking == 0:
+        return until_ns
+    latest = 0
+    for at in range(asking):
+        c = run.ask_core[at]
+        if run.cores[app.HELD_SIZE, c] > 0:
+            latest = max(latest, run.ask_ns[at] - run.latency_ns[c])
+    return min(until_ns, latest)
+
+
+@compiled(inner=True)
+def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
+    """Tell the batch level what the application that has ended releases, and how; returns 0, or an ``InlineStatus``."""
+    if inline.releasing.size > 0:
+        need = tell_releases_of(state, inline, job, _end_ns(inline.app))
+        if need != 0:
+            return int(need)
+    if not note_end(state, inline, job, status, keep_tasks):
+        inline.cursor[FAULT_JOB] = job
+        return InlineStatus.OUTCOME_FAULT
+    return 0
+
+
+@compiled(inner=True)
+def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+    """Run the application, which is as it was saved, to its end, and tell it; returns 0, or an ``InlineStatus``."""
+    while True:
+        status = _run_to(inline, state.jobs[b.STOP, job])
+        need = fault_of(inline, job, status)
+        if need != 0:
+            return int(need)
+        if not (inline.releasing.size > 0 and status == STOPPED and stops_later(state, inline, job)):
+            return _tell_end(state, inline, job, status, keep_tasks)
+        restore(state, inline, job, keep_tasks)
+
+
+@compiled(inner=True)
+def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+    """Run the application of a job that has started, and keep what it was as it began; returns 0, or an ``InlineStatus``."""
+    if inline.saved.first[SAVED_INTS, job] >= 0:  # the batch level had to make room for what it releases
+        restore(state, inline, job, keep_tasks)
+        return _run_to_end(state, inline, job, keep_tasks)
+    need = set_up(state, inline, job, keep_tasks, False)
+    if need != 0:
+        return int(need)
+    run, costs, start_ns = inline.app, inline.costs, state.jobs[b.START, job]
+    _begin(run, start_ns, costs.overhead_ns, costs.master != 0, inline.releasing.size > 0)
+    if inline.speeds.component.size > 0:
+        begin_varying(run, inline.speeds, inline.next_ns, state.jobs[b.STOP, job])
+    if not save(inline, job):
+        return InlineStatus.SAVED_FULL
+    inline.saved.reached_ns[job] = start_ns
+    keep_rows(inline, job, keep_tasks)
+    return _run_to_end(state, inline, job, keep_tasks)
+
+
+@compiled(inner=True)
+def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+    """Run the application, which is as it was saved, ahead for a stride, and tell what is sure; 0, or an ``InlineStatus``."""
+    now, stop, stride = state.clock[b.NOW], state.jobs[b.STOP, job], inline.saved.stride_ns[job]
+    if stride >= stop - now:
+        return _run_to_end(state, inline, job, keep_tasks)
+    status = _advance_to(inline, now + stride)
+    if status != SUSPENDED:
+        need = fault_of(inline, job, status)
+        return int(need) if need != 0 else _tell_end(state, inline, job, status, keep_tasks)
+    bound = _not_before(inline, now + stride)
+    if bound <= now:
+        return _run_to_end(state, inline, job, keep_tasks)
+    if inline.releasing.size > 0:
+        need = tell_releases_of(state, inline, job, bound)
+        if need != 0:
+            return int(need)
+    _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, bound))
+    return 0
+
+
+@compiled(inner=True)
+def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+    """Tell a running job for which of its cores others wait, and run it ahead; returns 0, or an ``InlineStatus``."""
+    restore(state, inline, job, keep_tasks)
+    run, saved, now = inline.app, inline.saved, state.clock[b.NOW]
+    # All requests up to this instant were served before the batch level did anything at it.
+    status = _advance_to(inline, now + 1)
+    need = fault_of(inline, job, status) if status != SUSPENDED else 0
+    if need != 0:
+        return int(need)
+    for c in range(run.speed.size):
+        number = run.core_number[c]
+        saved.flags[c] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
+    _hint(run, saved.flags)
+    save(inline, job)
+    if saved.reached_ns[job] < now:
+        since_start = now - state.jobs[b.START, job]
+        saved.stride_ns[job] = max(1, since_start // _LEAST_STRIDE, 2 * (now - saved.reached_ns[job]))
+        saved.reached_ns[job] = now
+    return _run_ahead(state, inline, job, keep_tasks)
+
+
+@compiled(inner=True)
+def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+    """A job has come to where it was run ahead to: run it ahead from here, for twice as long; 0, or an ``InlineStatus``."""
+    restore(state, inline, job, keep_tasks)
+    status = _advance_to(inline, state.clock[b.NOW])
+    need = fault_of(inline, job, status) if status != SUSPENDED else 0
+    if need != 0:
+        return int(need)
+    save(inline, job)
+    inline.saved.stride_ns[job] *= 2
+    return _run_ahead(state, inline, job, keep_tasks)
+
+
+@compiled(inner=True)
+def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bool) -> int:
+    """Tell running jobs what there is to tell; returns 0, or an ``InlineStatus``."""
     cursor, sizes = inline.cursor, state.sizes
     while cursor[REACHED_AT] < sizes[b.N_REACHED]:
         job = state.reached[cursor[REACHED_AT]]
         if cursor[NOTED] == cursor[REACHED_AT]:
-            if not note(state, inline, job):
+            if replays and not note(state, inline, job):
                 return InlineStatus.JOURNAL_FULL
-            _batch_take_back(inline.reaching[0], (state, job))
+            _batch_take_back(inline.reaching[BATCH_TAKE_BACK], (state, job))
             cursor[NOTED] += 1
-        need = run_application(state, inline, job, keep_tasks, True)
+        if replays:
+            need = run_application(state, inline, job, keep_tasks, True)
+        else:
+            need = _tell(state, inline, job, keep_tasks)
         if need != 0:
             return int(need)
         cursor[REACHED_AT] += 1
@@ -58,22 +227,29 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool) -> int:
 def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
     keep_tasks = inline.lengths.size > 0
+    replays = inline.saved.flags.size == 0
     sizes = state.sizes
     pause_at = sizes[b.ENDED] + max_ends
     while True:
-        need = _reach(state, inline, keep_tasks)
+        need = _reach(state, inline, keep_tasks, replays)
         if need != 0:
             return int(need)
         while sizes[b.ANSWERED] < sizes[b.N_STARTED]:
             job = state.started[sizes[b.ANSWERED]]
             if job >= inline.n_rows.size:
                 return InlineStatus.ROWS_SHORT
-            need = run_application(state, inline, job, keep_tasks, False)
+            if replays:
+                need = run_application(state, inline, job, keep_tasks, False)
+            else:
+                need = _start(state, inline, job, keep_tasks)
             if need != 0:
                 return int(need)
-            if keep_tasks:
-                _keep_lengths(inline, job)
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
+        if status == BatchStatus.DUE and not replays:
+            need = _go_on(state, inline, state.clock[b.DUE_JOB], keep_tasks)
+            if need != 0:
+                return int(need)
+            continue
         if status != BatchStatus.STARTED and status != BatchStatus.REACHED:
             return int(status)
         if sizes[b.ENDED] >= pause_at:

@@ -33,8 +33,10 @@ __all__ = [
     "BATCH_ADVANCE",
     "BATCH_LOSS",
     "BATCH_OUTCOME",
+    "BATCH_PROMISE",
     "BATCH_RELEASE",
     "BATCH_STOP_AFTER",
+    "BATCH_TAKE_BACK",
     "ENGINES",
     "FAULT_JOB",
     "FAULT_STATUS",
@@ -50,6 +52,9 @@ __all__ = [
     "REACHING",
     "RELEASING",
     "REPLAY",
+    "SAVED_BYTES",
+    "SAVED_FLOATS",
+    "SAVED_INTS",
     "SPEEDS",
     "STARTED_NS",
     "TRANSFERS",
@@ -58,6 +63,7 @@ __all__ = [
     "Costs",
     "InlineState",
     "Journal",
+    "SavedStates",
     "TransferColumns",
     "call_hook",
     "new_inline_state",
@@ -66,6 +72,7 @@ __all__ = [
     "with_records",
     "with_room",
     "with_rows",
+    "with_saved",
     "with_transfers",
 ]
 
@@ -106,8 +113,12 @@ BATCH_LOSS = 0
 LOSING = ((losses.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64)),)
 
 
-# And where running jobs are told something.
-REACHING = ((hints.take_back, types.boolean(_BATCH, types.int64)),)
+# And where running jobs are told something: places in InlineState.reaching.
+BATCH_TAKE_BACK, BATCH_PROMISE = range(2)
+REACHING = (
+    (hints.take_back, types.boolean(_BATCH, types.int64)),
+    (batch.promise, types.boolean(_BATCH, types.int64, types.int64)),
+)
 
 
 class Costs(State):
@@ -140,10 +151,47 @@ class TransferColumns(State):
     arrived_ns: Ints
 
 
+# Rows of SavedStates.first and the like.
+SAVED_INTS, SAVED_FLOATS, SAVED_BYTES = range(3)
+
+
+class SavedStates(State):
+    """Applications that run and may be reached, each as it was at an instant that has passed (``inline_saved``).
+
+    Of size 0 where nobody is told anything, or a job may have a graph.
+
+    Attributes
+    ----------
+    ints, floats, bytes : int64, float64, uint8
+        What they are made of, one application behind the other.
+    first, count : int64 (3, rows)
+        Where a row's begins in each of these, -1 nowhere; and how much it is.
+    used, wanted : int64 (3,)
+        How much of each is in use, and how much is to be free for the one there was no room for.
+    reached_ns : int64 (rows,)
+        When it was reached last, or has started.
+    stride_ns : int64 (rows,)
+        How far it is simulated ahead.
+    flags : uint8 (widest,)
+        Work space: for which of a job's cores others wait.
+    """
+
+    ints: Ints
+    floats: Floats
+    bytes: Bytes
+    first: Ints2
+    count: Ints2
+    used: Ints
+    wanted: Ints
+    reached_ns: Ints
+    stride_ns: Ints
+    flags: Bytes
+
+
 class Journal(State):
     """What running jobs were told, and when: an application that is reached is simulated again, and told it all again.
 
-    Of size 0 where nobody is told anything.
+    Of size 0 where nobody is told anything, or no job has a graph.
 
     Attributes
     ----------
@@ -220,8 +268,9 @@ class InlineState(State):
     losing : int64 (1,) or (0,)
         The batch engine's function for jobs whose cores are all lost, where they may be.
     journal : Journal
-    reaching : int64 (1,) or (0,)
-        The batch engine's function for jobs that are reached, where they are.
+    saved : SavedStates
+    reaching : int64 (2,) or (0,)
+        The batch engine's functions for jobs that are reached, where they are.
     """
 
     cursor: Ints
@@ -258,6 +307,7 @@ class InlineState(State):
     releasing: Ints
     losing: Ints
     journal: Journal
+    saved: SavedStates
     reaching: Ints
 
 
@@ -317,7 +367,8 @@ def new_inline_state(
     sends = keep_tasks and edges > 0 and scenario.network.numbers[NETWORK_KIND] != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
-    wanted |= {REPLAY} if hinting else set()
+    replays = hinting and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
+    wanted |= {REPLAY} if replays else set()
     state = InlineState(
         cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
@@ -352,7 +403,8 @@ def new_inline_state(
         hooks=HOOKS.filled(wanted),
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
-        journal=_journal(n if hinting else 0),
+        journal=_journal(n if replays else 0),
+        saved=_saved_states(n, widest) if hinting and not replays else _saved_states(0, 0),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if hinting else []),
     )
     return with_rows(with_application(state, work), n)
@@ -367,6 +419,50 @@ def _journal(n: int) -> Journal:
         at=np.empty(n, np.int64),
         wanted=np.empty(16 * n, np.uint8),
     )
+
+
+def _saved_states(n: int, widest: int) -> SavedStates:
+    none = np.zeros((3, 0), np.int64)
+    return SavedStates(
+        ints=np.empty(64 * n, np.int64),
+        floats=np.empty(16 * n),
+        bytes=np.empty(16 * n, np.uint8),
+        first=none,
+        count=none,
+        used=np.zeros(3, np.int64),
+        wanted=np.zeros(3, np.int64),
+        reached_ns=np.zeros(0, np.int64),
+        stride_ns=np.zeros(0, np.int64),
+        flags=np.zeros(widest, np.uint8),
+    )
+
+
+def with_saved(inline: InlineState, running: Array) -> InlineState:
+    """The same without what was saved of jobs that do not run any more, and with room for at least as much again.
+
+    Parameters
+    ----------
+    inline : InlineState
+    running : int64
+        The rows of the jobs that run.
+    """
+    saved = inline.saved
+    known = running[running < saved.first.shape[1]]  # what has begun as another attempt may have no row yet
+    kept = known[saved.first[SAVED_INTS, known] >= 0]
+    first = np.full_like(saved.first, -1)
+    used = saved.count[:, kept].sum(axis=1)
+    stores = []
+    for kind, store in enumerate((saved.ints, saved.floats, saved.bytes)):
+        grown = np.empty(max(len(store), 2 * int(used[kind]) + int(saved.wanted[kind])), store.dtype)
+        at = 0
+        for row in kept.tolist():
+            begin, count = int(saved.first[kind, row]), int(saved.count[kind, row])
+            grown[at : at + count] = store[begin : begin + count]
+            first[kind, row] = at
+            at += count
+        stores.append(grown)
+    ints, floats, flags = stores
+    return inline._replace(saved=saved._replace(ints=ints, floats=floats, bytes=flags, first=first, used=used))
 
 
 def with_journal(inline: InlineState) -> InlineState:
@@ -464,11 +560,19 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         new[:kept] = column[:kept]
         return new
 
-    graph_values, journal = inline.graph_values, inline.journal
-    if len(inline.reaching):
+    graph_values, journal, saved = inline.graph_values, inline.journal, inline.saved
+    if len(inline.reaching) and not len(saved.flags):
         journal = journal._replace(first=sized(journal.first, -1), last=sized(journal.last, -1))
+    elif len(inline.reaching):
+        saved = saved._replace(
+            first=np.ascontiguousarray(sized(saved.first.T, -1).T),
+            count=np.ascontiguousarray(sized(saved.count.T, 0).T),
+            reached_ns=sized(saved.reached_ns, 0),
+            stride_ns=sized(saved.stride_ns, 0),
+        )
     return inline._replace(
         journal=journal,
+        saved=saved,
         n_rows=sized(inline.n_rows, 0),
         n_tasks=sized(inline.n_tasks, 0),
         n_chunks=sized(inline.n_chunks, 0),

@@ -19,5 +19,7 @@ class InlineStatus(IntEnum):
     LENGTHS_FAULT = -5  #: The tasks of ``FAULT_JOB`` cannot be drawn.
     TRANSFERS_FULL = -6  #: The records of transfers must grow.
     JOURNAL_FULL = -9  #: The journal of what running jobs were told must grow.
+    SAVED_FULL = -10  #: What is saved of running applications needs more room.
     RELEASES_FULL = -7  #: The batch level's table of releases must grow.
     RELEASES_FAULT = -8  #: The batch level refuses what ``FAULT_JOB`` releases.
+    OUTCOME_FAULT = -11  #: The batch level refuses how ``FAULT_JOB`` ends.

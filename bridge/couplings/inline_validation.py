@@ -8,7 +8,7 @@ from als.engine import state as app
 from als.engine.status import ApplicationStatus
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_state import FAULT_STATUS, LEDGER_USED, TRANSFERS_USED, InlineState
+from bridge.couplings.inline_state import FAULT_STATUS, LEDGER_USED, SAVED_INTS, TRANSFERS_USED, InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 
@@ -33,8 +33,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     done = (jobs[b.START] >= 0) & (jobs[b.END] >= 0) & (jobs[b.RUN] < 0)
     ran, cut = inline.n_tasks[:rows], jobs[b.CUT] != b.BY_ITSELF
     for wrong, what in (
-        # One that was told something is being simulated again.
-        ((done != (drawn > 0)) & (jobs[b.PROMISE] < 0), "has tasks, and no end, or the other way round"),
+        ((done != (drawn > 0)) & ~_open(inline, jobs), "has tasks, and no end, or the other way round"),
         ((ran < 0) | (ran > drawn), "ran more tasks than it has"),
         (done & (ran < drawn) & ~cut, "was not cut, and did not run all of its tasks"),
         (inline.n_chunks[:rows] < 0, "has fewer than no chunks"),
@@ -56,8 +55,16 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
         _fault(state, f"{inline.cursor[TRANSFERS_USED]} records of transfers; the jobs have {sent}")
     status = inline.application.counters[app.STATUS]
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
-    if done.any() and status not in ended and _whole(inline):
+    if done.any() and status not in ended and _whole(inline) and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")
+
+
+def _open(inline: InlineState, jobs: Array) -> Array:
+    # Of which jobs the end is open: they were told something, or are about to be run.
+    found = jobs[b.PROMISE] >= 0
+    if len(inline.saved.flags):
+        found |= (inline.saved.first[SAVED_INTS, : jobs.shape[1]] >= 0) & (jobs[b.END] < 0)
+    return np.asarray(found)
 
 
 def _whole(inline: InlineState) -> bool:
@@ -71,7 +78,8 @@ def _fault(state: BatchState, what: str, row: int = -1) -> None:
 
 
 def _check_records(state: BatchState, inline: InlineState, jobs: Array, rows: Array) -> None:
-    order = rows[np.argsort(inline.first[rows], kind="stable")]
+    drawn = np.flatnonzero(inline.n_rows[: jobs.shape[1]])  # of those that may be reached the end is open
+    order = drawn[np.argsort(inline.first[drawn], kind="stable")]
     first, count = inline.first[order], inline.n_rows[order]
     expected = np.cumsum(count) - count
     if len(bad := np.flatnonzero(first != expected)):
@@ -83,7 +91,8 @@ def _check_records(state: BatchState, inline: InlineState, jobs: Array, rows: Ar
     work, owner = inline.application, np.repeat(order, count)
     start, end, core = work.start_ns[:used], work.end_ns[:used], work.core[:used]
     began = start >= 0
-    wrong = began & ((start < jobs[b.START, owner]) | (end < start) | (end > jobs[b.END, owner]) | (core < 0))
+    beyond = (start < jobs[b.START, owner]) | (end < start) | (end > jobs[b.END, owner]) | (core < 0)
+    wrong = began & np.isin(owner, rows) & beyond
     if len(bad := np.flatnonzero(wrong)):
         k = bad[0]
         _fault(state, f"has a task from {start[k]} to {end[k]} ns on core {core[k]}", int(owner[k]))

@@ -31,7 +31,7 @@ APPLICATION: Final = {
 }
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 34}
+INLINE: Final = {"bridge.couplings.inline_kernel": 39}
 
 #: An application simulator in a process of its own.
 WORKER: Final = {"als.programs.drawing": 15, "als.engine.injected_changes": 17, "als.engine.metrics": 3}

@@ -113,7 +113,14 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     simulated(**options)
     assert filled["batch"] == wanted
     others = {name: slots for name, slots in filled.items() if name != "batch" and slots}
-    assert others == ({"inline": {i.REPLAY}, "application": {a.SERVE_LAST}} if b.HINT in wanted else {})
+    assert others == ({"application": {a.SERVE_LAST}} if b.HINT in wanted else {})
+
+
+def test_applications_that_cannot_be_saved_are_simulated_again(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text(GRAPH_MAP)
+    simulated(als="gss", level=ApplicationLevel(applications=path), rules=Rules(coordination="hint"))
+    assert filled["inline"] == {i.GRAPHS, i.REPLAY}
 
 
 def test_decisions_in_python_fill_their_slot(filled: dict[str, set[int]], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top, heap_settle
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_replace_top, heap_settle
 
 ROOM = 40
 
@@ -18,7 +18,9 @@ def test_the_smallest_pair_is_first_whatever_is_done(data: st.DataObject) -> Non
     pairs: list[tuple[int, int]] = []
     times = st.integers(0, 6) | st.sampled_from((2**62, 2**63 - 1))
     for number in range(data.draw(st.integers(1, ROOM))):
-        action = data.draw(st.sampled_from(("push", "push", "drop", "replace", "settle"))) if pairs else "push"
+        action = (
+            data.draw(st.sampled_from(("push", "push", "drop", "replace", "settle", "remove"))) if pairs else "push"
+        )
         t = data.draw(times)
         if action == "push":
             # Pairs are unique: keys are, but do not come in order.
@@ -32,6 +34,12 @@ def test_the_smallest_pair_is_first_whatever_is_done(data: st.DataObject) -> Non
             top = min(pairs)
             heap_replace_top(time, key, len(pairs), t, top[1])
             pairs[pairs.index(top)] = (t, top[1])
+        elif action == "remove":
+            lo = data.draw(st.integers(0, ROOM))
+            hi = data.draw(st.integers(lo, ROOM))
+            size = heap_remove_keys(time, key, len(pairs), lo, hi)
+            pairs = [(at, one) for at, one in pairs if not lo <= one < hi]
+            assert size == len(pairs)
         else:
             at = data.draw(st.integers(0, len(pairs) - 1))
             old = (int(time[at]), int(key[at]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["heap_drop_top", "heap_push", "heap_replace_top", "heap_settle"]
+__all__ = ["heap_drop_top", "heap_push", "heap_remove_keys", "heap_replace_top", "heap_settle"]
 
 
 @compiled(inner=True)
@@ -78,3 +78,18 @@ def heap_settle(time: Array, key: Array, size: int, at: int, t: int) -> None:
     _rise(time, key, 0, at, t, k)
     if key[at] == k:  # it did not rise
         _sift_down(time, key, size, at, t, k)
+
+
+@compiled(inner=True)
+def heap_remove_keys(time: Array, key: Array, size: int, lo: int, hi: int) -> int:
+    """Remove all pairs with keys in [lo, hi); returns the new size."""
+    at = size - 1
+    while at >= 0:
+        if lo <= key[at] < hi:
+            size -= 1
+            if at < size:
+                key[at] = key[size]
+                heap_settle(time, key, size, at, time[size])
+                continue  # what is there now may have been above it, where nobody has looked yet
+        at -= 1
+    return size

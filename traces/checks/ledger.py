@@ -258,7 +258,7 @@ def _check_hints(ledger: Ledger) -> None:
         raise InvariantError(
             f"job {jobs.job_id[job[bad[0]]]} is told something at {at[bad[0]]} ns, when it does not run"
         )
-    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) <= 0)))):
+    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
         raise InvariantError(f"job {jobs.job_id[job[bad[0] + 1]]}: what it is told is not in the order of instants")
     if len(bad := np.flatnonzero((hints.wanted < 0) | (hints.wanted > jobs.held_cores[job]))):
         k = bad[0]

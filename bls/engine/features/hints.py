@@ -17,7 +17,7 @@ from bls.engine.job_lifecycle import set_stop
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_settle
 from traces.compiled import compiled
 
 __all__ = ["hint_running", "take_back"]
@@ -111,6 +111,7 @@ def _news_for(state: BatchState, job: int) -> int:
             count += will
             state.wanted_of[core] = 0
     state.sizes[b.N_HINTED] += count
+    jobs[b.WANTED, job] = count
     return count if news else -1
 
 
@@ -136,9 +137,12 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
     while left > 0:
         job = row[0]
         left = heap_drop_top(ns, row, left)
+        gives = 0
         if lack > 0 and not named:
-            lack -= _want_of(state, head, job, lack)
-        wanted = _news_for(state, job)
+            gives = _want_of(state, head, job, lack)
+            lack -= gives
+        # Of most jobs nothing is wanted, and nothing was.
+        wanted = _news_for(state, job) if named or gives > 0 or jobs[b.WANTED, job] > 0 else -1
         if wanted >= 0:
             state.reached[sizes[b.N_REACHED]] = job
             sizes[b.N_REACHED] += 1
@@ -158,18 +162,21 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 def _drop_releases(state: BatchState, job: int) -> None:
     """Forget what a job was to release from now on."""
     sizes, n_cores = state.sizes, state.host_of.size
-    ns, key, kept = state.releasing_ns, state.releasing_key, 0
-    for k in range(sizes[b.N_RELEASING]):
-        instant, of = ns[k], key[k]
-        if of // n_cores != job:
-            kept = heap_push(ns, key, kept, instant, of)
-    sizes[b.N_RELEASING] = kept
-    told, kept = state.releases, 0
-    for k in range(sizes[b.N_RELEASED]):
-        if told[0, k] != job or state.holder[told[1, k]] != job:
-            told[0, kept], told[1, kept], told[2, kept] = told[0, k], told[1, k], told[2, k]
-            kept += 1
-    sizes[b.N_RELEASED] = kept
+    left = state.jobs[b.TO_RELEASE, job]
+    if left == 0:
+        return
+    sizes[b.N_RELEASING] = heap_remove_keys(
+        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], job * n_cores, (job + 1) * n_cores
+    )
+    told, k = state.releases, sizes[b.N_RELEASED]
+    while left > 0:  # they were told not long ago; the table's order says nothing
+        k -= 1
+        if told[0, k] == job and state.holder[told[1, k]] == job:
+            last = sizes[b.N_RELEASED] - 1
+            told[0, k], told[1, k], told[2, k] = told[0, last], told[1, last], told[2, last]
+            sizes[b.N_RELEASED] = last
+            left -= 1
+    state.jobs[b.TO_RELEASE, job] = 0
 
 
 @compiled()
@@ -186,7 +193,7 @@ def take_back(state: BatchState, job: int) -> bool:
     while state.running_job[at] != job:
         at += 1
     heap_settle(state.running_ns, state.running_job, sizes[b.N_RUNNING], at, now)
-    jobs[b.END, job], jobs[b.CUT, job], jobs[b.PROMISE, job] = -1, 0, now
+    jobs[b.END, job], jobs[b.CUT, job], jobs[b.PROMISE, job], jobs[b.LAST_LOST, job] = -1, 0, now, 0
     _drop_releases(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
     set_stop(state, job, jobs[b.START, job] + jobs[b.WALLTIME, job] if state.settings[b.KILL] == 1 else b.NEVER)

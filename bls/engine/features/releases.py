@@ -115,6 +115,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
         working += core <= last
     sizes[b.FREE_CORES] += cores
     jobs[b.HELD_CORES, job] -= cores
+    jobs[b.TO_RELEASE, job] -= cores
     jobs[b.RELEASED_HELD, job] += cores
     jobs[b.RELEASED, job] += working
     if by_cores:
@@ -180,7 +181,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
         if released_ns[c] > now or not again:
             if holder[core] != job or released_ns[c] < now:
                 return REFUSED
-        elif holder[core] == job and state.settings[b.RELEASES] == b.BY_CORE:
+        elif released_ns[c] < now and holder[core] == job and state.settings[b.RELEASES] == b.BY_CORE:
             return REFUSED  # what was told before, and has happened, is told again as it was
         if c > 0 and core_number[c - 1] >= core:
             return REFUSED
@@ -211,6 +212,7 @@ def _tell(state: BatchState, job: int, core: int, instant: int) -> None:
     k = sizes[b.N_RELEASED]
     state.releases[0, k], state.releases[1, k], state.releases[2, k] = job, core, instant
     sizes[b.N_RELEASED] = k + 1
+    state.jobs[b.TO_RELEASE, job] += 1
     sizes[b.N_RELEASING] = heap_push(
         state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], instant, job * state.host_of.size + core
     )

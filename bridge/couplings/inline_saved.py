@@ -1,0 +1,131 @@
+"""Applications that run and may be reached, in the inline coupling: each is kept as it was at an instant that has passed.
+
+The one room for an application (``InlineState.application``) is lent to whichever is advanced: it is put there, advanced, and
+saved again. What is not saved is found again from the job (its keys, the speeds of its cores at factor 1), or is work space.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from als.streams import fill_round_keys
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from bridge.couplings.inline_kernel import bind
+from bridge.couplings.inline_state import SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, InlineState
+from traces.compiled import Array, compiled
+
+__all__ = ["restore", "save"]
+
+
+@compiled(inner=True)
+def _put(store: Array, at: int, column: Array, n: int) -> int:
+    """Put the first numbers of a column at a place of a store; returns the place behind them."""
+    for k in range(n):
+        store[at + k] = column[k]
+    return at + n
+
+
+@compiled(inner=True)
+def _get(store: Array, at: int, column: Array, n: int) -> int:
+    """The other way round."""
+    for k in range(n):
+        column[k] = store[at + k]
+    return at + n
+
+
+@compiled(inner=True)
+def _place(inline: InlineState, job: int, kind: int, size: int, count: int) -> bool:
+    """Find room for so much of a job in one of the stores, which has a size; False if there is none."""
+    saved = inline.saved
+    saved.wanted[kind] = count
+    if saved.used[kind] + count > size:
+        return False
+    saved.first[kind, job], saved.count[kind, job] = saved.used[kind], count
+    return True
+
+
+@compiled(inner=True)
+def _find_room(inline: InlineState, job: int) -> bool:
+    """Room for the application that runs, which is the job's; False if there is none."""
+    saved, run = inline.saved, inline.app
+    n_cores, n, records = run.speed.size, run.lengths.size, run.start_ns.size
+    ints = run.counters.size + run.part_first.size + run.chosen.size + 4 * records
+    ints += (7 + run.cores.shape[0]) * n_cores
+    floats = n + (1 + run.amounts.shape[0]) * n_cores + run.memo.size + run.facts.size
+    enough = _place(inline, job, SAVED_INTS, saved.ints.size, ints)
+    enough = _place(inline, job, SAVED_FLOATS, saved.floats.size, floats) and enough
+    enough = _place(inline, job, SAVED_BYTES, saved.bytes.size, n) and enough
+    for kind in range(3):
+        if enough:
+            saved.used[kind] += saved.count[kind, job]
+        else:
+            saved.first[kind, job] = -1
+    return enough
+
+
+@compiled(inner=True)
+def save(inline: InlineState, job: int) -> bool:
+    """Save the application that runs, which is the job's; False if there is no room for it."""
+    saved, run = inline.saved, inline.app
+    if saved.first[SAVED_INTS, job] < 0 and not _find_room(inline, job):
+        return False
+    n_cores, records, store = run.speed.size, run.start_ns.size, saved.ints
+    at = _put(store, saved.first[SAVED_INTS, job], run.counters, run.counters.size)
+    at = _put(store, at, run.part_first, run.part_first.size)
+    at = _put(store, at, run.chosen, run.chosen.size)
+    at = _put(store, at, run.core_number, n_cores)
+    at = _put(store, at, run.latency_ns, n_cores)
+    at = _put(store, at, run.ask_ns, n_cores)
+    at = _put(store, at, run.ask_core, n_cores)
+    at = _put(store, at, run.finish_ns, n_cores)
+    at = _put(store, at, run.busy_ns, n_cores)
+    at = _put(store, at, inline.next_ns, n_cores)
+    for row in range(run.cores.shape[0]):
+        at = _put(store, at, run.cores[row], n_cores)
+    at = _put(store, at, run.start_ns, records)
+    at = _put(store, at, run.end_ns, records)
+    at = _put(store, at, run.core, records)
+    at = _put(store, at, run.chunk, records)
+    at = _put(saved.floats, saved.first[SAVED_FLOATS, job], run.lengths, run.lengths.size)
+    at = _put(saved.floats, at, run.speed, n_cores)
+    for row in range(run.amounts.shape[0]):
+        at = _put(saved.floats, at, run.amounts[row], n_cores)
+    at = _put(saved.floats, at, run.memo, run.memo.size)
+    at = _put(saved.floats, at, run.facts, run.facts.size)
+    _put(saved.bytes, saved.first[SAVED_BYTES, job], run.taken, run.lengths.size)
+    return True
+
+
+@compiled(inner=True)
+def restore(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
+    """Let the application that runs be a job's, as it was saved."""
+    saved, run = inline.saved, inline.app
+    bind(state, inline, job, inline.n_rows[job], max(0, inline.first[job]), keep_tasks)
+    fill_round_keys(run.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs[b.ORIGIN, job]]))
+    n_cores, records, store = run.speed.size, run.start_ns.size, saved.ints
+    at = _get(store, saved.first[SAVED_INTS, job], run.counters, run.counters.size)
+    at = _get(store, at, run.part_first, run.part_first.size)
+    at = _get(store, at, run.chosen, run.chosen.size)
+    at = _get(store, at, run.core_number, n_cores)
+    at = _get(store, at, run.latency_ns, n_cores)
+    at = _get(store, at, run.ask_ns, n_cores)
+    at = _get(store, at, run.ask_core, n_cores)
+    at = _get(store, at, run.finish_ns, n_cores)
+    at = _get(store, at, run.busy_ns, n_cores)
+    at = _get(store, at, inline.next_ns, n_cores)
+    for row in range(run.cores.shape[0]):
+        at = _get(store, at, run.cores[row], n_cores)
+    at = _get(store, at, run.start_ns, records)
+    at = _get(store, at, run.end_ns, records)
+    at = _get(store, at, run.core, records)
+    at = _get(store, at, run.chunk, records)
+    at = _get(saved.floats, saved.first[SAVED_FLOATS, job], run.lengths, run.lengths.size)
+    at = _get(saved.floats, at, run.speed, n_cores)
+    for row in range(run.amounts.shape[0]):
+        at = _get(saved.floats, at, run.amounts[row], n_cores)
+    at = _get(saved.floats, at, run.memo, run.memo.size)
+    at = _get(saved.floats, at, run.facts, run.facts.size)
+    _get(saved.bytes, saved.first[SAVED_BYTES, job], run.taken, run.lengths.size)
+    for c in range(n_cores):
+        inline.base_gflops[c] = inline.core_speed[run.core_number[c]]

@@ -1,0 +1,132 @@
+"""Jobs that are reached in the inline coupling: kept where they are and advanced, or simulated again from their beginnings.
+
+Both ways are held against each other, which have next to nothing in common.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bridge
+from als.techniques import TECHNIQUES
+from als.techniques.contract import Technique
+from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bridge.couplings import inline, inline_state
+from bridge.scenarios.application_level import ApplicationLevel
+from traces.checks.ledger import check_ledger
+
+S = 10**9
+PLATFORM = Platform((HostGroup(3, 4, 1.0), HostGroup(1, 4, 2.0)))
+SPEEDS = (
+    "square:period=3s,low=0.4,duty=0.3",
+    "noise:period=7s,sigma=0.3",
+    "lost:cores=5 11,at=40s,until=60s",
+    "lost:cores=2,at=70s",
+)
+
+
+def jobs(chance: random.Random, n: int) -> Workload:
+    """So many jobs that come fast enough for most to wait."""
+    submit, rows = 0, []
+    for number in range(1, n + 1):
+        submit += chance.choice((0, 1, 1, 2, 5))
+        run = chance.randint(1, 30)
+        rows.append((number, submit, run, chance.randint(1, 12), run + chance.randint(0, 20)))
+    return Workload.from_jobs(rows)
+
+
+def drawn(seed: int) -> dict[str, Any]:
+    """A scenario in which jobs are told who waits."""
+    chance = random.Random(seed)
+    options: dict[str, Any] = {
+        "als": chance.choice((*sorted(TECHNIQUES), "ss", "select:ss,gss,static")),
+        "variation": chance.choice((0.0, 0.3, 0.8)),
+        "tasks_per_core": chance.choice((1, 3, 8)),
+        "overhead_ns": chance.choice((0, 1000, 200_000_000)),
+        "keep_tasks": chance.random() < 0.7,
+        "seed": seed,
+        "rules": Rules(
+            coordination=chance.choice(("hint", "hint:core", "hint:host")),
+            backfill=chance.choice(("none", "easy", "conservative")),
+            kill_at_walltime=chance.random() < 0.4,
+        ),
+        "level": ApplicationLevel(
+            latency_ns=chance.choice((0, 5_000_000, 700_000_000)),
+            assignment=chance.choice(("distributed", "distributed", "master")),
+            speeds=tuple(one for one in SPEEDS if chance.random() < 0.4),
+        ),
+    }
+    if chance.random() < 0.4:
+        options["surroundings"] = Surroundings(failures="mtbf:150s,mttr:5s")
+    return options
+
+
+def tables(result: bridge.Result) -> list[pd.DataFrame]:
+    """What came of it."""
+    check_ledger(result.ledger)
+    return [result.jobs, result.releases, result.hints, *([result.tasks] if result.ledger.tasks is not None else [])]
+
+
+def both_ways(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Compare the two ways, and say how often jobs were told something."""
+    workload, options = jobs(random.Random(~seed), 40), drawn(seed)
+    kept = tables(bridge.simulate(workload, PLATFORM, **options))
+    with monkeypatch.context() as patch:
+        patch.setattr(Technique, "by_memo", False)
+        again = tables(bridge.simulate(workload, PLATFORM, **options))
+    for one, other in zip(kept, again, strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    return len(kept[2])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_kept_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(both_ways(4 * seed + part, monkeypatch) for seed in range(8)) > 100
+
+
+@pytest.mark.parametrize("seed", [33, 47, 56, 236, 272, 575, 658, 869])
+def test_seeds_that_were_not(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release at the very instant of a promise; two tellings at one; requests of idle cores; losses that were taken back."""
+    assert both_ways(seed, monkeypatch) > 0
+
+
+def test_both_ways_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of them a run takes is seen from what there is room for."""
+    made = []
+    new = inline_state.new_inline_state
+
+    def noted(*given: Any, **options: Any) -> Any:
+        made.append(new(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(inline, "new_inline_state", noted)
+    both_ways(1, monkeypatch)
+    kept, again = made
+    assert len(kept.saved.flags) == 12
+    assert len(kept.journal.instant) == len(again.saved.flags) == 0
+
+
+def test_what_is_kept_goes_as_its_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room is found by leaving out what jobs had that have ended, and grows only with those that run."""
+    sizes = []
+    with_saved = inline_state.with_saved
+
+    def noted(state: Any, running: Any) -> Any:
+        grown = with_saved(state, running)
+        sizes.append((len(grown.saved.ints), int(grown.saved.used[0]), len(running)))
+        assert (grown.saved.first[:, np.setdiff1d(np.arange(grown.saved.first.shape[1]), running)] == -1).all()
+        return grown
+
+    monkeypatch.setattr(inline, "with_saved", noted)
+    workload = Workload.from_jobs([(number, 20 * number, 10, 8, 20) for number in range(1, 201)])
+    options: dict[str, Any] = {"als": "ss", "tasks_per_core": 8, "rules": Rules(coordination="hint")}
+    bridge.simulate(workload, PLATFORM, keep_tasks=False, **options)
+    # One runs at a time; each needs some 450 numbers, and there was room for 28 of them.
+    assert len(sizes) >= 5
+    assert {running for _, _, running in sizes} == {1}
+    assert len({size for size, _, _ in sizes}) == 1
