@@ -705,10 +705,10 @@ def _waiting(state: b.BatchState) -> str:
     return f"{n} job{'s wait' if n != 1 else ' waits'}"
 
 
-#: What is done about a status that asks for room.
 #: What the engine stops for that is neither a fault nor a matter of room.
 _SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.REACHED)
 
+#: What is done about a status that asks for room.
 _GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
     BatchStatus.POOL_FULL: first_state.grow_pool,
     BatchStatus.ROWS_FULL: first_state.grow_rows,

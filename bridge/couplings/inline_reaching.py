@@ -53,13 +53,8 @@ __all__ = ["drive_and_reach"]
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _batch_advance = caller(ENGINES[BATCH_ADVANCE][1])
 _batch_take_back, _batch_promise = (caller(signature) for _, signature in REACHING)
-_begin, _advance, _run_until_stop, _hint, _end_ns = (
-    engine.begin,
-    engine.advance,
-    engine.run_until_stop,
-    hint,
-    engine.end_ns,
-)
+_begin, _advance, _run_until_stop = engine.begin, engine.advance, engine.run_until_stop
+_hint, _end_ns = hint, engine.end_ns
 
 #: The first stride is not shorter than this part of the time for which the job has run.
 _LEAST_STRIDE = 4096
@@ -162,7 +157,9 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: boo
         need = tell_releases_of(state, inline, job, bound)
         if need != 0:
             return int(need)
-    _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, bound))
+    if not _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, bound)):
+        inline.cursor[FAULT_JOB] = job
+        return InlineStatus.OUTCOME_FAULT
     return 0
 
 

@@ -19,18 +19,14 @@ __all__ = ["restore", "save"]
 
 
 @compiled(inner=True)
-def _put(store: Array, at: int, column: Array, n: int) -> int:
-    """Put the first numbers of a column at a place of a store; returns the place behind them."""
-    for k in range(n):
-        store[at + k] = column[k]
-    return at + n
-
-
-@compiled(inner=True)
-def _get(store: Array, at: int, column: Array, n: int) -> int:
-    """The other way round."""
-    for k in range(n):
-        column[k] = store[at + k]
+def _move(store: Array, at: int, column: Array, n: int, saving: bool) -> int:
+    """Put the first numbers of a column at a place of a store, or take them from there; returns the place behind them."""
+    if saving:
+        for k in range(n):
+            store[at + k] = column[k]
+    else:
+        for k in range(n):
+            column[k] = store[at + k]
     return at + n
 
 
@@ -65,67 +61,50 @@ def _find_room(inline: InlineState, job: int) -> bool:
 
 
 @compiled(inner=True)
+def _move_all(inline: InlineState, job: int, saving: bool) -> None:
+    """Save all that the application that runs is, which is the job's, or let it be what was saved."""
+    saved, run = inline.saved, inline.app
+    n_cores, records, store = run.speed.size, run.start_ns.size, saved.ints
+    at = _move(store, saved.first[SAVED_INTS, job], run.counters, run.counters.size, saving)
+    at = _move(store, at, run.part_first, run.part_first.size, saving)
+    at = _move(store, at, run.chosen, run.chosen.size, saving)
+    at = _move(store, at, run.core_number, n_cores, saving)
+    at = _move(store, at, run.latency_ns, n_cores, saving)
+    at = _move(store, at, run.ask_ns, n_cores, saving)
+    at = _move(store, at, run.ask_core, n_cores, saving)
+    at = _move(store, at, run.finish_ns, n_cores, saving)
+    at = _move(store, at, run.busy_ns, n_cores, saving)
+    at = _move(store, at, inline.next_ns, n_cores, saving)
+    for row in range(run.cores.shape[0]):
+        at = _move(store, at, run.cores[row], n_cores, saving)
+    at = _move(store, at, run.start_ns, records, saving)
+    at = _move(store, at, run.end_ns, records, saving)
+    at = _move(store, at, run.core, records, saving)
+    at = _move(store, at, run.chunk, records, saving)
+    at = _move(saved.floats, saved.first[SAVED_FLOATS, job], run.lengths, run.lengths.size, saving)
+    at = _move(saved.floats, at, run.speed, n_cores, saving)
+    for row in range(run.amounts.shape[0]):
+        at = _move(saved.floats, at, run.amounts[row], n_cores, saving)
+    at = _move(saved.floats, at, run.memo, run.memo.size, saving)
+    at = _move(saved.floats, at, run.facts, run.facts.size, saving)
+    _move(saved.bytes, saved.first[SAVED_BYTES, job], run.taken, run.lengths.size, saving)
+
+
+@compiled(inner=True)
 def save(inline: InlineState, job: int) -> bool:
     """Save the application that runs, which is the job's; False if there is no room for it."""
-    saved, run = inline.saved, inline.app
-    if saved.first[SAVED_INTS, job] < 0 and not _find_room(inline, job):
+    if inline.saved.first[SAVED_INTS, job] < 0 and not _find_room(inline, job):
         return False
-    n_cores, records, store = run.speed.size, run.start_ns.size, saved.ints
-    at = _put(store, saved.first[SAVED_INTS, job], run.counters, run.counters.size)
-    at = _put(store, at, run.part_first, run.part_first.size)
-    at = _put(store, at, run.chosen, run.chosen.size)
-    at = _put(store, at, run.core_number, n_cores)
-    at = _put(store, at, run.latency_ns, n_cores)
-    at = _put(store, at, run.ask_ns, n_cores)
-    at = _put(store, at, run.ask_core, n_cores)
-    at = _put(store, at, run.finish_ns, n_cores)
-    at = _put(store, at, run.busy_ns, n_cores)
-    at = _put(store, at, inline.next_ns, n_cores)
-    for row in range(run.cores.shape[0]):
-        at = _put(store, at, run.cores[row], n_cores)
-    at = _put(store, at, run.start_ns, records)
-    at = _put(store, at, run.end_ns, records)
-    at = _put(store, at, run.core, records)
-    at = _put(store, at, run.chunk, records)
-    at = _put(saved.floats, saved.first[SAVED_FLOATS, job], run.lengths, run.lengths.size)
-    at = _put(saved.floats, at, run.speed, n_cores)
-    for row in range(run.amounts.shape[0]):
-        at = _put(saved.floats, at, run.amounts[row], n_cores)
-    at = _put(saved.floats, at, run.memo, run.memo.size)
-    at = _put(saved.floats, at, run.facts, run.facts.size)
-    _put(saved.bytes, saved.first[SAVED_BYTES, job], run.taken, run.lengths.size)
+    _move_all(inline, job, True)
     return True
 
 
 @compiled(inner=True)
 def restore(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
     """Let the application that runs be a job's, as it was saved."""
-    saved, run = inline.saved, inline.app
+    run = inline.app
     bind(state, inline, job, inline.n_rows[job], max(0, inline.first[job]), keep_tasks)
     fill_round_keys(run.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs[b.ORIGIN, job]]))
-    n_cores, records, store = run.speed.size, run.start_ns.size, saved.ints
-    at = _get(store, saved.first[SAVED_INTS, job], run.counters, run.counters.size)
-    at = _get(store, at, run.part_first, run.part_first.size)
-    at = _get(store, at, run.chosen, run.chosen.size)
-    at = _get(store, at, run.core_number, n_cores)
-    at = _get(store, at, run.latency_ns, n_cores)
-    at = _get(store, at, run.ask_ns, n_cores)
-    at = _get(store, at, run.ask_core, n_cores)
-    at = _get(store, at, run.finish_ns, n_cores)
-    at = _get(store, at, run.busy_ns, n_cores)
-    at = _get(store, at, inline.next_ns, n_cores)
-    for row in range(run.cores.shape[0]):
-        at = _get(store, at, run.cores[row], n_cores)
-    at = _get(store, at, run.start_ns, records)
-    at = _get(store, at, run.end_ns, records)
-    at = _get(store, at, run.core, records)
-    at = _get(store, at, run.chunk, records)
-    at = _get(saved.floats, saved.first[SAVED_FLOATS, job], run.lengths, run.lengths.size)
-    at = _get(saved.floats, at, run.speed, n_cores)
-    for row in range(run.amounts.shape[0]):
-        at = _get(saved.floats, at, run.amounts[row], n_cores)
-    at = _get(saved.floats, at, run.memo, run.memo.size)
-    at = _get(saved.floats, at, run.facts, run.facts.size)
-    _get(saved.bytes, saved.first[SAVED_BYTES, job], run.taken, run.lengths.size)
-    for c in range(n_cores):
+    _move_all(inline, job, False)
+    for c in range(run.speed.size):
         inline.base_gflops[c] = inline.core_speed[run.core_number[c]]

@@ -158,7 +158,7 @@ SAVED_INTS, SAVED_FLOATS, SAVED_BYTES = range(3)
 class SavedStates(State):
     """Applications that run and may be reached, each as it was at an instant that has passed (``inline_saved``).
 
-    Of size 0 where nobody is told anything, or a job may have a graph.
+    Of size 0 where nobody is told anything, or a job may have a graph, or a technique keeps objects of Python's.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class SavedStates(State):
 class Journal(State):
     """What running jobs were told, and when: an application that is reached is simulated again, and told it all again.
 
-    Of size 0 where nobody is told anything, or no job has a graph.
+    Of size 0 where nobody is told anything, or the states of applications are saved.
 
     Attributes
     ----------

@@ -22,4 +22,4 @@ class InlineStatus(IntEnum):
     SAVED_FULL = -10  #: What is saved of running applications needs more room.
     RELEASES_FULL = -7  #: The batch level's table of releases must grow.
     RELEASES_FAULT = -8  #: The batch level refuses what ``FAULT_JOB`` releases.
-    OUTCOME_FAULT = -11  #: The batch level refuses how ``FAULT_JOB`` ends.
+    OUTCOME_FAULT = -11  #: The batch level refuses how ``FAULT_JOB`` ends, or what it promises.

@@ -90,12 +90,12 @@ def test_kept_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("seed", [33, 47, 56, 236, 272, 575, 658, 869])
-def test_seeds_that_were_not(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenarios_that_once_differed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release at the very instant of a promise; two tellings at one; requests of idle cores; losses that were taken back."""
     assert both_ways(seed, monkeypatch) > 0
 
 
-def test_both_ways_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_of_both_ways_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of them a run takes is seen from what there is room for."""
     made = []
     new = inline_state.new_inline_state
