@@ -72,9 +72,9 @@ def tables(result: bridge.Result) -> list[pd.DataFrame]:
     return [result.jobs, result.releases, result.hints, *([result.tasks] if result.ledger.tasks is not None else [])]
 
 
-def both_ways(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Compare the two ways, and say how often jobs were told something."""
-    workload, options = jobs(random.Random(~seed), 40), drawn(seed)
+def both_ways(seed: int, monkeypatch: pytest.MonkeyPatch, **other: Any) -> int:
+    """Compare the two ways, perhaps with other options, and say how often jobs were told something."""
+    workload, options = jobs(random.Random(~seed), 40), drawn(seed) | other
     kept = tables(bridge.simulate(workload, PLATFORM, **options))
     with monkeypatch.context() as patch:
         patch.setattr(Technique, "by_memo", False)
@@ -89,10 +89,22 @@ def test_kept_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.M
     assert sum(both_ways(4 * seed + part, monkeypatch) for seed in range(8)) > 100
 
 
-@pytest.mark.parametrize("seed", [33, 47, 56, 236, 272, 575, 658, 869])
+@pytest.mark.parametrize("seed", [33, 47, 56, 101, 136, 168, 236, 272, 575, 658, 869])
 def test_scenarios_that_once_differed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release at the very instant of a promise; two tellings at one; requests of idle cores; losses that were taken back."""
+    """A release at the very instant of a promise; two tellings at one; requests of idle cores; losses that were taken back;
+    tasks that a stop had cut which was put off."""
     assert both_ways(seed, monkeypatch) > 0
+
+
+@pytest.mark.parametrize("seed", [305, 407])
+def test_room_is_made_before_later_attempts_have_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    often = Surroundings(failures="mtbf:100s,mttr:5s")
+    assert both_ways(seed, monkeypatch, surroundings=often, keep_tasks=False) > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_choices_among_techniques_are_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert both_ways(seed, monkeypatch, als="select:ss,gss,static,every=2s", tasks_per_core=8) > 0
 
 
 def test_each_of_both_ways_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
