@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import subprocess
@@ -362,6 +363,13 @@ def test_a_technique_that_answers_nonsense(tmp_path: Path) -> None:
 def test_a_process_that_dies_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_RUN", "import os, sys; print('out of luck', file=sys.stderr); os.abort()")
     assert _refused(ordered([1.0, 1.0])) == "SimGrid's process was killed by SIGABRT: 'out of luck'"
+
+
+def test_a_process_that_dies_before_it_has_read_its_order_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order is more than a pipe holds, so that somebody must read it."""
+    monkeypatch.setattr(process, "_RUN", "import os, sys; print('out of luck', file=sys.stderr); os.abort()")
+    assert _refused(ordered([1.0] * 8000)) == "SimGrid's process was killed by SIGABRT: 'out of luck'"
+    gc.collect()  # a file that is left open is said now, and here
 
 
 def test_without_simgrid_a_line_says_what_to_install() -> None:

@@ -115,7 +115,11 @@ class JobProcess:
             env=installation.environment,
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - an adapter has one thread
         )
-        self._say(order)
+        try:
+            self._say(order)
+        except BaseException:  # it has ended already, and nobody else knows of it
+            self.end()
+            raise
 
     def resume(self, until_ns: int | None, changes: Sequence[tuple[int, int, float]], stop_ns: int | None) -> None:
         """Let a suspended job go on; instants from the job's start."""
