@@ -14,6 +14,7 @@ from als.engine.dag import state as g
 from als.engine.dag.hooks import HOOKS as GRAPH_HOOKS
 from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
 from als.engine.features.hints import hint
+from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
 from als.engine.rule_table import Rules
 from als.engine.status import ApplicationStatus
@@ -35,6 +36,12 @@ __all__ = ["Application", "application_fault", "lost_error"]
 
 #: Longest time that a message may take, ns.
 MAX_LATENCY_NS = LATENCY.highest
+
+#: Most cores of an application.
+MAX_CORES = 2**31 - 1
+
+#: The columns that have as many entries as cores.
+_BY_CORE = ("speed", "core_number", "latency_ns", "ask_ns", "ask_core", "finish_ns", "busy_ns")
 
 #: What no number is within.
 _NONE = (math.nan, math.nan)
@@ -80,6 +87,8 @@ class Application:
         Between the machine's hosts; default none: data are there at once.
     releases : bool
         Whether cores that it does not need any more are released, :attr:`released_ns`; they never come back to it.
+    max_cores : int, optional
+        The most cores that it has at once, or had and has released, where cores come to it (:meth:`resize`); default P.
 
     Raises
     ------
@@ -121,6 +130,7 @@ class Application:
         core_host: Array | list[int] | None = None,
         network: NetworkState = NO_NETWORK,
         releases: bool = False,
+        max_cores: int | None = None,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
@@ -143,6 +153,8 @@ class Application:
             raise InputError("technique: allowed: a technique, or phases that have their own")
         part_first = _part_first(kinds, part_tasks, len(lengths), len(speed))
         self._rules, columns = _rules(tuple(_key(kind) for kind in kinds))
+        n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
+        whole("max_cores", room, n_cores, MAX_CORES)
         graph = g.NO_GRAPH
         if has_graph:
             given = edges_of_parts(edges, kinds, part_first)
@@ -154,16 +166,19 @@ class Application:
             part_first,
             columns,
             self._rules.table,
-            speed,
-            np.arange(len(speed)) if core_number is None else core_number,
-            messages,
-            memo=s.whole_memo(columns, self._rules.table.rules, len(speed)),
+            np.pad(speed, (0, room - n_cores)),
+            np.pad(np.arange(n_cores) if core_number is None else core_number, (0, room - n_cores)),
+            np.pad(messages, (0, room - n_cores)),
+            memo=s.whole_memo(columns, self._rules.table.rules, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
             changes=False,
             graph=graph,
         )
-        self._changes = self._hints = False  # nor is what that needs compiled
+        self._wide = {name: getattr(self.state, name) for name in (*_BY_CORE, "memo")}
+        if room > n_cores:
+            self._show(n_cores)
+        self._changes = self._hints = self._resizes = False  # nor is what that needs compiled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master, releases)
@@ -191,9 +206,9 @@ class Application:
 
     @property
     def released_ns(self) -> Array:
-        """When each core was released, int64 (P,); ``NEVER`` where it was not before the end, or, until :attr:`finished`,
-        not yet."""
-        instants = self.state.cores[s.RELEASED_NS]
+        """When the core of each slot was released, int64 (P,); ``NEVER`` where it was not before the end, or, until
+        :attr:`finished`, not yet."""
+        instants = self.state.cores[s.RELEASED_NS, : len(self.state.speed)]
         released: Array = np.where(instants < self.end_ns, instants, s.NEVER) if self.finished else instants.copy()
         return released
 
@@ -345,6 +360,73 @@ class Application:
             self._fill_hooks()
         hint(self.state, wanted)
 
+    def resize(
+        self,
+        given: Sequence[tuple[int, float, int]] = (),
+        taken: Sequence[int] = (),
+        *,
+        cost_ns: int = 0,
+    ) -> None:
+        """From now on it has other cores (``als.engine.features.width``): a decision of whoever gives it cores.
+
+        Parameters
+        ----------
+        given : sequence of (int, float, int)
+            Of each core that comes its number in the records, its speed, GFLOP/s, and what a message between it and the
+            master takes, ns.
+        taken : sequence of int
+            The cores that are to leave, by their slots: its cores at the start, then the others as they came; one that comes
+            has the first slot whose core is gone.
+        cost_ns : int
+            What each core that stays, or comes, pays once, before its next chunk.
+
+        Raises
+        ------
+        InputError
+            If there is a graph, or a choice among techniques; or a core that is to leave is not there, or leaves already; or
+            none stays; or there are more than ``max_cores``. Nothing has changed then.
+        """
+        state, room = self.state, len(self._wide["speed"])
+        if self._rules.selects or any(kind == s.GRAPH for kind in state.phases[:, s.KIND].tolist()):
+            raise InputError("resize: a graph, or a choice among techniques; allowed: loops and serial parts")
+        whole("cost_ns", cost_ns, 0, MAX_NS)
+        n = len(state.speed)
+        gone = state.cores[s.RELEASED_NS, :n] != s.NEVER
+        stay = np.flatnonzero(~gone & (state.cores[s.WANTED, :n] != s.TO_LEAVE))
+        if len(set(taken)) < len(taken) or not set(taken) <= set(stay.tolist()) or len(taken) == len(stay):
+            raise InputError(
+                f"taken: {shown(list(taken))}; allowed: some, not all, of {shown(stay.tolist())}, none twice"
+            )
+        for number, gflops, latency in given:
+            if not (0 < gflops < math.inf and 0 <= latency <= MAX_LATENCY_NS):
+                raise InputError(
+                    f"given: core {number}: speed {shown(gflops)}, latency {shown(latency)}; allowed: above 0; from 0 on"
+                )
+        free = int((state.cores[s.RELEASED_NS, :n] <= self.now_ns).sum())
+        if len(given) > free + room - n:
+            raise InputError(f"given: {len(given)} cores; allowed: {free + room - n}, as max_cores is {room}")
+        if self.finished:
+            return
+        if not self._resizes:
+            self._resizes = True
+            self._fill_hooks()
+        for core in taken:
+            take(state, core)
+        for number, gflops, latency in given:
+            slot = slot_for(state)
+            if slot == len(state.speed):
+                self._show(slot + 1)
+                open_slot(state, slot)
+            give(state, slot, number, gflops, latency)
+        resize(state, cost_ns)
+
+    def _show(self, n_cores: int) -> None:
+        # Let so many of the slots be in use.
+        state = self.state
+        for name in _BY_CORE:
+            setattr(state, name, self._wide[name][:n_cores])
+        state.memo = self._wide["memo"][: s.whole_memo(state.phases, self._rules.table.rules, n_cores)]
+
     def stop(self) -> None:
         """End the application now: running tasks are cut, the others never run (their records hold -1).
 
@@ -387,7 +469,11 @@ class Application:
 
     def _fill_hooks(self) -> None:
         self.state.hooks = table(
-            self.state.phases, selects=self._rules.selects, changes=self._changes, hints=self._hints
+            self.state.phases,
+            selects=self._rules.selects,
+            changes=self._changes,
+            hints=self._hints,
+            resizes=self._resizes,
         )
 
     def _settle(self, status: int) -> bool:

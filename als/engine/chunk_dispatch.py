@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.hooks import SERVE_LAST, call_hook
-from als.engine.releases import release, released
+from als.engine.releases import leave, release, released
 from als.engine.rule_table import FLAGS, FULL, LEARNS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
 from als.engine.state import ApplicationState
 from als.engine.status import (
@@ -25,7 +25,11 @@ from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import Array, caller, compiled
 
-__all__ = ["arrival_ns", "is_serial", "note_end", "open_part", "reopen", "serve"]
+__all__ = ["LEAVES", "SERVED", "STAYS", "YIELDS", "arrival_ns", "is_serial", "note_end", "open_part", "reopen", "serve"]
+
+#: What the hook SERVE_LAST says of the request that is served next: it is served; what is left is left to others; its core
+#: leaves; its core was to leave, but is the last, and stays.
+SERVED, YIELDS, LEAVES, STAYS = range(4)
 
 _call_plain = caller(NEXT_CHUNK)
 _call_full = caller(NEXT_CHUNK_FULL)
@@ -118,9 +122,13 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     call = state.table.calls[rule]
     memo = state.memo[counters[s.MEMO_LO] : counters[s.MEMO_HI]]
     n_tasks, base = counters[s.TASKS], counters[s.BASE]
+    knows, learns = not places and n_tasks > 0, learns and n_tasks > 0  # of tasks that were put back
     task, left, requests, chunks = counters[s.NEXT], counters[s.LEFT], counters[s.REQUESTS], counters[s.CHUNKS]
     asking, scheduling, choose_ns = counters[s.ASKING], counters[s.SCHEDULING], counters[s.CHOOSE_NS]
-    hinted = counters[s.HINTED] > 0 and not serial and not places
+    marked = (counters[s.HINTED] > 0 and not serial and not places) or counters[s.LEAVING] > 0
+    width = counters[s.WIDTH]
+    asked_of = n_cores if width == 0 else width
+    asked_speed = speed if width == 0 else amounts[s.RANKED][:width]
     status = SUSPENDED
     while True:
         if asking == 0:
@@ -146,33 +154,40 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         t = ask_ns[0]
         if t >= until_ns:
             break
-        if t >= choose_ns:
+        goes = marked and cores[s.WANTED, ask_core[0]] == s.TO_LEAVE  # whom no technique need hear of
+        if t >= choose_ns and not goes:
             status = CHOOSE
             break
-        yields = False
-        if hinted and cores[s.WANTED, ask_core[0]] != 0:
-            yields = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left))) == 1
+        how = SERVED
+        if marked and cores[s.WANTED, ask_core[0]] != 0:
+            how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
+            if how == STAYS:
+                status = CHOOSE
+                break
         c = ask_core[0]
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
         if cores[s.HELD_SIZE, c] > 0:
             note_end(state, c, t - latency, facts)
         size, first, chosen = 0, task, False
-        if serial:
+        if how == LEAVES:
+            cores[s.OWES_NS, c] = 0
+        elif serial:
             size = left
-        elif yields:
+        elif how == YIELDS:
             counters[s.OPEN] = 1
-        elif places and counters[s.PUT_BACK] > 0:
+        elif not knows and counters[s.PUT_BACK] > 0:
             size = (left + counters[s.PRESENT] - 1) // counters[s.PRESENT]  # its own lists do not know of these
         elif left > 0 or learns:
+            place = c if width == 0 else cores[s.RANK, c]
             if full:
                 facts[f.NOW_NS] = float(t)
                 if flags & RANDOM != 0:
                     fill_words(state.words, state.keys, chunks, CHUNK_STREAM)
                     facts[f.UNIFORM] = uniform_from_word(state.words[0])
-                size = _call_full(call, (n_tasks, n_cores, c, requests, left, facts, speed, params, memo))
+                size = _call_full(call, (n_tasks, asked_of, place, requests, left, facts, asked_speed, params, memo))
             else:
-                size = _call_plain(call, (n_tasks, n_cores, c, requests, left, memo))
+                size = _call_plain(call, (n_tasks, asked_of, place, requests, left, memo))
             if left == 0:
                 size = 0
             if size < 0 or size > left:
@@ -186,7 +201,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             cores[s.AWAY, c] = 1
             counters[s.AWAY_NS] = max(counters[s.AWAY_NS], t)
             counters[s.BARRIER] = max(counters[s.BARRIER], t + latency)
-            if left == 0 or counters[s.PRESENT] + counters[s.RELEASED] == n_cores:
+            if how == LEAVES:
+                leave(state, c, t + latency)
+            elif left == 0 or counters[s.PRESENT] + counters[s.RELEASED] == n_cores:
                 release(state, c, t + latency)  # else it may be asked to do what was to be an absent core's
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
@@ -227,6 +244,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             if master:
                 counters[s.MASTER_FREE] = begin
             begin += latency
+        if width > 0:
+            begin += cores[s.OWES_NS, c]
+            cores[s.OWES_NS, c] = 0
         scheduling += begin - (t - latency)
         stop = first + size
         gflops = speed[c]

@@ -17,7 +17,7 @@ HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 call_hook = caller(HOOK)
 
-SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST = range(6)
+SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST, RANK = range(7)
 
 HOOKS = Hooks(
     "application engine",
@@ -28,20 +28,22 @@ HOOKS = Hooks(
         SERVE_GRAPH: ("requests in a graph", "als.engine.features.graphs:serve_part"),
         CHANGE_GRAPH: ("speeds that change in a graph", "als.engine.features.graph_changes:change_speed"),
         STOP_GRAPH: ("a graph that is stopped", "als.engine.features.graph_changes:stop_part"),
-        SERVE_LAST: ("cores that other jobs wait for", "als.engine.features.hints:serve_last"),
+        SERVE_LAST: ("cores that other jobs wait for, or that are to leave", "als.engine.features.hints:serve_last"),
+        RANK: ("a width that changes", "als.engine.features.width:rank"),
     },
 )
 
 
 @functools.cache
-def _table(has_graph: bool, selects: bool, changes: bool, hints: bool) -> Array:
-    wanted = ({SELECT} if selects else set()) | ({SERVE_LAST} if hints else set())
+def _table(has_graph: bool, selects: bool, changes: bool, hints: bool, resizes: bool) -> Array:
+    wanted = ({SELECT} if selects else set()) | ({SERVE_LAST} if hints or resizes else set())
+    wanted |= {RANK} if resizes else set()
     if has_graph:
         wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
     return HOOKS.filled(wanted)
 
 
-def table(phases: Array, *, selects: bool, changes: bool, hints: bool = False) -> Array:
+def table(phases: Array, *, selects: bool, changes: bool, hints: bool = False, resizes: bool = False) -> Array:
     """The table of an application.
 
     Parameters
@@ -53,5 +55,7 @@ def table(phases: Array, *, selects: bool, changes: bool, hints: bool = False) -
         Whether a core may change its speed, or the application be stopped.
     hints : bool
         Whether the application is told for which of its cores others wait.
+    resizes : bool
+        Whether cores come to it and leave it while it runs.
     """
-    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes, hints)
+    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes, hints, resizes)

@@ -129,6 +129,8 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
         return int(counters[s.STATUS])
     if released(state, c):
         return SUSPENDED  # it is not the job's any more
+    if counters[s.WIDTH] > 0 and cores[s.WANTED, c] != s.TO_LEAVE:
+        state.amounts[s.RANKED, cores[s.RANK, c]] = speed_gflops
     if speed_gflops > 0.0 and cores[s.FOR_GOOD, c] == 1:
         cores[s.FOR_GOOD, c] = 0
         counters[s.GONE] -= 1

@@ -53,7 +53,7 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
     """
     counters = state.counters
     counters[:] = 0
-    counters[s.NOW] = start_ns
+    counters[s.NOW] = counters[s.START] = start_ns
     counters[s.STATUS] = SUSPENDED
     counters[s.OVERHEAD] = overhead_ns
     counters[s.MASTER] = 1 if master else 0

@@ -12,7 +12,7 @@ from als.engine import state as s
 from als.engine.state import ApplicationState
 from traces.compiled import compiled
 
-__all__ = ["begin_releases", "may_release", "release", "released"]
+__all__ = ["begin_releases", "leave", "may_release", "release", "released"]
 
 
 @compiled(inner=True)
@@ -55,3 +55,15 @@ def release(state: ApplicationState, c: int, heard_ns: int) -> None:
     state.cores[s.RELEASED_NS, c] = heard_ns
     counters[s.RELEASED] += 1
     counters[s.PRESENT] -= 1
+
+
+@compiled(inner=True)
+def leave(state: ApplicationState, c: int, heard_ns: int) -> None:
+    """Core ``c``, which is to leave, is released at ``heard_ns``, whoever may need it."""
+    counters, cores = state.counters, state.cores
+    counters[s.LEAVING] -= 1
+    counters[s.GONE] -= cores[s.FOR_GOOD, c]
+    cores[s.WANTED, c] = cores[s.FOR_GOOD, c] = 0
+    cores[s.RELEASED_NS, c] = heard_ns
+    counters[s.RELEASED] += 1
+    counters[s.PRESENT] -= state.speed[c] > 0.0

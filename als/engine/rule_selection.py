@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from als.engine import state as s
-from als.engine.hooks import SELECT, call_hook
+from als.engine.hooks import RANK, SELECT, call_hook
+from als.engine.releases import released
 from als.engine.rule_table import (
     FLAGS,
     LEARNS,
@@ -26,8 +27,10 @@ def tell(state: ApplicationState, needs: int) -> None:
     """Tell the rule what is known of the loop's remaining tasks, as of now."""
     counters, speed, facts = state.counters, state.speed, state.facts
     present, total, messages = 0, 0.0, 0.0
+    resized = counters[s.WIDTH] > 0
     for c in range(speed.size):
-        if speed[c] > 0.0:
+        goes = resized and (released(state, c) or state.cores[s.WANTED, c] == s.TO_LEAVE)
+        if speed[c] > 0.0 and not goes:
             present += 1
             total += speed[c]
             messages += 2.0 * float(state.latency_ns[c])
@@ -57,6 +60,8 @@ def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
     """From now on the rule of this row hands out what is left."""
     counters = state.counters
     flags = state.table.rules[row, FLAGS]
+    if counters[s.WIDTH] > 0:
+        call_hook(state.hooks[RANK], (state, 0, 0.0))
     counters[s.RULE], counters[s.MEMO_LO] = row, memo_lo
     counters[s.MEMO_HI] = memo_lo + memo_size(state.table.rules, row, state.speed.size)
     counters[s.REQUESTS], counters[s.TASKS], counters[s.BASE] = 0, counters[s.LEFT], counters[s.NEXT]

@@ -30,7 +30,7 @@ HOLES = 12  # of these, those before NEXT: put back, or of a rule that chooses i
 PUT_BACK = 27  # of these, those that a lost core had, and that no rule chooses
 LOWEST = 13  # no such task is before this one
 REQUESTS = 14  # chunks assigned since the rule began
-TASKS = 15  # tasks that were left when the rule began: its N
+TASKS = 15  # tasks that were left when the rule began: its N; 0 if the width has changed since the last was handed out
 BASE = 16  # task from which a rule that chooses its tasks counts
 RULE = 17  # row of the rule that is asked
 MEMO_LO = 18  # its share of the memo
@@ -49,7 +49,10 @@ RELEASED = 31  # how many cores are
 GONE = 32  # cores that are lost for good
 LAST_LOST = 33  # once it has ended so: which of its cores was the last to be lost for good; -1 where they came and went
 HINTED = 34  # how many cores are wanted by others
-COUNTERS = 35
+LEAVING = 35  # how many cores are to leave as they ask next
+WIDTH = 36  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
+START = 37
+COUNTERS = 38
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier
@@ -63,14 +66,22 @@ BEGAN_NS = 7  # when that task began, if it has
 SHIFT_NS = 8  # what task times are counted from, so that squares stay small: the time of the chunk's first task
 RELEASED_NS = 9  # when this core was released, NEVER if it was not: it is never there again
 FOR_GOOD = 10  # whether it is lost for good: it never comes back
-WANTED = 11  # 1 where the batch level has said that another job waits for this core
-CORE_ROWS = 12
+WANTED = (
+    11  # FOR_ANOTHER where the batch level has said that another job waits for this core, TO_LEAVE where it is to leave
+)
+RANK = 12  # its place among the WIDTH cores
+OWES_NS = 13  # what the changes of width cost it, and it has not paid yet
+CORE_ROWS = 14
+
+# Values of WANTED.
+FOR_ANOTHER, TO_LEAVE = 1, 2
 
 # Rows of ApplicationState.amounts.
 HELD_WORK = 0  # work of that first task from HELD_FROM_NS on, GFLOP; negated if it had begun before
 DONE_SQUARES = 1  # sum of (time - SHIFT_NS)² over the chunk's tasks that have ended by the latest change
 SQUARES = 2  # the same over all of them
-AMOUNT_ROWS = 3
+RANKED = 3  # by places among the WIDTH cores: their speeds, GFLOP/s
+AMOUNT_ROWS = 4
 
 # Columns of ApplicationState.phases.
 KIND = 0

@@ -76,8 +76,8 @@ class _Application:
         speed = self.state.speed
         if len(bad := np.flatnonzero(~((speed >= 0) & (speed < np.inf)))):
             self.fault(f"core {bad[0]} has speed {speed[bad[0]]}")
-        released = self.state.cores[s.RELEASED_NS] != s.NEVER
-        gone = self.state.cores[s.FOR_GOOD] != 0
+        released = self.state.cores[s.RELEASED_NS, : len(self.state.speed)] != s.NEVER
+        gone = self.state.cores[s.FOR_GOOD, : len(self.state.speed)] != 0
         self._count("cores that are lost for good", int(self.state.counters[s.GONE]), int(gone.sum()))
         if len(bad := np.flatnonzero(gone & ((speed > 0) | released))):
             self.fault(f"core {bad[0]} is lost for good, and has speed {speed[bad[0]]} or was released")
@@ -101,8 +101,9 @@ class _Application:
         if len(bad := np.flatnonzero(times > (state.speed > 0))):
             self.fault(f"core {bad[0]}, of speed {state.speed[bad[0]]}, is {times[bad[0]]} times among those that ask")
         if self.kind != s.GRAPH:
-            away = state.cores[s.AWAY] == 1
-            if len(bad := np.flatnonzero(times + away != (state.speed > 0))):
+            away = state.cores[s.AWAY, : len(state.speed)] == 1
+            released = state.cores[s.RELEASED_NS, : len(state.speed)] != s.NEVER
+            if len(bad := np.flatnonzero((times + away != (state.speed > 0)) & ~released)):
                 c = bad[0]
                 self.fault(
                     f"core {c}, of speed {state.speed[c]}, asks {times[c]} times, and was {'' if away[c] else 'not '}sent away"
@@ -174,7 +175,9 @@ class _Application:
         wrong = began & ((state.taken[: len(start)] != _TAKEN) & (self.status == ApplicationStatus.SUSPENDED))
         if len(bad := np.flatnonzero(wrong)):
             self.fault(f"task {bad[0]} began at {start[bad[0]]} ns, and is not assigned")
-        if len(bad := np.flatnonzero((began & ~np.isin(core, state.core_number)) | (~began & (core >= 0)))):
+        # A slot may have been another core's before.
+        known = np.isin(core, state.core_number) if state.counters[s.WIDTH] == 0 else core >= 0
+        if len(bad := np.flatnonzero((began & ~known) | (~began & (core >= 0)))):
             self.fault(f"task {bad[0]}, begun at {start[bad[0]]} ns, is on core {core[bad[0]]}")
         chunks = state.counters[s.CHUNKS]
         if len(bad := np.flatnonzero(began & ((state.chunk < 0) | (state.chunk >= chunks)))):

@@ -24,7 +24,7 @@ BATCH: Final = {
 
 #: The application level.
 APPLICATION: Final = {
-    "als.engine.loop": 35,
+    "als.engine.loop": 36,
     "als.engine.state": 2,
     "als.techniques.fixed.static": 1,
     "als.lengths.equal": 1,

@@ -187,7 +187,7 @@ def test_changes_within_graphs_fill_theirs(options: Any, filled: dict[str, set[i
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS}
     assert batch == set(b.HOOKS.slots)
-    assert GRAPHS | CHANGES | {a.SELECT, a.SERVE_LAST} == set(a.HOOKS.slots)
+    assert GRAPHS | CHANGES | {a.SELECT, a.SERVE_LAST, a.RANK} == set(a.HOOKS.slots)  # RANK: tests/als/test_widths.py
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY} == set(i.HOOKS.slots)
 
 
@@ -225,4 +225,4 @@ def test_what_a_plain_run_is_made_of() -> None:
         pytest.fail(f"not kept: {[module for module, kept in found.items() if kept is None]}")
     facts = {module: kept.facts for module, kept in found.items() if kept is not None}
     assert {module: fact["kernels"] for module, fact in facts.items()} == said
-    assert sum(fact["lines"] for fact in facts.values()) < 3000
+    assert sum(fact["lines"] for fact in facts.values()) < 3050

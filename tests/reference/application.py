@@ -113,6 +113,22 @@ class Core:
     busy: int = 0
     released: int | None = None
     known: int = 0
+    label: int = -1
+    leaving: bool = False
+    owes: int = 0
+
+
+@dataclass(frozen=True)
+class Resize(Generic[Real]):
+    """A decision, heard behind all else of an instant and in force one ns later: cores that come and that are to leave.
+
+    ``given`` has (label, speed, latency) of each, ``taken`` slots; it is void if these are not cores that stay, or all of them.
+    """
+
+    at: int
+    given: tuple[tuple[int, Real, int], ...]
+    taken: frozenset[int]
+    cost: int
 
 
 def run(
@@ -132,6 +148,7 @@ def run(
     job: int = 0,
     releases: bool = False,
     hints: Sequence[tuple[int, Collection[int]]] = (),
+    resizes: Sequence[Resize[Real]] = (),
 ) -> Run:
     """Simulate a job.
 
@@ -168,6 +185,7 @@ def run(
         now=start,
         releases=releases,
         hints=[hint for hint in hints if stop is None or hint[0] < stop],
+        resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
     )
     job_.go(stop)
     return job_.result(stop)
@@ -191,14 +209,16 @@ class Job(Generic[Real]):
         now: int,
         releases: bool,
         hints: list[tuple[int, Collection[int]]],
+        resizes: list[Resize[Real]],
     ) -> None:
+        self.resizes, self.resized, self.stale = resizes, False, False
         self.hints, self.wanted = hints, frozenset[int]()
         self.lengths: list[Real] = lengths
         self.changes: list[Change[Real]] = changes
         self.given = given
         self.phases, self.overhead, self.master = phases, overhead, master
         self.start = self.master_free = self.now = now
-        self.cores = [Core(c, latency[c], speed > 0, now) for c, speed in enumerate(speeds)]
+        self.cores = [Core(c, latency[c], speed > 0, now, label=c) for c, speed in enumerate(speeds)]
         self.timeline: list[list[tuple[int, int, Real]]] = [[(-1, now, speed)] for speed in speeds]
         for at, at_ns, c, speed in changes:
             self.timeline[c].append((at, at_ns, speed))
@@ -245,7 +265,7 @@ class Job(Generic[Real]):
         self.fresh = list(range(*self.parts[self.part]))
         self.back: list[int] = []
         self.scattered = False  # whether a rule that chooses its tasks has begun, and left who knows what
-        self.overruled = False
+        self.overruled = self.stale = False
         self.rule: Rule | None = None
         self.rule_name = ""
         self.requests = self.n_tasks = 0
@@ -266,10 +286,11 @@ class Job(Generic[Real]):
 
     def yields(self, core: Core) -> bool:
         """Whether a core for which another job waits leaves what is left to those who will still ask."""
-        if not self.left or not self.may_release(core) or not all(other.there for other in self.cores):
+        there = all(other.there or other.released is not None for other in self.cores)
+        if not self.left or not self.may_release(core) or not there:
             return False
         under_way = [other for other in self.asking if other is not core]
-        return self.left <= sum(other.number not in self.wanted for other in under_way)
+        return self.left <= sum(other.number not in self.wanted and not other.leaving for other in under_way)
 
     def may_release(self, core: Core) -> bool:
         """Whether no later part needs a core, where cores are released."""
@@ -318,8 +339,12 @@ class Job(Generic[Real]):
             arrival = asking[0].arrives if asking else None
             opening = self.barrier if not asking and not self.left else None
             events = [at for at in (due, opening, arrival) if at is not None]
+            first = not self.hints or (self.resizes and self.resizes[0].at <= self.hints[0][0])
+            if self.resizes and first and (not events or min(events) > self.resizes[0].at):
+                self.resize(self.resizes.pop(0))
+                continue
             if self.hints and (not events or min(events) > self.hints[0][0]):
-                self.wanted = frozenset(self.hints.pop(0)[1])
+                self.wanted = frozenset(self.hints.pop(0)[1]) - {core.number for core in self.cores if core.leaving}
                 continue
             if not events and stop is None:
                 raise AllLost
@@ -340,7 +365,7 @@ class Job(Generic[Real]):
         rows, t = [], chunk.begin
         for task in chunk.tasks:
             begun, t = t, _end_of(self.lengths[task], line, t)
-            rows.append(Ran(chunk.number, c, begun, t))
+            rows.append(Ran(chunk.number, self.cores[c].label, begun, t))
         return rows
 
     def horizon(self, c: int) -> int:
@@ -355,6 +380,64 @@ class Job(Generic[Real]):
         if until > core.chunk.begin:
             core.busy += until - core.chunk.begin
             core.finish = until
+
+    # Changes of width.
+
+    @property
+    def staying(self) -> list[Core]:
+        """The cores that are the job's, there or not, and are not to leave."""
+        return [core for core in self.cores if core.released is None and not core.leaving]
+
+    def leave(self, core: Core, t: int) -> None:
+        """A core that is to leave goes."""
+        core.leaving, core.released, core.known = False, t, self.made
+
+    def resize(self, decided: Resize[Real]) -> None:
+        """Cores come, and are to leave."""
+        now = decided.at + 1
+        slots = {core.number for core in self.staying}
+        if not decided.taken <= slots or decided.taken == slots:
+            return
+        for core in self.cores:
+            if core.number in decided.taken:
+                core.leaving = True
+                self.wanted -= {core.number}
+                if not core.there or core.away:
+                    self.leave(core, now)
+        for label, speed, latency in decided.given:
+            gone = [core for core in self.cores if core.released is not None and core.released <= now]
+            if gone:
+                core = gone[0]
+                later = [entry for entry in self.timeline[core.number] if entry[0] >= self.made]
+            else:
+                core, later = Core(len(self.cores), 0, True, self.start), []
+                self.cores.append(core)
+                self.timeline.append([])
+            core.label, core.latency, core.there, core.released, core.leaving = label, latency, True, None, False
+            core.owes, core.chunk = 0, None
+            self.wanted -= {core.number}
+            self.timeline[core.number] = [(self.made - 1, now, speed), *later]
+            self.ask(core, now)
+        for core in self.staying:
+            core.owes += decided.cost
+        self.begin_anew(now)
+        if not self.serial and self.left:
+            self.call_back(now)
+
+    def begin_anew(self, now: int) -> None:
+        """What techniques know is void; the loop's begins anew."""
+        self.resized = True
+        self.learned.clear()
+        if self.serial or self.rule is None:
+            return
+        self.counted = self.staying
+        self.stale = not self.left
+        if self.stale:
+            return
+        if self.rule.places:
+            self.back, self.fresh = sorted(self.back + self.fresh), []
+            return
+        self.rule, self.choose_at = None, now
 
     # Changes.
 
@@ -389,23 +472,34 @@ class Job(Generic[Real]):
 
     def request(self, core: Core, t: int) -> None:
         """A request arrives: a chunk, or the core is sent away."""
-        if self.choose_at is not None and t >= self.choose_at and not self.serial:
+        if self.choose_at is not None and t >= self.choose_at and not self.serial and not core.leaving:
             self.prepare(t)
+        if core.leaving and all(other is core or other.released is not None for other in self.cores):
+            core.leaving = False
+            self.begin_anew(t)
+            if self.choose_at is not None and t >= self.choose_at and not self.serial and self.left:
+                self.prepare(t)
         if self.serves_last(core):
             # Of those whose requests arrive now, the first that nobody waits for; of none, the first.
-            others = [other for other in self.asking if other.arrives == t and other.number not in self.wanted]
+            others = [
+                other
+                for other in self.asking
+                if other.arrives == t and other.number not in self.wanted and not other.leaving
+            ]
             core = others[0] if others else core
         latency = 0 if self.serial else core.latency
         idle = t - latency
         report = self.report(core, idle)
         core.chunk = core.arrives = None
-        tasks = self.tasks_for(core, t, report)
+        tasks = [] if core.leaving else self.tasks_for(core, t, report)
         if not tasks:
             core.away = True
             self.away_at = max(self.away_at, t)
             self.barrier = max(self.barrier, t + latency)
             # While a core is absent, what was to be its tasks may still come to this one.
-            if not self.left or all(core.there for core in self.cores):
+            if core.leaving:
+                self.leave(core, t + latency)
+            elif not self.left or all(other.there or other.released is not None for other in self.cores):
                 self.release(core, t + latency)
             return
         self.back = [task for task in self.back if task not in tasks]
@@ -417,6 +511,8 @@ class Job(Generic[Real]):
             begin += self.overhead
             self.master_free = begin
             begin += latency
+        begin += core.owes
+        core.owes = 0
         core.chunk = Chunk(self.chunks, tuple(tasks), idle, begin)
         core.arrives = self.walk(core.number, core.chunk, self.horizon(core.number))[-1].end + latency
         self.scheduling += begin - idle
@@ -445,9 +541,9 @@ class Job(Generic[Real]):
         if self.serves_last(core) and self.yields(core):
             self.overruled = True
             return []
-        if self.rule.places and self.back:
+        if (self.rule.places or self.stale) and self.back:
             return _run(self.back, share)
-        if not self.left and not self.rule.learns:
+        if not self.left and (not self.rule.learns or self.stale):
             return []
         size, first = self.rule.ask(self.asked(core, t, report))
         if not self.left:
@@ -466,8 +562,10 @@ class Job(Generic[Real]):
 
     def asked(self, core: Core, t: int, report: Report | None) -> Asked:
         """What a rule is asked with."""
-        speeds = [self.speed_now(c) for c in range(len(self.cores))]
-        return Asked(self.n_tasks, core.number, self.requests, self.left, t, self.chunks, speeds, report, self.known)
+        speeds = [self.speed_now(other.number) for other in self.counted]
+        return Asked(
+            self.n_tasks, self.counted.index(core), self.requests, self.left, t, self.chunks, speeds, report, self.known
+        )
 
     def speed_now(self, c: int) -> Fraction:
         """In GFLOP/s."""
@@ -504,6 +602,8 @@ class Job(Generic[Real]):
     def tell(self) -> None:
         """What rules may know of what is left."""
         there = [core for core in self.cores if core.there]  # released or not: nothing is another for that
+        if self.resized:
+            there = [core for core in self.staying if core.there]
         work = [_exact(self.lengths[task]) for task in range(*self.parts[self.part])]
         if not self.holes():
             work = work[len(work) - len(self.fresh) :]
@@ -527,7 +627,8 @@ class Job(Generic[Real]):
         self.requests, self.n_tasks = 0, self.left
         self.scattered |= rule.places
         self.base = self.fresh[0] if self.fresh else 0
-        rule.begin(self.left, [self.speed_now(c) for c in range(len(self.cores))], self.given)
+        self.counted = self.staying if self.resized else list(self.cores)
+        rule.begin(self.left, [self.speed_now(core.number) for core in self.counted], self.given)
 
     def predicted(self, name: str, going_on: bool) -> float:
         """When the loop would end under a rule if nothing changed any more."""

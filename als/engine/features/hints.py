@@ -9,8 +9,11 @@ is lost: it has counted with all of them. A rule that chooses its tasks, a graph
 from __future__ import annotations
 
 from als.engine import state as s
+from als.engine.chunk_dispatch import LEAVES, SERVED, STAYS, YIELDS, is_serial
+from als.engine.features.width import stay
 from als.engine.hooks import HOOK
 from als.engine.releases import may_release
+from als.engine.rule_table import FLAGS, PLACES
 from als.engine.state import ApplicationState
 from traces.algorithms.event_heap import heap_settle
 from traces.compiled import compiled
@@ -27,20 +30,31 @@ def hint(state: ApplicationState, wanted: Bytes) -> None:
     """
     count = 0
     for c in range(state.speed.size):
-        state.cores[s.WANTED, c] = wanted[c]
-        count += wanted[c]
+        if state.cores[s.WANTED, c] != s.TO_LEAVE:
+            state.cores[s.WANTED, c] = wanted[c]
+            count += wanted[c]
     state.counters[s.HINTED] = count
 
 
 @compiled(HOOK)
 def serve_last(state: ApplicationState, asking: int, left: float) -> int:
-    """The core on top of the ``asking`` requests is wanted: let others ask first, if any do at this instant.
+    """The core on top of the ``asking`` requests is wanted: let others ask first, if any do at this instant; or it is to leave.
 
-    Returns 1 if there are none, and it leaves the tasks that are ``left`` to those who will still ask.
+    Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask; ``LEAVES``, or
+    ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``.
     """
+    rule = state.counters[s.RULE]
+    by_places = not is_serial(state) and state.table.rules[rule, FLAGS] & PLACES != 0
+    if state.cores[s.WANTED, state.ask_core[0]] == s.TO_LEAVE:
+        if state.counters[s.GONE] + state.counters[s.RELEASED] < state.speed.size - 1:
+            return LEAVES
+        stay(state, state.ask_core[0])
+        return STAYS if state.counters[s.CHOOSE_NS] == 0 and not is_serial(state) else SERVED
+    if by_places or is_serial(state):
+        return SERVED
     if _let_others_ask_first(state, asking):
-        return 0
-    return int(_yields(state, state.ask_core[0], int(left), asking))
+        return SERVED
+    return YIELDS if _yields(state, state.ask_core[0], int(left), asking) else SERVED
 
 
 @compiled(inner=True)

@@ -1,0 +1,156 @@
+"""Applications whose width changes: cores come to them and leave them while they run, as the batch level decides.
+
+A core has a *slot*, its index in the columns. One that comes takes the first slot whose core has left or was released, else a
+new one; it asks at once. One that is to leave gets nothing more, and leaves at the end of its chunk: its request is answered
+with that. Where it has no chunk, as others are still at the part's last tasks, it leaves at once. Nobody leaves who is the
+last.
+
+With each decision the technique of a loop begins anew, for the tasks that are left and the cores that stay, counted by their
+slots, and forgets what it has learned; what a rule that chooses its tasks has still to hand out is as if put back. Those who
+were sent away ask again. And each core pays for the change once, before its next chunk.
+"""
+
+from __future__ import annotations
+
+from als.engine import state as s
+from als.engine.chunk_dispatch import arrival_ns, is_serial, reopen
+from als.engine.hooks import HOOK
+from als.engine.releases import leave, released
+from als.engine.rule_table import FLAGS, PLACES
+from als.engine.state import ApplicationState
+from als.engine.status import SUSPENDED
+from traces.algorithms.event_heap import heap_push
+from traces.compiled import compiled
+
+__all__ = ["give", "open_slot", "rank", "resize", "slot_for", "stay", "take"]
+
+
+@compiled(inner=True)
+def _stays(state: ApplicationState, c: int) -> bool:
+    """Whether core ``c`` is the job's, there or not, and is not to leave."""
+    return not released(state, c) and state.cores[s.WANTED, c] != s.TO_LEAVE
+
+
+@compiled()
+def slot_for(state: ApplicationState) -> int:
+    """The slot of the next core that comes: the first whose core is gone by now, else the one behind all slots."""
+    for c in range(state.speed.size):
+        if state.cores[s.RELEASED_NS, c] <= state.counters[s.NOW]:
+            return c
+    return int(state.speed.size)
+
+
+@compiled()
+def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns: int) -> None:
+    """Core ``number`` comes, to slot ``c`` of :func:`slot_for`, which the columns have room for by now; :func:`resize` follows.
+
+    Parameters
+    ----------
+    state : ApplicationState
+    c, number : int
+        Slot, and number in the records.
+    gflops : float
+        Its speed, GFLOP/s, above 0.
+    latency_ns : int
+        What a message between it and the master takes.
+    """
+    counters, cores = state.counters, state.cores
+    if cores[s.RELEASED_NS, c] != s.NEVER:
+        counters[s.RELEASED] -= 1
+    cores[s.RELEASED_NS, c] = s.NEVER
+    cores[s.FOR_GOOD, c] = cores[s.WANTED, c] = cores[s.AWAY, c] = cores[s.OWES_NS, c] = 0
+    cores[s.HELD_SIZE, c] = cores[s.HELD_FIRST, c] = cores[s.HELD_STOP, c] = 0
+    state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
+    counters[s.PRESENT] += 1
+    at = arrival_ns(state, counters[s.NOW], c)
+    counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], at, c)
+
+
+@compiled()
+def open_slot(state: ApplicationState, c: int) -> None:
+    """The columns have grown by slot ``c``, where nobody ever was."""
+    state.cores[s.RELEASED_NS, c] = s.NEVER
+    state.finish_ns[c] = state.counters[s.START]
+    state.busy_ns[c] = 0
+
+
+@compiled()
+def take(state: ApplicationState, c: int) -> bool:
+    """Core ``c`` is to leave; False if it is gone, is to leave already, or nobody else stays. :func:`resize` follows."""
+    counters, cores = state.counters, state.cores
+    others = 0
+    for other in range(state.speed.size):
+        others += other != c and _stays(state, other)
+    if others == 0 or not _stays(state, c):
+        return False
+    cores[s.WANTED, c] = s.TO_LEAVE
+    counters[s.LEAVING] += 1
+    if state.speed[c] == 0.0 or cores[s.AWAY, c] == 1:
+        leave(state, c, counters[s.NOW])
+    return True
+
+
+@compiled(inner=True)
+def stay(state: ApplicationState, c: int) -> None:
+    """Core ``c`` was to leave, and is the only one that is left: it stays."""
+    state.cores[s.WANTED, c] = 0
+    state.counters[s.LEAVING] -= 1
+    _begin_anew(state)
+
+
+@compiled()
+def resize(state: ApplicationState, cost_ns: int) -> None:
+    """Cores have come, or are to leave: those who stay pay ``cost_ns`` before their next chunk; the technique begins anew."""
+    counters = state.counters
+    if counters[s.STATUS] != SUSPENDED:
+        return
+    if counters[s.WIDTH] == 0:
+        for c in range(state.speed.size):
+            state.cores[s.OWES_NS, c] = 0
+    for c in range(state.speed.size):
+        if _stays(state, c):
+            state.cores[s.OWES_NS, c] += cost_ns
+    _begin_anew(state)
+    if not is_serial(state) and counters[s.LEFT] > 0:
+        reopen(state, counters[s.NOW])
+
+
+@compiled(inner=True)
+def _begin_anew(state: ApplicationState) -> None:
+    """The technique of the present part begins anew as the next request is served, and all forget what they have learned."""
+    counters = state.counters
+    _count_ranks(state)
+    state.memo[:] = 0.0
+    if is_serial(state) or counters[s.CHOOSE_NS] == 0:
+        return
+    if counters[s.LEFT] == 0:
+        counters[s.TASKS] = 0  # what lost cores put back is shared out, and no technique is asked
+        return
+    if state.table.rules[counters[s.RULE], FLAGS] & PLACES == 0:
+        counters[s.CHOOSE_NS] = 0
+        return
+    part = counters[s.PART]
+    for k in range(state.part_first[part], state.part_first[part + 1]):
+        if state.taken[k] == 0:
+            state.taken[k] = 2
+    counters[s.PUT_BACK] = counters[s.LEFT]
+    counters[s.LOWEST] = state.part_first[part]
+
+
+@compiled(inner=True)
+def _count_ranks(state: ApplicationState) -> None:
+    """Count the cores that stay, by their slots, for the techniques."""
+    width = 0
+    for c in range(state.speed.size):
+        if _stays(state, c):
+            state.cores[s.RANK, c] = width
+            state.amounts[s.RANKED, width] = state.speed[c]
+            width += 1
+    state.counters[s.WIDTH] = width
+
+
+@compiled(HOOK)
+def rank(state: ApplicationState, _t: int, _speed: float) -> int:
+    """Count them as a loop begins: some may be gone since the latest change."""
+    _count_ranks(state)
+    return 0
