@@ -154,8 +154,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         t = ask_ns[0]
         if t >= until_ns:
             break
-        goes = marked and cores[s.WANTED, ask_core[0]] == s.TO_LEAVE  # whom no technique need hear of
-        if t >= choose_ns and not goes:
+        if t >= choose_ns and not (
+            marked and cores[s.WANTED, ask_core[0]] == s.TO_LEAVE
+        ):  # of whom no technique need hear
             status = CHOOSE
             break
         how = SERVED
@@ -170,16 +171,15 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if cores[s.HELD_SIZE, c] > 0:
             note_end(state, c, t - latency, facts)
         size, first, chosen = 0, task, False
-        if how == LEAVES:
-            cores[s.OWES_NS, c] = 0
+        if how != SERVED:
+            if how == YIELDS:
+                counters[s.OPEN] = 1
         elif serial:
             size = left
-        elif how == YIELDS:
-            counters[s.OPEN] = 1
         elif not knows and counters[s.PUT_BACK] > 0:
             size = (left + counters[s.PRESENT] - 1) // counters[s.PRESENT]  # its own lists do not know of these
         elif left > 0 or learns:
-            place = c if width == 0 else cores[s.RANK, c]
+            place = cores[s.RANK, c]
             if full:
                 facts[f.NOW_NS] = float(t)
                 if flags & RANDOM != 0:
