@@ -58,6 +58,11 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
         )
     if isinstance(policy, Reject):
         raise InputError(f"--fair-start: batch policy {policy.name} starts no job; allowed: policies that do")
+    if rules.resizing:
+        raise InputError(
+            f"--fair-start: with --resize {rules.resize} it is not known how wide jobs would have been at other instants; "
+            "allowed: --resize none"
+        )
     if rules.releases:
         raise InputError(
             f"--fair-start: with --coordination {rules.coordination} it is not known what jobs would have released at other "

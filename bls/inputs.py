@@ -9,6 +9,7 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.engine import state as b
+from bls.engine.hooks import HINT
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.machine.partitions import PartitionTable, partition_table
@@ -142,7 +143,7 @@ def given_for(
         switch_lo=platform.topology.lo,
         switch_hi=platform.topology.hi,
         parameters=allocator.parameters,
-        settings=_settings(rules, allocator, around, scored, table, order, countable),
+        settings=_settings(rules, allocator, around, scored, table, order, countable, recorded),
         keep_decisions=rules.keep_decisions,
     )
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
@@ -150,6 +151,8 @@ def given_for(
         given.numbers, given.memory = scored.numbers, scored.memory
     if not countable:
         given.masks = masks(table, windows, platform.n_cores)
+    if around.widths is not None:
+        given.columns[b.MIN_CORES], given.columns[b.MAX_CORES] = around.widths.min_cores, around.widths.max_cores
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
     _add_history(given, workload, rules)
     _add_constraints(given, workload, platform, around)
@@ -177,6 +180,7 @@ def _settings(
     table: PartitionTable,
     order: int,
     countable: bool,
+    recorded: bool,
 ) -> dict[int, int]:
     # The settings of BatchState that are not found from its arrays.
     asked, wait_ns = around.requests, rules.switch_wait_ns
@@ -197,15 +201,25 @@ def _settings(
         b.N_RESOURCES: 0 if asked is None else asked.per_unit.shape[1],
         b.N_LICENCES: 0 if asked is None else asked.licences.shape[1],
         b.ACCOUNTS: int(scored is not None and scored.accounts),
-        b.RELEASES: _releases(rules, allocator, around),
+        b.RELEASES: _releases(rules, allocator, around, recorded),
         b.PROMISES: int(isinstance(estimator(rules.estimates), Promised)),
-        b.HINTS_ON: int(rules.hints),
+        b.AFTER_PASS: HINT if rules.hints else 0,
+        b.RESIZE: rules.resizing,
     }
 
 
-def _releases(rules: Rules, allocator: Allocator, around: JobConstraints) -> int:
+def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool) -> int:
     # A core alone goes back only where it can be given to another job as it is.
     asked = around.requests
+    if (rules.resizing != b.NO_RESIZE) != (around.widths is not None):
+        raise InputError(
+            "--malleable: needs --resize: expand, shrink, expand+shrink or equal"
+            if around.widths is not None
+            else f"--resize {rules.resize}: needs --malleable: the jobs whose width may change"
+        )
+    if rules.resizing != b.NO_RESIZE:
+        _check_resizing(rules, allocator, around, recorded)
+        return b.BY_CORE
     what = "hosts that are not shared" if allocator.whole_hosts else "units of several cores, or amounts of their hosts"
     if rules.releases == b.BY_CORE and (
         allocator.whole_hosts or (asked is not None and (asked.per_unit.any() or (asked.unit_cores > 1).any()))
@@ -214,6 +228,22 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints) -> int
             f"--coordination {rules.coordination}: jobs have {what}; allowed: none, release:host, hint:host"
         )
     return rules.releases
+
+
+def _check_resizing(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool) -> None:
+    # Nothing but cores, one like another, comes to jobs that run, and nothing but time keeps them from anything.
+    for there, what in (
+        (recorded, "recorded run times, which no width changes"),
+        (allocator.whole_hosts, f"--allocator {allocator.name}, which does not share hosts"),
+        (allocator.name == "given", "--allocator given, as jobs ask for cores by number"),
+        (
+            around.requests is not None and not around.requests.plain,
+            "jobs that ask for more than cores, or for switches",
+        ),
+        (around.windows is not None and len(around.windows) > 0, "--windows"),
+    ):
+        if there:
+            raise InputError(f"--resize {rules.resize}: not with {what}; allowed: none")
 
 
 def _add_history(given: Given, workload: Workload, rules: Rules) -> None:

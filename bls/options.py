@@ -28,6 +28,7 @@ __all__ = [
     "HOST_GFLOPS",
     "JOBS",
     "KILL_AT_WALLTIME",
+    "MALLEABLE",
     "MAX_ATTEMPTS",
     "MEMORY",
     "METHOD",
@@ -37,6 +38,7 @@ __all__ = [
     "PLATFORM",
     "PRESET",
     "REQUESTS",
+    "RESIZE",
     "SELECT",
     "SLACK",
     "SPEED_FACTOR",
@@ -108,6 +110,12 @@ COORDINATION = Choice(
     help="What the levels tell each other of running jobs: none; which cores are free: release, release:core, release:host; "
     "and for which of theirs the head of the queue waits: hint, hint:core, hint:host",
 )  # fmt: skip
+RESIZE = Choice(
+    name="--resize", panel=Panel.AROUND, default="none", what="change of widths",
+    choices=("none", "expand", "shrink", "expand+shrink", "equal"), metavar="WHEN",
+    help="When running malleable jobs are given cores, or asked for some: none; expand: nobody waits; shrink: the head of the "
+    "queue lacks cores; expand+shrink; or equal: so that all have as many",
+)  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",
     help="Give up when a job was cut so often",
@@ -154,6 +162,11 @@ DEPENDENCIES = Option(
 SWITCHES = Option[str | None](
     name="--switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]",
     help="Jobs accept so many leaf switches, and wait so long for it",
+)  # fmt: skip
+MALLEABLE = Option[str | None](
+    name="--malleable", panel=Panel.AROUND, default=None, metavar="WHICH",
+    help="Jobs whose width may change: SHARE[:MIN[:MAX]] of them, as 0.5:0.25:2, to MIN and MAX times what they ask for; "
+    "or a CSV file",
 )  # fmt: skip
 PRESET = Option(
     name="--preset", panel=Panel.JOBS, default=False, help="With the jobs that by the log run at the window's start"

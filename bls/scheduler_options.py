@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bls import options as o
-from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, UNBOUNDED
+from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, NO_RESIZE, UNBOUNDED
 from bls.estimates import AnyEstimator, Promised, estimator
 from bls.policies.contract import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
@@ -15,6 +15,9 @@ from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 
 __all__ = ["BACKFILL", "Rules"]
+
+#: The values of the engine's setting ``RESIZE``, in their order.
+RESIZING = o.RESIZE.choices
 
 #: Depth of reservations by the name that the literature gives it.
 BACKFILL = {"none": 0, "easy": 1, "conservative": UNBOUNDED}
@@ -41,6 +44,9 @@ class Rules:
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
         ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
         the head of the queue waits.
+    resize : {"none", "expand", "shrink", "expand+shrink", "equal"}
+        When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
+        queue lacks cores, both, or so that all have as many (``bls.engine.features.widths``).
     max_attempts : int
         A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
         failed.
@@ -66,6 +72,7 @@ class Rules:
     kill_at_walltime: bool = o.KILL_AT_WALLTIME.default
     on_failure: str = o.ON_FAILURE.default
     coordination: str = o.COORDINATION.default
+    resize: str = o.RESIZE.default
     max_attempts: int = o.MAX_ATTEMPTS.default
     charge_decisions: bool = o.CHARGE_DECISIONS.default
     decision_cost_ns: int | None = None
@@ -79,6 +86,7 @@ class Rules:
         o.CONSERVATIVE.check(self.conservative)
         o.ON_FAILURE.check(self.on_failure)
         o.COORDINATION.check(self.coordination)
+        o.RESIZE.check(self.resize)
         o.MAX_ATTEMPTS.check(self.max_attempts)
         if self.decision_cost_ns is not None:
             whole(o.DECISION_COST.name, self.decision_cost_ns, 0, MAX_NS)
@@ -107,6 +115,11 @@ class Rules:
         return BY_HOST if self.coordination.endswith(":host") else BY_CORE
 
     @property
+    def resizing(self) -> int:
+        """When the widths of running jobs change, a value of the engine's setting ``RESIZE``."""
+        return RESIZING.index(self.resize)
+
+    @property
     def hints(self) -> bool:
         """Whether running jobs are told for which of their cores the head of the queue waits."""
         return self.coordination.startswith("hint")
@@ -130,6 +143,8 @@ class Rules:
             raise InputError(
                 f"--backfill {self.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
             )
+        if self.resizing != NO_RESIZE:
+            self._check_resizing(policy)
         if self.hints and isinstance(estimator(self.estimates), Promised):
             raise InputError(
                 f"--coordination {self.coordination}: not with --estimates application, as what a job that is told something "
@@ -139,6 +154,22 @@ class Rules:
             raise InputError(
                 f"--coordination {self.coordination}: batch policy {policy.name} decides itself which jobs start, and its "
                 "queue has no head; allowed: none, release, release:core, release:host"
+            )
+
+    def _check_resizing(self, policy: AnyPolicy) -> None:
+        if self.releases == BY_HOST or self.hints:
+            raise InputError(
+                f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core"
+            )
+        if isinstance(estimator(self.estimates), Promised):
+            raise InputError(
+                f"--resize {self.resize}: not with --estimates application, as what a job whose width changes has promised is "
+                "void; allowed: other estimates"
+            )
+        if isinstance(policy, DecidingPolicy | Reject):
+            raise InputError(
+                f"--resize {self.resize}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
+                "head; allowed: none"
             )
 
     def names(self) -> dict[str, Any]:

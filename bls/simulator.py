@@ -16,10 +16,10 @@ from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.hints import take_back
 from bls.engine.features.losses import tell_loss
+from bls.engine.features.reached import take_back
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
-from bls.engine.hooks import HOOKS
+from bls.engine.hooks import HINT, HOOKS
 from bls.engine.status import FAULTS, BatchStatus
 from bls.engine.wall_clock import wall_clock
 from bls.estimates import ESTIMATORS, estimator
@@ -266,9 +266,10 @@ class BatchSimulator:
         return found
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that a row's job holds or held."""
-        first = int(self.state.jobs[b.HELD_FIRST, row])
-        for k in range(first, first + int(self.state.jobs[b.HELD_COUNT, row])):
+        """The half-open intervals of cores that a row's job started with."""
+        firsts, counts = self._given_at_start()
+        first = int(firsts[row])
+        for k in range(first, first + int(counts[row])):
             yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
 
     @property
@@ -297,13 +298,35 @@ class BatchSimulator:
     def release_columns(self) -> tuple[Array, Array, Array]:
         """All releases so far, or to come: rows, cores and instants, in the order of rows and cores."""
         row, core, instant = self.state.releases[:, : int(self.state.sizes[b.N_RELEASED])]
-        order = np.lexsort((core, row))
+        order = np.lexsort((instant, core, row))
         return row[order], core[order], instant[order]
 
     @property
     def hints(self) -> bool:
         """Whether running jobs are told for which of their cores the head of the queue waits."""
-        return bool(self.state.settings[b.HINTS_ON] == 1)
+        return bool(self.state.settings[b.AFTER_PASS] == HINT)
+
+    @property
+    def resizes(self) -> bool:
+        """Whether running jobs are given cores, or asked for some."""
+        return bool(self.state.settings[b.RESIZE] != b.NO_RESIZE)
+
+    def most_cores(self, row: int) -> int:
+        """The most cores that a row's job may have at once."""
+        return int(max(self.state.jobs[b.CORES, row], self.state.jobs[b.MAX_CORES, self.origin(row)]))
+
+    def resized(self, row: int) -> tuple[list[int], list[int]]:
+        """The cores that a running job was last given, and those that it was asked for, in the order in which they were."""
+        jobs = self.state.jobs
+        first = int(jobs[b.TOLD_FIRST, row])
+        core, change = self.state.told[2:4, first : first + int(jobs[b.TOLD_COUNT, row])]
+        return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()
+
+    def width_columns(self) -> tuple[Array, ...]:
+        """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
+        ``ASKED_FOR`` of ``bls.engine.state``."""
+        told = self.state.told[:4, : int(self.state.sizes[b.N_TOLD])]
+        return tuple(told[:, np.argsort(told[0], kind="stable")])
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
@@ -320,7 +343,7 @@ class BatchSimulator:
 
     def take_back(self, row: int) -> bool:
         """Take back how a running job was to go on, since it was told something: it needs an outcome or a promise again, as of
-        ``bls.engine.features.hints.take_back``."""
+        ``bls.engine.features.reached.take_back``."""
         return bool(take_back(self.state, row))
 
     def hint_columns(self) -> tuple[Array, ...]:
@@ -329,7 +352,7 @@ class BatchSimulator:
         Rows, instants, the rows of the jobs that wait (-1: none does any more), for how many cores these wait, and how many
         of the told job's are wanted.
         """
-        told = self.state.hints[:, : int(self.state.sizes[b.N_HINTS])]
+        told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
         return tuple(told[:, np.argsort(told[0], kind="stable")])
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
@@ -656,11 +679,19 @@ class BatchSimulator:
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
-        count = self.column(b.HELD_COUNT)
+        at, count = self._given_at_start()
         first = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=first[1:])
-        source = first_state.intervals_of(self.column(b.HELD_FIRST), count)
+        source = first_state.intervals_of(at, count)
         return first, self.state.pool_lo[source], self.state.pool_hi[source]
+
+    def _given_at_start(self) -> tuple[Array, Array]:
+        # Where in the pool each row's cores are that it started with.
+        if not self.resizes:
+            return self.column(b.HELD_FIRST), self.column(b.HELD_COUNT)
+        changed = self.column(b.GIVEN_COUNT) > 0
+        first = np.where(changed, self.column(b.GIVEN_FIRST), self.column(b.HELD_FIRST))
+        return first, np.where(changed, self.column(b.GIVEN_COUNT), self.column(b.HELD_COUNT))
 
     def downtime(self) -> Downtime:
         """When hosts were down, by failure or in maintenance, from 0 to the present instant."""
@@ -714,5 +745,5 @@ _GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
     BatchStatus.ROWS_FULL: first_state.grow_rows,
     BatchStatus.PROFILE_FULL: first_state.grow_profile,
     BatchStatus.DECISIONS_FULL: first_state.grow_decisions,
-    BatchStatus.HINTS_FULL: first_state.grow_hints,
+    BatchStatus.TOLD_FULL: first_state.grow_told,
 }

@@ -10,6 +10,7 @@ from bls.constraints.advance_reservations import Windows
 from bls.constraints.dependencies import Dependencies
 from bls.constraints.outages import Outages
 from bls.constraints.resource_requests import Requests
+from bls.constraints.widths import Widths
 from bls.engine.state import NEVER
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
@@ -36,6 +37,8 @@ class JobConstraints:
         Reservations and maintenance.
     outages : Outages or None
         Failures of hosts.
+    widths : Widths or None
+        Between which numbers of cores the jobs' widths may change; None: they do not.
     """
 
     partition: Array | None = None
@@ -43,6 +46,7 @@ class JobConstraints:
     dependencies: Dependencies | None = None
     windows: Windows | None = None
     outages: Outages | None = None
+    widths: Widths | None = None
 
     def interchangeable(self, platform: Platform) -> bool:
         """Whether every free core is as good as any other to every job, now and later."""

@@ -14,6 +14,7 @@ from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import outages
 from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import fit_requests, requests
+from bls.constraints.widths import share_of, widths
 from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
 from bls.options import DEPENDENCIES, MEMORY
@@ -45,6 +46,9 @@ class Surroundings:
         Whether a job arrives only when its preceding job has ended and the think time has passed.
     switches : str or None
         How many leaf switches every job accepts, as ``1``, and for how long it waits for that, as ``1@2h``.
+    malleable : str, path or None
+        Which jobs' widths may change while they run: a share of the jobs, as ``0.5``, or with the least and the most times as
+        many cores as they ask for, as ``0.5:0.25:2``; or a CSV file (``bls.constraints.widths``).
     """
 
     memory: str = MEMORY.default
@@ -53,10 +57,13 @@ class Surroundings:
     failures: str | None = None
     dependencies: bool = DEPENDENCIES.default
     switches: str | None = None
+    malleable: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if self.switches is not None:
             switch_limit(self.switches)
+        if isinstance(self.malleable, str):
+            share_of(self.malleable)
 
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run."""
@@ -99,7 +106,7 @@ def surround(
     said : Surroundings
         What the user says.
     seed : int
-        Of a model of failures.
+        Of a model of failures, and of a share of the jobs.
     known_jobs : ndarray of int64, optional
         All job numbers that a file of requests may name, as those of the log before a selection.
 
@@ -129,7 +136,14 @@ def surround(
         dependencies=dependencies(workload) if said.dependencies else None,
         windows=None if said.windows is None else load_windows(said.windows, platform),
         outages=None if said.failures is None else outages(said.failures, platform, seed=seed),
+        widths=None
+        if said.malleable is None
+        else widths(said.malleable, workload, platform, partition, _none(known_jobs), seed),
     )
+
+
+def _none(known_jobs: Array | None) -> Array:
+    return np.empty(0, np.int64) if known_jobs is None else known_jobs
 
 
 def _fewest_leaves(workload: Workload, partition: Array, platform: Platform) -> Array:

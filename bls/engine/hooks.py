@@ -28,8 +28,8 @@ PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY = range(13, 18)
 HOLD_LEFT, TAKE_UP, GIVE_UP, RELEASE = range(18, 22)
 # Ends that running applications promise:
 HEAR = 22
-# Running jobs that are told something:
-HINT = 23
+# Running jobs that are told something after a pass:
+HINT, RESIZE = 23, 24
 
 HOOKS = Hooks(
     "batch engine",
@@ -59,6 +59,7 @@ HOOKS = Hooks(
         RELEASE: ("cores that running jobs release", "bls.engine.features.releases:handle_releases"),
         HEAR: ("what running applications promise", "bls.engine.features.promised_ends:hear"),
         HINT: ("what the head of the queue waits for", "bls.engine.features.hints:hint_running"),
+        RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
     },
 )
 
@@ -84,8 +85,8 @@ def wanted(state: BatchState) -> set[int]:
         found.add(PRESETS)
     if settings[b.RELEASES] != b.NO_RELEASES:
         found |= {TAKE_UP, GIVE_UP, RELEASE} | ({HOLD_LEFT} if by_cores else set())
-    if settings[b.HINTS_ON] == 1:
-        found.add(HINT)
+    if settings[b.AFTER_PASS] != 0:
+        found.add(int(settings[b.AFTER_PASS]))
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

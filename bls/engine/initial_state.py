@@ -10,7 +10,7 @@ import numpy as np
 from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
-from bls.engine.hooks import HOOKS, wanted
+from bls.engine.hooks import HINT, HOOKS, RESIZE, wanted
 from bls.engine.queue import new_queue
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, own
@@ -21,6 +21,7 @@ __all__ = [
     "grow_pool",
     "grow_profile",
     "grow_rows",
+    "grow_told",
     "intervals_of",
     "kept_reservations",
     "new_state",
@@ -130,7 +131,13 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     settings, clock, sizes = (np.zeros(size, np.int64) for size in (b.SETTINGS, b.CLOCK, b.SIZES))
     settings[b.COST], settings[b.SWITCH_WAIT] = -1, b.NEVER
     settings[list(given.settings)] = list(given.settings.values())
-    settings[b.WIDEST] = given.cores.max()
+    # A job may be given all the cores.
+    settings[b.WIDEST] = given.host_first[-1] if settings[b.RESIZE] else given.cores.max()
+    settings[b.TOLD_AT_MOST] = (
+        given.host_first[-1] if settings[b.RESIZE] else min(jobs.shape[1], int(given.host_first[-1]))
+    )
+    if settings[b.RESIZE]:
+        settings[b.AFTER_PASS] = RESIZE
     settings[b.PLANS] = settings[b.DEPTH] > 0
     settings[b.PREDICTS] = len(given.history_least) > 0
     settings[b.N_WINDOWS] = given.windows.shape[1]
@@ -239,9 +246,15 @@ def _releases(n_cores: int) -> dict[str, Array]:
     return {**space, "holder": np.full(n_cores, -1, np.int64), "releases": np.zeros((3, 4 * n_cores), np.int64)}
 
 
-def _hints(n_cores: int, rows: int) -> dict[str, Array]:
-    names = ("hinted", "wanted_of", "reached")
-    return {**{name: np.zeros(n_cores, np.int64) for name in names}, "hints": np.zeros((5, rows), np.int64)}
+def _told(n_cores: int, most_running: int, after_pass: int) -> dict[str, Array]:
+    # What is known of cores of running jobs that are told something.
+    hinted, resized = (n_cores if after_pass == slot else 0 for slot in (HINT, RESIZE))
+    sizes = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized, "reached": hinted + resized}
+    return {
+        **{name: np.zeros(size, np.int64) for name, size in sizes.items()},
+        "told": np.zeros((5, 4 * most_running if hinted else 4 * resized), np.int64),
+        "resizing": np.zeros((5, resized), np.int64),
+    }
 
 
 def _partitions(given: Given, leaves: Array) -> tuple[Array, Array]:
@@ -317,7 +330,7 @@ def new_state(given: Given) -> BatchState:
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0),
-        **_hints(n_cores, 4 * most_running) if settings[b.HINTS_ON] else _hints(0, 0),
+        **_told(n_cores, most_running, int(settings[b.AFTER_PASS])),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),
@@ -396,10 +409,10 @@ def grow_profile(state: BatchState) -> BatchState:
     return state._replace(cores_profile=profile._replace(**longer))
 
 
-def grow_hints(state: BatchState) -> BatchState:
-    """More room for the table of hints, and for one of each job that runs."""
-    size = 2 * state.hints.shape[1] + len(state.holder)
-    return state._replace(hints=_longer(state.hints, size))
+def grow_told(state: BatchState) -> BatchState:
+    """More room for the table of what running jobs were told, and for what one pass may tell them."""
+    size = 2 * state.told.shape[1] + int(state.settings[b.TOLD_AT_MOST])
+    return state._replace(told=_longer(state.told, size))
 
 
 def grow_releases(state: BatchState) -> BatchState:

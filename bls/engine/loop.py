@@ -14,7 +14,7 @@ it starts: ``jobs[STOP]``.
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import HEAR, HINT, NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, RELEASE, ROOM, call_hook
+from bls.engine.hooks import HEAR, NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, RELEASE, ROOM, call_hook
 from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
@@ -137,8 +137,8 @@ def _room(state: BatchState) -> int:
         return BatchStatus.POOL_FULL
     if 0 < state.decisions.shape[1] <= sizes[b.N_DECISIONS]:
         return BatchStatus.DECISIONS_FULL
-    if settings[b.HINTS_ON] == 1 and sizes[b.N_HINTS] + sizes[b.N_RUNNING] > state.hints.shape[1]:
-        return BatchStatus.HINTS_FULL
+    if settings[b.AFTER_PASS] != 0 and sizes[b.N_TOLD] + settings[b.TOLD_AT_MOST] > state.told.shape[1]:
+        return BatchStatus.TOLD_FULL
     if settings[b.BY_CORES] == 1:
         return int(call_hook(state.hooks[ROOM], (state, -1, 0, 0, 0)))
     return BatchStatus.RUNNING
@@ -337,8 +337,8 @@ def advance(state: BatchState, max_ends: int) -> int:
         if status != BatchStatus.RUNNING:
             return status
         clock[b.IN_PASS] = 0
-        if state.settings[b.HINTS_ON] == 1:
-            call_hook(state.hooks[HINT], (state, -1, clock[b.NOW], 0, 0))
+        if state.settings[b.AFTER_PASS] != 0:
+            call_hook(state.hooks[state.settings[b.AFTER_PASS]], (state, -1, clock[b.NOW], 0, 0))
         if sizes[b.N_STARTED] > 0:
             return BatchStatus.STARTED
         if sizes[b.N_REACHED] > 0:

@@ -16,7 +16,7 @@ def corrected_end(state: BatchState, job: int, now: int) -> int:
     It is corrected at the very instants at which it runs longer than expected, whenever somebody asks.
     """
     jobs, steps = state.jobs, state.corrections_ns
-    end, last = jobs[b.EXPECTED, job], jobs[b.START, job] + jobs[b.WALLTIME, job]
+    end, last = jobs[b.EXPECTED, job], jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job]
     while end <= now and end < last:
         step = steps[min(jobs[b.CORRECTIONS, job], steps.size - 1)]
         end = end + step if step < last - end else last

@@ -50,10 +50,23 @@ CORRECTIONS = 36  # how often it has run longer than was expected then
 RELEASED = 37  # of the cores that it asked for, those that it has released
 RELEASED_HELD = 38  # of those that it was given; while it runs HELD_CORES are the others
 LAST_LOST = 39  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
-HINTS = 40  # how often it was told for which of its cores another job waits
+TELLINGS = 40  # how often it was told something: what its cores are waited for, or that it is to have others
 TO_RELEASE = 41  # cores that it was told to release, and has not yet
 WANTED = 42  # for how many of its cores it was last told that another job waits
-COLUMNS = 43
+# Where running jobs are given cores, or asked for some:
+MIN_CORES = (
+    43  # of the first attempt's row: the fewest that it has, and the most; 0 and 0 where its width never changes
+)
+MAX_CORES = 44
+ASKED = 45  # cores that it was asked for, and still holds
+STRETCH = 46  # by how much it may run longer than its walltime, as its width has changed
+TOLD_FIRST = 47  # where in the table of what was told its latest change is
+TOLD_COUNT = 48
+GIVEN_FIRST = (
+    49  # what it started with, where HELD_FIRST and HELD_COUNT have changed since; a count of 0 where they have not
+)
+GIVEN_COUNT = 50
+COLUMNS = 51
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -83,8 +96,10 @@ WIDEST = 23  # cores of the widest job
 RELEASES = 24  # whether running jobs release cores: one of those below
 PROMISES = 25  # 1 where a running job is planned with the end that its application promises
 LOSES = 26  # 1 where running jobs may lose all their cores
-HINTS_ON = 27  # 1 where running jobs are told which of their cores the head of the queue waits for
-SETTINGS = 28
+AFTER_PASS = 27  # the slot of the hook that finds out after a pass what running jobs are told; 0: they are told nothing
+TOLD_AT_MOST = 28  # so much may be told after one pass
+RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
+SETTINGS = 30
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -148,7 +163,7 @@ N_RELEASING = 23  # size of the heap of releases to come
 N_RELEASED = 24  # columns of the table of releases in use
 N_NAMED = 25  # intervals of cores that a Python policy has named for jobs that it has chosen
 N_REACHED = 26  # running jobs that the latest pass has something to tell
-N_HINTS = 27  # columns of the table of hints in use
+N_TOLD = 27  # columns of the table of what was told in use
 N_HINTED = 28  # cores of running jobs that are known to be wanted
 SIZES = 29
 
@@ -160,6 +175,12 @@ BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 
 # Values of RELEASES:
 NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
+
+# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can.
+NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL = 0, 1, 2, 3, 4
+
+# Row 3 of BatchState.told where widths change: a core is asked for, or given.
+ASKED_FOR, GIVEN = -1, 1
 
 # Values of REFUSED: why a job cannot have the cores that a policy named, and what REFUSED_AT and REFUSED_OF are.
 HELD_BACK = 1  # by a limit of its partition
@@ -349,9 +370,14 @@ class BatchState(State):
         The same while a pass finds it out; otherwise zeros.
     reached : int64 (M,) or (0,)
         The running jobs that the latest pass has something to tell.
-    hints : int64 (5, …)
-        What was told: row, instant, the row that waits (-1: nobody does any more), how many cores it waits for, and how many
-        of the cores of the job that is told are wanted.
+    told : int64 (5, …)
+        What was told: row and instant; then the row that waits (-1: nobody does any more), how many cores it waits for, and how
+        many of the cores of the job that is told are wanted; or, where widths change, a core, and what becomes of it.
+    given_at, asked : int64 (M,) or (0,)
+        Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the
+        start; and 1 if it was asked for.
+    resizing : int64 (5, M) or (5, 0)
+        Work space.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -438,6 +464,9 @@ class BatchState(State):
     hinted: Ints
     wanted_of: Ints
     reached: Ints
-    hints: Ints2
+    told: Ints2
+    given_at: Ints
+    asked: Ints
+    resizing: Ints2
     functions: Ints
     hooks: Ints

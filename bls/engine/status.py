@@ -29,7 +29,7 @@ class BatchStatus(IntEnum):
     DECISIONS_FULL = 15  #: The table of decisions must grow; call again.
     PROFILE_FULL = 16  #: The profile of cores must grow; call again.
     REACHED = 18  #: There is something to tell running jobs, ``reached``.
-    HINTS_FULL = 19  #: The table of hints must grow; call again.
+    TOLD_FULL = 19  #: The table of what running jobs were told must grow; call again.
     RUNNING = 17  #: Nothing is needed: what a part of the engine answers, and never the engine.
 
 

@@ -183,12 +183,15 @@ def _check_held(state: BatchState, jobs: Array, holds: Array) -> Array:
     if settings[b.RELEASES] != b.NO_RELEASES:
         owner, lo, hi = _still_held(state, owner, lo, hi)
         left = np.bincount(owner, minlength=jobs.shape[1])
-        released = sums - left
+        released = (jobs[b.CORES] if settings[b.RESIZE] != b.NO_RESIZE else sums) - left
         if len(bad := np.flatnonzero(released[rows] != jobs[b.RELEASED_HELD, rows])):
             row = rows[bad[0]]
             what = f"cores that {_name(state, row)} has released"
             _count(state, what, int(jobs[b.RELEASED_HELD, row]), int(released[row]))
     asked, whole = jobs[b.CORES], settings[b.WHOLE_HOSTS] == 1
+    if settings[b.RESIZE] != b.NO_RESIZE:
+        sums = asked  # its intervals are those of the latest change of its width
+        _check_widths(state, jobs, rows, left)
     wrong = (
         (left[rows] != jobs[b.HELD_CORES, rows]) | (sums[rows] < asked[rows]) | ((sums[rows] > asked[rows]) & ~whole)
     )
@@ -206,6 +209,24 @@ def _check_held(state: BatchState, jobs: Array, holds: Array) -> Array:
             _fault(state, f"core {core} is held by {_name(state, holder[core])} and {_name(state, owner[k])}")
         here[:] = owner[k]
     return holder
+
+
+def _check_widths(state: BatchState, jobs: Array, rows: Array, left: Array) -> None:
+    # Running jobs have as many cores as they may, beside those that they were asked for; those are counted.
+    held = np.flatnonzero(state.holder >= 0)
+    asked = np.bincount(state.holder[held], weights=state.asked[held], minlength=jobs.shape[1]).astype(np.int64)
+    if len(bad := rows[asked[rows] != jobs[b.ASKED, rows]]):
+        _count(
+            state, f"cores that {_name(state, bad[0])} was asked for", int(jobs[b.ASKED, bad[0]]), int(asked[bad[0]])
+        )
+    most = np.maximum(jobs[b.CORES], jobs[b.MAX_CORES, jobs[b.ORIGIN]])
+    if len(bad := rows[left[rows] > most[rows]]):
+        _fault(state, f"{_name(state, bad[0])} holds {left[bad[0]]} cores; at most {most[bad[0]]} it may")
+    at = state.given_at[held]
+    given = held[at > 0], at[at > 0] - 1
+    told = state.told[:, given[1]]
+    if len(wrong := np.flatnonzero((told[0] != state.holder[given[0]]) | (told[2] != given[0]) | (told[3] != b.GIVEN))):
+        _fault(state, f"core {given[0][wrong[0]]} was not given to who holds it, as it says")
 
 
 def _still_held(state: BatchState, owner: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:

@@ -18,7 +18,7 @@ from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
-from bls.engine.features import hints, losses, releases
+from bls.engine.features import losses, reached, releases
 from bls.engine.state import BatchState
 from bridge.couplings.contract import core_gflop
 from bridge.scenarios.scenario import Scenario
@@ -116,7 +116,7 @@ LOSING = ((losses.tell_loss, types.boolean(_BATCH, types.int64, types.int64, typ
 # And where running jobs are told something: places in InlineState.reaching.
 BATCH_TAKE_BACK, BATCH_PROMISE = range(2)
 REACHING = (
-    (hints.take_back, types.boolean(_BATCH, types.int64)),
+    (reached.take_back, types.boolean(_BATCH, types.int64)),
     (batch.promise, types.boolean(_BATCH, types.int64, types.int64)),
 )
 

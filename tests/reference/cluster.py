@@ -21,6 +21,23 @@ class NeverFinishes(Exception):
 Hints = tuple[tuple[int, frozenset[int]], ...]
 
 
+#: Instants; which cores a job was given then; and which it was asked for.
+Changes = tuple[tuple[int, frozenset[int], frozenset[int]], ...]
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Of a job whose width may change: what it started with; when it is thought to end, and its walltime ends; what it was told;
+    the cores that it was given, in that order, and those that it was asked for."""
+
+    first: tuple[int, ...]
+    thought: int
+    walltime_end: int
+    changes: Changes = ()
+    given: tuple[int, ...] = ()
+    asked: frozenset[int] = frozenset()
+
+
 @dataclass(frozen=True)
 class Running:
     """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it.
@@ -38,6 +55,7 @@ class Running:
     gone: frozenset[int] = frozenset()
     promised: bool = False
     hints: Hints = ()
+    wide: Wide | None = None
 
     @property
     def left(self) -> frozenset[int]:
@@ -56,6 +74,9 @@ LossOf = Callable[[int, int, tuple[int, ...]], int | None]
 #: The end, and until when it needs each core, of a job that started then on these cores and has been told this.
 Told = Callable[[int, int, tuple[int, ...], Hints], tuple[int, Mapping[int, int]]]
 
+#: The end, and until when it needs each of its cores, of a job that started then on these cores and whose width changed so.
+Resized = Callable[[int, int, tuple[int, ...], Changes], tuple[int, Mapping[int, int]]]
+
 #: When a job that starts now on these cores, the ones it computes on, needs each of them no more.
 ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
 
@@ -69,13 +90,17 @@ def run(
     by_host: bool = False,
     loss_of: LossOf | None = None,
     told: Told | None = None,
+    resized: Resized | None = None,
+    widths: Sequence[tuple[int, int]] = (),
+    resize: str = "none",
 ) -> list[Attempt]:
     """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
 
     ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself; without it, its run
     time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says
     when its cores are all lost before. ``told``, in place of the first two, is asked again whenever a running job is told for
-    which of its cores the head of the queue waits.
+    which of its cores the head of the queue waits. ``resized`` likewise whenever the width of a running job changes, which is
+    between ``widths``, by row, and by the rule ``resize``.
 
     Raises
     ------
@@ -83,6 +108,7 @@ def run(
         A job waits for what never comes.
     """
     cluster = _Cluster(jobs, machine, rules, end_of)
+    cluster.resized, cluster.widths, cluster.resize = resized, widths, resize
     cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
     return cluster.run()
 
@@ -95,6 +121,9 @@ class _Cluster:
         self.releases_of: ReleasesOf | None = None
         self.told: Told | None = None
         self.by_host = False
+        self.resized: Resized | None = None
+        self.widths: Sequence[tuple[int, int]] = ()
+        self.resize = "none"
         self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
@@ -132,6 +161,8 @@ class _Cluster:
                 self.one_pass()
                 if self.told is not None:
                     self.hint(began)
+                if self.resized is not None:
+                    self.change_widths(began)
         return [attempt for _, attempt in sorted(self.attempts, key=lambda one: (one[0], one[1].attempt))]
 
     def next_instant(self) -> int:
@@ -158,7 +189,8 @@ class _Cluster:
             planned = self.planned_end.get(row, self.now)
             self.gained = self.gained or self.now < planned
             self.lost = self.lost or self.now > planned
-            self.log(row, job.start, job.end, job.cores, job.why, job.state)
+            first = job.cores if job.wide is None else frozenset(job.wide.first)
+            self.log(row, job.start, job.end, first, job.why, job.state)
             if job.state == "requeued":
                 self.attempt[row] += 1
                 self.place[row], self.again = self.again, self.again + 1
@@ -328,6 +360,137 @@ class _Cluster:
                 hints = (*job.hints, (self.now, wanted.get(row, frozenset())))
                 self.running[row] = replace(self.become(row, job.start, job.cores, job.why, hints), gone=job.gone)
 
+    # Widths: only without costs, promises, predictions, presets and losses.
+    def change_widths(self, began: set[int]) -> None:
+        """Give jobs that ran before this pass cores, or ask them for some."""
+        head = next((row for row in self.queue() if not self.limit_reached(row)), None)
+        rows = [row for row in began if self.widths[row][0] < self.widths[row][1]]
+        rows.sort(key=lambda row: (self.running[row].start, self.place[row]))
+        if self.resize == "equal":
+            self.share(rows, head)
+        elif self.resize in ("shrink", "expand+shrink") and head is not None:
+            self.ask_for(rows, head)
+        elif self.resize in ("expand", "expand+shrink") and not self.waiting:
+            for row in rows:
+                self.give(row, self.widths[row][1])
+
+    def free(self, row: int) -> list[int]:
+        """The free cores that a job can use."""
+        held = frozenset[int]().union(*(job.left for job in self.running.values()))
+        masked = self.machine.partitions[self.jobs[row].partition].hosts
+        return [
+            core
+            for n in range(len(self.machine.hosts))
+            if n not in self.down and (masked is None or n in masked)
+            for core in self.machine.cores_of(n)
+            if core not in held
+        ]
+
+    def stays(self, row: int) -> frozenset[int]:
+        job = self.running[row]
+        assert job.wide is not None
+        return job.left - job.wide.asked
+
+    def give(self, row: int, upto: int) -> None:
+        job = self.running[row]
+        assert job.wide is not None
+        if job.wide.asked & job.left:
+            return
+        limits = self.machine.partitions[self.jobs[row].partition]
+        most = upto - len(job.left)
+        beside = [one for one in self.running if self.jobs[one].partition == self.jobs[row].partition]
+        for limit, who in (
+            (limits.max_cores, beside),
+            (limits.max_user_cores, [one for one in beside if self.jobs[one].user == self.jobs[row].user]),
+        ):
+            if limit is not None:
+                most = min(most, limit - sum(self.working(one) for one in who))
+        cores = self.free(row)[: max(0, most)]
+        if cores:
+            self.change(row, frozenset(cores), frozenset())
+
+    def ask_for(self, rows: list[int], head: int) -> None:
+        masked = self.machine.partitions[self.jobs[head].partition].hosts
+
+        def good(core: int) -> bool:
+            return masked is None or self.machine.host_of(core) in masked
+
+        lack = self.jobs[head].cores - len(self.free(head))
+        if lack <= 0:
+            return
+        can = {}
+        for row in rows:
+            wide = self.running[row].wide
+            assert wide is not None
+            lack -= sum(good(core) for core in wide.asked & self.running[row].left)
+            able = [core for core in self.stays(row) if core != wide.first[0] and good(core)]
+            can[row] = max(0, min(len(able), len(self.stays(row)) - self.widths[row][0]))
+        if sum(can.values()) < lack:
+            return
+        for row in reversed(rows):
+            n = min(can[row], max(0, lack))
+            lack -= n
+            if n > 0:
+                self.ask(row, n, good)
+
+    def ask(self, row: int, n: int, good: Callable[[int], bool]) -> None:
+        job = self.running[row]
+        assert job.wide is not None
+        given = job.wide.given
+        late = {core: place for place, core in enumerate(given)}  # the latest time that it was given counts
+        able = [core for core in self.stays(row) if core != job.wide.first[0] and good(core)]
+        able.sort(key=lambda core: (late.get(core, -1), core), reverse=True)
+        self.change(row, frozenset(), frozenset(able[:n]))
+
+    def share(self, rows: list[int], head: int | None) -> None:
+        everywhere = [
+            core for n in range(len(self.machine.hosts)) if n not in self.down for core in self.machine.cores_of(n)
+        ]
+        held = frozenset[int]().union(*(job.left for job in self.running.values()))
+        pool = len(set(everywhere) - held) + sum(len(self.running[row].left) for row in rows)
+        pool -= 0 if head is None else self.jobs[head].cores
+        target = {row: self.widths[row][0] for row in rows}
+        while sum(target.values()) < pool:
+            below = [row for row in rows if target[row] < self.widths[row][1]]
+            if not below:
+                break
+            fewest = min(below, key=lambda row: (target[row], rows.index(row)))
+            target[fewest] += 1
+        for row in rows:
+            job = self.running[row]
+            assert job.wide is not None
+            able = self.stays(row) - {job.wide.first[0]}
+            more = min(len(self.stays(row)) - target[row], len(able), len(self.stays(row)) - 1)
+            if more > 0:
+                self.ask(row, more, lambda core: True)
+        for row in rows:
+            if not self.waiting:
+                self.give(row, target[row])
+
+    def change(self, row: int, given: frozenset[int], asked: frozenset[int]) -> None:
+        """The width of a running job changes now, and with it when it is thought to end."""
+        job = self.running[row]
+        assert job.wide is not None
+        before = len(self.stays(row))
+        after = before + len(given) - len(asked)
+
+        def stretched(instant: int) -> int:
+            if instant <= self.now:
+                return instant
+            return self.now - (-(instant - self.now) * before // after)
+
+        wide = replace(
+            job.wide,
+            thought=stretched(job.wide.thought),
+            walltime_end=stretched(job.wide.walltime_end),
+            changes=(*job.wide.changes, (self.now, given, asked)),
+            given=(*job.wide.given, *sorted(given)),
+            asked=(job.wide.asked & job.left) | asked,
+        )
+        self.running[row] = self.become(row, job.start, job.left | given, job.why, (), wide)
+        self.planned_end[row] = self.expected(row)
+        self.lost = True
+
     def thought(self, row: int) -> int:
         """When a running job is expected to end: where nobody plans, nobody corrects that either."""
         start, request = self.running[row].start, self.jobs[row].estimate
@@ -365,6 +528,8 @@ class _Cluster:
     def working(self, row: int) -> int:
         """How many of the cores that a running job asked for it still has."""
         job = self.running[row]
+        if job.wide is not None:
+            return len(job.left)
         return len(set(sorted(job.cores)[: self.jobs[row].cores]) & job.left)
 
     def as_planned(self, row: int) -> Job:
@@ -377,12 +542,16 @@ class _Cluster:
         request = self.jobs[row].estimate
         if self.running[row].promised:
             return max(self.running[row].end, self.now + 1)
+        if (wide := self.running[row].wide) is not None:
+            return max(wide.thought, self.now + 1)
         return expected_end(start, self.planned[row], request, self.now, self.rules.corrections)
 
     def is_overdue(self, row: int) -> bool:
         """Whether a job has run for all that is planned with and all that it has asked for."""
         if self.running[row].promised:
             return False
+        if (wide := self.running[row].wide) is not None:
+            return wide.thought <= self.now
         return self.running[row].start + max(self.planned[row], self.jobs[row].estimate) <= self.now
 
     def held(self) -> list[room.Hold]:
@@ -420,14 +589,20 @@ class _Cluster:
     # ---- 3 ----
     def start(self, row: int, start: int, cores: frozenset[int], why: str) -> None:
         self.waiting.pop(row, None)
-        self.running[row] = self.become(row, start, cores, why, ())
+        wide = None
+        if self.resized is not None:
+            ends = start + self.jobs[row].estimate
+            wide = Wide(tuple(sorted(cores)), ends, ends)
+        self.running[row] = self.become(row, start, cores, why, (), wide)
 
-    def become(self, row: int, start: int, cores: frozenset[int], why: str, hints: Hints) -> Running:
+    def become(
+        self, row: int, start: int, cores: frozenset[int], why: str, hints: Hints, wide: Wide | None = None
+    ) -> Running:
         """What becomes of a job from now on, that starts, or has started, on these cores, and has been told this."""
         job = self.jobs[row]
         stops: list[tuple[int, int, str]] = []
         if self.rules.kill:
-            stops.append((start + job.estimate, 0, "killed"))
+            stops.append((start + job.estimate if wide is None else wide.walltime_end, 0, "killed"))
         if job.cancel is not None:
             stops.append((job.cancel, 1, "cancelled"))
         hosts = {self.machine.host_of(core) for core in cores}
@@ -438,9 +613,13 @@ class _Cluster:
         until: dict[int, int] = {}
         own: int | None = None
         computing = tuple(sorted(cores)[: self.jobs[row].cores])
-        if self.releases_of is not None or self.told is not None:
+        if self.releases_of is not None or self.told is not None or self.resized is not None:
             assert self.rules.cost == 0
-            if self.told is not None:
+            if self.resized is not None:
+                assert wide is not None
+                own, known = self.resized(row, start, wide.first, wide.changes)
+                known = {core: at for core, at in known.items() if core in cores}  # of others that is past
+            elif self.told is not None:
                 own, known = self.told(row, start, computing, hints)
             else:
                 assert self.releases_of is not None
@@ -466,7 +645,7 @@ class _Cluster:
             end, state = own, "completed"
         else:
             end, _, state = stops[0]
-        return Running(start, end, cores, why, state, until, hints=hints)
+        return Running(start, end, cores, why, state, until, hints=hints, wide=wide)
 
     def losses(self, cores: frozenset[int]) -> list[tuple[int, frozenset[int]]]:
         """When hosts are lost to a job that starts now, and which of its cores with them."""

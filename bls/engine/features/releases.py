@@ -9,6 +9,7 @@ from __future__ import annotations
 from bls.availability.free_cores import count_hosts, free_give
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores
+from bls.engine.features.reached import behind_last_working, walltime_end
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, count_cores, hold_pool, tally_cores
 from bls.engine.state import BatchState
@@ -64,6 +65,9 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
     jobs = state.jobs
     for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
         state.holder[state.pool_lo[k] : state.pool_hi[k]] = job
+        if state.asked.size > 0:
+            state.asked[state.pool_lo[k] : state.pool_hi[k]] = 0
+            state.given_at[state.pool_lo[k] : state.pool_hi[k]] = 0
     return 0
 
 
@@ -104,15 +108,18 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     until = thought if planned else b.NEVER
     if by_cores:
         hold_pool(state, job, now, until, 1)
-    last, working = _last_working(state, job), 0
+    behind, working = behind_last_working(state, job), 0
     cores = 0
     while sizes[b.N_RELEASING] > 0 and state.releasing_ns[0] == now and state.releasing_key[0] // n_cores == job:
         core = state.releasing_key[0] % n_cores
         sizes[b.N_RELEASING] = heap_drop_top(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING])
         state.holder[core] = -1
+        if state.asked.size > 0:
+            jobs[b.ASKED, job] -= state.asked[core]
+            state.asked[core] = 0
         _free(state, core, core + 1)
         cores += 1
-        working += core <= last
+        working += core < behind
     sizes[b.FREE_CORES] += cores
     jobs[b.HELD_CORES, job] -= cores
     jobs[b.TO_RELEASE, job] -= cores
@@ -131,18 +138,6 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     if settings[b.LIMITED] == 1:
         tally_cores(state, job, -working)
     account_for(state, job, now, working, -1)
-
-
-@compiled(inner=True)
-def _last_working(state: BatchState, job: int) -> int:
-    """The last of the cores that a job computes on: of those that it was given, as many as it asked for."""
-    jobs = state.jobs
-    n = jobs[b.CORES, job]
-    k = jobs[b.HELD_FIRST, job]
-    while n > state.pool_hi[k] - state.pool_lo[k]:
-        n -= state.pool_hi[k] - state.pool_lo[k]
-        k += 1
-    return int(state.pool_lo[k] + n - 1)
 
 
 @compiled()
@@ -167,13 +162,13 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     -------
     int
         ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past, but for cores that it has released by
-        then and says so again (``bls.engine.features.hints``); or ``FULL``. With the last two nothing has changed.
+        then and says so again (``bls.engine.features.reached``); or ``FULL``. With the last two nothing has changed.
     """
     jobs, sizes, holder = state.jobs, state.sizes, state.holder
     n = core_number.size
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or released_ns.size != n:
         return REFUSED
-    now, again = state.clock[b.NOW], jobs[b.HINTS, job] > 0
+    now, again = state.clock[b.NOW], jobs[b.TELLINGS, job] > 0
     for c in range(n):
         core = core_number[c]
         if core < 0 or core >= holder.size:
@@ -226,12 +221,10 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
     whether it was put off: the application is to be run again, up to the new ``STOP``.
     """
     jobs, host_status = state.jobs, state.host_status
-    before, start = jobs[b.STOP, job], jobs[b.START, job]
+    before = jobs[b.STOP, job]
     if jobs[b.REASON, job] != b.FAILED:
         return False
-    stop, reason = b.NEVER, b.KILLED
-    if state.settings[b.KILL] == 1:
-        stop = start + jobs[b.WALLTIME, job]
+    stop, reason = walltime_end(state, job), b.KILLED
     if jobs[b.CANCEL, job] < stop:
         stop, reason = jobs[b.CANCEL, job], b.CANCELLED
     n_hosts = state.host_first.size - 1

@@ -1,0 +1,138 @@
+"""Malleable jobs: of which jobs the width may change while they run, and between which numbers of cores.
+
+Who they are is either a share of the jobs, drawn from a stream named by the seed, so that those of a smaller share are among
+those of a greater one; or a CSV file::
+
+    job_id,min_cores,max_cores
+    17,8,64
+    18,,32
+
+``job_id`` is needed. An empty field, or a column that is not there, is what the job asks for.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from bls.constraints.request_file import read_request_file
+from bls.machine.partitions import partition_table
+from bls.machine.platform import Platform
+from bls.workloads.workload import Workload
+from traces.base.columns import Columns
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+
+__all__ = ["Share", "Widths", "share_of", "widths"]
+
+#: Names the stream that malleable jobs are drawn from.
+_STREAM = 0x6D616C6C6561626C65
+
+#: The least part of its cores, and the most times as many, that a job of a share may have.
+_LEAST, _MOST = 0.25, 2.0
+
+#: More times as many than any machine has.
+_HIGHEST = 1e6
+
+
+@dataclass(frozen=True)
+class Widths(Columns):
+    """Between which numbers of cores the width of each job may change; both are what it asks for where it may not.
+
+    Attributes
+    ----------
+    min_cores, max_cores : ndarray of int64, shape (n,)
+    """
+
+    min_cores: Array
+    max_cores: Array
+
+    @property
+    def malleable(self) -> Array:
+        """Of which jobs it may: bool (n,)."""
+        found: Array = self.min_cores < self.max_cores
+        return found
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of the jobs; each of them may have from ``least`` to ``most`` times as many cores as it asks for."""
+
+    share: float
+    least: float = _LEAST
+    most: float = _MOST
+
+
+def share_of(text: str) -> Share | None:
+    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs; None if it is not written so: then it is the name of a file.
+
+    Raises
+    ------
+    InputError
+        If its numbers are out of range.
+    """
+    try:
+        numbers = [float(part) for part in text.split(":")]
+    except ValueError:
+        return None
+    if len(numbers) > 3:
+        return None
+    found = Share(*numbers)
+    if not (0 < found.share <= 1 and 0 < found.least <= 1 <= found.most <= _HIGHEST):
+        raise InputError(
+            f"--malleable: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
+            f"MAX from 1 to {_HIGHEST:g} times the cores that a job asks for, as 0.5:0.25:2; or a CSV file"
+        )
+    return found
+
+
+def widths(
+    said: str | os.PathLike[str], workload: Workload, platform: Platform, partition: Array, known: Array, seed: int
+) -> Widths:
+    """The widths of the jobs of a run.
+
+    Parameters
+    ----------
+    said : str or path
+        As ``--malleable``.
+    workload, platform
+        The jobs, and the machine that they fit.
+    partition : int64 (n,)
+        Row of each job's partition in ``bls.machine.partitions.partition_table``.
+    known : int64
+        Job numbers that a file may name beside the workload's.
+    seed : int
+        Of the stream that a share is drawn from.
+
+    Raises
+    ------
+    InputError
+        If the file or the share cannot be used, or no job is malleable; the message names the job.
+    """
+    cores, room = workload.cores, partition_table(platform).n_cores[partition]
+    share = share_of(said) if isinstance(said, str) else None
+    if share is not None:
+        drawn = np.random.default_rng([seed, _STREAM]).uniform(size=len(workload)) < share.share
+        least = np.maximum(1, np.ceil(cores * share.least).astype(np.int64))
+        most = np.minimum(np.floor(cores * share.most).astype(np.int64), room)
+        found = Widths(np.where(drawn, least, cores), np.where(drawn, most, cores))
+        if not found.malleable.any():
+            raise InputError(f"--malleable {said}: of {len(workload)} jobs none is drawn; allowed: a greater share")
+        return found
+    columns = read_request_file(said, workload, ("min_cores", "max_cores"), known)
+    nothing = np.full(len(workload), -1, np.int64)
+    least, most = (columns.get(name, nothing) for name in ("min_cores", "max_cores"))
+    found = Widths(np.where(least < 0, cores, least), np.where(most < 0, cores, most))
+    wrong = (found.min_cores < 1) | (found.min_cores > cores) | (found.max_cores < cores) | (found.max_cores > room)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{os.fspath(said)}: job {workload.job_id[row]}: min_cores {found.min_cores[row]}, max_cores "
+            f"{found.max_cores[row]}; allowed: 1 to {cores[row]}, what it asks for, and {cores[row]} to {room[row]}, what its "
+            "partition has"
+        )
+    if not found.malleable.any():
+        raise InputError(f"{os.fspath(said)}: the width of no job can change; allowed: min_cores below max_cores")
+    return found

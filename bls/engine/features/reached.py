@@ -1,0 +1,109 @@
+"""Running jobs that are reached: what is told them is found out after a pass, and how they end is open until it happens.
+
+A job that is told something may end, and release cores, at other instants than was told as it started: :func:`take_back`,
+and its coupling tells anew. What has happened by then stays.
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.job_lifecycle import set_stop
+from bls.engine.queue import queue_next
+from bls.engine.queue_order import held_back
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_remove_keys, heap_settle
+from traces.compiled import compiled
+
+__all__ = ["behind_last_working", "head_of_queue", "take_back", "usable", "walltime_end"]
+
+
+@compiled(inner=True)
+def head_of_queue(state: BatchState) -> int:
+    """The first job of the queue that no limit keeps back, -1 if there is none."""
+    settings, sizes, jobs = state.settings, state.sizes, state.jobs
+    limited, static = settings[b.LIMITED] == 1, settings[b.ORDER] == b.STATIC
+    position = -1
+    while True:
+        if static:
+            position = queue_next(state.queue_words, state.queue_starts, position + 1)
+            if position < 0:
+                return -1
+            job = state.by_rank[position]
+        else:
+            position += 1
+            if position >= sizes[b.N_WAITING] + sizes[b.N_STARTED]:
+                return -1
+            job = state.order[position]
+            if jobs[b.START, job] >= 0 or jobs[b.STATE, job] >= 0:
+                continue  # it has just started
+        if not (limited and held_back(state, job)):
+            return int(job)
+
+
+@compiled(inner=True)
+def usable(state: BatchState, job: int, core: int) -> bool:
+    """Whether a core is of a job's partition."""
+    p = state.jobs[b.PARTITION, job]
+    return bool(state.partitions[p, b.MASKED] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
+
+
+@compiled(inner=True)
+def behind_last_working(state: BatchState, job: int) -> int:
+    """Behind the last of the cores that a job computes on."""
+    if state.settings[b.RESIZE] != b.NO_RESIZE:
+        return state.host_of.size  # then hosts are shared: a job computes on all that it has
+    n, k = state.jobs[b.CORES, job], state.jobs[b.HELD_FIRST, job]
+    while n > state.pool_hi[k] - state.pool_lo[k]:
+        n -= state.pool_hi[k] - state.pool_lo[k]
+        k += 1
+    return int(state.pool_lo[k] + n)
+
+
+@compiled(inner=True)
+def walltime_end(state: BatchState, job: int) -> int:
+    """When a job that has started is killed for having run for its request; ``NEVER`` where nobody is."""
+    if state.settings[b.KILL] == 0:
+        return b.NEVER
+    return int(state.jobs[b.START, job] + state.jobs[b.WALLTIME, job] + state.jobs[b.STRETCH, job])
+
+
+@compiled(inner=True)
+def _drop_releases(state: BatchState, job: int) -> None:
+    """Forget what a job was to release from now on."""
+    sizes, n_cores, now = state.sizes, state.host_of.size, state.clock[b.NOW]
+    left = state.jobs[b.TO_RELEASE, job]
+    if left == 0:
+        return
+    sizes[b.N_RELEASING] = heap_remove_keys(
+        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], job * n_cores, (job + 1) * n_cores
+    )
+    told, k = state.releases, sizes[b.N_RELEASED]
+    while left > 0:  # they were told not long ago; the table's order says nothing
+        k -= 1
+        if told[0, k] == job and told[2, k] > now and state.holder[told[1, k]] == job:
+            last = sizes[b.N_RELEASED] - 1
+            told[0, k], told[1, k], told[2, k] = told[0, last], told[1, last], told[2, last]
+            sizes[b.N_RELEASED] = last
+            left -= 1
+    state.jobs[b.TO_RELEASE, job] = 0
+
+
+@compiled()
+def take_back(state: BatchState, job: int) -> bool:
+    """Take back what was told of how ``job``, which runs, will go on: it was reached, and all that is sure is that it runs now.
+
+    It must be told anew, as of a job that has started: ``outcome`` or ``promise``, and what it releases. False if nothing was
+    told of it yet.
+    """
+    jobs, sizes, now = state.jobs, state.sizes, state.clock[b.NOW]
+    if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0 or (jobs[b.END, job] < 0 and jobs[b.PROMISE, job] < 0):
+        return False
+    at = 0
+    while state.running_job[at] != job:
+        at += 1
+    heap_settle(state.running_ns, state.running_job, sizes[b.N_RUNNING], at, now)
+    jobs[b.END, job], jobs[b.CUT, job], jobs[b.PROMISE, job], jobs[b.LAST_LOST, job] = -1, 0, now, 0
+    _drop_releases(state, job)
+    # What it was to have released by the failure of a host may have been why it was not to be cut then.
+    set_stop(state, job, walltime_end(state, job))
+    return True

@@ -1,0 +1,377 @@
+"""Running jobs whose width changes: after a pass they are given cores that are free, or asked for some of theirs.
+
+A job whose width may change has a least and a most number of cores. Those that run are taken in the order of their starts, then
+rows. What is done about them is one of
+
+- *expand*: when nobody waits, each in order is given free cores, up to its most;
+- *shrink*: when the head of the queue lacks cores, those that started last are asked for theirs, down to their least, until it
+  does not; nobody is asked where all of them together could not give that;
+- both; or
+- *equal*: all that they hold and that is free, but for what the head asks for, is shared out so that each has its least, and
+  then one core after another goes to the one that has fewest below its most. Who has more is asked for the difference; who has
+  less is given what is free now, when nobody waits.
+
+A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
+only, and given none. A job is asked first for what it was given last, then for its last cores, never for its first.
+
+What a job had still to run is thought to take longer, or shorter, by as much as its width changes, and so is its walltime.
+"""
+
+from __future__ import annotations
+
+from bls.availability.free_cores import count_hosts, free_take
+from bls.engine import state as b
+from bls.engine.features.reached import head_of_queue, usable
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import account_for, hold_pool, tally_cores
+from bls.engine.kept_reservations import drop_slots
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
+from traces.base.time import MAX_NS
+from traces.compiled import compiled
+
+__all__ = ["resize_running"]
+
+# Rows of BatchState.resizing: two for heaps; then the jobs in order, their least numbers of cores, and their most.
+_KEY, _WHAT, _JOB, _LEAST, _MOST = range(5)
+
+
+@compiled(inner=True)
+def _stay(state: BatchState, job: int) -> int:
+    """How many cores a running job has that it was not asked for."""
+    return int(state.jobs[b.HELD_CORES, job] - state.jobs[b.ASKED, job])
+
+
+@compiled(inner=True)
+def _in_order(state: BatchState, now: int) -> int:
+    """Put the running jobs whose width may change into ``resizing``, by start and row; returns how many."""
+    jobs, keys, rows = state.jobs, state.resizing[_KEY], state.resizing[_WHAT]
+    left = n = 0
+    for k in range(state.sizes[b.N_RUNNING]):
+        job = state.running_job[k]
+        origin = jobs[b.ORIGIN, job]
+        if jobs[b.MIN_CORES, origin] < jobs[b.MAX_CORES, origin] and jobs[b.START, job] <= now:
+            left = heap_push(keys, rows, left, jobs[b.START, job], job)
+    while left > 0:
+        job = rows[0]
+        origin = jobs[b.ORIGIN, job]
+        left = heap_drop_top(keys, rows, left)
+        state.resizing[_JOB, n] = job
+        state.resizing[_LEAST, n], state.resizing[_MOST, n] = jobs[b.MIN_CORES, origin], jobs[b.MAX_CORES, origin]
+        n += 1
+    return n
+
+
+@compiled(inner=True)
+def _masked(state: BatchState, job: int) -> bool:
+    """Whether a job can use some of the cores only."""
+    return bool(state.partitions[state.jobs[b.PARTITION, job], b.MASKED] == 1)
+
+
+@compiled(inner=True)
+def _free_for(state: BatchState, job: int) -> int:
+    """How many free cores a job can use."""
+    if not _masked(state, job):
+        return int(state.sizes[b.FREE_CORES])
+    n = 0
+    for core in range(state.host_of.size):
+        n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and usable(state, job, core)
+    return n
+
+
+@compiled(inner=True)
+def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
+    """How many cores a running job has that the head can use, and that it was, 1, or was not, 0, asked for."""
+    jobs = state.jobs
+    if not _masked(state, head):
+        return int(jobs[b.ASKED, job]) if asked == 1 else _stay(state, job)
+    n = 0
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        for core in range(state.pool_lo[k], state.pool_hi[k]):
+            n += state.holder[core] == job and state.asked[core] == asked and usable(state, head, core)
+    return n
+
+
+@compiled(inner=True)
+def _first_core(state: BatchState, job: int) -> int:
+    """The first core that a job started with."""
+    jobs = state.jobs
+    at = jobs[b.GIVEN_FIRST, job] if jobs[b.GIVEN_COUNT, job] > 0 else jobs[b.HELD_FIRST, job]
+    return int(state.pool_lo[at])
+
+
+@compiled(inner=True)
+def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
+    """How many cores that the head can use a running job can be asked for."""
+    first = _first_core(state, job)
+    n = _held_for(state, head, job, 0)
+    n -= state.holder[first] == job and (not _masked(state, head) or usable(state, head, first))
+    return int(max(0, min(n, _stay(state, job) - least)))
+
+
+@compiled(inner=True)
+def _most_given(state: BatchState, job: int, most: int) -> int:
+    """How many free cores a running job can be given, by its most and the limits of its partition."""
+    jobs, partitions = state.jobs, state.partitions
+    if jobs[b.ASKED, job] > 0:
+        return 0
+    n = min(most - jobs[b.HELD_CORES, job], state.sizes[b.FREE_CORES])
+    if state.settings[b.LIMITED] == 1:
+        p = jobs[b.PARTITION, job]
+        n = min(n, partitions[p, b.MAX_RUNNING_CORES] - partitions[p, b.RUNNING_CORES])
+        n = min(n, partitions[p, b.MAX_USER_CORES] - state.user_tally[p, jobs[b.USER, job], 1])
+    return int(max(0, n))
+
+
+@compiled(inner=True)
+def _told(state: BatchState, job: int, now: int, core: int, change: int) -> None:
+    """Write down what becomes of a core."""
+    sizes = state.sizes
+    k = sizes[b.N_TOLD]
+    state.told[0, k], state.told[1, k], state.told[2, k], state.told[3, k] = job, now, core, change
+    sizes[b.N_TOLD] = k + 1
+
+
+@compiled(inner=True)
+def _scaled(rest_ns: int, before: int, after: int, most: int) -> int:
+    """What takes ``rest_ns`` with ``before`` cores, with ``after``: rounded up, at most ``most``."""
+    whole, part = rest_ns // after, rest_ns % after
+    if whole > most // before:
+        return most
+    return int(min(most, whole * before + (part * before + after - 1) // after))
+
+
+@compiled(inner=True)
+def _plan_anew(
+    state: BatchState, job: int, now: int, before: int, first: int, list_first: int, list_count: int
+) -> None:
+    """What was written down from ``first`` on becomes of a job's cores; its end is expected, and its walltime ends, by that.
+
+    Its width was ``before``. The intervals of what it holds then are in the pool.
+    """
+    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    if settings[b.KEEP] == 1:
+        drop_slots(state)
+    thought = jobs[b.EXPECTED, job]
+    planned = settings[b.PLANS] == 1 and thought > now
+    held = planned or (settings[b.BY_CORES] == 1 and settings[b.PLANS] == 0)
+    if held:
+        hold_pool(state, job, now, thought if planned else b.NEVER, 1)
+    jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job] = list_first, list_count
+    more = 0
+    for k in range(first, sizes[b.N_TOLD]):
+        if state.told[3, k] == b.GIVEN:
+            state.holder[state.told[2, k]] = job
+            more += 1
+    jobs[b.HELD_CORES, job] += more
+    after = _stay(state, job)
+    if thought > now:
+        jobs[b.EXPECTED, job] = now + _scaled(thought - now, before, after, max(thought, MAX_NS) - now)
+        at = 0
+        while at < sizes[b.N_EXPECTED] and state.expected_job[at] != job:
+            at += 1
+        if at < sizes[b.N_EXPECTED]:
+            heap_settle(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED], at, jobs[b.EXPECTED, job])
+    left = jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job] - now
+    if left > 0:
+        jobs[b.STRETCH, job] += _scaled(left, before, after, max(left, MAX_NS)) - left
+    if held:
+        hold_pool(state, job, now, jobs[b.EXPECTED, job] if planned else b.NEVER, -1)
+    elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
+        sizes[b.OVERDUE_CORES] += more
+    clock[b.LOSS] = 1
+    clock[b.BLOCKED_HEAD] = -1  # its slot is another now
+
+
+@compiled(inner=True)
+def _reached(state: BatchState, job: int, first: int) -> None:
+    """A job is to hear of what was written down of it from ``first`` on."""
+    sizes, jobs = state.sizes, state.jobs
+    jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job] = first, sizes[b.N_TOLD] - first
+    jobs[b.TELLINGS, job] += 1
+    state.reached[sizes[b.N_REACHED]] = job
+    sizes[b.N_REACHED] += 1
+
+
+@compiled(inner=True)
+def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
+    """Put a core behind the intervals of the pool from ``first`` on, which are ascending; returns how many there are then."""
+    last = first + count - 1
+    if count > 0 and state.pool_hi[last] == core:
+        state.pool_hi[last] = core + 1
+        return count
+    state.pool_lo[first + count], state.pool_hi[first + count] = core, core + 1
+    return count + 1
+
+
+@compiled(inner=True)
+def _list_anew(state: BatchState, job: int, told_first: int) -> int:
+    """Write what a job holds, and the cores it is given, which are ascending, into the pool; returns how many intervals."""
+    jobs, sizes = state.jobs, state.sizes
+    first, count, given = sizes[b.POOL_USED], 0, told_first
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        for core in range(state.pool_lo[k], state.pool_hi[k]):
+            if state.holder[core] != job:
+                continue
+            while given < sizes[b.N_TOLD] and state.told[2, given] < core:
+                count = _add_interval(state, first, count, state.told[2, given])
+                given += 1
+            count = _add_interval(state, first, count, core)
+    while given < sizes[b.N_TOLD]:
+        count = _add_interval(state, first, count, state.told[2, given])
+        given += 1
+    sizes[b.POOL_USED] = first + count
+    return count
+
+
+@compiled(inner=True)
+def _give(state: BatchState, job: int, most: int, now: int) -> None:
+    """Give a running job up to ``most`` free cores that it can use, the first ones."""
+    sizes, jobs, words = state.sizes, state.jobs, state.free_words
+    first, n, before = sizes[b.N_TOLD], 0, jobs[b.HELD_CORES, job]
+    for word in range(state.free_starts[1]):
+        bits = words[word]
+        if bits == 0:
+            continue
+        for bit in range(32):
+            core = 32 * word + bit
+            if n < most and (bits >> bit) & 1 == 1 and usable(state, job, core):
+                _told(state, job, now, core, b.GIVEN)
+                n += 1
+        if n == most:
+            break
+    if n == 0:
+        return
+    list_first = sizes[b.POOL_USED]
+    list_count = _list_anew(state, job, first)
+    if jobs[b.GIVEN_COUNT, job] == 0:
+        jobs[b.GIVEN_FIRST, job], jobs[b.GIVEN_COUNT, job] = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
+    _plan_anew(state, job, now, before, first, list_first, list_count)
+    for k in range(first, sizes[b.N_TOLD]):
+        core = state.told[2, k]
+        free_take(words, state.free_starts, core, core + 1)
+        if state.settings[b.BY_HOSTS] == 1:
+            count_hosts(state.host_of, state.host_first, state.host_free, core, core + 1, -1)
+        state.given_at[core], state.asked[core] = k + 1, 0
+    sizes[b.FREE_CORES] -= n
+    jobs[b.RELEASED, job] -= n
+    jobs[b.RELEASED_HELD, job] -= n
+    if state.settings[b.LIMITED] == 1:
+        tally_cores(state, job, n)
+    account_for(state, job, now, n, 1)
+    _reached(state, job, first)
+
+
+@compiled(inner=True)
+def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
+    """Ask a running job for ``most`` cores: those it was given last, then its last; only what the head can use, if any, -1."""
+    jobs, keys, cores = state.jobs, state.resizing[_KEY], state.resizing[_WHAT]
+    first, before, spared = state.sizes[b.N_TOLD], _stay(state, job), _first_core(state, job)
+    n, n_cores = 0, state.host_of.size
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        for core in range(state.pool_lo[k], state.pool_hi[k]):
+            if state.holder[core] != job or state.asked[core] == 1 or core == spared:
+                continue
+            if head < 0 or usable(state, head, core):
+                n = heap_push(keys, cores, n, -state.given_at[core], n_cores - core)
+    for _ in range(most):
+        core = n_cores - cores[0]
+        n = heap_drop_top(keys, cores, n)
+        state.asked[core] = 1
+        _told(state, job, now, core, b.ASKED_FOR)
+    jobs[b.ASKED, job] += most
+    _plan_anew(state, job, now, before, first, jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job])
+    _reached(state, job, first)
+
+
+@compiled(inner=True)
+def _expand(state: BatchState, now: int) -> None:
+    """Nobody waits: what is free goes to running jobs, in order."""
+    n = _in_order(state, now)
+    for k in range(n):
+        most = _most_given(state, state.resizing[_JOB, k], state.resizing[_MOST, k])
+        if most > 0:
+            _give(state, state.resizing[_JOB, k], most, now)
+
+
+@compiled(inner=True)
+def _shrink(state: BatchState, head: int, now: int) -> None:
+    """The head lacks cores: ask those for them that started last."""
+    lack = state.jobs[b.CORES, head] - _free_for(state, head)
+    if lack <= 0:
+        return
+    n, can = _in_order(state, now), 0
+    for k in range(n):
+        job = state.resizing[_JOB, k]
+        lack -= _held_for(state, head, job, 1)
+        can += _most_asked(state, head, job, state.resizing[_LEAST, k])
+    if can < lack:
+        return
+    for back in range(n):
+        if lack <= 0:
+            return
+        k = n - 1 - back
+        job = state.resizing[_JOB, k]
+        most = min(lack, _most_asked(state, head, job, state.resizing[_LEAST, k]))
+        if most > 0:
+            _ask(state, head, job, most, now)
+            lack -= most
+
+
+@compiled(inner=True)
+def _shared(state: BatchState, n: int, level: int) -> int:
+    """How many cores the jobs have where each has ``level``, but no fewer than its least, and no more than its most."""
+    together = 0
+    for k in range(n):
+        together += max(state.resizing[_LEAST, k], min(state.resizing[_MOST, k], level))
+    return int(together)
+
+
+@compiled(inner=True)
+def _equal(state: BatchState, head: int, now: int) -> None:
+    """Share out what the jobs hold and what is free, but for what the head asks for."""
+    n = _in_order(state, now)
+    pool = state.sizes[b.FREE_CORES] - (state.jobs[b.CORES, head] if head >= 0 else 0)
+    for k in range(n):
+        pool += state.jobs[b.HELD_CORES, state.resizing[_JOB, k]]
+    # The highest level at which there is enough; what is left over goes to the first of those that stand at it.
+    low, high = 0, state.host_of.size
+    while low < high:
+        level = (low + high + 1) // 2
+        if _shared(state, n, level) <= pool:
+            low = level
+        else:
+            high = level - 1
+    over = max(0, pool - _shared(state, n, low))
+    for k in range(n):
+        job, least, most = state.resizing[_JOB, k], state.resizing[_LEAST, k], state.resizing[_MOST, k]
+        target = max(least, min(most, low))
+        if over > 0 and least <= low < most:
+            target += 1
+            over -= 1
+        state.resizing[_MOST, k] = target
+    for k in range(n):
+        job, target = state.resizing[_JOB, k], state.resizing[_MOST, k]
+        more = min(_stay(state, job) - target, _most_asked(state, job, job, 1))
+        if more > 0:
+            _ask(state, -1, job, more, now)
+    for k in range(n):
+        if state.sizes[b.N_WAITING] == 0:
+            most = _most_given(state, state.resizing[_JOB, k], state.resizing[_MOST, k])
+            if most > 0:
+                _give(state, state.resizing[_JOB, k], most, now)
+
+
+@compiled(HOOK)
+def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """After a pass: who is given cores, or asked for some, is in ``state.reached``."""
+    sizes, when = state.sizes, state.settings[b.RESIZE]
+    sizes[b.N_REACHED] = 0
+    head = head_of_queue(state) if sizes[b.N_WAITING] > 0 else -1
+    if when == b.EQUAL:
+        _equal(state, head, now)
+    elif head >= 0 and when != b.EXPAND:
+        _shrink(state, head, now)
+    elif sizes[b.N_WAITING] == 0 and sizes[b.FREE_CORES] > 0 and when != b.SHRINK:
+        _expand(state, now)
+    return 0
