@@ -373,18 +373,18 @@ class Application:
         ----------
         given : sequence of (int, float, int)
             Of each core that comes its number in the records, its speed, GFLOP/s, and what a message between it and the
-            master takes, ns.
+            master takes, ns. At speed 0 it is not there until :meth:`set_speed` gives it one.
         taken : sequence of int
             The cores that are to leave, by their slots: its cores at the start, then the others as they came; one that comes
-            has the first slot whose core is gone.
+            has the first slot whose core was gone before.
         cost_ns : int
             What each core that stays, or comes, pays once, before its next chunk.
 
         Raises
         ------
         InputError
-            If there is a graph, or a choice among techniques; or a core that is to leave is not there, or leaves already; or
-            none stays; or there are more than ``max_cores``. Nothing has changed then.
+            If there is a graph, or a choice among techniques; or a core that is to leave is not there, or leaves
+            already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
         """
         state, room = self.state, len(self._wide["speed"])
         if self._rules.selects or any(kind == s.GRAPH for kind in state.phases[:, s.KIND].tolist()):
@@ -398,11 +398,11 @@ class Application:
                 f"taken: {shown(list(taken))}; allowed: some, not all, of {shown(stay.tolist())}, none twice"
             )
         for number, gflops, latency in given:
-            if not (0 < gflops < math.inf and 0 <= latency <= MAX_LATENCY_NS):
+            if not (0 <= gflops < math.inf and 0 <= latency <= MAX_LATENCY_NS):
                 raise InputError(
-                    f"given: core {number}: speed {shown(gflops)}, latency {shown(latency)}; allowed: above 0; from 0 on"
+                    f"given: core {number}: speed {shown(gflops)}, latency {shown(latency)}; allowed: from 0 on"
                 )
-        free = int((state.cores[s.RELEASED_NS, :n] <= self.now_ns).sum())
+        free = int((state.cores[s.RELEASED_NS, :n] < self.now_ns).sum())
         if len(given) > free + room - n:
             raise InputError(f"given: {len(given)} cores; allowed: {free + room - n}, as max_cores is {room}")
         if self.finished:

@@ -22,6 +22,7 @@ __all__ = [
     "N_TASKS",
     "ORDER",
     "OVERHEAD",
+    "RESIZE_COST",
     "SPEEDS",
     "STEPS",
     "TASKS_PER_CORE",
@@ -86,6 +87,9 @@ OVERHEAD = Whole(
     unit="ns",
     metavar="TIME",
     help="What each chunk costs before its tasks, as 5us",
+)
+RESIZE_COST = replace(
+    OVERHEAD, name="--resize-cost", help="What a change of its width costs each core of a job, as 100ms"
 )
 LATENCY = Whole(
     name="--latency",

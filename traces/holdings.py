@@ -1,24 +1,26 @@
-"""Which cores jobs held from when to when, where some of them were released before a job's end."""
+"""Which cores jobs held from when to when, where some were released before a job's end, or given to it after its start."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from traces.base.columns import Columns
 from traces.compiled import Array
-from traces.ledger import JobRecords, Ledger, ReleaseRecords
+from traces.ledger import Ledger
 
-__all__ = ["Holdings", "held_until_ns", "holdings"]
+__all__ = ["CoreSpans", "Holdings", "core_spans", "holdings", "spans"]
 
 
 @dataclass(frozen=True)
 class Holdings(Columns):
-    """One row for the cores that a job held from its start to one instant: its end, or that of a release.
+    """One row for the cores that a job held from one instant to another: its start, or when they were given to it; and its
+    end, or when it released them.
 
-    Jobs that never started have none, jobs that release nothing have one each; rows are in the order of jobs, and of a job's
-    instants.
+    Jobs that never started have none, jobs that release nothing and are given nothing have one each; rows are in the order of
+    jobs, and of a job's instants.
 
     Attributes
     ----------
@@ -46,55 +48,105 @@ class Holdings(Columns):
         return len(self.job)
 
 
-def held_until_ns(jobs: JobRecords, releases: ReleaseRecords | None, job: Array, core: Array) -> Array:
-    """Until when jobs held cores: int64 (k,), the job's end or, where it released the core, that instant.
+class CoreSpans(NamedTuple):
+    """From when to when jobs held cores: int64 (k,) each, in the order of jobs, cores and instants."""
+
+    job: Array
+    core: Array
+    start_ns: Array
+    end_ns: Array
+
+
+def spans(
+    job: Array, core: Array, start_ns: Array, end_ns: Array, released: tuple[Array, ...], given: tuple[Array, ...]
+) -> CoreSpans:
+    """Core by core when jobs held them.
 
     Parameters
     ----------
-    jobs : JobRecords
-    releases : ReleaseRecords or None
-    job, core : int64 (k,)
-        Rows of ``jobs``, and a core of each one's allocation.
+    job, core, start_ns, end_ns : int64 (k,)
+        What jobs started with, and their starts and ends, by job, then core.
+    released, given : (job, core, instant), int64 each
+        What they released before their ends, and were given after their starts, likewise, then by instant.
     """
-    until: Array = jobs.end_ns[job]
-    if releases is None or not len(releases):
-        return until
-    n_cores = int(max(core.max(initial=0), releases.core.max())) + 1
-    known, asked = releases.job * n_cores + releases.core, job * n_cores + core
-    at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-    return np.where(known[at] == asked, releases.released_ns[at], until)
+    begins = np.concatenate([[job, core, start_ns], np.array(given, np.int64)], axis=1)
+    begins = begins[:, np.lexsort(begins[::-1])]
+    left = np.array(released, np.int64)
+    # Who holds a core at its job's end has one end less of it than it has beginnings.
+    kinds, place = np.unique(begins[:2], axis=1, return_inverse=True)
+    count = np.bincount(place.reshape(-1), minlength=kinds.shape[1])
+    width = int(max(kinds[1].max(initial=0), left[1].max(initial=0))) + 1
+    known = kinds[0] * width + kinds[1]
+    at = np.searchsorted(known, left[0] * width + left[1])
+    still = kinds[:, count > np.bincount(at, minlength=kinds.shape[1])]
+    last = np.full(int(max(job.max(initial=0), still[0].max(initial=0))) + 1, -1, np.int64)
+    last[job] = end_ns
+    ends = np.concatenate([left, [still[0], still[1], last[still[0]]]], axis=1)
+    ends = ends[:, np.lexsort(ends[::-1])]
+    return CoreSpans(begins[0], begins[1], begins[2], ends[2])
+
+
+def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
+    """Core by core when some jobs held them.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    chosen : bool (n,)
+        Which rows of its jobs.
+    """
+    jobs, releases, widths = ledger.jobs, ledger.releases, ledger.widths
+    owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
+    apart = chosen[owner]
+    width = (jobs.allocation_hi - jobs.allocation_lo)[apart]
+    core = np.repeat(jobs.allocation_lo[apart], width)
+    core += np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
+    job = np.repeat(owner[apart], width)
+    none = np.zeros(0, np.int64)
+    released: tuple[Array, ...] = (none, none, none)
+    given = released
+    if releases is not None:
+        some = chosen[releases.job]
+        released = releases.job[some], releases.core[some], releases.released_ns[some]
+    if widths is not None:
+        some = chosen[widths.job] & (widths.change > 0)
+        given = widths.job[some], widths.core[some], widths.told_ns[some]
+    return spans(job, core, jobs.start_ns[job], jobs.end_ns[job], released, given)
 
 
 def holdings(ledger: Ledger) -> Holdings:
-    """What the jobs of a ledger held, and until when."""
-    jobs, releases = ledger.jobs, ledger.releases
+    """What the jobs of a ledger held, and from when to when."""
+    jobs, releases, widths = ledger.jobs, ledger.releases, ledger.widths
     count = np.diff(jobs.allocation_first)
-    owner = np.repeat(np.arange(len(jobs)), count)
+    apart = np.zeros(len(jobs), np.bool_)
+    if releases is not None:
+        apart[releases.job] = True
+    if widths is not None:
+        apart[widths.job] = True
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
-    if releases is None or not len(releases):
+    if not apart.any():
         rows = np.flatnonzero(jobs.started)
         first = np.concatenate([[0], np.cumsum(count[rows])])
         return Holdings(rows, jobs.start_ns[rows], jobs.end_ns[rows], jobs.held_cores[rows], first, lo, hi)
-    # Core by core where a job releases some, and then joined again.
-    apart = np.isin(owner, releases.job)
-    width = (hi - lo)[apart]
-    within = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
-    core = np.repeat(lo[apart], width) + within
-    of_core = np.repeat(owner[apart], width)
-    until = held_until_ns(jobs, releases, of_core, core)
-    owner = np.concatenate([owner[~apart], of_core])
-    until = np.concatenate([jobs.end_ns[owner[: len(owner) - len(core)]], until])
-    lo, hi = np.concatenate([lo[~apart], core]), np.concatenate([hi[~apart], core + 1])
-    order = np.lexsort((lo, until, owner))
-    owner, until, lo, hi = owner[order], until[order], lo[order], hi[order]
+    # Core by core where a job has not all of them from its start to its end, and then joined again.
+    owner = np.repeat(np.arange(len(jobs)), count)
+    whole = ~apart[owner]
+    by_core = core_spans(ledger, apart)
+    lo, hi = np.concatenate([lo[whole], by_core.core]), np.concatenate([hi[whole], by_core.core + 1])
+    owner = owner[whole]
+    since = np.concatenate([jobs.start_ns[owner], by_core.start_ns])
+    until = np.concatenate([jobs.end_ns[owner], by_core.end_ns])
+    owner = np.concatenate([owner, by_core.job])
+    order = np.lexsort((lo, since, until, owner))
+    owner, since, until, lo, hi = owner[order], since[order], until[order], lo[order], hi[order]
     another = np.ones(len(owner), np.bool_)
-    another[1:] = (owner[1:] != owner[:-1]) | (until[1:] != until[:-1])
+    another[1:] = (owner[1:] != owner[:-1]) | (until[1:] != until[:-1]) | (since[1:] != since[:-1])
     begins = another.copy()
     begins[1:] |= lo[1:] != hi[:-1]
     at = np.flatnonzero(begins)
     lo, hi = lo[at], np.concatenate([hi[at[1:] - 1], hi[-1:]])
     first_of_row = np.flatnonzero(another[at])
     first = np.concatenate([first_of_row, [len(lo)]])
-    rows = owner[at][first_of_row]
+    rows = at[first_of_row]
     cores = np.add.reduceat(hi - lo, first_of_row)
-    return Holdings(rows, jobs.start_ns[rows], until[at][first_of_row], cores, first, lo, hi)
+    return Holdings(owner[rows], since[rows], until[rows], cores, first, lo, hi)

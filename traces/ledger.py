@@ -250,9 +250,10 @@ class PassRecords(Columns):
 
 @dataclass(frozen=True)
 class ReleaseRecords(Columns):
-    """One row per core that a job released before its end, in the order of ``JobRecords``, then of cores.
+    """One row per core that a job released before its end, in the order of ``JobRecords``, then of cores, then of instants.
 
-    The core is part of the job's allocation, and the job's up to that instant; from it on it is free for others.
+    The core is part of the job's allocation, or was given to it later (:class:`WidthRecords`), and the job's up to that
+    instant; from it on it is free for others, or for the job again.
 
     Attributes
     ----------
@@ -302,12 +303,39 @@ class HintRecords(Columns):
 
 
 @dataclass(frozen=True)
+class WidthRecords(Columns):
+    """One row each time a running job is given a core, or asked for one, in the order of ``JobRecords``, then of instants.
+
+    What it is given is its from then on; what it is asked for, it releases later, or holds to its end.
+
+    Attributes
+    ----------
+    job : ndarray of int64, shape (k,)
+        Row of ``JobRecords``.
+    told_ns : ndarray of int64, shape (k,)
+        Instant, ns since the workload's time 0; after the job's start or at it, and before its end.
+    core : ndarray of int64, shape (k,)
+        Global core number.
+    change : ndarray of int64, shape (k,)
+        1 where it is given the core, -1 where it is asked for it.
+    """
+
+    job: Array
+    told_ns: Array
+    core: Array
+    change: Array
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
     passes of the scheduler.
 
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
-    no job releases cores before its end, ``hints`` where none is told who waits.
+    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes.
     """
 
     machine: Machine
@@ -317,3 +345,4 @@ class Ledger:
     passes: PassRecords | None = None
     releases: ReleaseRecords | None = None
     hints: HintRecords | None = None
+    widths: WidthRecords | None = None

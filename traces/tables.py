@@ -31,6 +31,7 @@ __all__ = [
     "REJECTED_BECAUSE",
     "TASK_COLUMNS",
     "TRANSFER_COLUMNS",
+    "WIDTH_COLUMNS",
     "ColumnKind",
     "JobsWriter",
     "hints_frame",
@@ -40,10 +41,12 @@ __all__ = [
     "read_hints",
     "read_jobs",
     "read_releases",
+    "read_widths",
     "read_rows",
     "read_tasks",
     "read_transfers",
     "releases_frame",
+    "widths_frame",
     "rows_frame",
     "tasks_frame",
     "timedeltas",
@@ -53,6 +56,7 @@ __all__ = [
     "write_hints",
     "write_jobs",
     "write_releases",
+    "write_widths",
     "write_rows",
     "write_tasks",
     "write_transfers",
@@ -92,6 +96,8 @@ TRANSFER_COLUMNS = ("job_id", "source", "target", "source_core", "target_core", 
 RELEASE_COLUMNS = ("row", "job_id", "attempt", "core", "released_ns")
 
 HINT_COLUMNS = ("row", "job_id", "attempt", "told_ns", "waiting_row", "waiting_job_id", "lack", "wanted")
+
+WIDTH_COLUMNS = ("row", "job_id", "attempt", "told_ns", "core", "change")
 
 #: What the values of a column are; of a seed that is beyond int64, a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
@@ -198,6 +204,20 @@ def _hint_columns(ledger: Ledger) -> dict[str, Array]:
     }
 
 
+def _width_columns(ledger: Ledger) -> dict[str, Array]:
+    widths, jobs = ledger.widths, ledger.jobs
+    if widths is None:
+        raise InputError("this result has no changes of widths: no job was malleable (--malleable, --resize)")
+    return {
+        "row": widths.job,
+        "job_id": jobs.job_id[widths.job],
+        "attempt": jobs.attempt[widths.job],
+        "told_ns": widths.told_ns,
+        "core": widths.core,
+        "change": widths.change,
+    }
+
+
 def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
@@ -247,6 +267,18 @@ def releases_frame(ledger: Ledger) -> pd.DataFrame:
         If the ledger has no releases.
     """
     return rows_frame(_release_columns(ledger))
+
+
+def widths_frame(ledger: Ledger) -> pd.DataFrame:
+    """One row each time a running job was given a core (``change`` 1), or asked for one (-1), columns ``WIDTH_COLUMNS``, in the
+    order of ``jobs_frame``, then of instants; ``row`` is the job's in that table.
+
+    Raises
+    ------
+    InputError
+        If the ledger has no changes of widths.
+    """
+    return rows_frame(_width_columns(ledger))
 
 
 def hints_frame(ledger: Ledger) -> pd.DataFrame:
@@ -447,6 +479,11 @@ def write_releases(ledger: Ledger, path: Path) -> None:
     _write(_release_columns(ledger), path)
 
 
+def write_widths(ledger: Ledger, path: Path) -> None:
+    """Write ``widths_frame`` as Parquet; equal ledgers give equal bytes."""
+    _write(_width_columns(ledger), path)
+
+
 def write_hints(ledger: Ledger, path: Path) -> None:
     """Write ``hints_frame`` as Parquet; equal ledgers give equal bytes."""
     _write(_hint_columns(ledger), path)
@@ -542,6 +579,17 @@ def read_releases(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, RELEASE_COLUMNS)
+
+
+def read_widths(path: Path) -> pd.DataFrame:
+    """Read a widths.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, WIDTH_COLUMNS)
 
 
 def read_hints(path: Path) -> pd.DataFrame:

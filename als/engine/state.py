@@ -208,6 +208,7 @@ def new_state(
     selects: bool,
     changes: bool,
     hints: bool = False,
+    resizes: bool = False,
     graph: GraphState = NO_GRAPH,
 ) -> ApplicationState:
     """A state with arrays of its own; ``memo`` numbers of memo for all phases, the rest of ``als.engine.hooks.table``."""
@@ -241,7 +242,7 @@ def new_state(
         core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         graph=graph,
-        hooks=hooks.table(phases, selects=selects, changes=changes, hints=hints),
+        hooks=hooks.table(phases, selects=selects, changes=changes, hints=hints, resizes=resizes),
     )
 
 

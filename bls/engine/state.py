@@ -66,7 +66,8 @@ GIVEN_FIRST = (
     49  # what it started with, where HELD_FIRST and HELD_COUNT have changed since; a count of 0 where they have not
 )
 GIVEN_COUNT = 50
-COLUMNS = 51
+NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
+COLUMNS = 52
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once

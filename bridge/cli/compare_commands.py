@@ -54,7 +54,8 @@ def compare_command(
         check_target(target, force)
     runs = read_run(Path(a)), read_run(Path(b))
     freed, told = (runs[0].releases, runs[1].releases), (runs[0].hints, runs[1].hints)
-    compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told)
+    changed = runs[0].widths, runs[1].widths
+    compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told, changed)
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
     if job is None:

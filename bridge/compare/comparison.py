@@ -86,6 +86,7 @@ def compare_jobs(
     b: pd.DataFrame,
     releases: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
     hints: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
+    widths: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
 ) -> Comparison:
     """Compare the tables of jobs of two runs of one workload.
 
@@ -97,6 +98,8 @@ def compare_jobs(
         Of each, as ``traces.tables.read_releases`` gives them: cores that jobs released before their end.
     hints : (DataFrame or None, DataFrame or None)
         Of each, as ``traces.tables.read_hints`` gives them: who was told that others wait.
+    widths : (DataFrame or None, DataFrame or None)
+        Of each, as ``traces.tables.read_widths`` gives them: who was given cores, or asked for some.
 
     Raises
     ------
@@ -111,7 +114,10 @@ def compare_jobs(
     started_a, started_b = (frame["start_ns"].to_numpy() >= 0 for frame in (a, b))
     in_a, in_b = started_a[a_row], started_b[b_row]
     both = in_a & in_b
-    sides = StartedJobs.of(a, releases[0], hints[0]), StartedJobs.of(b, releases[1], hints[1])
+    sides = (
+        StartedJobs.of(a, releases[0], hints[0], widths[0]),
+        StartedJobs.of(b, releases[1], hints[1], widths[1]),
+    )
     # Rows among those that started.
     rows = (np.cumsum(started_a) - 1)[a_row[both]], (np.cumsum(started_b) - 1)[b_row[both]]
     causes = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
 
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
-CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted")
+CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked")
 
 #: Those that name a compared job, at whose end the job started: the links of a chain.
 LINKS = ("dependency", "retry", "release")
@@ -43,6 +43,8 @@ class StartedJobs:
         Cores that rows released before their end, and when; none by default.
     told_row, told_of : ndarray of int64, shape (h,)
         Rows that were told that a row which started later waits for some of their cores; none by default.
+    asked_row, asked_core : ndarray of int64, shape (a,)
+        Rows that were asked for cores, and which; none by default.
     """
 
     job_id: Array
@@ -59,13 +61,19 @@ class StartedJobs:
     freed_ns: Array
     told_row: Array
     told_of: Array
+    asked_row: Array
+    asked_core: Array
 
     @classmethod
     def of(
-        cls, jobs: pd.DataFrame, releases: pd.DataFrame | None = None, hints: pd.DataFrame | None = None
+        cls,
+        jobs: pd.DataFrame,
+        releases: pd.DataFrame | None = None,
+        hints: pd.DataFrame | None = None,
+        widths: pd.DataFrame | None = None,
     ) -> StartedJobs:
-        """The started rows of a table of jobs, what of ``traces.tables.RELEASE_COLUMNS`` they released, and what of
-        ``HINT_COLUMNS`` they were told."""
+        """The started rows of a table of jobs, what of ``traces.tables.RELEASE_COLUMNS`` they released, what of
+        ``HINT_COLUMNS`` they were told, and what of ``WIDTH_COLUMNS`` they were asked for."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
         none = np.zeros(0, np.int64)
@@ -74,6 +82,9 @@ class StartedJobs:
         )
         told, of, wanted = (
             none if hints is None else hints[name].to_numpy(np.int64) for name in ("row", "waiting_row", "wanted")
+        )
+        asked, asked_core, change = (
+            none if widths is None else widths[name].to_numpy(np.int64) for name in ("row", "core", "change")
         )
         some_of = (wanted > 0) & (of >= 0)
         some_of[some_of] = some[of[some_of]]  # who never started is no row here
@@ -88,6 +99,8 @@ class StartedJobs:
             freed_ns=at,
             told_row=place[told[some_of]],
             told_of=place[of[some_of]],
+            asked_row=place[asked[change < 0]],
+            asked_core=asked_core[change < 0],
         )
 
     def __len__(self) -> int:
@@ -147,10 +160,11 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     freed = _freed_by(late, waited)
     kind[waited[freed >= 0]] = _CODE["freed"]
     kind[waited[_knew(late, waited, freed)]] = _CODE["hinted"]
+    kind[waited[_were_asked(late, waited, freed)]] = _CODE["asked"]
     found[waited] = np.where(freed >= 0, freed, found[waited])
     found, kind = found[late_row], kind[late_row]
     named = found >= 0
-    ends = named & (kind != _CODE["freed"]) & (kind != _CODE["hinted"])
+    ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked")])
     return Causes(
         kind,
         np.where(ends, number[found], -1),
@@ -219,6 +233,18 @@ def _knew(late: StartedJobs, rows: Array, freed: Array) -> Array:
     told = set(zip(late.told_row.tolist(), late.told_of.tolist(), strict=True))
     pairs = zip(freed.tolist(), rows.tolist(), strict=True)
     return np.array([pair in told for pair in pairs], np.bool_)
+
+
+def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
+    """Whether who released a core for each row, by :func:`_freed_by`, had been asked for one that it released then."""
+    if not len(late.asked_row):
+        return np.zeros(len(rows), np.bool_)
+    asked = set(zip(late.asked_row.tolist(), late.asked_core.tolist(), strict=True))
+    gave: dict[tuple[int, int], list[int]] = {}
+    for row, core, at in zip(late.freed_row.tolist(), late.freed_core.tolist(), late.freed_ns.tolist(), strict=True):
+        gave.setdefault((row, at), []).append(core)
+    pairs = zip(freed.tolist(), late.start_ns[rows].tolist(), strict=True)
+    return np.array([any((who, core) in asked for core in gave.get((who, at), ())) for who, at in pairs], np.bool_)
 
 
 def _ranges(first: Array, size: Array) -> Array:

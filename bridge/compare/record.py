@@ -14,7 +14,7 @@ from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
-from traces.tables import read_hints, read_jobs, read_releases, write_rows
+from traces.tables import read_hints, read_jobs, read_releases, read_widths, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,13 +26,14 @@ METRICS = ("makespan_ns", "mean_wait_ns")
 
 
 class RunFolder(NamedTuple):
-    """A result of ``twolevel run``: where it is, its record, its table of jobs; if there, those of releases and hints."""
+    """A result of ``twolevel run``: where it is, its record, its table of jobs; those of releases, hints, widths if there."""
 
     folder: Path
     record: dict[str, Any]
     jobs: pd.DataFrame
     releases: pd.DataFrame | None = None
     hints: pd.DataFrame | None = None
+    widths: pd.DataFrame | None = None
 
     def metric(self, name: str) -> Any:
         """A metric of its record, or None."""
@@ -53,7 +54,8 @@ def read_run(folder: Path) -> RunFolder:
     path, told = folder / "releases.parquet", folder / "hints.parquet"
     releases = read_releases(path) if path.is_file() else None
     hints = read_hints(told) if told.is_file() else None
-    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"), releases, hints)
+    widths = read_widths(folder / "widths.parquet") if (folder / "widths.parquet").is_file() else None
+    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"), releases, hints, widths)
 
 
 def _text(value: Any) -> str:

@@ -99,6 +99,8 @@ def _no_link(link: Link, run: str) -> str:
         "pass": f"no job ended as it started in {run}",
         "hinted": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, told that it waits for "
         "them, had served last",
+        "asked": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, was "
+        "asked for",
         "freed": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, no longer "
         "needed",
     }

@@ -13,6 +13,7 @@ from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import FLAGS_USED, HOOK, JOURNAL_USED, InlineState
+from bridge.couplings.inline_widths import ask_core, give_core, width_changed
 from traces.compiled import compiled
 
 __all__ = ["note", "replay"]
@@ -22,19 +23,28 @@ _advance, _run_until_stop, _hint = engine.advance, engine.run_until_stop, hint
 
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Write down for which of its cores a running job is told now that others wait; False if there is no room."""
+    """Write down what a running job is told now; False if there is no room."""
     cursor, journal, jobs = inline.cursor, inline.journal, state.jobs
     n_cores = jobs[b.CORES, job]
     entry, at = cursor[JOURNAL_USED], cursor[FLAGS_USED]
-    if entry == journal.instant.size or at + n_cores > journal.wanted.size:
+    resizes = inline.costs.resizes != 0
+    count = jobs[b.TOLD_COUNT, job] if resizes else n_cores
+    if entry == journal.instant.size or at + count > (journal.core.size if resizes else journal.wanted.size):
         return False
     journal.instant[entry], journal.at[entry], journal.after[entry] = state.clock[b.NOW], at, -1
-    left = n_cores
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
-        for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + left)):
-            journal.wanted[at] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
+    journal.count[entry] = count
+    if resizes:
+        for k in range(count):
+            told = jobs[b.TOLD_FIRST, job] + k
+            journal.core[at] = (state.told[2, told] + 1) * state.told[3, told]
             at += 1
-            left -= 1
+    else:
+        left = n_cores
+        for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+            for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + left)):
+                journal.wanted[at] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
+                at += 1
+                left -= 1
     if journal.last[job] >= 0:
         journal.after[journal.last[job]] = entry
     else:
@@ -65,7 +75,16 @@ def replay(inline: InlineState, job: int, stop_ns: int) -> int:
         if status != SUSPENDED:
             return int(status)
         at = journal.at[entry]
-        _hint(app, journal.wanted[at : at + n_cores])
+        if inline.costs.resizes == 0:
+            _hint(app, journal.wanted[at : at + n_cores])
+        else:
+            for k in range(at, at + journal.count[entry]):
+                if journal.core[k] > 0:
+                    give_core(inline, journal.core[k] - 1)
+                else:
+                    ask_core(inline, -journal.core[k] - 1)
+            width_changed(inline)
+            base = inline.base_gflops[: app.speed.size]
         entry = journal.after[entry]
     if steady:
         return int(_run_until_stop(app, stop_ns))

@@ -38,6 +38,7 @@ from bridge.couplings.inline_state import (
     GRAPHS,
     LEDGER_USED,
     LOSING,
+    MASTER_HOST,
     RELEASING,
     REPLAY,
     SPEEDS,
@@ -70,6 +71,7 @@ _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumer
 _N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
 _CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
 _HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
+_GIVEN_FIRST, _GIVEN_COUNT = columns.GIVEN_FIRST, columns.GIVEN_COUNT
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
@@ -89,7 +91,10 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
     graph = work.graph
     has_graph = graph.numbers.size > 0
     c, hosts = 0, 0
-    for k in range(state.jobs[_HELD_FIRST, job], state.jobs[_HELD_FIRST, job] + state.jobs[_HELD_COUNT, job]):
+    first, count = state.jobs[_HELD_FIRST, job], state.jobs[_HELD_COUNT, job]
+    if state.jobs[_GIVEN_COUNT, job] > 0:
+        first, count = state.jobs[_GIVEN_FIRST, job], state.jobs[_GIVEN_COUNT, job]
+    for k in range(first, first + count):
         for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
             gflops, host = inline.core_speed[number], inline.core_host[number]
             inline.base_gflops[c] = gflops
@@ -103,6 +108,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                     hosts += 1
                 graph.cores[_HOST, c] = hosts - 1
             c += 1
+    inline.cursor[MASTER_HOST] = inline.core_host[work.core_number[0]]
     return hosts
 
 
@@ -236,7 +242,7 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
     app, jobs, costs, engines = inline.app, state.jobs, inline.costs, inline.engines
     start_ns, releasing = jobs[_START, job], inline.releasing.size > 0
     while True:
-        _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, releasing))
+        _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
         if again:
             status = call_hook(inline.hooks[REPLAY], (inline, job, jobs[_STOP, job]))
         elif inline.speeds.component.size == 0:

@@ -43,9 +43,11 @@ from bridge.couplings.inline_state import (
     REACHED_AT,
     REACHING,
     SAVED_INTS,
+    TOLD_UPTO,
     InlineState,
 )
 from bridge.couplings.inline_status import InlineStatus
+from bridge.couplings.inline_widths import ask_core, give_core, width_changed
 from traces.compiled import caller, compiled
 
 __all__ = ["drive_and_reach"]
@@ -130,10 +132,10 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     if need != 0:
         return int(need)
     run, costs, start_ns = inline.app, inline.costs, state.jobs[b.START, job]
-    _begin(run, start_ns, costs.overhead_ns, costs.master != 0, inline.releasing.size > 0)
+    _begin(run, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0)
     if inline.speeds.component.size > 0:
         begin_varying(run, inline.speeds, inline.next_ns, state.jobs[b.STOP, job])
-    if not save(inline, job):
+    if not save(state, inline, job):
         return InlineStatus.SAVED_FULL
     inline.saved.reached_ns[job] = start_ns
     keep_rows(inline, job, keep_tasks)
@@ -164,24 +166,43 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: boo
 
 
 @compiled(inner=True)
+def _change_width(state: BatchState, inline: InlineState, job: int) -> None:
+    """Give the application that runs what its job was given last, or have it give up what that was asked for."""
+    first = state.jobs[b.TOLD_FIRST, job]
+    for k in range(first, first + state.jobs[b.TOLD_COUNT, job]):
+        if state.told[3, k] == b.GIVEN:
+            give_core(inline, state.told[2, k])
+        else:
+            ask_core(inline, state.told[2, k])
+    width_changed(inline)
+
+
+@compiled(inner=True)
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Tell a running job for which of its cores others wait, and run it ahead; returns 0, or an ``InlineStatus``."""
+    """Tell a running job what there is to tell, and run it ahead; returns 0, or an ``InlineStatus``."""
     restore(state, inline, job, keep_tasks)
+    if inline.cursor[TOLD_UPTO] > inline.cursor[REACHED_AT]:  # room had to be made for what it releases
+        return _run_ahead(state, inline, job, keep_tasks)
     run, saved, now = inline.app, inline.saved, state.clock[b.NOW]
     # All requests up to this instant were served before the batch level did anything at it.
     status = _advance_to(inline, now + 1)
     need = fault_of(inline, job, status) if status != SUSPENDED else 0
     if need != 0:
         return int(need)
-    for c in range(run.speed.size):
-        number = run.core_number[c]
-        saved.flags[c] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
-    _hint(run, saved.flags)
-    save(inline, job)
+    if inline.costs.resizes != 0:
+        if status == SUSPENDED:
+            _change_width(state, inline, job)
+    else:
+        for c in range(run.speed.size):
+            number = run.core_number[c]
+            saved.flags[c] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
+        _hint(run, saved.flags)
+    save(state, inline, job)
     if saved.reached_ns[job] < now:
         since_start = now - state.jobs[b.START, job]
         saved.stride_ns[job] = max(1, since_start // _LEAST_STRIDE, 2 * (now - saved.reached_ns[job]))
         saved.reached_ns[job] = now
+    inline.cursor[TOLD_UPTO] = inline.cursor[REACHED_AT] + 1
     return _run_ahead(state, inline, job, keep_tasks)
 
 
@@ -193,7 +214,7 @@ def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     need = fault_of(inline, job, status) if status != SUSPENDED else 0
     if need != 0:
         return int(need)
-    save(inline, job)
+    save(state, inline, job)
     inline.saved.stride_ns[job] *= 2
     return _run_ahead(state, inline, job, keep_tasks)
 
@@ -216,7 +237,7 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bo
         if need != 0:
             return int(need)
         cursor[REACHED_AT] += 1
-    sizes[b.N_REACHED] = cursor[REACHED_AT] = cursor[NOTED] = 0
+    sizes[b.N_REACHED] = cursor[REACHED_AT] = cursor[NOTED] = cursor[TOLD_UPTO] = 0
     return 0
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from als.engine import state as app
 from als.streams import fill_round_keys
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kernel import bind
-from bridge.couplings.inline_state import SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, InlineState
+from bridge.couplings.inline_state import MASTER_HOST, SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, InlineState
+from bridge.couplings.inline_widths import show
 from traces.compiled import Array, compiled
 
 __all__ = ["restore", "save"]
+
+_whole_memo = app.whole_memo
 
 
 @compiled(inner=True)
@@ -42,13 +46,15 @@ def _place(inline: InlineState, job: int, kind: int, size: int, count: int) -> b
 
 
 @compiled(inner=True)
-def _find_room(inline: InlineState, job: int) -> bool:
-    """Room for the application that runs, which is the job's; False if there is none."""
+def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
+    """Room for the application that runs, which is the job's, however wide it may be; False if there is none."""
     saved, run = inline.saved, inline.app
-    n_cores, n, records = run.speed.size, run.lengths.size, run.start_ns.size
+    n, records = run.lengths.size, run.start_ns.size
+    n_cores = max(state.jobs[b.CORES, job], state.jobs[b.MAX_CORES, state.jobs[b.ORIGIN, job]])
+    memo = _whole_memo(run.phases, inline.table.rules.rules, n_cores)
     ints = run.counters.size + run.part_first.size + run.chosen.size + 4 * records
     ints += (7 + run.cores.shape[0]) * n_cores
-    floats = n + (1 + run.amounts.shape[0]) * n_cores + run.memo.size + run.facts.size
+    floats = n + (1 + run.amounts.shape[0]) * n_cores + memo + run.facts.size
     enough = _place(inline, job, SAVED_INTS, saved.ints.size, ints)
     enough = _place(inline, job, SAVED_FLOATS, saved.floats.size, floats) and enough
     enough = _place(inline, job, SAVED_BYTES, saved.bytes.size, n) and enough
@@ -91,10 +97,11 @@ def _move_all(inline: InlineState, job: int, saving: bool) -> None:
 
 
 @compiled(inner=True)
-def save(inline: InlineState, job: int) -> bool:
+def save(state: BatchState, inline: InlineState, job: int) -> bool:
     """Save the application that runs, which is the job's; False if there is no room for it."""
-    if inline.saved.first[SAVED_INTS, job] < 0 and not _find_room(inline, job):
+    if inline.saved.first[SAVED_INTS, job] < 0 and not _find_room(state, inline, job):
         return False
+    inline.saved.slots[job] = inline.app.speed.size
     _move_all(inline, job, True)
     return True
 
@@ -104,7 +111,10 @@ def restore(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) 
     """Let the application that runs be a job's, as it was saved."""
     run = inline.app
     bind(state, inline, job, inline.n_rows[job], max(0, inline.first[job]), keep_tasks)
+    show(inline, inline.saved.slots[job])
     fill_round_keys(run.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs[b.ORIGIN, job]]))
     _move_all(inline, job, False)
     for c in range(run.speed.size):
         inline.base_gflops[c] = inline.core_speed[run.core_number[c]]
+    first = state.jobs[b.GIVEN_FIRST, job] if state.jobs[b.GIVEN_COUNT, job] > 0 else state.jobs[b.HELD_FIRST, job]
+    inline.cursor[MASTER_HOST] = inline.core_host[state.pool_lo[first]]

@@ -47,6 +47,7 @@ __all__ = [
     "JOURNAL_USED",
     "LEDGER_USED",
     "LOSING",
+    "MASTER_HOST",
     "NOTED",
     "REACHED_AT",
     "REACHING",
@@ -57,6 +58,7 @@ __all__ = [
     "SAVED_INTS",
     "SPEEDS",
     "STARTED_NS",
+    "TOLD_UPTO",
     "TRANSFERS",
     "TRANSFERS_USED",
     "VARYING",
@@ -86,7 +88,9 @@ REACHED_AT = 5  # how many of the jobs that are reached have been dealt with
 NOTED = 6  # how many of them have heard of it
 JOURNAL_USED = 7
 FLAGS_USED = 8
-CURSOR = 9
+MASTER_HOST = 9  # of the application that runs
+TOLD_UPTO = 10  # how many of the jobs that are reached have been told what there was to tell
+CURSOR = 11
 
 # Both engines are called through pointers: places in InlineState.engines.
 BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
@@ -130,6 +134,10 @@ class Costs(State):
         Of a chunk; between two hosts.
     master : int
         Whether a master pays the overhead (1 or 0).
+    releases, resizes : int
+        Whether applications release cores that they need no more, and whether their widths change (1 or 0).
+    resize_ns : int
+        Of a change of the width, for each core.
     bytes_per_gflop : float
         How many bytes a network between two hosts carries while a core computes a GFLOP.
     """
@@ -137,6 +145,9 @@ class Costs(State):
     overhead_ns: int
     latency_ns: int
     master: int
+    releases: int
+    resizes: int
+    resize_ns: int
     bytes_per_gflop: float
 
 
@@ -174,6 +185,8 @@ class SavedStates(State):
         How far it is simulated ahead.
     flags : uint8 (widest,)
         Work space: for which of a job's cores others wait.
+    slots : int64 (rows,)
+        Of how many cores its columns are.
     """
 
     ints: Ints
@@ -186,6 +199,7 @@ class SavedStates(State):
     reached_ns: Ints
     stride_ns: Ints
     flags: Bytes
+    slots: Ints
 
 
 class Journal(State):
@@ -203,6 +217,10 @@ class Journal(State):
         Where its flags begin.
     wanted : uint8 (F,)
         For each core that the job computes on, whether another job waits for it from then on.
+    core : int64 (F,)
+        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for.
+    count : int64 (E,)
+        How many of these an entry has.
     """
 
     first: Ints
@@ -211,6 +229,8 @@ class Journal(State):
     after: Ints
     at: Ints
     wanted: Bytes
+    core: Ints
+    count: Ints
 
 
 class InlineState(State):
@@ -330,15 +350,17 @@ HOOKS = Hooks(
 
 
 def new_inline_state(
-    scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool, hinting: bool = False
+    scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool, reaching: bool = False
 ) -> InlineState:
     """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
-    release cores; ``losing``: whether it may lose all of them; ``hinting``: whether it is told whose cores others want."""
+    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
     n = len(cores)
-    widest = int(cores.max()) if n else 1
+    rules, widths = scenario.options.rules, scenario.circumstances.widths
+    most = cores if widths is None else np.maximum(cores, widths.max_cores)
+    widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
     expected = programs.expected_tasks(program, cores)
     # The draws overshoot their sum by half a task or so a job.
@@ -351,11 +373,12 @@ def new_inline_state(
         np.empty(widest),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
-        memo=programs.memo(program, cores),
+        memo=programs.memo(program, most),
         keep_tasks=False,
         selects=programs.rules.selects,
         changes=cuts or speeds.component.size > 0,
-        hints=hinting,
+        hints=rules.hints,
+        resizes=widths is not None,
         graph=_graph_room(programs, room, edges, widest, scenario.network) if programs.has_graph else graphs.NO_GRAPH,
     )
     work = work._replace(
@@ -367,7 +390,7 @@ def new_inline_state(
     sends = keep_tasks and edges > 0 and scenario.network.numbers[NETWORK_KIND] != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
-    replays = hinting and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
+    replays = reaching and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
     wanted |= {REPLAY} if replays else set()
     state = InlineState(
         cursor=np.zeros(CURSOR, np.int64),
@@ -396,7 +419,15 @@ def new_inline_state(
         lengths=np.empty(rows, np.float64),
         app=work,
         seed=np.array([scenario.model.seed], np.uint64),
-        costs=Costs(scenario.options.overhead_ns, level.latency_ns, int(level.master), scenario.bytes_per_gflop),
+        costs=Costs(
+            scenario.options.overhead_ns,
+            level.latency_ns,
+            int(level.master),
+            int(bool(rules.releases)),
+            int(widths is not None),
+            level.resize_ns,
+            scenario.bytes_per_gflop,
+        ),
         n_transfers=np.zeros(0, np.int64),
         transfer_first=np.zeros(0, np.int64),
         engines=function_table([as_value(kernel, signature) for kernel, signature in ENGINES]),
@@ -404,8 +435,8 @@ def new_inline_state(
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
         journal=_journal(n if replays else 0),
-        saved=_saved_states(n, widest) if hinting and not replays else _saved_states(0, 0),
-        reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if hinting else []),
+        saved=_saved_states(n, widest) if reaching and not replays else _saved_states(0, 0),
+        reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
     )
     return with_rows(with_application(state, work), n)
 
@@ -418,6 +449,8 @@ def _journal(n: int) -> Journal:
         after=np.empty(n, np.int64),
         at=np.empty(n, np.int64),
         wanted=np.empty(16 * n, np.uint8),
+        core=np.empty(16 * n, np.int64),
+        count=np.empty(n, np.int64),
     )
 
 
@@ -434,6 +467,7 @@ def _saved_states(n: int, widest: int) -> SavedStates:
         reached_ns=np.zeros(0, np.int64),
         stride_ns=np.zeros(0, np.int64),
         flags=np.zeros(widest, np.uint8),
+        slots=np.zeros(0, np.int64),
     )
 
 
@@ -478,6 +512,8 @@ def with_journal(inline: InlineState) -> InlineState:
             after=grown(journal.after, 1),
             at=grown(journal.at, 1),
             wanted=grown(journal.wanted, len(inline.application.speed)),
+            core=grown(journal.core, len(inline.core_speed)),
+            count=grown(journal.count, 1),
         )
     )
 
@@ -569,6 +605,7 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
             count=np.ascontiguousarray(sized(saved.count.T, 0).T),
             reached_ns=sized(saved.reached_ns, 0),
             stride_ns=sized(saved.stride_ns, 0),
+            slots=sized(saved.slots, 0),
         )
     return inline._replace(
         journal=journal,

@@ -12,7 +12,7 @@ from bridge.runs.gantt import hosts, run_title
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.tables import read_jobs, read_releases, read_tasks
+from traces.tables import read_jobs, read_releases, read_tasks, read_widths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,8 @@ class RunView(NamedTuple):
         What is written above.
     releases : DataFrame or None
         Cores that jobs released before their end.
+    widths : DataFrame or None
+        Cores that jobs were given after their start, or asked for.
     """
 
     first_core: Array
@@ -46,6 +48,7 @@ class RunView(NamedTuple):
     cores: Intervals | None
     title: str
     releases: pd.DataFrame | None = None
+    widths: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,9 @@ def _utilisation(jobs: pd.DataFrame, view: RunView) -> Figure:
     # Of all jobs and cores, whatever is chosen: a part of the queue is no queue.
     from traces.figures.run.utilisation import utilisation_figure
 
-    return utilisation_figure(jobs, cores=int(view.first_core[-1]), releases=view.releases, title=view.title)
+    return utilisation_figure(
+        jobs, cores=int(view.first_core[-1]), releases=view.releases, widths=view.widths, title=view.title
+    )
 
 
 def _waits(jobs: pd.DataFrame, view: RunView) -> Figure:
@@ -91,7 +96,7 @@ def _gantt(tasks: pd.DataFrame, view: RunView) -> Figure:
 
 def _shown(view: RunView) -> dict[str, Any]:
     # What figures of tasks take: a core that was released computes nothing.
-    return {name: value for name, value in view._asdict().items() if name != "releases"}
+    return {name: value for name, value in view._asdict().items() if name not in ("releases", "widths")}
 
 
 def _heat(frame: pd.DataFrame, view: RunView) -> Figure:
@@ -186,6 +191,7 @@ def draw_run_figures(
         None if cores is None else parse_intervals(cores, "--cores"),
         run_title(record),
         _releases(folder),
+        _widths(folder),
     )
     chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
@@ -228,6 +234,11 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame
 def _releases(folder: Path) -> pd.DataFrame | None:
     path = folder / "releases.parquet"
     return read_releases(path) if path.is_file() else None
+
+
+def _widths(folder: Path) -> pd.DataFrame | None:
+    path = folder / "widths.parquet"
+    return read_widths(path) if path.is_file() else None
 
 
 def _chosen(frame: pd.DataFrame, view: RunView) -> pd.DataFrame:

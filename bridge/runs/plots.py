@@ -74,6 +74,7 @@ class Plots:
             None if cores is None else parse_intervals(cores, "cores="),
             title,
             None if result.ledger.releases is None else result.releases,
+            None if result.ledger.widths is None else result.widths,
         )
         chosen_cores(view.first_core, view.cores)
         if view.jobs is not None and not within(result.ledger.jobs.job_id, view.jobs).any():

@@ -14,7 +14,16 @@ from bridge.runs.result import Result
 from bridge.scenarios.scenario import Scenario
 from traces.base.memory import give_back_memory
 from traces.base.processor import processor_model
-from traces.tables import write_frame, write_hints, write_jobs, write_releases, write_rows, write_tasks, write_transfers
+from traces.tables import (
+    write_frame,
+    write_hints,
+    write_jobs,
+    write_releases,
+    write_rows,
+    write_tasks,
+    write_transfers,
+    write_widths,
+)
 
 __all__ = ["run_record", "write_run"]
 
@@ -46,6 +55,8 @@ def write_run(
         write_releases(result.ledger, folder / "releases.parquet")
     if result.ledger.hints is not None:
         write_hints(result.ledger, folder / "hints.parquet")
+    if result.ledger.widths is not None:
+        write_widths(result.ledger, folder / "widths.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.rules.keep_decisions:

@@ -317,6 +317,17 @@ class Result:
         return tables.hints_frame(self.ledger)
 
     @cached_property
+    def widths(self) -> pd.DataFrame:
+        """One row each time a running job was given a core, or asked for one (``traces.tables.WIDTH_COLUMNS``).
+
+        Raises
+        ------
+        InputError
+            If none was to be.
+        """
+        return tables.widths_frame(self.ledger)
+
+    @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics.batch``, ``als.engine.metrics``); times in ns, fractions as
         such."""
@@ -381,7 +392,8 @@ class Result:
         passes = self.notes.decision_columns if len(self.decisions) else None
         releases = None if self.ledger.releases is None else self.releases
         hints = None if self.ledger.hints is None else self.hints
-        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints)
+        widths = None if self.ledger.widths is None else self.widths
+        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints, widths)
 
     def write_trace(self, path: str | Path) -> Path:
         """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""

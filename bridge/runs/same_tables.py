@@ -16,6 +16,7 @@ _TABLES = (
     "transfers.parquet",
     "releases.parquet",
     "hints.parquet",
+    "widths.parquet",
     "nodes.parquet",
     "decisions.parquet",
 )

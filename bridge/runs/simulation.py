@@ -54,7 +54,7 @@ from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords
+from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords, WidthRecords
 
 __all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
 
@@ -141,8 +141,9 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         passes = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
     releases = ReleaseRecords(*simulator.release_columns()) if simulator.releases else None
     hints = HintRecords(*simulator.hint_columns()) if simulator.hints else None
+    widths = WidthRecords(*simulator.width_columns()) if simulator.resizes else None
     machine = scenario.platform.machine()
-    return Ledger(machine, jobs, applications.records, applications.transfers, passes, releases, hints)
+    return Ledger(machine, jobs, applications.records, applications.transfers, passes, releases, hints, widths)
 
 
 def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:

@@ -17,7 +17,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
-from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_hints, read_jobs, read_releases, read_rows
+from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_hints, read_jobs, read_releases, read_rows, read_widths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,13 @@ class _Jobs:
     """The table of jobs as columns."""
 
     def __init__(
-        self, columns: Table, n_cores: int, decisions: Table | None, releases: Table | None, hints: Table | None
+        self,
+        columns: Table,
+        n_cores: int,
+        decisions: Table | None,
+        releases: Table | None,
+        hints: Table | None,
+        widths: Table | None,
     ) -> None:
         whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
@@ -90,6 +96,10 @@ class _Jobs:
         of_hints = ("row", "told_ns", "waiting_row", "lack", "wanted")
         self.told_row, self.told, self.told_of, self.lack, self.wanted = (
             none if hints is None else np.asarray(hints[name], np.int64) for name in of_hints
+        )
+        of_widths = ("row", "told_ns", "core", "change")
+        self.changed_row, self.changed, self.changed_core, self.change = (
+            none if widths is None else np.asarray(widths[name], np.int64) for name in of_widths
         )
         self.decisions = (
             None
@@ -108,7 +118,9 @@ class _Jobs:
         running = self.started & (self.start < ns) & (self.end > ns)
         running[row] = False
         released = running[self.released_row] & (self.released <= ns)
-        return self.n_cores - int(self.held[running].sum()) + int(np.count_nonzero(released))
+        given = running[self.changed_row] & (self.changed < ns) & (self.change > 0)
+        held = int(self.held[running].sum()) + int(np.count_nonzero(given))
+        return self.n_cores - held + int(np.count_nonzero(released))
 
     def lines(self, row: int) -> list[tuple[str, str]]:
         eligible, start = int(self.eligible[row]), int(self.start[row])
@@ -124,10 +136,30 @@ class _Jobs:
         if start > eligible:
             found.append(("", self._waited(row)))
         found.append((_instant(start), self._start(row)))
-        between = self._hints(row) + self._releases(row)
+        between = self._hints(row) + self._widths(row) + self._releases(row)
         found += [line for _, line in sorted(between, key=lambda event: event[0])]
         found.append((_instant(int(self.end[row])), self._end(row)))
         return found
+
+    def _widths(self, row: int) -> list[tuple[int, tuple[str, str]]]:
+        # As :meth:`_releases`.
+        mine = np.flatnonzero(self.changed_row == row)
+        lines = []
+        instants = np.unique(self.changed[mine])
+        for ns in instants[:_NAMED].tolist():
+            now = mine[self.changed[mine] == ns]
+            for change, verb in ((1, "given"), (-1, "asked for")):
+                cores = np.sort(self.changed_core[now[self.change[now] == change]])
+                if not len(cores):
+                    continue
+                which = _counted(len(cores), "core")
+                if len(cores) <= _NAMED:
+                    which = f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"
+                lines.append((ns, (_instant(ns), f"{verb} {which}")))
+        if len(instants) > _NAMED:
+            more, last = _counted(len(instants) - _NAMED, "time"), int(instants[-1])
+            lines.append((last, ("", f"given cores, or asked for some, {more} more, the last at {_instant(last)}")))
+        return lines
 
     def _releases(self, row: int) -> list[tuple[int, tuple[str, str]]]:
         # The first ones in a line each, and the others in one more; each with the instant by which it is placed.
@@ -142,7 +174,10 @@ class _Jobs:
             which = _counted(len(cores), "core")
             if len(cores) <= _NAMED:
                 which = f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"
-            lines.append((ns, (_instant(ns), f"released {which}, no longer needed")))
+            why = "no longer needed"
+            if np.isin(cores, self.changed_core[(self.changed_row == row) & (self.change < 0)]).all():
+                why = "as it was asked to"
+            lines.append((ns, (_instant(ns), f"released {which}, {why}")))
         later = int(np.count_nonzero(self.released[mine] > instants[min(_NAMED, len(instants)) - 1]))
         if later:
             more = f"released {_counted(later, 'core')} more, the last at {_instant(int(instants[-1]))}"
@@ -222,7 +257,9 @@ class _Jobs:
             text += f"; {_named(self.number[owners])} {verb} {_counted(len(released), 'core')} at this instant"
         if len(gave) and start > self.eligible[row]:
             before = np.isin(self.released_row, gave)
-            cores = _counted(int(self.held[gave].sum()) - int(np.count_nonzero(before)), "core")
+            given = np.isin(self.changed_row, gave) & (self.change > 0)
+            n = int(self.held[gave].sum()) + int(np.count_nonzero(given)) - int(np.count_nonzero(before))
+            cores = _counted(n, "core")
             text += (
                 f"; {_named(self.number[gave])} {'gives' if len(gave) == 1 else 'give'} back {cores} at this instant"
             )
@@ -260,6 +297,7 @@ def job_story(
     decisions: Table | None = None,
     releases: Table | None = None,
     hints: Table | None = None,
+    widths: Table | None = None,
 ) -> str:
     """What happened to one job, one line per event.
 
@@ -278,6 +316,8 @@ def job_story(
         The table of releases (``traces.tables.RELEASE_COLUMNS``), where cores were released.
     hints : mapping of str to column, optional
         The table of hints (``traces.tables.HINT_COLUMNS``), where jobs were told who waits for their cores.
+    widths : mapping of str to column, optional
+        The table of widths (``traces.tables.WIDTH_COLUMNS``), where running jobs were given cores, or asked for some.
 
     Returns
     -------
@@ -289,7 +329,7 @@ def job_story(
     InputError
         If there is no such job; the message lists those that there are.
     """
-    jobs = _Jobs(columns, n_cores, decisions, releases, hints)
+    jobs = _Jobs(columns, n_cores, decisions, releases, hints, widths)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
         raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
@@ -324,4 +364,5 @@ def story_of_results(folder: Path, job: int) -> str:
     path, told = folder / "releases.parquet", folder / "hints.parquet"
     releases = read_releases(path) if path.is_file() else None
     hints = read_hints(told) if told.is_file() else None
-    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints)
+    widths = read_widths(folder / "widths.parquet") if (folder / "widths.parquet").is_file() else None
+    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints, widths)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from als.network import network_model
-from als.options import ASSIGNMENT, LATENCY, LENGTHS, NETWORK, SPEEDS
+from als.options import ASSIGNMENT, LATENCY, LENGTHS, NETWORK, RESIZE_COST, SPEEDS
 from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.application_map import ApplicationMap, load_application_map
 
@@ -34,6 +34,8 @@ class ApplicationLevel:
         ``distributed`` or ``master``: who calculates chunks, and so who pays the overhead.
     applications : str, Path, ApplicationMap or None
         Which program each job runs (``bridge.scenarios.application_map``); None: all the same loop.
+    resize_ns : int
+        What a change of its width costs each core of a job, once, before its next chunk.
     speeds : tuple of str
         How core speeds change (``als.core_speeds``).
     network : str
@@ -49,12 +51,14 @@ class ApplicationLevel:
     latency_ns: int = LATENCY.default
     assignment: str = ASSIGNMENT.default
     applications: str | Path | ApplicationMap | None = None
+    resize_ns: int = RESIZE_COST.default
     speeds: tuple[str, ...] = SPEEDS.default
     network: str = NETWORK.default
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "latency_ns", LATENCY.check(self.latency_ns))
         ASSIGNMENT.check(self.assignment)
+        object.__setattr__(self, "resize_ns", RESIZE_COST.check(self.resize_ns))
         object.__setattr__(self, "speeds", tuple(self.speeds))
         network_model(self.network)
         if isinstance(self.applications, str | Path):

@@ -58,6 +58,7 @@ class ScenarioOptions:
     overhead: Annotated[int, a.OVERHEAD] = a.OVERHEAD.default
     latency: Annotated[int, a.LATENCY] = a.LATENCY.default
     assignment: Annotated[str, a.ASSIGNMENT] = a.ASSIGNMENT.default
+    resize_cost: Annotated[int, a.RESIZE_COST] = a.RESIZE_COST.default
     speeds: Annotated[list[str] | None, a.SPEEDS] = None
     network: Annotated[str, a.NETWORK] = a.NETWORK.default
     slack: Annotated[float, b.SLACK] = b.SLACK.default
@@ -68,6 +69,8 @@ class ScenarioOptions:
     estimates: Annotated[str, b.ESTIMATES] = b.ESTIMATES.default
     on_failure: Annotated[str, b.ON_FAILURE] = b.ON_FAILURE.default
     coordination: Annotated[str, b.COORDINATION] = b.COORDINATION.default
+    malleable: Annotated[str | None, b.MALLEABLE] = b.MALLEABLE.default
+    resize: Annotated[str, b.RESIZE] = b.RESIZE.default
     max_attempts: Annotated[int, b.MAX_ATTEMPTS] = b.MAX_ATTEMPTS.default
     charge_decisions: Annotated[bool, b.CHARGE_DECISIONS] = b.CHARGE_DECISIONS.default
     decision_cost: Annotated[str | None, b.DECISION_COST] = b.DECISION_COST.default
@@ -102,10 +105,13 @@ class ScenarioOptions:
             **self._given("tasks_per_core", "seed", "slack", "allocator"),
             overhead_ns=self.overhead,
             rules=rules,
-            around=Surroundings(**self._given("memory", "requests", "windows", "failures", "dependencies", "switches")),
+            around=Surroundings(
+                **self._given("memory", "requests", "windows", "failures", "dependencies", "switches", "malleable")
+            ),
             level=ApplicationLevel(
                 **self._given("lengths", "assignment", "applications", "network"),
                 latency_ns=self.latency,
+                resize_ns=self.resize_cost,
                 speeds=tuple(self.speeds or ()),
             ),
         )
@@ -125,7 +131,13 @@ class ScenarioOptions:
             backfill=backfill[0],
             conservative=self.conservative or b.CONSERVATIVE.default,
             **self._given(
-                "kill_at_walltime", "estimates", "on_failure", "coordination", "max_attempts", "charge_decisions"
+                "kill_at_walltime",
+                "estimates",
+                "on_failure",
+                "coordination",
+                "resize",
+                "max_attempts",
+                "charge_decisions",
             ),
             decision_cost_ns=None if cost is None else parse_duration_ns(cost, "--decision-cost"),
             keep_decisions=keep_decisions,

@@ -242,6 +242,12 @@ class Scenario:
             raise InputError(
                 f"--coordination {options.rules.coordination}: with --als recorded no application is simulated; allowed: none"
             )
+        elif options.rules.resizing:
+            raise InputError(
+                f"--resize {options.rules.resize}: with --als recorded no application is simulated; allowed: none"
+            )
+        if level.resize_ns and not options.rules.resizing:
+            raise InputError("--resize-cost: needs --resize")
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
@@ -264,6 +270,11 @@ class Scenario:
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
             programs = Programs(applications, options.variation)
+            if options.rules.resizing and (programs.has_graph or programs.rules.selects):
+                raise InputError(
+                    f"--resize {options.rules.resize}: jobs have task graphs, or choose among techniques; allowed: "
+                    "loops and serial parts, and one technique for each loop"
+                )
             if level.network != NO_NAME and not programs.has_graph:
                 raise InputError(f"--network: {level.network}: no job has a task graph; allowed: {NO_NAME}")
         network = platform_network(platform, level.network)

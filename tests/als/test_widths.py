@@ -74,9 +74,13 @@ def drawn(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     label = iter(range(100, 200))
     resizes: list[Resize[float]] = []
     for at in sorted(set(moments[: chance.randint(1, 4)])):
-        given = tuple(
-            (next(label), chance.choice((0.5, 1.0, 2.0)), chance.choice((0, 3)))
+        labels = {
+            chance.randrange(n_cores) if chance.random() < 0.3 else next(label)
             for _ in range(chance.choice((0, 1, 1, 2)))
+        }
+        given = tuple(
+            (one, chance.choice((0.5, 1.0, 2.0, 0.0 if chance.random() < 0.2 else 1.0)), chance.choice((0, 3)))
+            for one in sorted(labels)
         )
         taken = frozenset(chance.randint(0, n_cores + 1) for _ in range(chance.choice((0, 1, 1, 2))))
         resizes.append(Resize(at, given, taken, chance.choice((0, 0, 7))))
@@ -235,7 +239,7 @@ def test_the_last_core_stays() -> None:
         ([], [2], r"taken: \[2\]; allowed: some, not all, of \[0, 1\]"),
         ([], [0, 0], r"taken: \[0, 0\]; allowed: some"),
         ([(3, 1.0, 0)], [], "given: 1 cores; allowed: 0, as max_cores is 2"),
-        ([(3, 0.0, 0)], [], "given: core 3: speed 0.0, latency 0; allowed: above 0; from 0 on"),
+        ([(3, -1.0, 0)], [], "given: core 3: speed -1.0, latency 0; allowed: from 0 on"),
     ],
 )
 def test_what_cannot_be_is_refused(given: list[tuple[int, float, int]], taken: list[int], message: str) -> None:

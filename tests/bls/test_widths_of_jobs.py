@@ -1,4 +1,4 @@
-"""Running jobs that are given cores, or asked for some: the batch engine against the slow reference, with drawn applications."""
+"""Running jobs that are given cores, or asked for some: the batch engine against the slow reference, with drawn jobs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import BatchCase, cases, seeded_cases
+from batch_cases import BatchCase, cases
 from batch_drives import as_users_say, attempts, circumstances_of, platform_of, rules_of, simulator_of, workload_of
 from hypothesis import given, settings
 from reference.cluster import Changes, NeverFinishes, run
@@ -17,8 +17,6 @@ from reference.machine import Attempt
 from bls.constraints.widths import Widths
 from bls.engine import state as b
 from bls.engine.status import BatchStatus
-from bls.simulator import BatchSimulator
-from traces.compiled import Array
 
 NEVER = 2**62
 
@@ -65,12 +63,12 @@ def becomes(
 
     end = now + -(-work // len(stay))
     until |= idle(end)
-    for at, given, asked in changes:
+    for at, came, asked in changes:
         work -= min(work, (at - now) * len(stay))
-        stay = {core for core in stay if until[core] > at} - asked
+        stay = {core for core in stay if until[core] > at} - set(asked)
         now = at
-        until |= {core: at + (job.number * 31 + core * 17) % max(1, job.run // 2) for core in asked}
-        stay |= given
+        until |= {core: at + 1 + (job.number * 31 + core * 17) % max(1, job.run // 2) for core in asked}
+        stay |= set(came)
         until |= dict.fromkeys(stay, NEVER)
         end = now + -(-work // len(stay))
         until |= idle(end)
@@ -113,7 +111,7 @@ class Driven:
             if status == BatchStatus.DONE:
                 return self.found()
             for row in self.simulator.reached():
-                came, asked = (frozenset(cores) for cores in self.simulator.resized(row))
+                came, asked = (tuple(cores) for cores in self.simulator.resized(row))
                 self.changes[row] = (*self.changes.get(row, ()), (self.simulator.now_ns, came, asked))
                 assert self.simulator.take_back(row)
                 self.answer(row)
@@ -131,8 +129,10 @@ class Driven:
                 row,
                 tuple(np.concatenate(cores).tolist()) if cores else (),
             )
-        rows = [(replace(one, cores=held[one.number, one.attempt][1]), held[one.number, one.attempt][0])
-                for one in attempts(simulator.state)]
+        rows = [
+            (replace(one, cores=held[one.number, one.attempt][1]), held[one.number, one.attempt][0])
+            for one in attempts(simulator.state)
+        ]
         return [one for one, _ in rows], [self.changes.get(row, ()) for _, row in rows]
 
     def answer(self, row: int) -> None:

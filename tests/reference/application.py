@@ -11,6 +11,7 @@ Numbers may be floats, as the project computes, or fractions, which are exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -69,6 +70,8 @@ class Run:
         Chunks handed out in simulations ahead.
     released : list of (int or None)
         Of each core: when it was released, if that was to be.
+    released_cores : dict
+        The same by what they are called.
     """
 
     tasks: list[Ran | None]
@@ -79,6 +82,7 @@ class Run:
     chosen: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
     released: list[int | None] = field(default_factory=list, compare=False)
+    released_cores: dict[int, int] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -123,12 +127,14 @@ class Resize(Generic[Real]):
     """A decision, heard behind all else of an instant and in force one ns later: cores that come and that are to leave.
 
     ``given`` has (label, speed, latency) of each, ``taken`` slots; it is void if these are not cores that stay, or all of them.
+    ``asked`` has labels, one after the other: of those that do not stay, and of the last that does, each by itself is void.
     """
 
     at: int
     given: tuple[tuple[int, Real, int], ...]
     taken: frozenset[int]
     cost: int
+    asked: tuple[int, ...] = ()
 
 
 def run(
@@ -149,6 +155,7 @@ def run(
     releases: bool = False,
     hints: Sequence[tuple[int, Collection[int]]] = (),
     resizes: Sequence[Resize[Real]] = (),
+    numbers: Sequence[int] = (),
 ) -> Run:
     """Simulate a job.
 
@@ -165,6 +172,8 @@ def run(
         (instant, cores for which others wait from then on), ascending instants; each is heard behind all else of its instant.
     latency : sequence of int
         Of each core; none: 0.
+    numbers : sequence of int
+        What the cores are called; none: 0, 1, 2 …
 
     Raises
     ------
@@ -185,6 +194,7 @@ def run(
         now=start,
         releases=releases,
         hints=[hint for hint in hints if stop is None or hint[0] < stop],
+        numbers=list(numbers) or list(range(len(speeds))),
         resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
     )
     job_.go(stop)
@@ -210,6 +220,7 @@ class Job(Generic[Real]):
         releases: bool,
         hints: list[tuple[int, Collection[int]]],
         resizes: list[Resize[Real]],
+        numbers: list[int],
     ) -> None:
         self.resizes, self.resized, self.stale = resizes, False, False
         self.hints, self.wanted = hints, frozenset[int]()
@@ -218,7 +229,7 @@ class Job(Generic[Real]):
         self.given = given
         self.phases, self.overhead, self.master = phases, overhead, master
         self.start = self.master_free = self.now = now
-        self.cores = [Core(c, latency[c], speed > 0, now, label=c) for c, speed in enumerate(speeds)]
+        self.cores = [Core(c, latency[c], speed > 0, now, label=numbers[c]) for c, speed in enumerate(speeds)]
         self.timeline: list[list[tuple[int, int, Real]]] = [[(-1, now, speed)] for speed in speeds]
         for at, at_ns, c, speed in changes:
             self.timeline[c].append((at, at_ns, speed))
@@ -392,20 +403,27 @@ class Job(Generic[Real]):
         """A core that is to leave goes."""
         core.leaving, core.released, core.known = False, t, self.made
 
+    def ask_back(self, core: Core, now: int) -> None:
+        """A core is to leave; one that has nothing to end does so at once."""
+        core.leaving = True
+        self.wanted -= {core.number}
+        if not core.there or core.away:
+            self.leave(core, now)
+
     def resize(self, decided: Resize[Real]) -> None:
         """Cores come, and are to leave."""
         now = decided.at + 1
         slots = {core.number for core in self.staying}
         if not decided.taken <= slots or decided.taken == slots:
             return
-        for core in self.cores:
-            if core.number in decided.taken:
-                core.leaving = True
-                self.wanted -= {core.number}
-                if not core.there or core.away:
-                    self.leave(core, now)
+        for slot in sorted(decided.taken):
+            self.ask_back(self.cores[slot], now)
+        for label in decided.asked:
+            for core in self.staying:
+                if core.label == label and len(self.staying) > 1:
+                    self.ask_back(core, now)
         for label, speed, latency in decided.given:
-            gone = [core for core in self.cores if core.released is not None and core.released <= now]
+            gone = [core for core in self.cores if core.released is not None and core.released < now]
             if gone:
                 core = gone[0]
                 later = [entry for entry in self.timeline[core.number] if entry[0] >= self.made]
@@ -413,11 +431,13 @@ class Job(Generic[Real]):
                 core, later = Core(len(self.cores), 0, True, self.start), []
                 self.cores.append(core)
                 self.timeline.append([])
-            core.label, core.latency, core.there, core.released, core.leaving = label, latency, True, None, False
+            core.label, core.latency, core.there, core.released, core.leaving = label, latency, speed > 0, None, False
             core.owes, core.chunk = 0, None
             self.wanted -= {core.number}
             self.timeline[core.number] = [(self.made - 1, now, speed), *later]
-            self.ask(core, now)
+            core.away = False
+            if core.there:
+                self.ask(core, now)
         for core in self.staying:
             core.owes += decided.cost
         self.begin_anew(now)
@@ -673,7 +693,11 @@ class Job(Generic[Real]):
         finish, busy = ([getattr(core, name) for core in self.cores] for name in ("finish", "busy"))
         last = max(finish)
         released = [None if core.released is None or core.released >= last else core.released for core in self.cores]
-        return Run(self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead, released)
+        latest: dict[int, int | float] = {}  # a core may have been the job's before, at another place
+        for core, at in zip(self.cores, released, strict=True):
+            latest[core.label] = max(latest.get(core.label, 0), math.inf if at is None else at)
+        of_core = {label: int(at) for label, at in latest.items() if at < math.inf}
+        return Run(self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead, released, of_core)
 
 
 def candidates(technique: str) -> tuple[list[str], int]:

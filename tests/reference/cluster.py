@@ -22,13 +22,13 @@ Hints = tuple[tuple[int, frozenset[int]], ...]
 
 
 #: Instants; which cores a job was given then; and which it was asked for.
-Changes = tuple[tuple[int, frozenset[int], frozenset[int]], ...]
+Changes = tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
 class Wide:
-    """Of a job whose width may change: what it started with; when it is thought to end, and its walltime ends; what it was told;
-    the cores that it was given, in that order, and those that it was asked for."""
+    """Of a job whose width may change: what it started with; when it is thought to end, and its walltime ends; what it was
+    told; the cores that it was given, in that order, and those that it was asked for; and whether it gave back others."""
 
     first: tuple[int, ...]
     thought: int
@@ -36,6 +36,7 @@ class Wide:
     changes: Changes = ()
     given: tuple[int, ...] = ()
     asked: frozenset[int] = frozenset()
+    gave_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,10 @@ class _Cluster:
         for row in rows:
             job = self.running[row]
             gone = {core for core, at in job.due().items() if at == self.now}
-            self.running[row] = replace(job, gone=job.gone | gone)
+            wide = job.wide
+            if wide is not None and not gone <= wide.asked:
+                wide = replace(wide, gave_back=True)
+            self.running[row] = replace(job, gone=job.gone | gone, wide=wide)
             # What a job gives back before it was thought to end is a gain; of one that is overdue it is none that was planned.
             planned = self.planned_end.get(row, self.now)
             self.gained = self.gained or self.now < planned
@@ -394,7 +398,7 @@ class _Cluster:
     def give(self, row: int, upto: int) -> None:
         job = self.running[row]
         assert job.wide is not None
-        if job.wide.asked & job.left:
+        if job.wide.asked & job.left or job.wide.gave_back:
             return
         limits = self.machine.partitions[self.jobs[row].partition]
         most = upto - len(job.left)
@@ -407,7 +411,7 @@ class _Cluster:
                 most = min(most, limit - sum(self.working(one) for one in who))
         cores = self.free(row)[: max(0, most)]
         if cores:
-            self.change(row, frozenset(cores), frozenset())
+            self.change(row, tuple(cores), ())
 
     def ask_for(self, rows: list[int], head: int) -> None:
         masked = self.machine.partitions[self.jobs[head].partition].hosts
@@ -440,7 +444,7 @@ class _Cluster:
         late = {core: place for place, core in enumerate(given)}  # the latest time that it was given counts
         able = [core for core in self.stays(row) if core != job.wide.first[0] and good(core)]
         able.sort(key=lambda core: (late.get(core, -1), core), reverse=True)
-        self.change(row, frozenset(), frozenset(able[:n]))
+        self.change(row, (), tuple(able[:n]))
 
     def share(self, rows: list[int], head: int | None) -> None:
         everywhere = [
@@ -467,7 +471,7 @@ class _Cluster:
             if not self.waiting:
                 self.give(row, target[row])
 
-    def change(self, row: int, given: frozenset[int], asked: frozenset[int]) -> None:
+    def change(self, row: int, given: tuple[int, ...], asked: tuple[int, ...]) -> None:
         """The width of a running job changes now, and with it when it is thought to end."""
         job = self.running[row]
         assert job.wide is not None
@@ -484,10 +488,10 @@ class _Cluster:
             thought=stretched(job.wide.thought),
             walltime_end=stretched(job.wide.walltime_end),
             changes=(*job.wide.changes, (self.now, given, asked)),
-            given=(*job.wide.given, *sorted(given)),
-            asked=(job.wide.asked & job.left) | asked,
+            given=(*job.wide.given, *given),
+            asked=(job.wide.asked & job.left) | set(asked),
         )
-        self.running[row] = self.become(row, job.start, job.left | given, job.why, (), wide)
+        self.running[row] = self.become(row, job.start, job.left | set(given), job.why, (), wide)
         self.planned_end[row] = self.expected(row)
         self.lost = True
 

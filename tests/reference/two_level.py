@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reference import application, batch
+from reference import application, batch, cluster
 from reference.drawing import task_lengths
+from reference.machine import Host, Machine, Rules
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,20 @@ class Done:
     finish: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Wide:
+    """How the widths of jobs change: between ``widths``, by row, by the rule ``resize``, on cores of these hosts."""
+
+    widths: Sequence[tuple[int, int]]
+    resize: str
+    host_of: Sequence[int]
+    cost: int = 0
+    releases: bool = False
+    depth: int | None = 0
+    latency: int = 0
+    master: bool = False
+
+
 def simulate(
     jobs: Sequence[batch.Job],
     core_speeds: Sequence[float],
@@ -46,6 +61,7 @@ def simulate(
     seed: int,
     slack: float,
     overhead: int,
+    wide: Wide | None = None,
 ) -> list[Done]:
     """Simulate jobs, in workload order, on cores of these speeds; ``recorded`` is no technique but the log's run times."""
     runs: dict[int, tuple[list[float], application.Run]] = {}
@@ -59,11 +75,50 @@ def simulate(
         runs[row] = lengths, application.run(lengths, speeds, technique, start=start, overhead=overhead)
         return runs[row][1].end
 
+    def resized(row: int, start: int, first: tuple[int, ...], changes: cluster.Changes) -> tuple[int, dict[int, int]]:
+        assert wide is not None
+        job = jobs[row]
+        lengths = task_lengths(seed, job.number, job.cores, job.run, min(core_speeds), variation, tasks_per_core)
+
+        def latency(core: int) -> int:
+            return wide.latency if wide.host_of[core] != wide.host_of[first[0]] else 0
+
+        decided = [
+            application.Resize(
+                at, tuple((core, core_speeds[core], latency(core)) for core in given), frozenset(), wide.cost, asked
+            )
+            for at, given, asked in changes
+        ]
+        ran = application.run(
+            lengths,
+            [core_speeds[core] for core in first],
+            technique,
+            start=start,
+            overhead=overhead,
+            latency=[latency(core) for core in first],
+            master=wide.master,
+            seed=seed,
+            job=job.number,
+            releases=wide.releases,
+            resizes=decided,
+            numbers=first,
+        )
+        runs[row] = lengths, ran
+        return ran.end, {core: at for core, at in ran.released_cores.items() if at < ran.end}
+
     done = []
-    for row, placed in enumerate(batch.simulate(jobs, len(core_speeds), policy, slack, end_of)):
+    if wide is None:
+        placements = batch.simulate(jobs, len(core_speeds), policy, slack, end_of)
+    else:
+        sizes = [wide.host_of.count(host) for host in sorted(set(wide.host_of))]
+        machine = Machine(tuple(Host(size) for size in sizes))
+        rules = Rules(order=policy, slack=slack, depth=wide.depth)
+        found = cluster.run(jobs, machine, rules, resized=resized, widths=wide.widths, resize=wide.resize)
+        placements = [batch.Placed(one.start, one.end, one.cores) for one in found]
+    for row, placed in enumerate(placements):
         lengths, ran = runs.get(row, ([], application.Run([], [], 0)))
         tasks = tuple(
-            Task(task.chunk, placed.cores[task.core], task.start, task.end, length)
+            Task(task.chunk, task.core if wide is not None else placed.cores[task.core], task.start, task.end, length)
             for task, length in zip(ran.tasks, lengths, strict=True)
             if task is not None
         )

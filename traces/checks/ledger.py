@@ -20,7 +20,7 @@ from traces.checks.core_bars import (
 from traces.checks.jobs import InvariantError, check_jobs
 from traces.checks.transfers import check_transfers
 from traces.compiled import Array, own
-from traces.holdings import held_until_ns, holdings
+from traces.holdings import core_spans, holdings
 from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
 
 __all__ = ["CoreBars", "InvariantError", "check_ledger", "core_bars"]
@@ -135,11 +135,12 @@ def check_ledger(ledger: Ledger) -> None:
     Checked are: nothing is eligible before its submission, starts before it is eligible or ends before it starts; a job
     that never started was cancelled, and has no cores and no tasks; attempts follow each other, each after one that was cut
     to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
-    no fewer than it asked for; no two jobs hold one core at once; what a job releases it was given,
-    and computes on no more; it is told who waits for its cores while
+    no fewer than it asked for; no two jobs hold one core at once; a job is given cores, and asked for some, while it runs; what
+    it releases it held, and computes on no more, unless it is given it again; it is told who waits for its cores while
     it runs, and of no more cores than it was given; a job has as many task rows that ran as it says, or none,
     and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
-    as many as it asked for; no core runs two tasks at once; of transfers what ``traces.checks.transfers`` says.
+    as many as it asked for, or on those that it is given; no core runs two tasks at once; of transfers what
+    ``traces.checks.transfers`` says.
 
     Raises
     ------
@@ -150,12 +151,14 @@ def check_ledger(ledger: Ledger) -> None:
     tasks = _checked_tasks(ledger)
     check_jobs(jobs)
     _check_allocations(ledger)
+    _check_widths(ledger)
     _check_releases(ledger)
     _check_hints(ledger)
     _check_holdings(ledger)
     _check_counts(jobs, tasks)
     owner = np.full(ledger.machine.n_cores, -1, np.int64)
-    row, task, fault = first_task_outside(JobTimes.of(jobs), TaskTimes.of(tasks), jobs.cores, owner)
+    held, cores = _ever_held(ledger)
+    row, task, fault = first_task_outside(held, TaskTimes.of(tasks), cores, owner)
     if fault:
         at = int(tasks.first[row]) + task
         raise InvariantError(
@@ -211,14 +214,46 @@ def _check_holdings(ledger: Ledger) -> None:
         )
 
 
-def _given(jobs: JobRecords, job: Array, core: Array) -> Array:
-    """Which cores are of the allocation of these jobs, bool (k,)."""
+def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
+    """The jobs with all cores that they ever held, and how many of the first ones are theirs to compute on."""
+    jobs, widths = ledger.jobs, ledger.widths
+    if widths is None or not len(widths):
+        return JobTimes.of(jobs), jobs.cores
+    wider = np.zeros(len(jobs), np.bool_)
+    wider[widths.job] = True
     owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
-    here = np.isin(owner, job)
-    owner, lo, hi = owner[here], jobs.allocation_lo[here], jobs.allocation_hi[here]
-    n_cores = int(max(core.max(initial=0), hi.max(initial=0))) + 1
-    at = np.searchsorted(owner * n_cores + lo, job * n_cores + core, side="right") - 1
-    return np.asarray((at >= 0) & (owner[at] == job) & (core < hi[at]))
+    whole = ~wider[owner]
+    known = core_spans(ledger, wider)
+    columns = np.concatenate(
+        [
+            [owner[whole], jobs.allocation_lo[whole], jobs.allocation_hi[whole]],
+            np.unique([known.job, known.core, known.core + 1], axis=1),
+        ],
+        axis=1,
+    )
+    owner, lo, hi = columns[:, np.lexsort(columns[1::-1])]
+    first = np.searchsorted(owner, np.arange(len(jobs) + 1))
+    cores = np.where(wider, np.diff(first), jobs.cores)
+    held = (jobs.start_ns, jobs.end_ns, first, lo, hi)
+    return JobTimes(*(own(column, np.int64) for column in held)), cores
+
+
+def _check_widths(ledger: Ledger) -> None:
+    jobs, widths = ledger.jobs, ledger.widths
+    if widths is None:
+        return
+    job, at, core = widths.job, widths.told_ns, widths.core
+    if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
+        raise InvariantError(
+            f"job {jobs.job_id[job[bad[0]]]} is given core {core[bad[0]]}, or asked for it, at {at[bad[0]]} ns, when it does "
+            "not run"
+        )
+    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
+        raise InvariantError(
+            f"job {jobs.job_id[job[bad[0] + 1]]}: the changes of its width are not in the order of instants"
+        )
+    if len(bad := np.flatnonzero((core < 0) | (core >= ledger.machine.n_cores) | (np.abs(widths.change) != 1))):
+        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: change {widths.change[bad[0]]} of core {core[bad[0]]}")
 
 
 def _check_releases(ledger: Ledger) -> None:
@@ -229,22 +264,45 @@ def _check_releases(ledger: Ledger) -> None:
     if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
         k = bad[0]
         raise InvariantError(f"job {jobs.job_id[job[k]]} releases core {core[k]} at {at[k]} ns, when it does not run")
-    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(core) <= 0)))):
-        raise InvariantError(
-            f"job {jobs.job_id[job[bad[0] + 1]]}: its releases are not in the order of cores, once each"
-        )
-    if len(bad := np.flatnonzero(~_given(jobs, job, core))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]} releases core {core[bad[0]]}, which it was not given")
-    if tasks is None or not len(job):
-        return
-    ran = np.flatnonzero(tasks.core >= 0)
-    owner = np.repeat(np.arange(len(jobs)), np.diff(tasks.first))[ran]
-    until = held_until_ns(jobs, releases, owner, tasks.core[ran].astype(np.int64))
-    if len(bad := np.flatnonzero(tasks.end_ns[ran] > until)):
+    order = np.lexsort((at, core, job))
+    if len(bad := np.flatnonzero(order != np.arange(len(order)))):
+        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: its releases are not in the order of cores and instants")
+    apart = np.zeros(len(jobs), np.bool_)
+    apart[job] = True
+    if ledger.widths is not None:
+        apart[ledger.widths.job] = True
+    held = core_spans(ledger, apart)
+    wrong = held.end_ns < held.start_ns
+    wrong[:-1] |= (
+        (held.job[1:] == held.job[:-1]) & (held.core[1:] == held.core[:-1]) & (held.start_ns[1:] < held.end_ns[:-1])
+    )
+    if len(bad := np.flatnonzero(wrong)):
         k = bad[0]
         raise InvariantError(
-            f"job {jobs.job_id[owner[k]]}: a task ends on core {tasks.core[ran[k]]} at {tasks.end_ns[ran[k]]} ns; it has "
-            f"released the core at {until[k]} ns"
+            f"job {jobs.job_id[held.job[k]]} is given core {held.core[k]}, which it holds, or releases it, which it does not "
+            f"hold, at {held.start_ns[k]} to {held.end_ns[k]} ns"
+        )
+    if tasks is None or not apart.any():
+        return
+    owner = np.repeat(np.arange(len(jobs)), np.diff(tasks.first))
+    ran = np.flatnonzero((tasks.core >= 0) & apart[owner])
+    owner, on = owner[ran], tasks.core[ran].astype(np.int64)
+    # The last time that the job was given the core, by when the task began.
+    spans = np.array([held.job, held.core, held.start_ns])
+    asked = np.array([owner, on, tasks.start_ns[ran]])
+    both = np.concatenate([spans, asked], axis=1)
+    kind = np.repeat([0, 1], [spans.shape[1], asked.shape[1]])
+    order = np.lexsort((kind, *both[::-1]))
+    place = np.cumsum(kind[order] == 0) - 1
+    at_span = np.empty(len(order), np.int64)
+    at_span[order] = place
+    mine = at_span[spans.shape[1] :]
+    found = (mine >= 0) & (held.job[mine] == owner) & (held.core[mine] == on)
+    if len(bad := np.flatnonzero(~found | (tasks.end_ns[ran] > held.end_ns[mine]))):
+        k = bad[0]
+        raise InvariantError(
+            f"job {jobs.job_id[owner[k]]}: a task runs on core {on[k]} from {tasks.start_ns[ran[k]]} to {tasks.end_ns[ran[k]]} "
+            "ns, and the job holds it not, or not for so long"
         )
 
 

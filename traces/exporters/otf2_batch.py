@@ -16,8 +16,7 @@ from traces.series import HostSeries, LoadSeries, host_series, load_series
 
 __all__ = [
     "ATTRIBUTES",
-    "HINT_ATTRIBUTES",
-    "HINT_REGION",
+    "TOLD",
     "HOST_METRICS",
     "REGIONS",
     "SCHEDULER_METRICS",
@@ -39,9 +38,6 @@ REGIONS = {
 }
 _HELD, _QUEUED, _RUNNING, _SUBMIT, _PASS = range(len(REGIONS))
 
-#: The same, where jobs are told who waits for their cores: the region behind them.
-HINT_REGION = {"hint": "a running job is told for how many of its cores the head of the queue waits"}
-_HINT = len(REGIONS)
 
 _UINT64, _INT64, _STRING = (getattr(binding.Type, name).value for name in ("UINT64", "INT64", "STRING"))
 
@@ -59,13 +55,38 @@ ATTRIBUTES = (
     ("started", "jobs that the pass started", _UINT64),
 )
 
-#: Attributes behind these, in the same case.
-HINT_ATTRIBUTES = (
-    ("told job", "number of the running job that is told", _INT64),
-    ("waiting job", "number of the job that waits, -1 if none does any more", _INT64),
-    ("lack", "how many cores the waiting job lacks", _UINT64),
-    ("wanted", "how many cores of the running job are wanted", _UINT64),
-)
+_TOLD_JOB = ("told job", "number of the running job that is told", _INT64)
+
+
+class Told(NamedTuple):
+    """What is shown of running jobs that are told something: a region behind :data:`REGIONS`, and attributes behind
+    :data:`ATTRIBUTES`."""
+
+    region: dict[str, str]
+    attributes: tuple[tuple[str, str, int], ...]
+
+
+#: By the location where it is shown.
+TOLD = {
+    "hints": Told(
+        {"hint": "a running job is told for how many of its cores the head of the queue waits"},
+        (
+            _TOLD_JOB,
+            ("waiting job", "number of the job that waits, -1 if none does any more", _INT64),
+            ("lack", "how many cores the waiting job lacks", _UINT64),
+            ("wanted", "how many cores of the running job are wanted", _UINT64),
+        ),
+    ),
+    "widths": Told(
+        {"width": "a running job is given cores, or asked for some"},
+        (
+            _TOLD_JOB,
+            ("given", "how many cores it is given", _UINT64),
+            ("asked", "how many cores it is asked for", _UINT64),
+        ),
+    ),
+}
+_TOLD_REGION = len(REGIONS)
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 
 #: The strings that attributes refer to; string 0 is the empty one, then come these.
@@ -152,7 +173,7 @@ class BatchLevel(NamedTuple):
         What the scheduler's counters say.
     submits, passes : Spans
         On one location; of no length. ``passes`` has no location where they were not kept.
-    hints : Spans
+    told : Spans
         Likewise: what running jobs were told; no location where none is told anything.
     hosts : HostSeries
         What the hosts' counters say.
@@ -165,7 +186,8 @@ class BatchLevel(NamedTuple):
     load: LoadSeries
     submits: Spans
     passes: Spans
-    hints: Spans
+    told: Spans
+    told_as: str
     hosts: HostSeries
     lanes: Spans
     waiting: bool
@@ -202,7 +224,7 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     waiting = lanes.n_locations <= most_lanes
     if not waiting:
         lanes = _lanes(jobs, values, waiting=False)
-    return BatchLevel(load_series(ledger), submits, points, _hints(ledger), host_series(ledger), lanes, waiting)
+    return BatchLevel(load_series(ledger), submits, points, *_told(ledger), host_series(ledger), lanes, waiting)
 
 
 def _nowhere() -> Spans:
@@ -210,16 +232,26 @@ def _nowhere() -> Spans:
     return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing)
 
 
-def _hints(ledger: Ledger) -> Spans:
+def _told(ledger: Ledger) -> tuple[Spans, str]:
     # In the order of time; at one instant in that of the ledger.
-    hints, number = ledger.hints, ledger.jobs.job_id
-    if hints is None:
-        return _nowhere()
-    waiting = np.where(hints.waiting < 0, -1, number[hints.waiting])
-    told = np.column_stack([number[hints.job], waiting, hints.lack, hints.wanted]).astype(np.int64, copy=False)
-    order = np.argsort(hints.told_ns, kind="stable")
-    types = np.array([kind for _, _, kind in HINT_ATTRIBUTES], np.int64)
-    return _points(_HINT, hints.told_ns[order], order, told, types)
+    hints, widths, number = ledger.hints, ledger.widths, ledger.jobs.job_id
+    if hints is not None:
+        name, at = "hints", hints.told_ns
+        waiting = np.where(hints.waiting < 0, -1, number[hints.waiting])
+        told = np.column_stack([number[hints.job], waiting, hints.lack, hints.wanted]).astype(np.int64, copy=False)
+    elif widths is not None:
+        name = "widths"
+        changes = np.stack([widths.job, widths.told_ns, widths.change])
+        kinds, place = np.unique(changes[:2], axis=1, return_inverse=True)
+        given = np.bincount(place.reshape(-1), widths.change > 0, kinds.shape[1])
+        asked = np.bincount(place.reshape(-1), widths.change < 0, kinds.shape[1])
+        at = kinds[1]
+        told = np.column_stack([number[kinds[0]], given, asked]).astype(np.int64)
+    else:
+        return _nowhere(), ""
+    order = np.argsort(at, kind="stable")
+    types = np.array([kind for _, _, kind in TOLD[name].attributes], np.int64)
+    return _points(_TOLD_REGION, at[order], order, told, types), name
 
 
 def _types(first: int, stop: int) -> Array:
@@ -321,9 +353,9 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
     if batch.passes.n_locations:
         spans(batch.passes, _OF_JOB)
         found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
-    if batch.hints.n_locations:
-        spans(batch.hints, len(ATTRIBUTES))
-        found += [Location("hints", thread, 2 * len(batch.hints.start), scheduler)]
+    if batch.told.n_locations:
+        spans(batch.told, len(ATTRIBUTES))
+        found += [Location(batch.told_as, thread, 2 * len(batch.told.start), scheduler)]
     counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
     rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
     found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]

@@ -13,11 +13,10 @@ from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.otf2_batch import (
     ATTRIBUTES,
-    HINT_ATTRIBUTES,
-    HINT_REGION,
     HOST_METRICS,
     REGIONS,
     SCHEDULER_METRICS,
+    TOLD,
     WORDS,
     BatchLevel,
     Location,
@@ -84,8 +83,8 @@ def write_definitions(
         writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
     )
     strings = _Strings(call, writer)
-    hints = batch.hints.n_locations > 0
-    _write_attributes(writer, strings, (*ATTRIBUTES, *HINT_ATTRIBUTES) if hints else ATTRIBUTES)
+    told = TOLD.get(batch.told_as)
+    _write_attributes(writer, strings, ATTRIBUTES if told is None else (*ATTRIBUTES, *told.attributes))
     _write_machine(writer, strings, ledger)
 
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
@@ -118,7 +117,7 @@ def write_definitions(
     if messages:
         _write_communicator(writer, strings, machine.n_cores)
         _write_wait(writer, strings, len(jobs))
-    shown = REGIONS | HINT_REGION if hints else REGIONS
+    shown = REGIONS if told is None else REGIONS | told.region
     regions = strings.add([*shown, *shown.values()])
     for place in range(len(shown)):
         binding.GlobalDefWriter_WriteRegion(

@@ -1,9 +1,8 @@
 """Applications whose width changes: cores come to them and leave them while they run, as the batch level decides.
 
-A core has a *slot*, its index in the columns. One that comes takes the first slot whose core has left or was released, else a
-new one; it asks at once. One that is to leave gets nothing more, and leaves at the end of its chunk: its request is answered
-with that. Where it has no chunk, as others are still at the part's last tasks, it leaves at once. Nobody leaves who is the
-last.
+A core has a *slot*, its index in the columns. One that comes takes the first slot whose core had gone before, else a new one;
+it asks at once. One that is to leave gets nothing more, and leaves at the end of its chunk: its request is answered with that.
+Where it has no chunk, as others are still at the part's last tasks, it leaves at once. Nobody leaves who is the last.
 
 With each decision the technique of a loop begins anew, for the tasks that are left and the cores that stay, counted by their
 slots, and forgets what it has learned; what a rule that chooses its tasks has still to hand out is as if put back. Those who
@@ -33,9 +32,9 @@ def _stays(state: ApplicationState, c: int) -> bool:
 
 @compiled()
 def slot_for(state: ApplicationState) -> int:
-    """The slot of the next core that comes: the first whose core is gone by now, else the one behind all slots."""
+    """The slot of the next core that comes: the first whose core was gone before now, else the one behind all slots."""
     for c in range(state.speed.size):
-        if state.cores[s.RELEASED_NS, c] <= state.counters[s.NOW]:
+        if state.cores[s.RELEASED_NS, c] < state.counters[s.NOW]:
             return c
     return int(state.speed.size)
 
@@ -50,7 +49,7 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
     c, number : int
         Slot, and number in the records.
     gflops : float
-        Its speed, GFLOP/s, above 0.
+        Its speed, GFLOP/s; at 0 it is not there until it has one.
     latency_ns : int
         What a message between it and the master takes.
     """
@@ -61,6 +60,8 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
     cores[s.FOR_GOOD, c] = cores[s.WANTED, c] = cores[s.AWAY, c] = cores[s.OWES_NS, c] = 0
     cores[s.HELD_SIZE, c] = cores[s.HELD_FIRST, c] = cores[s.HELD_STOP, c] = 0
     state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
+    if gflops == 0.0:
+        return
     counters[s.PRESENT] += 1
     at = arrival_ns(state, counters[s.NOW], c)
     counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], at, c)

@@ -116,6 +116,8 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
         state.holder[core] = -1
         if state.asked.size > 0:
             jobs[b.ASKED, job] -= state.asked[core]
+            if state.asked[core] == 0:
+                jobs[b.NEEDS_NO_MORE, job] = 1
             state.asked[core] = 0
         _free(state, core, core + 1)
         cores += 1
@@ -152,7 +154,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     job : int
         Row.
     core_number : int64 (P,)
-        The cores that it computes on, ascending.
+        The cores that it computes on, ascending. Where widths change, in any order, and with those that it had before.
     released_ns : int64 (P,)
         When each is released; at ``end_ns`` or later where it is not.
     end_ns : int
@@ -169,17 +171,29 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or released_ns.size != n:
         return REFUSED
     now, again = state.clock[b.NOW], jobs[b.TELLINGS, job] > 0
+    resizes, there = state.settings[b.RESIZE] != b.NO_RESIZE, 0
     for c in range(n):
         core = core_number[c]
         if core < 0 or core >= holder.size:
             return REFUSED
+        if resizes and again and released_ns[c] <= now:
+            continue  # that was told before, and has happened; the core may be the job's again
         if released_ns[c] > now or not again:
             if holder[core] != job or released_ns[c] < now:
                 return REFUSED
         elif released_ns[c] < now and holder[core] == job and state.settings[b.RELEASES] == b.BY_CORE:
             return REFUSED  # what was told before, and has happened, is told again as it was
-        if c > 0 and core_number[c - 1] >= core:
+        if resizes:
+            state.resizing[0, core] = c
+            there += 1
+        elif c > 0 and core_number[c - 1] >= core:
             return REFUSED
+    if resizes:
+        for c in range(n):
+            if not (again and released_ns[c] <= now) and state.resizing[0, core_number[c]] != c:
+                return REFUSED  # it is there twice
+        if there != jobs[b.HELD_CORES, job]:
+            return REFUSED  # a core is not there that it holds
     if sizes[b.N_RELEASED] + jobs[b.HELD_CORES, job] > state.releases.shape[1]:
         return FULL
     c = 0
@@ -193,7 +207,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
             while c < n and core_number[c] < stop:
                 latest = max(latest, released_ns[c])
                 c += 1
-        if latest < end_ns:
+        if latest < end_ns and not (resizes and again and latest <= now):
             for core in range(first, stop):
                 if holder[core] == job:
                     _tell(state, job, core, latest)

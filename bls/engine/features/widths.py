@@ -12,7 +12,8 @@ rows. What is done about them is one of
   less is given what is free now, when nobody waits.
 
 A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
-only, and given none. A job is asked first for what it was given last, then for its last cores, never for its first.
+only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
+then for its last cores, never for its first.
 
 What a job had still to run is thought to take longer, or shorter, by as much as its width changes, and so is its walltime.
 """
@@ -113,7 +114,7 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 def _most_given(state: BatchState, job: int, most: int) -> int:
     """How many free cores a running job can be given, by its most and the limits of its partition."""
     jobs, partitions = state.jobs, state.partitions
-    if jobs[b.ASKED, job] > 0:
+    if jobs[b.ASKED, job] > 0 or jobs[b.NEEDS_NO_MORE, job] == 1:
         return 0
     n = min(most - jobs[b.HELD_CORES, job], state.sizes[b.FREE_CORES])
     if state.settings[b.LIMITED] == 1:

@@ -18,6 +18,7 @@ from traces.figures.drawing.host_marks import mark_hosts
 from traces.figures.drawing.panels import remark, title_figure
 from traces.figures.drawing.time_axis import time_axis
 from traces.figures.run.gantt import Intervals, chosen_cores, select_bars, within
+from traces.holdings import spans
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def heat_figure(
     first_core: Array,
     host_names: Sequence[str],
     releases: pd.DataFrame | None = None,
+    widths: pd.DataFrame | None = None,
     jobs: Intervals | None = None,
     cores: Intervals | None = None,
     columns: int = 500,
@@ -59,6 +61,8 @@ def heat_figure(
         One per host.
     releases : DataFrame, optional
         Of jobs that released cores before their end, the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
+    widths : DataFrame, optional
+        Of jobs that were given cores after their start, ``row``, ``core``, ``told_ns`` and ``change`` of widths.parquet.
     jobs : sequence of (int, int), optional
         Half-open intervals of the numbers of the jobs to show, by a column ``job_id``; None is all. Where others are left out,
         the figure says so.
@@ -84,7 +88,7 @@ def heat_figure(
         others = not chosen.all()
     held = "core" not in frame.columns and "allocation" in frame.columns
     if held:
-        core, start_ns, end_ns = _held(frame, chosen, releases)
+        core, start_ns, end_ns = _held(frame, chosen, releases, widths)
     else:
         core, start_ns, end_ns = arrays(frame[chosen], ("core", "start_ns", "end_ns"), "tasks")
     rows = chosen_cores(first_core, cores)
@@ -124,8 +128,10 @@ def heat_figure(
     return figure
 
 
-def _held(jobs: pd.DataFrame, chosen: Array, releases: pd.DataFrame | None) -> tuple[Array, Array, Array]:
-    """One row per chosen job and core that it held: core, start, end or release."""
+def _held(
+    jobs: pd.DataFrame, chosen: Array, releases: pd.DataFrame | None, widths: pd.DataFrame | None
+) -> tuple[Array, Array, Array]:
+    """One row per chosen job and core that it held: core, from when, until when."""
     allocation, start_ns, end_ns = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
     held = [
         np.concatenate([np.arange(lo, hi) for lo, hi in parse_intervals(text, "allocation")])
@@ -135,15 +141,20 @@ def _held(jobs: pd.DataFrame, chosen: Array, releases: pd.DataFrame | None) -> t
     ]
     count = np.array([len(one) for one in held], np.int64)
     core = np.concatenate(held) if held else np.zeros(0, np.int64)
-    until = np.repeat(end_ns, count)
-    if releases is not None and len(core):
-        row, released, at = arrays(releases, ("row", "core", "released_ns"), "releases")
-        n_cores = int(max(core.max(), released.max(initial=0))) + 1
-        key = np.repeat(np.arange(len(held)), count) * n_cores + core
-        place = np.searchsorted(key, row * n_cores + released)
-        known = chosen[row]  # and so found
-        until[place[known]] = at[known]
-    return core, np.repeat(start_ns, count), until
+    job = np.repeat(np.arange(len(held)), count)
+    none = np.zeros(0, np.int64)
+    released: tuple[Array, ...] = (none, none, none)
+    given = released
+    if releases is not None:
+        rows = arrays(releases, ("row", "core", "released_ns"), "releases")
+        released = tuple(column[chosen[rows[0]]] for column in rows)
+    if widths is not None:
+        *rows, change = arrays(widths, ("row", "core", "told_ns", "change"), "widths")
+        given = tuple(column[chosen[rows[0]] & (change > 0)] for column in rows)
+    if not len(core) or not (len(released[0]) or len(given[0])):
+        return core, start_ns[job], end_ns[job]
+    found = spans(job, core, start_ns[job], end_ns[job], released, given)
+    return found.core, found.start_ns, found.end_ns
 
 
 def _shares(row: Array, begin: Array, stop: Array, n_rows: int, columns: int, per_row: int) -> Array:

@@ -28,7 +28,12 @@ _SHADE = 0.3
 
 
 def utilisation_figure(
-    jobs: pd.DataFrame, *, cores: int, releases: pd.DataFrame | None = None, title: str = ""
+    jobs: pd.DataFrame,
+    *,
+    cores: int,
+    releases: pd.DataFrame | None = None,
+    widths: pd.DataFrame | None = None,
+    title: str = "",
 ) -> Figure:
     """Busy cores, jobs that wait and cores that they ask for, over time: three panels.
 
@@ -49,6 +54,8 @@ def utilisation_figure(
         Cores of the machine.
     releases : DataFrame, optional
         Of jobs that released cores before their end, the columns ``row`` and ``released_ns`` of releases.parquet.
+    widths : DataFrame, optional
+        Of jobs that were given cores after their start, the columns ``row``, ``told_ns`` and ``change`` of widths.parquet.
     title : str
         Shown above.
 
@@ -68,6 +75,11 @@ def utilisation_figure(
         row, at = arrays(releases, ("row", "released_ns"), "releases")
         begin, until = np.concatenate([start, at]), np.concatenate([end, columns[3][row]])
         weight = np.concatenate([held, np.full(len(row), -1)])
+    if widths is not None:
+        row, at, change = arrays(widths, ("row", "told_ns", "change"), "widths")
+        row, at = row[change > 0], at[change > 0]
+        begin, until = np.concatenate([begin, at]), np.concatenate([until, columns[3][row]])
+        weight = np.concatenate([weight, np.ones(len(row), np.int64)])
     busy = steps(begin, until, weight)
     if len(busy.value) and busy.value.max() > cores:
         raise InputError(f"the machine has {cores} cores, and jobs held {int(busy.value.max())} of them at once")

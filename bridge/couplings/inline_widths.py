@@ -1,0 +1,61 @@
+"""Applications whose width changes, in the inline coupling: the cores that the batch level gives them, and asks them for."""
+
+from __future__ import annotations
+
+from als.core_speeds.state import comes_ns, factor, next_change_ns
+from als.engine import loop as engine
+from als.engine import state as app
+from als.engine.features.width import give, open_slot, resize, slot_for, take
+from als.engine.master import message_ns_in_kernels as _message_ns
+from bridge.couplings.inline_state import MASTER_HOST, InlineState
+from traces.compiled import compiled
+
+__all__ = ["ask_core", "give_core", "show", "width_changed"]
+
+_give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
+_lose_for_good, _whole_memo = engine.lose_for_good, app.whole_memo
+
+
+@compiled(inner=True)
+def show(inline: InlineState, slots: int) -> None:
+    """Let so many slots of the application that runs be in use."""
+    work, run = inline.application, inline.app
+    run.speed, run.core_number, run.latency_ns = work.speed[:slots], work.core_number[:slots], work.latency_ns[:slots]
+    run.ask_ns, run.ask_core = work.ask_ns[:slots], work.ask_core[:slots]
+    run.finish_ns, run.busy_ns = work.finish_ns[:slots], work.busy_ns[:slots]
+    run.memo = work.memo[: _whole_memo(run.phases, inline.table.rules.rules, slots)]
+
+
+@compiled(inner=True)
+def give_core(inline: InlineState, number: int) -> None:
+    """A core comes to the application that runs, at the speed that it has then; :func:`width_changed` follows."""
+    run, now = inline.app, inline.app.counters[app.NOW]
+    slot = _slot_for(run)
+    if slot == run.speed.size:
+        show(inline, slot + 1)
+        _open_slot(run, slot)
+    gflops = inline.core_speed[number]
+    inline.base_gflops[slot] = gflops
+    varies = inline.speeds.component.size > 0
+    if varies:
+        gflops *= factor(inline.speeds, number, now)
+        inline.next_ns[slot] = next_change_ns(inline.speeds, number, now)
+    latency = _message_ns(inline.core_host[number], inline.cursor[MASTER_HOST], inline.costs.latency_ns)
+    _give(run, slot, number, gflops, latency)
+    if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
+        _lose_for_good(run, slot)
+
+
+@compiled(inner=True)
+def ask_core(inline: InlineState, number: int) -> None:
+    """The application that runs is to give up a core; if it has done so, or nobody would stay, it does nothing."""
+    run = inline.app
+    for slot in range(run.speed.size):
+        if run.core_number[slot] == number and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+            _take(run, slot)
+
+
+@compiled(inner=True)
+def width_changed(inline: InlineState) -> None:
+    """All cores have come, and all that are to leave know."""
+    _resize(inline.app, inline.costs.resize_ns)
