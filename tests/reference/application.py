@@ -82,7 +82,7 @@ class Run:
     chosen: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
     released: list[int | None] = field(default_factory=list, compare=False)
-    released_cores: dict[int, int] = field(default_factory=dict)
+    released_cores: dict[int, int] = field(default_factory=dict, compare=False)
 
     @property
     def end(self) -> int:

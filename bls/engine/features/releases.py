@@ -142,6 +142,31 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     account_for(state, job, now, working, -1)
 
 
+@compiled(inner=True)
+def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
+    """Whether each core that a job holds, whose width changes, is there once, and no other; its place is in ``resizing`` then.
+
+    Beside them are those that it had before: of these it has told that it released them, by now.
+    """
+    holder, place, now = state.holder, state.resizing[0], state.clock[b.NOW]
+    for c in range(core_number.size):
+        place[core_number[c]] = -1
+    there = 0
+    for c in range(core_number.size):
+        core = core_number[c]
+        if released_ns[c] > now:
+            if holder[core] != job or place[core] >= 0:
+                return False
+            place[core] = c
+            there += 1
+    for c in range(core_number.size):
+        core = core_number[c]
+        if released_ns[c] == now and holder[core] == job and place[core] < 0:
+            place[core] = c  # it goes now
+            there += 1
+    return bool(there == state.jobs[b.HELD_CORES, job])
+
+
 @compiled()
 def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
     """Tell when ``job``, which runs and whose outcome is told next, releases cores before it ends at ``end_ns``.
@@ -171,29 +196,22 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or released_ns.size != n:
         return REFUSED
     now, again = state.clock[b.NOW], jobs[b.TELLINGS, job] > 0
-    resizes, there = state.settings[b.RESIZE] != b.NO_RESIZE, 0
+    resizes = state.settings[b.RESIZE] != b.NO_RESIZE
     for c in range(n):
         core = core_number[c]
         if core < 0 or core >= holder.size:
             return REFUSED
-        if resizes and again and released_ns[c] <= now:
-            continue  # that was told before, and has happened; the core may be the job's again
+        if resizes:
+            continue
         if released_ns[c] > now or not again:
             if holder[core] != job or released_ns[c] < now:
                 return REFUSED
         elif released_ns[c] < now and holder[core] == job and state.settings[b.RELEASES] == b.BY_CORE:
             return REFUSED  # what was told before, and has happened, is told again as it was
-        if resizes:
-            state.resizing[0, core] = c
-            there += 1
-        elif c > 0 and core_number[c - 1] >= core:
+        if c > 0 and core_number[c - 1] >= core:
             return REFUSED
-    if resizes:
-        for c in range(n):
-            if not (again and released_ns[c] <= now) and state.resizing[0, core_number[c]] != c:
-                return REFUSED  # it is there twice
-        if there != jobs[b.HELD_CORES, job]:
-            return REFUSED  # a core is not there that it holds
+    if resizes and not _all_once(state, job, core_number, released_ns):
+        return REFUSED
     if sizes[b.N_RELEASED] + jobs[b.HELD_CORES, job] > state.releases.shape[1]:
         return FULL
     c = 0
@@ -207,7 +225,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
             while c < n and core_number[c] < stop:
                 latest = max(latest, released_ns[c])
                 c += 1
-        if latest < end_ns and not (resizes and again and latest <= now):
+        if latest < end_ns and (not resizes or state.resizing[0, first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
                     _tell(state, job, core, latest)
