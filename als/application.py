@@ -360,13 +360,21 @@ class Application:
             self._fill_hooks()
         hint(self.state, wanted)
 
+    @property
+    def staying(self) -> list[int]:
+        """The slots of the cores that are its own, there or not, and are not to leave."""
+        state, n = self.state, len(self.state.speed)
+        gone = state.cores[s.RELEASED_NS, :n] != s.NEVER
+        found: list[int] = np.flatnonzero(~gone & (state.cores[s.WANTED, :n] != s.TO_LEAVE)).tolist()
+        return found
+
     def resize(
         self,
         given: Sequence[tuple[int, float, int]] = (),
         taken: Sequence[int] = (),
         *,
         cost_ns: int = 0,
-    ) -> None:
+    ) -> list[int]:
         """From now on it has other cores (``als.engine.features.width``): a decision of whoever gives it cores.
 
         Parameters
@@ -380,6 +388,11 @@ class Application:
         cost_ns : int
             What each core that stays, or comes, pays once, before its next chunk.
 
+        Returns
+        -------
+        list of int
+            The slots of the cores that come; none once it is :attr:`finished`.
+
         Raises
         ------
         InputError
@@ -390,13 +403,9 @@ class Application:
         if self._rules.selects or any(kind == s.GRAPH for kind in state.phases[:, s.KIND].tolist()):
             raise InputError("resize: a graph, or a choice among techniques; allowed: loops and serial parts")
         whole("cost_ns", cost_ns, 0, MAX_NS)
-        n = len(state.speed)
-        gone = state.cores[s.RELEASED_NS, :n] != s.NEVER
-        stay = np.flatnonzero(~gone & (state.cores[s.WANTED, :n] != s.TO_LEAVE))
-        if len(set(taken)) < len(taken) or not set(taken) <= set(stay.tolist()) or len(taken) == len(stay):
-            raise InputError(
-                f"taken: {shown(list(taken))}; allowed: some, not all, of {shown(stay.tolist())}, none twice"
-            )
+        n, stay = len(state.speed), self.staying
+        if len(set(taken)) < len(taken) or not set(taken) <= set(stay) or len(taken) == len(stay):
+            raise InputError(f"taken: {shown(list(taken))}; allowed: some, not all, of {shown(stay)}, none twice")
         for number, gflops, latency in given:
             if not (0 <= gflops < math.inf and 0 <= latency <= MAX_LATENCY_NS):
                 raise InputError(
@@ -406,7 +415,8 @@ class Application:
         if len(given) > free + room - n:
             raise InputError(f"given: {len(given)} cores; allowed: {free + room - n}, as max_cores is {room}")
         if self.finished:
-            return
+            return []
+        slots = []
         if not self._resizes:
             self._resizes = True
             self._fill_hooks()
@@ -418,7 +428,9 @@ class Application:
                 self._show(slot + 1)
                 open_slot(state, slot)
             give(state, slot, number, gflops, latency)
+            slots.append(slot)
         resize(state, cost_ns)
+        return slots
 
     def _show(self, n_cores: int) -> None:
         # Let so many of the slots be in use.

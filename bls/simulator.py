@@ -322,6 +322,11 @@ class BatchSimulator:
         core, change = self.state.told[2:4, first : first + int(jobs[b.TOLD_COUNT, row])]
         return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()
 
+    def holds(self, row: int, core_number: Array) -> Array:
+        """Which of these cores, by their numbers in the machine, a running job holds: bool."""
+        found: Array = self.state.holder[core_number] == row
+        return found
+
     def width_columns(self) -> tuple[Array, ...]:
         """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
         ``ASKED_FOR`` of ``bls.engine.state``."""

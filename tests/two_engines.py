@@ -67,6 +67,8 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
         "until_ns": None,
         "changes": (),
         "hints": (),
+        "resizes": None,
+        "resize_ns": 0,
         "stop_ns": None,
     }
     return Start(**{**defaults, **fields})

@@ -116,6 +116,19 @@ class BatchLevel(Protocol):
         """Whether running jobs are told for which of their cores the head of the queue waits."""
         ...
 
+    @property
+    def resizes(self) -> bool:
+        """Whether running jobs are given cores, or asked for some."""
+        ...
+
+    def resized(self, row: int) -> tuple[list[int], list[int]]:
+        """The cores that a running job was last given, and those that it was asked for."""
+        ...
+
+    def holds(self, row: int, core_number: Array) -> Array:
+        """Which of these cores a running job holds: bool."""
+        ...
+
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once."""
         ...

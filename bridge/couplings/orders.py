@@ -15,15 +15,19 @@ from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
 from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import core_gflop
+from bridge.couplings.places import Places
 from bridge.protocol.messages import (
     MAX_CHANGES,
     MAX_HINTED,
     MAX_HINTS,
     MAX_PARTS,
+    MAX_RESIZED,
+    MAX_RESIZES,
     Change,
     Hint,
     Part,
     Recipe,
+    Resize,
     Start,
 )
 from bridge.protocol.network_fields import network_of
@@ -67,7 +71,10 @@ class Orders:
         self._core_gflop = core_gflop(scenario)
         self._core_speed = scenario.platform.core_speed_gflops
         self._most_tasks: dict[tuple[int, int], int] = {}  # by program and cores
-        self._numbers: dict[int, Array] = {}  # of the cores that jobs under way compute on
+        self._places: dict[int, Places] = {}  # the cores that jobs under way compute on, or did
+        self._resizes: dict[int, list[Resize]] = {}  # what jobs were given, and asked for, by row
+        #: Whether applications release cores that they need no more.
+        self.own_releases = bool(scenario.options.rules.releases)
         self._hints: dict[int, list[Hint]] = {}  # what the jobs were told, by row
         self._hinted: dict[int, int] = {}  # of how many cores, all hints of a row together
         self._answered: dict[int, int] = {}  # the attempts that have answered, where a row may be ordered again
@@ -88,8 +95,9 @@ class Orders:
         workload, model, options = scenario.workload, scenario.model, scenario.options
         start_ns, stop_ns = self.start_ns(row), self._simulator.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
-        numbers = self._numbers[row] = self._cores(row)
-        base = self._core_speed[numbers]
+        numbers = self._cores(row)
+        places = self._places.setdefault(row, Places.of(numbers, start_ns))
+        resizes = tuple(self._resizes.get(row, ())) if self._simulator.resizes else None
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
         mean, total, n = self._work(place, cores, core_gflop)
@@ -104,8 +112,8 @@ class Orders:
             bytes_per_gflop=scenario.bytes_per_gflop,
             program=self._texts[place],
         )
-        ahead = self._ahead(row, numbers, base, start_ns)
-        gone = self._gone(numbers, start_ns)
+        ahead = self._ahead(row, places, start_ns)
+        gone = self._gone(places)
         latency, host = options.level.latency_ns, self._core_host[numbers]
         start = Start(
             job=row,
@@ -120,16 +128,21 @@ class Orders:
             core_host=pack_int32(host) if self._has_graph[place] else None,
             network=self._network if self._has_graph[place] else None,
             records=self._records,
-            releases=self._simulator.releases,
+            releases=self.own_releases,
             recipe=recipe,
             tasks=None,
             until_ns=ahead.until_ns,
-            changes=gone + ahead.changes,
+            changes=tuple(sorted(gone + ahead.changes, key=lambda change: change.at_ns)),
             hints=tuple(self._hints.get(row, ())),
+            resizes=resizes,
+            resize_ns=0 if resizes is None else options.level.resize_ns,
             stop_ns=stop_ns,
         )
         surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
+        base = self._core_speed[numbers]
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * scenario.speeds.highest_factor)
+        if resizes:
+            bound_ns = start_ns  # more cores are sooner done
         if stop_ns is not None:
             bound_ns = min(bound_ns, stop_ns)
         if scenario.speeds.loses:
@@ -140,7 +153,7 @@ class Orders:
             bound_ns,
             job,
             lambda: self._payload(job, place, cores, core_gflop),
-            lambda now_ns: self._ahead(row, numbers, base, max(now_ns - 1, start_ns)),
+            lambda now_ns: self._ahead(row, places, max(now_ns - 1, start_ns)),
         )
 
     def _payload(self, job: int, place: int, cores: int, core_gflop: float) -> TaskPayload:
@@ -178,24 +191,28 @@ class Orders:
         total = _phases_gflop(program, cores, core_gflop, range(len(program.phases)))
         return total / n, total, n
 
-    def _ahead(self, row: int, numbers: Array, base: Array, from_ns: int) -> Ahead:
+    def _ahead(self, row: int, places: Places, from_ns: int) -> Ahead:
         """What changes after an instant, if a message holds so much: enough for twice the recorded run time, or for as
         long again as the job has lasted."""
         speeds = self._scenario.speeds
         if speeds.steady:
             return Ahead()
+        numbers = places.number
         if len(numbers) > MAX_CHANGES:
             raise InputError(
                 f"--speeds: a job of {len(numbers)} cores; a message holds {MAX_CHANGES} changes; use inline"
             )
         run_ns = int(self._scenario.workload.run_ns[self.origin(row)])
         horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self.start_ns(row)), MAX_NS)
+        base = self._core_speed[numbers]
         found = speeds.changes(numbers, base, from_ns, horizon_ns, MAX_CHANGES // len(numbers))
+        begin_ns, until_ns = places.from_ns, places.until_ns
         losses = [(at_ns, core) for at_ns, core, gflops in found.changes if gflops == 0.0]
         gone = self._for_good(numbers, losses)
         changes = tuple(
-            Change(at_ns=at_ns, core=core, speed_gflops=None if (at_ns, core) in gone else gflops)
+            Change(at_ns=at_ns, core=int(places.place[core]), speed_gflops=None if (at_ns, core) in gone else gflops)
             for at_ns, core, gflops in found.changes
+            if begin_ns[core] < at_ns < until_ns[core]
         )
         next_ns = np.empty(len(numbers), np.int64)
         fill_next_ns(speeds.state, numbers, found.complete_ns, next_ns)
@@ -209,13 +226,17 @@ class Orders:
         gone = self._scenario.speeds.for_good(numbers[core], at_ns)
         return {loss for loss, good in zip(losses, gone.tolist(), strict=True) if good}
 
-    def _gone(self, numbers: Array, start_ns: int) -> tuple[Change, ...]:
-        """Those of a job's cores that are lost for good as it starts."""
+    def _gone(self, places: Places) -> tuple[Change, ...]:
+        """Those of a job's cores that are lost for good as they come."""
         if not self._scenario.speeds.loses:
             return ()
-        absent = np.flatnonzero(self.speed(numbers, start_ns) == 0.0).tolist()
-        gone = self._for_good(numbers, [(start_ns, core) for core in absent])
-        return tuple(Change(at_ns=start_ns, core=core, speed_gflops=None) for _, core in sorted(gone))
+        lost: list[tuple[int, int]] = []
+        for instant in np.unique(places.from_ns).tolist():
+            here = np.flatnonzero(places.from_ns == instant)
+            absent = here[self.speed(places.number[here], instant) == 0.0]
+            lost += [(instant, core) for core in absent.tolist()]
+        gone = sorted(self._for_good(places.number, lost))
+        return tuple(Change(at_ns=at_ns, core=int(places.place[k]), speed_gflops=None) for at_ns, k in gone)
 
     def speed(self, numbers: Array, now_ns: int) -> Array:
         """GFLOP/s of cores at an instant."""
@@ -235,7 +256,42 @@ class Orders:
         """An attempt at a row was answered: the next :meth:`order` for it is for another one."""
         self._answered[row] = attempt
 
-    def hint(self, row: int, now_ns: int) -> None:
+    def tell(self, row: int, now_ns: int) -> None:
+        """From now on every :meth:`order` for a row says what it is told now."""
+        if self._simulator.resizes:
+            self._resize(row, now_ns)
+        else:
+            self._hint(row, now_ns)
+
+    def _resize(self, row: int, now_ns: int) -> None:
+        given, asked = self._simulator.resized(row)
+        places = self._places[row]
+        latest = places.latest
+        held = self._simulator.holds(row, latest) & ~np.isin(latest, given)
+        where = [int(np.flatnonzero(held & (latest == core))[0]) for core in asked]
+        wider = self._places[row] = places.with_cores(given, held, now_ns + 1)
+        numbers = np.array(given, np.int64)
+        latency = message_ns(
+            self._core_host[numbers], self._core_host[places.number[0]], self._scenario.options.level.latency_ns
+        )
+        resizes = self._resizes.setdefault(row, [])
+        resizes.append(
+            Resize(
+                at_ns=now_ns,
+                places=pack_int32(wider.place[len(places.place) :]),
+                speed_gflops=pack_float64(self.speed(numbers, now_ns + 1)),
+                latency_ns=pack_int64(np.broadcast_to(latency, len(given))),
+                asked=pack_int32(where),
+            )
+        )
+        told = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
+        if len(resizes) > MAX_RESIZES or told > MAX_RESIZED:
+            raise InputError(
+                f"--resize {self._scenario.options.rules.resize}: the width of job {self.job_number(row)} changes "
+                f"{len(resizes)} times, by {told} cores in all; a message holds {MAX_RESIZES} and {MAX_RESIZED}; use inline"
+            )
+
+    def _hint(self, row: int, now_ns: int) -> None:
         """From now on every :meth:`order` for a row says for which of its cores others wait."""
         wanted = np.flatnonzero(self._simulator.wanted(row, self._cores(row)))
         hints = self._hints.setdefault(row, [])
@@ -253,12 +309,12 @@ class Orders:
         return int(self._scenario.workload.job_id[self.origin(row)])
 
     def numbers(self, row: int) -> Array:
-        """The global numbers of the cores of a job under way."""
-        return self._numbers[row]
+        """The global numbers of the cores of a job under way, by place."""
+        return self._places[row].latest
 
-    def ended(self, row: int) -> Array:
-        """The global numbers of the cores of a job that has ended, once."""
-        return self._numbers.pop(row)
+    def ended(self, row: int) -> Places:
+        """The cores of a job that has ended; once, unless it may have to be simulated again with others."""
+        return self._places[row] if self._simulator.resizes else self._places.pop(row)
 
     def _cores(self, row: int) -> Array:
         """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""

@@ -167,8 +167,9 @@ class _Drive:
             peers.command,
             peers.socket,
             self._orders.technique,
-            releases=self._simulator.releases,
+            releases=self._orders.own_releases,
             hints=self._simulator.hints,
+            resizes=self._simulator.resizes,
             hosts=self._wanted(),
         )
         done = False
@@ -236,7 +237,7 @@ class _Drive:
         """Have the applications that are told something simulated again, and told it all again."""
         simulator = self._simulator
         for row in simulator.reached():
-            self._orders.hint(row, simulator.now_ns)
+            self._orders.tell(row, simulator.now_ns)
             simulator.take_back(row)
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))

@@ -12,6 +12,7 @@ from als.engine.metrics import LOOP_METRICS, measure
 from als.programs.table import Programs
 from bridge.couplings.contract import Applications
 from bridge.couplings.orders import Orders
+from bridge.couplings.places import Places
 from bridge.protocol.messages import Measurement, Outcome, Records, Transfers
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.scenarios.scenario import Scenario
@@ -68,7 +69,7 @@ class Reports:
             If it cannot be.
         """
         outcome, start_ns = report.outcome, self._orders.start_ns(row)
-        numbers = self._orders.ended(row)
+        places = self._orders.ended(row)
         self._check_chosen(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
         measure(
@@ -76,7 +77,7 @@ class Reports:
             start_ns,
             np.array(unpack_int64(outcome.finish_ns)),
             np.array(unpack_int64(outcome.busy_ns)),
-            self._orders.speed(numbers, start_ns),
+            self._orders.speed(places.latest, start_ns),
             np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop,
             report.length_cov,
             outcome.scheduling_ns,
@@ -89,7 +90,7 @@ class Reports:
             loops=loops,
             chosen=outcome.chosen,
             ahead_chunks=outcome.ahead_chunks,
-            records=[_task_columns(part, numbers.astype(np.int32)) for part in report.records],
+            records=[_task_columns(part, places) for part in report.records],
             transfers=[_transfer_columns(part) for part in report.transfers],
             graph=outcome.graph,
         )
@@ -143,14 +144,14 @@ class Reports:
 _NO_TASKS = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
 
 
-def _task_columns(part: Records, cores: Array) -> tuple[Array, ...]:
+def _task_columns(part: Records, places: Places) -> tuple[Array, ...]:
     """Records in the columns of TaskRecords, with global core numbers; a task that never ran has -1 everywhere."""
     start_ns, core, chunk = unpack_int64(part.start_ns), unpack_int32(part.core), unpack_int32(part.chunk)
     never = start_ns < 0
     return (
         start_ns,
         unpack_int64(part.end_ns),
-        np.where(never, np.int32(-1), cores[core]),
+        np.where(never, np.int32(-1), places.cores_of(np.maximum(core, 0), start_ns)),
         np.where(never, np.int32(-1), chunk),
         unpack_float64(part.length_gflop),
     )

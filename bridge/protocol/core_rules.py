@@ -47,12 +47,13 @@ def check_cores(message: Outcome, job: JobSession) -> None:
 
 
 def _check_releases(message: Outcome, job: JobSession, finish_ns: Array) -> None:
-    if not job.start.releases:
+    said = "releases = true" if job.start.releases else "resizes"
+    if not job.tells_releases:
         if message.released_ns is not None:
             raise BrokenRule("released_ns is given, but start said releases = false; allowed: nil")
         return
     if message.released_ns is None:
-        raise BrokenRule(f"released_ns is nil, but start said releases = true; allowed: {job.cores} instants")
+        raise BrokenRule(f"released_ns is nil, but start said {said}; allowed: {job.cores} instants")
     if len(message.released_ns) != 8 * job.cores:
         raise BrokenRule(f"released_ns has {len(message.released_ns)} bytes; {job.cores} cores need {8 * job.cores}")
     released_ns = unpack_int64(message.released_ns)
@@ -71,8 +72,12 @@ def _never_begun_ns(message: Outcome, job: JobSession) -> int:
     """
     if not (message.stopped or message.last_lost is not None or job.loses):
         return 0
-    latency = 0 if job.start.latency_ns is None else int(unpack_int64(job.start.latency_ns).max())
-    return message.chunks * (job.cores * job.start.overhead_ns + 2 * latency)
+    start = job.start
+    latency = 0 if start.latency_ns is None else int(unpack_int64(start.latency_ns).max())
+    resizes = start.resizes or ()
+    latency = max([latency, *(int(unpack_int64(one.latency_ns).max(initial=0)) for one in resizes)])
+    cost = len(resizes) * start.resize_ns
+    return message.chunks * (job.cores * start.overhead_ns + 2 * latency) + job.cores * cost
 
 
 def _check_spans(job: JobSession, finish_ns: Array, busy_ns: Array) -> None:

@@ -7,10 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, Part, Resume, Start
+from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, Part, Resume, Start
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from traces.algorithms.extremes import extremes
+from traces.base.errors import shown
 from traces.base.time import MAX_NS
+from traces.compiled import Array
 
 __all__ = [
     "BrokenRule",
@@ -63,7 +65,8 @@ class JobSession:
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
             raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
         cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
-        check_orders(start, start.start_ns, cores)
+        places = cores + _check_resizes(start, cores)
+        check_orders(start, start.start_ns, places)
         _check_hints(start, cores)
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
@@ -72,7 +75,7 @@ class JobSession:
             _check_parts(start.parts, start.tasks, graphs=start.network is not None)
         return cls(
             start=start,
-            cores=cores,
+            cores=places,
             now_ns=start.start_ns,
             promised_ns=start.start_ns,
             until_ns=start.until_ns,
@@ -85,6 +88,11 @@ class JobSession:
     def has_graph(self) -> bool:
         """Whether a part is, or may be, a graph."""
         return self.start.network is not None
+
+    @property
+    def tells_releases(self) -> bool:
+        """Whether its outcome is to say when cores were released."""
+        return self.start.releases or self.start.resizes is not None
 
     @property
     def lowest_gflop(self) -> float | None:
@@ -185,6 +193,44 @@ def _check_hints(start: Start, cores: int) -> None:
         last, hinted = hint.at_ns, hinted + len(wanted)
     if hinted > MAX_HINTED:
         raise BrokenRule(f"hints name {hinted} cores; allowed: up to {MAX_HINTED}")
+
+
+def _check_resizes(start: Start, cores: int) -> int:
+    """How many places more than at its start a job has at last."""
+    if start.resizes is None:
+        if start.resize_ns:
+            raise BrokenRule(f"resize_ns is {start.resize_ns}, and resizes nil; allowed: 0")
+        return 0
+    if start.network is not None or start.hints:
+        raise BrokenRule("resizes, in a job that has a network or hints; allowed: nil")
+    last, told, places = start.start_ns, 0, cores
+    for one in start.resizes:
+        at_least("at_ns of a resize", one.at_ns, last, "start_ns and the resize before,")
+        came = _whole_places("places", one.places)
+        asked = _whole_places("asked", one.asked)
+        for name, column in (("speed_gflops", one.speed_gflops), ("latency_ns", one.latency_ns)):
+            if len(column) != 8 * len(came):
+                raise BrokenRule(f"{name} of a resize has {len(column)} bytes; {len(came)} cores need {8 * len(came)}")
+        if len(came):
+            check_positive("speed_gflops of a resize", one.speed_gflops, lowest=0.0)
+            check_durations("latency_ns of a resize", one.latency_ns, len(came))
+        new = came[came >= places]
+        if not np.array_equal(new, np.arange(places, places + len(new))):
+            raise BrokenRule(f"places of a resize go up to {new.max()}; allowed: the next one is {places}")
+        places += len(new)
+        if len(asked) and asked.max() >= places:
+            raise BrokenRule(f"asked of a resize has {asked.max()}; allowed: 0 to {places - 1}")
+        last, told = one.at_ns, told + len(came) + len(asked)
+    if told > MAX_RESIZED:
+        raise BrokenRule(f"resizes name {told} cores; allowed: up to {MAX_RESIZED}")
+    return places - cores
+
+
+def _whole_places(name: str, column: bytes) -> Array:
+    places: Array = unpack_int32(column[: whole_column(f"{name} of a resize", column, 4) * 4])
+    if len(places) and (places.min() < 0 or len(np.unique(places)) < len(places)):
+        raise BrokenRule(f"{name} of a resize: {shown(places.tolist())}; allowed: from 0 on, none twice")
+    return places
 
 
 def takes_away(message: Start | Resume) -> bool:

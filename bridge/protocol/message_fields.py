@@ -19,6 +19,8 @@ __all__ = [
     "MAX_EDGES",
     "MAX_HINTED",
     "MAX_HINTS",
+    "MAX_RESIZED",
+    "MAX_RESIZES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -33,6 +35,8 @@ __all__ = [
     "EdgeColumn8",
     "Hint",
     "Hints",
+    "Resize",
+    "Resizes",
     "HostColumn",
     "Instant",
     "Key",
@@ -70,6 +74,10 @@ MAX_PROMISES: Final = 2**16
 #: Most hints in one message, and cores in all of them.
 MAX_HINTS: Final = 2**11
 MAX_HINTED: Final = 2**16
+
+#: Most changes of the width in one message, and cores in all of them.
+MAX_RESIZES: Final = 2**11
+MAX_RESIZED: Final = 2**16
 
 #: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
 LENGTHS_PER_FRAME: Final = 2**20
@@ -119,6 +127,19 @@ class Hint(Map, frozen=True, kw_only=True):
 
     at_ns: Instant
     cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
+
+
+class Resize(Map, frozen=True, kw_only=True):
+    """Behind ``at_ns`` cores come to these places of the job (int32), and those at other places are asked for (int32).
+
+    ``speed_gflops`` (float64) and ``latency_ns`` (int64) are of the cores that come.
+    """
+
+    at_ns: Instant
+    places: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
+    speed_gflops: Annotated[bytes, Meta(max_length=8 * MAX_CORES)]
+    latency_ns: Annotated[bytes, Meta(max_length=8 * MAX_CORES)]
+    asked: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
 
 
 class Recipe(Map, frozen=True, kw_only=True):
@@ -174,4 +195,5 @@ class Measurement(Map, frozen=True, kw_only=True):
 
 Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
 Hints = Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)]
+Resizes = Annotated[tuple[Resize, ...], Meta(max_length=MAX_RESIZES)]
 Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]

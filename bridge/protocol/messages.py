@@ -23,6 +23,8 @@ from bridge.protocol.message_fields import (
     MAX_HOSTS,
     MAX_PARTS,
     MAX_PROMISES,
+    MAX_RESIZED,
+    MAX_RESIZES,
     MAX_TASKS,
     RECORDS_PER_FRAME,
     Change,
@@ -50,6 +52,8 @@ from bridge.protocol.message_fields import (
     Recipe,
     RecordColumn4,
     RecordColumn8,
+    Resize,
+    Resizes,
     TechniqueName,
     Version,
 )
@@ -66,6 +70,8 @@ __all__ = [
     "MAX_EDGES",
     "MAX_HINTED",
     "MAX_HINTS",
+    "MAX_RESIZED",
+    "MAX_RESIZES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -84,6 +90,7 @@ __all__ = [
     "Greeting",
     "Hello",
     "Hint",
+    "Resize",
     "Lengths",
     "Measurement",
     "Message",
@@ -111,7 +118,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 8
+PROTOCOL_VERSION: Final = 9
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -141,6 +148,7 @@ class Hello(Message, frozen=True, kw_only=True):
     conserves_work: bool
     releases: bool
     hints: bool
+    resizes: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -248,6 +256,8 @@ class Start(Message, frozen=True, kw_only=True):
     until_ns: Instant | None
     changes: Changes
     hints: Hints
+    resizes: Resizes | None
+    resize_ns: Duration
     stop_ns: Instant | None
 
 

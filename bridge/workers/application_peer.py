@@ -22,6 +22,7 @@ from bridge.protocol.messages import (
     Measurement,
     Message,
     Outcome,
+    Resize,
     Resume,
     Start,
     Suspended,
@@ -41,6 +42,7 @@ class _Job:
     start: Start
     application: Application
     hints: list[Hint]  # not yet heard, ascending
+    resizes: list[Resize]  # not yet made, ascending
     changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
 
 
@@ -53,6 +55,7 @@ class ApplicationPeer:
     name: Final = PROCESS_NAME
     releases: Final = True
     hints: Final = True
+    resizes: Final = True
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
@@ -85,6 +88,8 @@ class ApplicationPeer:
         assert recipe is not None  # the session holds the bridge to what our hello asks for
         speed = unpack_float64(start.core_speed_gflops)
         drawn = self._drawing.drawn(recipe, start.technique, len(speed))
+        resizes = start.resizes or ()
+        places = [len(speed) - 1, *(int(unpack_int32(one.places).max(initial=0)) for one in resizes)]
         application = Application(
             drawn.lengths,
             speed,
@@ -101,8 +106,9 @@ class ApplicationPeer:
             core_host=None if start.core_host is None else unpack_int32(start.core_host),
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
+            max_cores=1 + max(places),
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints))
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes))
         return job
 
     def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
@@ -116,6 +122,11 @@ class ApplicationPeer:
             if self._change(job, hint.at_ns + 1) or application.advance(hint.at_ns + 1):
                 break
             application.hint(unpack_int32(hint.cores).tolist())
+        while job.resizes and (last is None or job.resizes[0].at_ns < last):
+            resize = job.resizes.pop(0)
+            if self._change(job, resize.at_ns + 1) or application.advance(resize.at_ns + 1):
+                break
+            _resize(application, resize, job.start.resize_ns)
         self._change(job, last)
         if stopping:
             assert last is not None
@@ -171,12 +182,28 @@ class ApplicationPeer:
             length_cov=None if math.isnan(cov) else cov,
             finish_ns=pack_int64(state.finish_ns),
             busy_ns=pack_int64(state.busy_ns),
-            released_ns=pack_int64(job.application.released_ns) if start.releases else None,
+            released_ns=pack_int64(job.application.released_ns) if _tells_releases(start) else None,
             scheduling_ns=job.application.scheduling_ns,
             chosen=tuple(state.chosen.tolist()),
             ahead_chunks=job.application.ahead_chunks,
             graph=measured,
         )
+
+
+def _tells_releases(start: Start) -> bool:
+    return start.releases or start.resizes is not None
+
+
+def _resize(application: Application, resize: Resize, cost_ns: int) -> None:
+    """Let cores come to an application, and have it give up others, but for those that it has given up, and its last."""
+    places = unpack_int32(resize.places).tolist()
+    columns = unpack_float64(resize.speed_gflops).tolist(), unpack_int64(resize.latency_ns).tolist()
+    staying = set(application.staying)
+    asked = [place for place in unpack_int32(resize.asked).tolist() if place in staying]
+    given = list(zip(places, *columns, strict=True))
+    came = application.resize(given, asked[: len(staying) - 1], cost_ns=cost_ns)
+    if came != places:
+        raise InputError(f"resize at {resize.at_ns} ns: cores come to the places {places}; allowed: {came}")
 
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:

@@ -89,6 +89,8 @@ class Supervisor:
         Whether they are to say which cores a job needs no more.
     hints : bool
         Whether they are told for which of a job's cores others wait.
+    resizes : bool
+        Whether cores come to jobs that run, and are asked for.
     hosts : Wanted or None
         What is said of other hosts, which may join; None: nobody may.
     """
@@ -104,6 +106,7 @@ class Supervisor:
         *,
         releases: bool = False,
         hints: bool = False,
+        resizes: bool = False,
         hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
@@ -140,7 +143,7 @@ class Supervisor:
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
         self.conserves_work = self._known = command is None
-        self._releases, self._hints = releases, hints
+        self._releases, self._hints, self._resizes = releases, hints, resizes
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -598,6 +601,8 @@ class Supervisor:
             self.fail(
                 PeerError(f"--coordination {what}: {hello.name!r} cannot follow it: its hello says releases = false")
             )
+        if self._resizes and not hello.resizes:
+            self.fail(PeerError(f"--resize: {hello.name!r} cannot follow it: its hello says resizes = false"))
         if self._hints and not hello.hints:
             self.fail(PeerError(f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"))
         try:

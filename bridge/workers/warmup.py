@@ -59,6 +59,8 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         until_ns=_S if records else None,
         changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if records else (),
         hints=(),
+        resizes=None,
+        resize_ns=0,
         stop_ns=None,
     )
 

@@ -57,6 +57,11 @@ class Peer(Protocol):
         """Whether it can be told for which of a job's cores others wait."""
         ...
 
+    @property
+    def resizes(self) -> bool:
+        """Whether cores can come to its jobs while they run, and be asked for."""
+        ...
+
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
         ...
@@ -92,6 +97,7 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
                 conserves_work=True,
                 releases=peer.releases,
                 hints=peer.hints,
+                resizes=peer.resizes,
             )
         )
         while True:

@@ -110,7 +110,7 @@ def main() -> None:
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     hello = Hello(
-        version=8,
+        version=9,
         token=token,
         worker=worker,
         name="told",
@@ -118,6 +118,7 @@ def main() -> None:
         conserves_work=sure,
         releases=True,
         hints=False,
+        resizes=False,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

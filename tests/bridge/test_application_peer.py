@@ -75,6 +75,8 @@ def start(
         "records": records,
         "releases": False,
         "hints": (),
+        "resizes": None,
+        "resize_ns": 0,
         "recipe": recipe,
         "tasks": None,
         "until_ns": None,

@@ -214,7 +214,7 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 8,
+        "version": 9,
         "token": "t",
         "worker": "w",
         "name": "n",
@@ -223,7 +223,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "releases": True,
         "hints": True,
     },
-    "welcome": {"version": 8, "run": "r"},
+    "welcome": {"version": 9, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,

@@ -307,6 +307,7 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
             conserves_work=world.plan.conserves_work,
             releases=True,
             hints=False,
+            resizes=False,
         )
         connection.say(hello)
         while True:

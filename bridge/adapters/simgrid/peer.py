@@ -67,6 +67,7 @@ class SimGridPeer:
     name: Final = "simgrid"
     releases: Final = False
     hints: Final = False
+    resizes: Final = False
 
     def __init__(self, installation: Installation, platform: Path | None = None) -> None:
         self._installation, self._platform = installation, platform

@@ -1,0 +1,84 @@
+"""Which core of the machine a running job has at each of its places, where cores come to it and leave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traces.base.time import MAX_NS
+from traces.compiled import Array
+
+__all__ = ["Places"]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The cores that a job has, or had, in the order in which they came; int64 (k,) each.
+
+    Attributes
+    ----------
+    place : ndarray
+        Index within the job.
+    number : ndarray
+        In the machine.
+    from_ns : ndarray
+        From when on it is there: its job's start, or 1 ns behind the instant at which it was given.
+    """
+
+    place: Array
+    number: Array
+    from_ns: Array
+
+    @classmethod
+    def of(cls, numbers: Array, start_ns: int) -> Places:
+        """Those of a job that starts on these cores."""
+        return cls(np.arange(len(numbers)), numbers, np.full(len(numbers), start_ns, np.int64))
+
+    @property
+    def latest(self) -> Array:
+        """The core that each place has, or had last: int64 (P,)."""
+        numbers = np.empty(int(self.place.max()) + 1, np.int64)
+        numbers[self.place] = self.number  # in order: the last one counts
+        return numbers
+
+    @property
+    def until_ns(self) -> Array:
+        """When another core comes to the place of each: int64 (k,)."""
+        until = np.full(len(self.place), MAX_NS, np.int64)
+        last: dict[int, int] = {}
+        for k, place in enumerate(self.place.tolist()):
+            if place in last:
+                until[last[place]] = self.from_ns[k]
+            last[place] = k
+        return until
+
+    def with_cores(self, given: list[int], held: Array, from_ns: int) -> Places:
+        """With cores that come, each to the first place whose core the job does not hold any more, or a new one.
+
+        Parameters
+        ----------
+        given : list of int
+        held : bool (P,)
+            Of which places it holds the latest core.
+        from_ns : int
+        """
+        free = np.flatnonzero(~held).tolist()
+        new = range(len(held), len(held) + max(0, len(given) - len(free)))
+        places = [*free, *new][: len(given)]
+        return Places(
+            np.concatenate([self.place, np.array(places, np.int64)]),
+            np.concatenate([self.number, np.array(given, np.int64)]),
+            np.concatenate([self.from_ns, np.full(len(given), from_ns, np.int64)]),
+        )
+
+    def cores_of(self, place: Array, at_ns: Array) -> Array:
+        """The cores that were at these places at these instants: int32 (n,)."""
+        order = np.lexsort((self.from_ns, self.place))
+        places, numbers, from_ns = self.place[order], self.number[order].astype(np.int32), self.from_ns[order]
+        found = np.searchsorted(places, place)
+        for _ in range(int(np.bincount(places).max()) - 1):
+            following = np.minimum(found + 1, len(places) - 1)
+            later = (places[following] == place) & (from_ns[following] <= at_ns)
+            found = np.where(later, following, found)
+        return numbers[found]
