@@ -151,7 +151,7 @@ def given_for(
         given.numbers, given.memory = scored.numbers, scored.memory
     if not countable:
         given.masks = masks(table, windows, platform.n_cores)
-    if around.widths is not None:
+    if rules.resizing != b.NO_RESIZE and around.widths is not None:
         given.columns[b.MIN_CORES], given.columns[b.MAX_CORES] = around.widths.min_cores, around.widths.max_cores
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
     _add_history(given, workload, rules)
@@ -211,12 +211,8 @@ def _settings(
 def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool) -> int:
     # A core alone goes back only where it can be given to another job as it is.
     asked = around.requests
-    if (rules.resizing != b.NO_RESIZE) != (around.widths is not None):
-        raise InputError(
-            "--malleable: needs --resize: expand, shrink, expand+shrink or equal"
-            if around.widths is not None
-            else f"--resize {rules.resize}: needs --malleable: the jobs whose width may change"
-        )
+    if rules.resizing != b.NO_RESIZE and around.widths is None:
+        raise InputError(f"--resize {rules.resize}: needs --malleable, the jobs whose width may change")
     if rules.resizing != b.NO_RESIZE:
         _check_resizing(rules, allocator, around, recorded)
         return b.BY_CORE

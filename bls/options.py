@@ -39,6 +39,7 @@ __all__ = [
     "PRESET",
     "REQUESTS",
     "RESIZE",
+    "RESIZED",
     "SELECT",
     "SLACK",
     "SPEED_FACTOR",
@@ -110,11 +111,14 @@ COORDINATION = Choice(
     help="What the levels tell each other of running jobs: none; which cores are free: release, release:core, release:host; "
     "and for which of theirs the head of the queue waits: hint, hint:core, hint:host",
 )  # fmt: skip
+#: When running malleable jobs are given cores, or asked for some, where nothing else is said.
+RESIZED = "expand+shrink"
 RESIZE = Choice(
     name="--resize", panel=Panel.AROUND, default="none", what="change of widths",
-    choices=("none", "expand", "shrink", "expand+shrink", "equal"), metavar="WHEN",
-    help="When running malleable jobs are given cores, or asked for some: none; expand: nobody waits; shrink: the head of the "
-    "queue lacks cores; expand+shrink; or equal: so that all have as many",
+    choices=("none", "expand", "shrink", RESIZED, "equal"), metavar="WHEN",
+    help="When malleable jobs are given cores, or asked for some: none (never), expand (nobody waits), shrink (the head of the "
+    f"queue lacks cores), {RESIZED}, or equal (so that all have as many)",
+    rule=f"none; {RESIZED} with --malleable",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",

@@ -253,7 +253,11 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
             return InlineStatus.APPLICATION_FAULT
         if not (releasing and status == STOPPED and stops_later(state, inline, job)):
             break
-        if inline.speeds.component.size > 0:
+        if again:  # its width may have changed
+            need = set_up(state, inline, job, keep_tasks, again)
+            if need != 0:
+                return int(need)
+        elif inline.speeds.component.size > 0:
             call_hook(inline.hooks[SPEEDS], (inline, app.speed.size, start_ns))
     if releasing:
         need = tell_releases_of(state, inline, job, _end_ns(app))

@@ -359,7 +359,8 @@ def new_inline_state(
     cores, speeds = workload.cores, scenario.speeds.state
     n = len(cores)
     rules, widths = scenario.options.rules, scenario.circumstances.widths
-    most = cores if widths is None else np.maximum(cores, widths.max_cores)
+    resizes = rules.resizing > 0
+    most = np.maximum(cores, widths.max_cores) if resizes and widths is not None else cores
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
     expected = programs.expected_tasks(program, cores)
@@ -378,7 +379,7 @@ def new_inline_state(
         selects=programs.rules.selects,
         changes=cuts or speeds.component.size > 0,
         hints=rules.hints,
-        resizes=widths is not None,
+        resizes=resizes,
         graph=_graph_room(programs, room, edges, widest, scenario.network) if programs.has_graph else graphs.NO_GRAPH,
     )
     work = work._replace(
@@ -424,7 +425,7 @@ def new_inline_state(
             level.latency_ns,
             int(level.master),
             int(bool(rules.releases)),
-            int(widths is not None),
+            int(resizes),
             level.resize_ns,
             scenario.bytes_per_gflop,
         ),

@@ -146,12 +146,22 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     return Ledger(machine, jobs, applications.records, applications.transfers, passes, releases, hints, widths)
 
 
-def _application_notes(scenario: Scenario, origin: Array, applications: Applications) -> ApplicationNotes:
+def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Array:
+    if ledger.widths is None:
+        return applications.loops
+    from bridge.runs.presence import efficient  # which only such runs need
+
+    return efficient(ledger, applications.loops, scenario.platform.core_speed_gflops)
+
+
+def _application_notes(
+    scenario: Scenario, origin: Array, applications: Applications, ledger: Ledger
+) -> ApplicationNotes:
     programs, known = scenario.programs, scenario.options.level.map
     rules = () if programs is None else tuple(programs.rules.names)
     names = () if known is None else (*(one.name for one in known.applications), "default")
     return ApplicationNotes(
-        np.asfortranarray(applications.loops),  # whoever reads it reads a column
+        np.asfortranarray(_loops(scenario, applications, ledger)),  # whoever reads it reads a column
         None if applications.chosen is None else (rules, applications.chosen),
         applications.ahead_chunks,
         None if known is None else (names, scenario.program[origin]),
@@ -314,7 +324,7 @@ def _simulated(
 
         check_ledger(ledger)
     del simulator  # its state is larger than all that is kept of it
-    application_notes = _application_notes(scenario, origin, applications)
+    application_notes = _application_notes(scenario, origin, applications, ledger)
     return Result(scenario, ledger, cost, notes, application_notes)
 
 

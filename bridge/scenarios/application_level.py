@@ -34,12 +34,12 @@ class ApplicationLevel:
         ``distributed`` or ``master``: who calculates chunks, and so who pays the overhead.
     applications : str, Path, ApplicationMap or None
         Which program each job runs (``bridge.scenarios.application_map``); None: all the same loop.
-    resize_ns : int
-        What a change of its width costs each core of a job, once, before its next chunk.
     speeds : tuple of str
         How core speeds change (``als.core_speeds``).
     network : str
         What data between the tasks of a graph take (``als.network``): ``none``, ``hockney``, ``cm02``, ``lv08``.
+    resize_ns : int
+        What a change of its width costs each core of a job, once, before its next chunk.
 
     Raises
     ------
@@ -51,9 +51,9 @@ class ApplicationLevel:
     latency_ns: int = LATENCY.default
     assignment: str = ASSIGNMENT.default
     applications: str | Path | ApplicationMap | None = None
-    resize_ns: int = RESIZE_COST.default
     speeds: tuple[str, ...] = SPEEDS.default
     network: str = NETWORK.default
+    resize_ns: int = RESIZE_COST.default
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "latency_ns", LATENCY.check(self.latency_ns))

@@ -70,7 +70,7 @@ class ScenarioOptions:
     on_failure: Annotated[str, b.ON_FAILURE] = b.ON_FAILURE.default
     coordination: Annotated[str, b.COORDINATION] = b.COORDINATION.default
     malleable: Annotated[str | None, b.MALLEABLE] = b.MALLEABLE.default
-    resize: Annotated[str, b.RESIZE] = b.RESIZE.default
+    resize: Annotated[str | None, b.RESIZE] = None
     max_attempts: Annotated[int, b.MAX_ATTEMPTS] = b.MAX_ATTEMPTS.default
     charge_decisions: Annotated[bool, b.CHARGE_DECISIONS] = b.CHARGE_DECISIONS.default
     decision_cost: Annotated[str | None, b.DECISION_COST] = b.DECISION_COST.default
@@ -135,10 +135,10 @@ class ScenarioOptions:
                 "estimates",
                 "on_failure",
                 "coordination",
-                "resize",
                 "max_attempts",
                 "charge_decisions",
             ),
+            resize=self.resize or (b.RESIZE.default if self.malleable is None else b.RESIZED),
             decision_cost_ns=None if cost is None else parse_duration_ns(cost, "--decision-cost"),
             keep_decisions=keep_decisions,
         )

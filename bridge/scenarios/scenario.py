@@ -246,8 +246,8 @@ class Scenario:
             raise InputError(
                 f"--resize {options.rules.resize}: with --als recorded no application is simulated; allowed: none"
             )
-        if level.resize_ns and not options.rules.resizing:
-            raise InputError("--resize-cost: needs --resize")
+        if level.resize_ns and options.around.malleable is None:
+            raise InputError("--resize-cost: needs --malleable, the jobs whose width may change")
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):

@@ -86,7 +86,7 @@ class ToldPeer(ApplicationPeer):
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints))
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints), [])
         if "loses" in sys.argv and start.start_ns == 0:
             job.changes.append(Change(at_ns=3 * 10**9, core=ALL_CORES, speed_gflops=None))  # nobody told it
         return job

@@ -24,7 +24,7 @@ from bridge.runs.node_table import node_columns
 from traces.base.errors import InputError, PeerError
 from traces.checks.jobs import InvariantError
 from traces.checks.ledger import check_ledger, core_bars
-from traces.holdings import held_until_ns, holdings
+from traces.holdings import core_spans, holdings
 from traces.ledger import HintRecords, ReleaseRecords
 
 S = 10**9
@@ -111,8 +111,11 @@ def test_tables_and_metrics_know_until_when_cores_were_held(tmp_path: Path) -> N
     table = result.releases
     assert list(table.columns) == ["row", "job_id", "attempt", "core", "released_ns"]
     assert (ledger.jobs.job_id[table.row] == table.job_id).all()
-    until = held_until_ns(ledger.jobs, ledger.releases, table.row.to_numpy(), table.core.to_numpy())
-    assert (until == table.released_ns).all()
+    spans = core_spans(ledger, ledger.jobs.started)
+    until = dict(zip(zip(spans.job.tolist(), spans.core.tolist(), strict=True), spans.end_ns.tolist(), strict=True))
+    rows = table[["row", "core", "released_ns"]].itertuples(index=False, name=None)
+    assert all(until.pop((row, core)) == at for row, core, at in rows)
+    assert all(at == ledger.jobs.end_ns[row] for (row, _), at in until.items())
     states = node_columns(result)
     idle = np.asarray([state == "idle" for state in states["state"]])
     assert set(states["state"]) <= set(HOST_STATES)
@@ -186,7 +189,7 @@ def test_the_check_of_a_ledger_sees_what_cannot_be() -> None:
     later[0] = ledger.jobs.end_ns[job[0]]
     refused("when it does not run", released_ns=later)
     later[0] = ledger.jobs.start_ns[job[0]]
-    refused("it has released the core", released_ns=later)
+    refused("and the job holds it not, or not for so long", released_ns=later)
     other[0] = min(
         set(range(PLATFORM.n_cores)) - {c for lo, hi in ledger.jobs.allocation(int(job[0])) for c in range(lo, hi)}
     )

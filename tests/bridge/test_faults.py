@@ -33,7 +33,7 @@ from faulty_runs import (
 )
 
 import bridge
-from bls import Rules
+from bls import Rules, Surroundings
 from bridge.couplings import PeerOptions
 from bridge.protocol.messages import Suspended
 from bridge.runs.simulation import run
@@ -117,6 +117,30 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
     assert result.coupling["retries"] >= 2
     for row in (2, 9):  # before it was struck, and when it was simulated again
         assert len({attempt for job, attempt in resumed if job == row}) >= 2
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_twenty_kills_while_widths_change(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is killed as it is given a job whose width has changed, twenty times; it changes again as it did."""
+    said: dict[str, Any] = {"rules": Rules(resize="equal", coordination="release"), "tasks_per_core": 4}
+    said |= {"surroundings": Surroundings(malleable="1:0.25:2"), "level": ApplicationLevel(resize_ns=10**6)}
+    struck: list[int] = []
+
+    def wanted(order: Order) -> bool:
+        row = order.start.job
+        if len(struck) == 20 or not order.start.resizes or struck.count(row) == 2 or row in struck[-1:]:
+            return False
+        struck.append(row)
+        return True
+
+    met = at_order(monkeypatch, wanted, lambda: strike(workers()[-1:]))
+    result = simulated(coupling, 60, **said)
+    reference = simulated(jobs=60, **said)
+    assert_same(result, reference)
+    assert result.widths.equals(reference.widths)
+    assert result.releases.equals(reference.releases)
+    assert len(met) == 20
+    assert result.coupling["retries"] > 0
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)

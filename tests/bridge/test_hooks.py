@@ -89,6 +89,9 @@ def test_a_plain_run_fills_no_slot(filled: dict[str, set[int]]) -> None:
     assert filled == {name: set() for name in TABLES}
 
 
+#: What applications have a use for that are told something.
+TOLD = {b.HINT: {"application": {a.SERVE_LAST}}, b.RESIZE: {"application": {a.SERVE_LAST, a.RANK}}}
+
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "planning": ({"backfill": "3"}, {b.PLAN}),
     "keeping": ({"backfill": "conservative"}, {b.PLAN, *OTHERS}),
@@ -103,6 +106,10 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {b.PLAN, *BY_CORES, b.HOLD_LEFT, b.TAKE_UP, b.GIVE_UP, b.RELEASE},
     ),
     "hints": ({"rules": Rules(coordination="hint")}, {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT}),
+    "widths": (
+        {"rules": Rules(resize="expand+shrink"), "surroundings": Surroundings(malleable="1")},
+        {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE},
+    ),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 
@@ -113,7 +120,7 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     simulated(**options)
     assert filled["batch"] == wanted
     others = {name: slots for name, slots in filled.items() if name != "batch" and slots}
-    assert others == ({"application": {a.SERVE_LAST}} if b.HINT in wanted else {})
+    assert others == TOLD.get(next(iter(wanted & TOLD.keys()), -1), {})
 
 
 def test_applications_that_cannot_be_saved_are_simulated_again(filled: dict[str, set[int]], tmp_path: Path) -> None:

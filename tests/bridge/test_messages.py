@@ -26,6 +26,8 @@ from bridge.protocol.messages import (
     MAX_HINTS,
     MAX_HOSTS,
     MAX_PARTS,
+    MAX_RESIZED,
+    MAX_RESIZES,
     MAX_TASKS,
     MESSAGES,
     RECORDS_PER_FRAME,
@@ -47,6 +49,7 @@ from bridge.protocol.messages import (
     Recipe,
     Records,
     Refused,
+    Resize,
     Role,
     Start,
     Transfers,
@@ -72,6 +75,17 @@ COLUMNS4 = st.binary(min_size=4, max_size=40)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 HINTS = st.lists(st.builds(Hint, at_ns=INSTANTS, cores=st.binary(max_size=40)), max_size=3).map(tuple)
+RESIZES = st.lists(
+    st.builds(
+        Resize,
+        at_ns=INSTANTS,
+        places=st.binary(max_size=40),
+        speed_gflops=st.binary(max_size=40),
+        latency_ns=st.binary(max_size=40),
+        asked=st.binary(max_size=40),
+    ),
+    max_size=3,
+).map(tuple)
 CHANGES = st.lists(
     st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=st.none() | NOT_NEGATIVE),
     max_size=3,
@@ -133,6 +147,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "conserves_work": st.booleans(),
         "releases": st.booleans(),
         "hints": st.booleans(),
+        "resizes": st.booleans(),
     },
     "welcome": {"version": VERSIONS, "run": NAMES},
     "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
@@ -155,6 +170,8 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "until_ns": st.none() | INSTANTS,
         "changes": CHANGES,
         "hints": HINTS,
+        "resizes": st.none() | RESIZES,
+        "resize_ns": INSTANTS,
         "stop_ns": st.none() | INSTANTS,
     },
     "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
@@ -222,6 +239,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "conserves_work": True,
         "releases": True,
         "hints": True,
+        "resizes": True,
     },
     "welcome": {"version": 9, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
@@ -244,6 +262,8 @@ PLAIN: dict[str, dict[str, Any]] = {
         "until_ns": None,
         "changes": [],
         "hints": [],
+        "resizes": None,
+        "resize_ns": 0,
         "stop_ns": None,
     },
     "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
@@ -650,6 +670,10 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
     network = Network(**{**NETWORK, "topology": "\U0001f600" * 500, "memory_bytes_per_s": 1.5})
     wide = bytes(8 * RECORDS_PER_FRAME)
     narrow = bytes(4 * RECORDS_PER_FRAME)
+    n = MAX_RESIZED // MAX_RESIZES
+    wider = Resize(
+        at_ns=MAX_NS, places=bytes(4 * n), speed_gflops=bytes(8 * n), latency_ns=bytes(8 * n), asked=bytes(4 * n)
+    )
     start = Start(
         job=job,
         attempt=MAX_TASKS,
@@ -669,10 +693,13 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         until_ns=MAX_NS,
         changes=(change,) * MAX_CHANGES,
         hints=(Hint(at_ns=MAX_NS, cores=bytes(4 * MAX_HINTED // MAX_HINTS)),) * MAX_HINTS,
+        resizes=None,
+        resize_ns=MAX_NS,
         stop_ns=MAX_NS,
     )
     largest = [
         start,
+        msgspec.structs.replace(start, network=None, core_host=None, hints=(), resizes=(wider,) * MAX_RESIZES),
         msgspec.structs.replace(start, recipe=None, tasks=MAX_TASKS, parts=(of_path,) * MAX_PARTS),
         Lengths(job=job, first=MAX_TASKS, length_gflop=bytes(8 * LENGTHS_PER_FRAME)),
         Records(
@@ -730,6 +757,7 @@ def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
         conserves_work=True,
         releases=True,
         hints=True,
+        resizes=True,
     )
     for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
         assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO
@@ -758,6 +786,7 @@ def test_the_specification_lists_every_message_in_order_with_its_fields_in_order
     assert specified_fields(text, r"A \*measurement\*, .*?:\n") == list(Measurement.__struct_fields__)
     assert list(Measurement.__struct_fields__) == [name for name, _ in GRAPH_METRICS]
     assert specified_fields(text, r"A \*change\*:\n") == list(Change.__struct_fields__)
+    assert specified_fields(text, r"A \*resize\*:\n") == list(Resize.__struct_fields__)
 
 
 def test_the_specification_says_who_sends_what() -> None:

@@ -6,6 +6,8 @@ Both ways are held against each other, which have next to nothing in common.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,15 +68,37 @@ def drawn(seed: int) -> dict[str, Any]:
     return options
 
 
+def drawn_wide(seed: int) -> dict[str, Any]:
+    """A scenario in which the widths of jobs change."""
+    chance, options = random.Random(-seed), drawn(seed)
+    rules: Rules = options["rules"]
+    options["als"] = chance.choice((*sorted(TECHNIQUES), "ss", "gss"))
+    options["rules"] = replace(
+        rules,
+        coordination=chance.choice(("none", "none", "release")),
+        resize=chance.choice(("expand", "shrink", "expand+shrink", "equal")),
+    )
+    around: Surroundings = options.get("surroundings", Surroundings())
+    options["surroundings"] = replace(around, malleable=chance.choice(("1:0.25:3", "0.7:0.5:2", "1:1:4", "0.5:0.1:1")))
+    options["level"] = replace(options["level"], resize_ns=chance.choice((0, 1_000_000, 500_000_000)))
+    return options
+
+
 def tables(result: bridge.Result) -> list[pd.DataFrame]:
     """What came of it."""
     check_ledger(result.ledger)
-    return [result.jobs, result.releases, result.hints, *([result.tasks] if result.ledger.tasks is not None else [])]
+    told = result.widths if result.ledger.hints is None else result.hints
+    return [result.jobs, result.releases, told, *([result.tasks] if result.ledger.tasks is not None else [])]
 
 
-def both_ways(seed: int, monkeypatch: pytest.MonkeyPatch, **other: Any) -> int:
+def both_ways(
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    scenario: Callable[[int], dict[str, Any]] = drawn,
+    **other: Any,
+) -> int:
     """Compare the two ways, perhaps with other options, and say how often jobs were told something."""
-    workload, options = jobs(random.Random(~seed), 40), drawn(seed) | other
+    workload, options = jobs(random.Random(~seed), 40), scenario(seed) | other
     kept = tables(bridge.simulate(workload, PLATFORM, **options))
     with monkeypatch.context() as patch:
         patch.setattr(Technique, "by_memo", False)
@@ -87,6 +111,11 @@ def both_ways(seed: int, monkeypatch: pytest.MonkeyPatch, **other: Any) -> int:
 @pytest.mark.parametrize("part", range(4))
 def test_kept_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(both_ways(4 * seed + part, monkeypatch) for seed in range(8)) > 100
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_so_it_is_where_widths_change(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(both_ways(4 * seed + part, monkeypatch, drawn_wide) for seed in range(8)) > 100
 
 
 @pytest.mark.parametrize("seed", [33, 47, 56, 101, 136, 168, 236, 272, 575, 658, 869])

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 from reference import batch, two_level
 from scenarios import Case, done
 
 import bridge
 from als.techniques import TECHNIQUES
-from bls import Rules
+from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
 from bridge.scenarios.application_level import ApplicationLevel
+from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
 RESIZE = ("expand", "shrink", "expand+shrink", "equal")
@@ -123,3 +126,126 @@ def differs(seed: int, folder: Any, **options: Any) -> str:
 def test_as_the_reference(part: int, tmp_path: Any) -> None:
     for seed in range(part, 400, 4):
         assert differs(seed, tmp_path) == "", seed
+
+
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_so_it_is_in_every_coupling(coupling: str, tmp_path: Any) -> None:
+    for seed in range(24) if coupling == "pool" else range(6):
+        assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", seed
+
+
+def malleable(rows: list[tuple[int, int, int, int, int]], widths: str, folder: Any, **options: Any) -> bridge.Result:
+    """Jobs of tasks of one second on four cores, checked."""
+    path = folder / "widths.csv"
+    path.write_text("job_id,min_cores,max_cores\n" + widths)
+    rules = Rules(resize=options.pop("resize"), backfill=options.pop("backfill", "none"))
+    found = bridge.simulate(
+        Workload.from_jobs(rows),
+        Platform((HostGroup(1, 4, 4.0),)),
+        als=options.pop("als", "ss"),
+        tasks_per_core=options.pop("tasks_per_core"),
+        rules=rules,
+        surroundings=Surroundings(malleable=path),
+        **options,
+    )
+    check_ledger(found.ledger)
+    return found
+
+
+S = 10**9
+
+
+def test_by_hand_idle_cores_go_to_a_running_job(tmp_path: Any) -> None:
+    """Job 1 has eight tasks of 1 s on two cores, and is given the other two as it has started: 1 ns later these begin."""
+    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
+    found = malleable(rows, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4)
+    # The pass that starts it does not know that it runs; the next one, as job 2 comes, starts that first.
+    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [[1, S, 3, 1], [1, 2 * S, 2, 1]]
+    assert found.jobs.end_ns.tolist() == [3 * S + 1, 2 * S]
+    assert found.tasks[found.tasks.core == 3].start_ns.tolist() == [S + 1, 2 * S + 1]
+
+
+def test_by_hand_the_head_takes_cores(tmp_path: Any) -> None:
+    """Job 2 needs two cores, and job 1 has all four: its last two end their tasks, and go. It goes on with two."""
+    rows = [(1, 0, 4, 4, 4), (2, S // S, 1, 2, 1)]
+    found = malleable(rows, "1,2,4\n", tmp_path, resize="shrink", tasks_per_core=2)
+    told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
+    assert told == [[1, S, 3, -1], [1, S, 2, -1]]
+    assert found.releases[["job_id", "core", "released_ns"]].to_numpy().tolist() == [[1, 2, 2 * S], [1, 3, 2 * S]]
+    assert found.jobs.start_ns.tolist() == [0, 2 * S]
+    assert found.jobs.end_ns.tolist() == [6 * S, 3 * S]
+    efficiency = found.jobs.efficiency.tolist()
+    assert efficiency[0] == pytest.approx(1.0)
+
+
+def test_by_hand_all_have_as_many(tmp_path: Any) -> None:
+    """Job 2 asks for two cores of which one is free. With three and one, both have two as soon as a task has ended."""
+    rows = [(1, 0, 4, 4, 4), (2, 1, 4, 1, 4)]
+    found = malleable(rows, "1,1,4\n2,1,4\n", tmp_path, resize="equal", tasks_per_core=4)
+    jobs, widths = found.jobs, found.widths
+    assert jobs.start_ns.tolist()[1] < 4 * S
+    stay = {1: 4, 2: 1}
+    for job, change in widths[["job_id", "change"]].itertuples(index=False, name=None):
+        stay[job] += change
+    assert widths.change.sum() == sum(stay.values()) - 5
+    assert sorted(set(widths.job_id)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"malleable": "2"}, "--malleable: '2'; allowed: SHARE above 0 up to 1"),
+        ({"malleable": "0.5:2"}, "--malleable: '0.5:2'; allowed: SHARE above 0 up to 1"),
+        ({"malleable": "nowhere.csv"}, "nowhere.csv: no such file"),
+        ({"rules": Rules(resize="equal")}, "--resize equal: needs --malleable"),
+        ({"malleable": "1", "als": "recorded"}, "--als recorded no application is simulated"),
+        ({"malleable": "1", "als": "select:ss,gss"}, "choose among techniques; allowed: loops and serial parts"),
+        ({"malleable": "1", "allocator": "whole-host"}, "--allocator whole-host, which does not share hosts"),
+        ({"malleable": "1", "estimates": "application"}, "not with --estimates application"),
+        ({"malleable": "1", "bls": "reject"}, "its queue has no head; allowed: none"),
+        (
+            {"malleable": "1", "coordination": "hint"},
+            "not with --coordination hint; allowed: none, release, release:core",
+        ),
+        ({"malleable": "1", "fair_start": True}, "--fair-start: with --resize"),
+    ],
+)
+def test_what_cannot_be_is_said(said: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=re.escape(words)):
+        refused(**said)
+
+
+def refused(malleable: str | None = None, rules: Rules | None = None, **said: Any) -> None:
+    told = {name: said.pop(name) for name in ("estimates", "coordination") if name in said}
+    known = rules or Rules(resize="expand+shrink", **told)
+    workload = Workload.from_jobs([(1, 0, 4, 2, 4), (2, 1, 4, 2, 4)])
+    bridge.simulate(workload, rules=known, surroundings=Surroundings(malleable=malleable), **said)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("17,4\n", "line 2"),
+        ("1,0,4\n", "job 1: min_cores 0, max_cores 4; allowed: 1 to 2, what it asks for, and 2 to 4"),
+        ("1,3,4\n", "job 1: min_cores 3, max_cores 4"),
+        ("1,1,5\n", "job 1: min_cores 1, max_cores 5"),
+        ("1,2,2\n", "the width of no job can change; allowed: min_cores below max_cores"),
+        ("9,1,2\n", "job 9 is not in"),
+    ],
+)
+def test_a_file_of_widths_is_checked(text: str, words: str, tmp_path: Any) -> None:
+    with pytest.raises(InputError, match=re.escape(words)):
+        malleable([(1, 0, 4, 2, 4)], text, tmp_path, resize="expand", tasks_per_core=4)
+
+
+def test_those_of_a_smaller_share_are_among_those_of_a_greater(tmp_path: Any) -> None:
+    found = [
+        bridge.simulate(
+            Workload.from_jobs([(number, number, 4, 2, 4) for number in range(1, 80)]),
+            rules=Rules(resize="expand"),
+            surroundings=Surroundings(malleable=share),
+        ).scenario.circumstances.widths
+        for share in ("0.2", "0.6")
+    ]
+    few, many = (set(np.flatnonzero(one.malleable).tolist()) for one in found if one is not None)
+    assert few < many

@@ -1,0 +1,43 @@
+"""How efficient jobs were whose width has changed: what their cores could have done while these were theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from als.engine.metrics import LOOP_METRICS
+from traces.compiled import Array
+from traces.holdings import core_spans
+from traces.ledger import STATES, Ledger
+
+__all__ = ["efficient"]
+
+_EFFICIENCY = [name for name, _ in LOOP_METRICS].index("efficiency")
+
+
+def efficient(ledger: Ledger, loops: Array, core_speed_gflops: Array) -> Array:
+    """What was measured of the jobs, with the efficiency of those whose width has changed over what they held.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    loops : float64 (n, len(LOOP_METRICS))
+        As ``als.engine.metrics.measure`` gives them.
+    core_speed_gflops : float64 (M,)
+        At factor 1.
+
+    Returns
+    -------
+    float64 (n, len(LOOP_METRICS))
+        The same array if no width has changed.
+    """
+    jobs, widths = ledger.jobs, ledger.widths
+    if widths is None or not len(widths):
+        return loops
+    changed = np.zeros(len(jobs), np.bool_)
+    changed[widths.job] = True
+    held = core_spans(ledger, changed)
+    could = np.bincount(held.job, (held.end_ns - held.start_ns) * core_speed_gflops[held.core] * 1e-9, len(jobs))
+    done = changed & (jobs.state == STATES.index("completed")) & (could > 0)
+    found = loops.copy()
+    found[done, _EFFICIENCY] = jobs.length_gflop[done] / could[done]
+    return found
