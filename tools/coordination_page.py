@@ -1,10 +1,10 @@
-"""The tables and pictures of ``docs/coordination.md``: what it is worth that the two levels talk.
+"""The tables and pictures of ``docs/coordination.md`` and ``docs/malleable.md``: what it is worth that the two levels talk.
 
     twolevel study tools/studies/releases.toml --data LOGS --out DIR --workers 2
     python -m tools.coordination_page DIR --page docs/coordination.md
 
-Likewise of ``tools/studies/hints.toml``. The page's generated parts are written into the page, the pictures into ``images``
-beside it.
+Likewise of ``tools/studies/hints.toml``, and of ``tools/studies/malleable.toml`` for the other page. A page's generated parts
+are written into the page, the pictures into ``images`` beside it.
 """
 
 from __future__ import annotations
@@ -24,26 +24,31 @@ from traces.metric_units import interval_text
 
 __all__ = ["PARTS", "PICTURES", "main", "table"]
 
-#: By what a study compares with: the page's parts, and the metric that each is of.
+#: By the option that a study compares, and the value that it compares with: the page's parts, and the metric that each is of.
 PARTS = {
-    "none": {"makespans": "makespan_ns", "waits": "mean_wait_ns"},
-    "release": {"makespans with hints": "makespan_ns", "waits with hints": "mean_wait_ns"},
+    ("coordination", "none"): {"makespans": "makespan_ns", "waits": "mean_wait_ns"},
+    ("coordination", "release"): {"makespans with hints": "makespan_ns", "waits with hints": "mean_wait_ns"},
+    ("resize", "none"): {"makespans": "makespan_ns", "waits": "mean_wait_ns", "slowdowns": "mean_bounded_slowdown"},
 }
 
 #: Likewise: the workloads of which there is a picture, and what it is called.
 PICTURES = {
-    "none": {"W2": "coordination-W2", "CEA-Curie": "coordination-CEA-Curie"},
-    "release": {"W2": "coordination-hints-W2"},
+    ("coordination", "none"): {"W2": "coordination-W2", "CEA-Curie": "coordination-CEA-Curie"},
+    ("coordination", "release"): {"W2": "coordination-hints-W2"},
+    ("resize", "none"): {"W1": "malleable-W1", "W2": "malleable-W2"},
 }
+
+#: Likewise: what is written above a picture.
+TITLES = {"coordination": "levels that talk", "resize": "malleable jobs"}
 
 
 def table(comparisons: pd.DataFrame, metric: str) -> list[str]:
-    """Lines of a table: ratios of a metric to the same without coordination, a column for each way of it.
+    """Lines of a table: ratios of a metric to the same without what a study is about, a column for each way of it.
 
     Parameters
     ----------
     comparisons : pandas.DataFrame
-        Of a study's ``comparisons.parquet``, of the option ``coordination``.
+        Of a study's ``comparisons.parquet``, of one of the options of :data:`PARTS`.
     metric : str
         Its column ``metric``.
 
@@ -53,8 +58,9 @@ def table(comparisons: pd.DataFrame, metric: str) -> list[str]:
         If it compares something else, or a combination of options has no value or two of them.
     """
     rows = comparisons[comparisons["metric"].eq(metric)]
-    if len(rows) == 0 or not comparisons["option"].eq("coordination").all():
-        raise InputError(f"not a comparison of coordination and {metric}")
+    known = {option for option, _ in PARTS}
+    if len(rows) == 0 or len(set(comparisons["option"])) != 1 or comparisons["option"].iloc[0] not in known:
+        raise InputError(f"not a comparison of one of {', '.join(sorted(known))} and {metric}")
     cases = ["workload", "backfill", "als"]
     ways = list(dict.fromkeys(rows["value"]))
     lines = [
@@ -72,15 +78,16 @@ def table(comparisons: pd.DataFrame, metric: str) -> list[str]:
 def write(folder: Path, page: Path) -> None:
     """Make everything and put it where it belongs."""
     comparisons = pd.read_parquet(folder / "comparisons.parquet")
-    base = str(comparisons["base"].iloc[0])
-    if base not in PARTS:
-        raise InputError(f"a comparison with {base}; allowed: {', '.join(PARTS)}")
-    parts = {part: table(comparisons, metric) for part, metric in PARTS[base].items()}
+    option, base = (str(comparisons[name].iloc[0]) for name in ("option", "base"))
+    if (option, base) not in PARTS:
+        allowed = ", ".join(" ".join(pair) for pair in PARTS)
+        raise InputError(f"a comparison of {option} with {base}; allowed: {allowed}")
+    parts = {part: table(comparisons, metric) for part, metric in PARTS[option, base].items()}
     page.write_text(filled(page.read_text("utf-8"), parts), encoding="utf-8")
     (page.parent / "images").mkdir(exist_ok=True)
-    for workload, name in PICTURES[base].items():
+    for workload, name in PICTURES[option, base].items():
         save(
-            comparison_figure(comparisons, workload=workload, title=f"levels that talk, {workload}"),
+            comparison_figure(comparisons, workload=workload, title=f"{TITLES[option]}, {workload}"),
             page.parent / "images" / f"{name}.png",
         )
 

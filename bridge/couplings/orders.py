@@ -267,7 +267,7 @@ class Orders:
         given, asked = self._simulator.resized(row)
         places = self._places[row]
         latest = places.latest
-        held = self._simulator.holds(row, latest) & ~np.isin(latest, given)
+        held = self._simulator.holds(row, latest) & places.last_there & ~np.isin(latest, given)
         where = [int(np.flatnonzero(held & (latest == core))[0]) for core in asked]
         wider = self._places[row] = places.with_cores(given, held, now_ns + 1)
         numbers = np.array(given, np.int64)

@@ -43,6 +43,15 @@ class Places:
         return numbers
 
     @property
+    def last_there(self) -> Array:
+        """Of which places the latest core has not come to another one since: bool (P,)."""
+        came = {number: k for k, number in enumerate(self.number.tolist())}
+        there = np.zeros(int(self.place.max()) + 1, np.bool_)
+        for k, (place, number) in enumerate(zip(self.place.tolist(), self.number.tolist(), strict=True)):
+            there[place] = came[number] == k
+        return there
+
+    @property
     def until_ns(self) -> Array:
         """When another core comes to the place of each: int64 (k,)."""
         until = np.full(len(self.place), MAX_NS, np.int64)

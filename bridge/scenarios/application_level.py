@@ -83,4 +83,5 @@ class ApplicationLevel:
             "applications": None if self.map is None else self.map.source,
             "speeds": list(self.speeds),
             "network": self.network,
+            "resize_ns": self.resize_ns,
         }

@@ -104,7 +104,7 @@ class BatchFeature:
         given |= self.options | options
         names: dict[str, Any] = {}
         for name, text in self.files.items():
-            if text.startswith("mtbf"):
+            if text.startswith("mtbf") or name == "malleable":
                 names[name] = text
                 continue
             path = folder / (f"{name}.toml" if name == "windows" else f"{name}.csv")
@@ -218,6 +218,25 @@ BATCH_FEATURES = {
             "level": ApplicationLevel(speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s")),
             "als": "fac",
         }
+    ),
+    "widths": Releasing(
+        {"rules": Rules("easy", resize="expand+shrink"), "als": "gss", "level": ApplicationLevel(resize_ns=S // 10)},
+        files={"malleable": "1:0.25:2"},
+    ),
+    "widths, failures, kills": Releasing(
+        {"rules": Rules("conservative", kill_at_walltime=True, resize="equal", coordination="release"), "als": "fac"},
+        ("completed", "killed", "requeued"),
+        files={"failures": FAILURES, "malleable": "0.8:0.25:3"},
+    ),
+    "widths, speeds": Releasing(
+        {
+            "rules": Rules("easy", resize="equal"),
+            "level": ApplicationLevel(
+                speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s"), latency_ns=S // 100, assignment="master"
+            ),
+            "als": "awf-c",
+        },
+        files={"malleable": "1:0.5:2"},
     ),
     "killed": BatchFeature({"rules": Rules("easy", kill_at_walltime=True)}, ("completed", "killed")),
     "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -28,7 +29,11 @@ from traces.ledger import STATES
 HERE = Path(__file__).parent
 
 #: Not those in which deciding takes simulated time: there a start is not at the instant at which it was decided.
-FEATURES = {name: feature for name, feature in BATCH_FEATURES.items() if "charged" not in name and "hints" not in name}
+FEATURES = {
+    name: feature
+    for name, feature in BATCH_FEATURES.items()
+    if not {"charged", "hints", "widths"} & set(re.split("[^a-z]+", name))
+}
 
 
 def free_of_charge(feature: BatchFeature) -> BatchFeature:

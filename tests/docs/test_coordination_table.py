@@ -43,7 +43,7 @@ def test_a_value_that_is_missing_is_an_error_and_no_shifted_column() -> None:
 
 
 def test_another_comparison_is_an_error() -> None:
-    with pytest.raises(InputError, match="not a comparison of coordination"):
+    with pytest.raises(InputError, match="not a comparison of one of coordination, resize"):
         coordination_page.table(comparisons().assign(option="als"), "makespan_ns")
     with pytest.raises(InputError, match="utilisation"):
         coordination_page.table(comparisons(), "utilisation")
@@ -51,7 +51,8 @@ def test_another_comparison_is_an_error() -> None:
 
 def test_the_page_is_filled(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    parts = "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in coordination_page.PARTS["none"])
+    names = coordination_page.PARTS["coordination", "none"]
+    parts = "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names)
     page.write_text(f"before\n{parts}behind\n")
     assert coordination_page.main([str(tmp_path), "--page", str(page)]) == 2  # no study is there
     whole = comparisons().assign(workload=lambda rows: rows["workload"].replace("W1", "CEA-Curie"))
@@ -69,7 +70,7 @@ def test_the_page_is_filled(tmp_path: Path) -> None:
 
 def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    names = coordination_page.PARTS["release"]
+    names = coordination_page.PARTS["coordination", "release"]
     page.write_text("".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names))
     rows = comparisons()
     more = {"base": "release", "seeds": 10, "confidence": 0.95, "bls": "fcfs", "difference": 0.0}
@@ -79,7 +80,7 @@ def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
     assert page.read_text().count("| W2 |") == 8
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["coordination-hints-W2.png"]
     hints.assign(base="hint").to_parquet(tmp_path / "comparisons.parquet")
-    with pytest.raises(InputError, match="a comparison with hint; allowed: none, release"):
+    with pytest.raises(InputError, match="a comparison of coordination with hint; allowed: coordination none"):
         coordination_page.write(tmp_path, page)
 
 

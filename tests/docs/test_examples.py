@@ -10,6 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from command_line import twolevel
 from pages import PAGES, ROOT, blocks
@@ -207,6 +208,27 @@ def test_cores_that_are_no_longer_needed(desk: Path) -> None:
     kept, released = (json.loads((desk / name / "run.json").read_text())["metrics"] for name in ("kept", "released"))
     assert released["makespan_ns"] < kept["makespan_ns"]
     assert "no longer needed" in twolevel(*shlex.split(story)[1:]).out
+
+
+def test_cores_that_come_and_go(desk: Path) -> None:
+    *runs, comparison = EXAMPLES["docs/malleable.md"]
+    for line in runs:
+        perform(line)
+    assert (desk / "malleable" / "widths.parquet").is_file()
+    rigid, malleable = (
+        json.loads((desk / name / "run.json").read_text())["metrics"] for name in ("rigid", "malleable")
+    )
+    assert malleable["mean_wait_ns"] < rigid["mean_wait_ns"]
+    assert "as it was asked to" in "".join(
+        twolevel("story", "malleable", str(job)).out for job in _asked(desk / "malleable")
+    )
+    assert twolevel(*shlex.split(comparison)[1:]).code == 0
+
+
+def _asked(folder: Path) -> list[int]:
+    widths = pd.read_parquet(folder / "widths.parquet")
+    found: list[int] = widths[widths["change"] < 0]["job_id"].unique().tolist()[:5]
+    return found
 
 
 def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:
