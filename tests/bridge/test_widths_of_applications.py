@@ -197,17 +197,17 @@ def test_by_hand_all_have_as_many(tmp_path: Any) -> None:
         ({"malleable": "2"}, "--malleable: '2'; allowed: SHARE above 0 up to 1"),
         ({"malleable": "0.5:2"}, "--malleable: '0.5:2'; allowed: SHARE above 0 up to 1"),
         ({"malleable": "nowhere.csv"}, "nowhere.csv: no such file"),
-        ({"rules": Rules(resize="equal")}, "--resize equal: needs --malleable"),
-        ({"malleable": "1", "als": "recorded"}, "--als recorded no application is simulated"),
+        ({"rules": Rules(resize="equal")}, "resize='equal': needs malleable="),
+        ({"malleable": "1", "als": "recorded"}, "with als='recorded' no application is simulated"),
         ({"malleable": "1", "als": "select:ss,gss"}, "choose among techniques; allowed: loops and serial parts"),
-        ({"malleable": "1", "allocator": "whole-host"}, "--allocator whole-host, which does not share hosts"),
-        ({"malleable": "1", "estimates": "application"}, "not with --estimates application"),
+        ({"malleable": "1", "allocator": "whole-host"}, "allocator='whole-host', which does not share hosts"),
+        ({"malleable": "1", "estimates": "application"}, "not with estimates='application'"),
         ({"malleable": "1", "bls": "reject"}, "its queue has no head; allowed: none"),
         (
             {"malleable": "1", "coordination": "hint"},
-            "not with --coordination hint; allowed: none, release, release:core",
+            "not with coordination='hint'; allowed: none, release, release:core",
         ),
-        ({"malleable": "1", "fair_start": True}, "--fair-start: with --resize"),
+        ({"malleable": "1", "fair_start": True}, "fair_start=True: with resize="),
     ],
 )
 def test_what_cannot_be_is_said(said: dict[str, Any], words: str) -> None:

@@ -90,6 +90,7 @@ def test_every_page_with_examples_is_known() -> None:
         "graphs",
         "inputs",
         "lengths",
+        "malleable",
         "loop",
         "plug-ins",
         "schedulers",

@@ -256,6 +256,15 @@ def _check_widths(ledger: Ledger) -> None:
         raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: change {widths.change[bad[0]]} of core {core[bad[0]]}")
 
 
+def _ever_given(ledger: Ledger, job: Array, core: Array) -> Array:
+    """Which cores these jobs have started with, or were given, bool (k,)."""
+    held, _ = _ever_held(ledger)
+    owner = np.repeat(np.arange(len(ledger.jobs)), np.diff(held.first))
+    n_cores = ledger.machine.n_cores
+    at = np.searchsorted(owner * n_cores + held.lo, job * n_cores + core, side="right") - 1
+    return np.asarray((at >= 0) & (owner[at] == job) & (core < held.hi[at]))
+
+
 def _check_releases(ledger: Ledger) -> None:
     jobs, releases, tasks = ledger.jobs, ledger.releases, ledger.tasks
     if releases is None:
@@ -271,6 +280,8 @@ def _check_releases(ledger: Ledger) -> None:
     apart[job] = True
     if ledger.widths is not None:
         apart[ledger.widths.job] = True
+    if len(bad := np.flatnonzero(~_ever_given(ledger, job, core))):
+        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]} releases core {core[bad[0]]}, which it was not given")
     held = core_spans(ledger, apart)
     wrong = held.end_ns < held.start_ns
     wrong[:-1] |= (
