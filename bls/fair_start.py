@@ -58,7 +58,7 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
         )
     if isinstance(policy, Reject):
         raise InputError(f"--fair-start: batch policy {policy.name} starts no job; allowed: policies that do")
-    if rules.resizing:
+    if rules.resizing or rules.molds:
         raise InputError(
             f"--fair-start: with --resize {rules.resize} it is not known how wide jobs would have been at other instants; "
             "allowed: --resize none"

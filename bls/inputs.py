@@ -151,7 +151,7 @@ def given_for(
         given.numbers, given.memory = scored.numbers, scored.memory
     if not countable:
         given.masks = masks(table, windows, platform.n_cores)
-    if rules.resizing != b.NO_RESIZE and around.widths is not None:
+    if around.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
         given.columns[b.MIN_CORES], given.columns[b.MAX_CORES] = around.widths.min_cores, around.widths.max_cores
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
     _add_history(given, workload, rules)
@@ -201,20 +201,23 @@ def _settings(
         b.N_RESOURCES: 0 if asked is None else asked.per_unit.shape[1],
         b.N_LICENCES: 0 if asked is None else asked.licences.shape[1],
         b.ACCOUNTS: int(scored is not None and scored.accounts),
-        b.RELEASES: _releases(rules, allocator, around, recorded),
+        b.RELEASES: _releases(rules, allocator, around, recorded, countable),
         b.PROMISES: int(isinstance(estimator(rules.estimates), Promised)),
         b.AFTER_PASS: HINT if rules.hints else 0,
         b.RESIZE: rules.resizing,
+        b.MOLDS: int(rules.molds),
     }
 
 
-def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool) -> int:
+def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool) -> int:
     # A core alone goes back only where it can be given to another job as it is.
     asked = around.requests
-    if rules.resizing != b.NO_RESIZE and around.widths is None:
+    resizes = rules.resizing != b.NO_RESIZE or rules.molds
+    if resizes and around.widths is None:
         raise InputError(f"--resize {rules.resize}: needs --malleable, the jobs whose width may change")
+    if resizes:
+        _check_resizing(rules, allocator, around, recorded, countable)
     if rules.resizing != b.NO_RESIZE:
-        _check_resizing(rules, allocator, around, recorded)
         return b.BY_CORE
     what = "hosts that are not shared" if allocator.whole_hosts else "units of several cores, or amounts of their hosts"
     if rules.releases == b.BY_CORE and (
@@ -226,7 +229,9 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, record
     return rules.releases
 
 
-def _check_resizing(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool) -> None:
+def _check_resizing(
+    rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool
+) -> None:
     # Nothing but cores, one like another, comes to jobs that run, and nothing but time keeps them from anything.
     for there, what in (
         (recorded, "recorded run times, which no width changes"),
@@ -235,6 +240,10 @@ def _check_resizing(rules: Rules, allocator: Allocator, around: JobConstraints, 
         (
             around.requests is not None and not around.requests.plain,
             "jobs that ask for more than cores, or for switches",
+        ),
+        (
+            rules.molds and not countable,
+            f"--allocator {allocator.name} and these partitions, to which cores are not all alike",
         ),
         (around.windows is not None and len(around.windows) > 0, "--windows"),
     ):

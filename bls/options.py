@@ -115,9 +115,9 @@ COORDINATION = Choice(
 RESIZED = "expand+shrink"
 RESIZE = Choice(
     name="--resize", panel=Panel.AROUND, default="none", what="change of widths",
-    choices=("none", "expand", "shrink", RESIZED, "equal"), metavar="WHEN",
-    help="When malleable jobs are given cores, or asked for some: none (never), expand (nobody waits), shrink (the head of the "
-    f"queue lacks cores), {RESIZED}, or equal (so that all have as many)",
+    choices=("none", "mold", "expand", "shrink", RESIZED, "equal"), metavar="WHEN",
+    help="When malleable jobs are given cores, or asked for some: none (never), mold (as they start), expand (nobody waits), "
+    f"shrink (the head of the queue lacks cores), {RESIZED}, or equal (so that all have as many)",
     rule=f"none; {RESIZED} with --malleable",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(

@@ -17,7 +17,7 @@ from traces.base.time import MAX_NS
 __all__ = ["BACKFILL", "Rules"]
 
 #: The values of the engine's setting ``RESIZE``, in their order.
-RESIZING = o.RESIZE.choices
+RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal")
 
 #: Depth of reservations by the name that the literature gives it.
 BACKFILL = {"none": 0, "easy": 1, "conservative": UNBOUNDED}
@@ -44,9 +44,10 @@ class Rules:
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
         ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
         the head of the queue waits.
-    resize : {"none", "expand", "shrink", "expand+shrink", "equal"}
+    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal"}
         When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
-        queue lacks cores, both, or so that all have as many (``bls.engine.features.widths``).
+        queue lacks cores, both, or so that all have as many (``bls.engine.features.widths``); or ``mold``: only the head of
+        the queue, as it starts (``bls.engine.features.molding``).
     max_attempts : int
         A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
         failed.
@@ -117,7 +118,12 @@ class Rules:
     @property
     def resizing(self) -> int:
         """When the widths of running jobs change, a value of the engine's setting ``RESIZE``."""
-        return RESIZING.index(self.resize)
+        return NO_RESIZE if self.molds else RESIZING.index(self.resize)
+
+    @property
+    def molds(self) -> bool:
+        """Whether the head of the queue may start with another width than it asks for."""
+        return self.resize == "mold"
 
     @property
     def hints(self) -> bool:
@@ -143,7 +149,7 @@ class Rules:
             raise InputError(
                 f"--backfill {self.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
             )
-        if self.resizing != NO_RESIZE:
+        if self.resize != o.RESIZE.default:
             self._check_resizing(policy)
         if self.hints and isinstance(estimator(self.estimates), Promised):
             raise InputError(
@@ -157,11 +163,13 @@ class Rules:
             )
 
     def _check_resizing(self, policy: AnyPolicy) -> None:
-        if self.releases == BY_HOST or self.hints:
+        if self.molds and self.depth > 1:
+            raise InputError(f"--resize mold: not with --backfill {self.backfill}; allowed: none, easy")
+        if not self.molds and (self.releases == BY_HOST or self.hints):
             raise InputError(
                 f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core"
             )
-        if isinstance(estimator(self.estimates), Promised):
+        if not self.molds and isinstance(estimator(self.estimates), Promised):
             raise InputError(
                 f"--resize {self.resize}: not with --estimates application, as what a job whose width changes has promised is "
                 "void; allowed: other estimates"

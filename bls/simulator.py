@@ -311,6 +311,11 @@ class BatchSimulator:
         """Whether running jobs are given cores, or asked for some."""
         return bool(self.state.settings[b.RESIZE] != b.NO_RESIZE)
 
+    @property
+    def molds(self) -> bool:
+        """Whether jobs may start with other numbers of cores than they ask for."""
+        return bool(self.state.settings[b.MOLDS] == 1)
+
     def most_cores(self, row: int) -> int:
         """The most cores that a row's job may have at once."""
         return int(max(self.state.jobs[b.CORES, row], self.state.jobs[b.MAX_CORES, self.origin(row)]))

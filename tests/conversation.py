@@ -43,7 +43,15 @@ def hello(**fields: Any) -> Hello:
 
 
 def recipe(**fields: Any) -> Recipe:
-    given_fields = {"seed": 1, "job_number": 1, "n": 3, "mean_gflop": 1.0, "variation": 0.0, "total_gflop": 3.0}
+    given_fields = {
+        "seed": 1,
+        "job_number": 1,
+        "cores": 2,
+        "n": 3,
+        "mean_gflop": 1.0,
+        "variation": 0.0,
+        "total_gflop": 3.0,
+    }
     return Recipe(**{**given_fields, "core_gflop": 1.5, "bytes_per_gflop": 1e9, "program": "", **fields})
 
 

@@ -46,7 +46,14 @@ def between(core_host: list[int], **fields: Any) -> dict[str, Any]:
 def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields: Any) -> Start:
     """A job of about 12 tasks of 1 GFLOP a core, or of a program, on cores of these speeds."""
     cores = np.array(list(speed))
-    given: dict[str, Any] = {"seed": 3, "job_number": 17, "n": 12 * len(cores), "mean_gflop": 1.0, "variation": 0.5}
+    given: dict[str, Any] = {
+        "seed": 3,
+        "job_number": 17,
+        "cores": len(cores),
+        "n": 12 * len(cores),
+        "mean_gflop": 1.0,
+        "variation": 0.5,
+    }
     given |= {"total_gflop": 12.0 * len(cores), "core_gflop": 12.0, "bytes_per_gflop": 1e9, "program": program}
     defaults: dict[str, Any] = {
         "job": 4,

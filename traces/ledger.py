@@ -336,6 +336,7 @@ class Ledger:
 
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
     no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes.
+    Jobs are ``moldable`` where they may start with fewer cores than they ask for.
     """
 
     machine: Machine
@@ -346,3 +347,4 @@ class Ledger:
     releases: ReleaseRecords | None = None
     hints: HintRecords | None = None
     widths: WidthRecords | None = None
+    moldable: bool = False

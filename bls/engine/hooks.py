@@ -30,6 +30,8 @@ HOLD_LEFT, TAKE_UP, GIVE_UP, RELEASE = range(18, 22)
 HEAR = 22
 # Running jobs that are told something after a pass:
 HINT, RESIZE = 23, 24
+# The width with which a job starts:
+MOLD = 25
 
 HOOKS = Hooks(
     "batch engine",
@@ -60,6 +62,7 @@ HOOKS = Hooks(
         HEAR: ("what running applications promise", "bls.engine.features.promised_ends:hear"),
         HINT: ("what the head of the queue waits for", "bls.engine.features.hints:hint_running"),
         RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
+        MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
     },
 )
 
@@ -87,6 +90,8 @@ def wanted(state: BatchState) -> set[int]:
         found |= {TAKE_UP, GIVE_UP, RELEASE} | ({HOLD_LEFT} if by_cores else set())
     if settings[b.AFTER_PASS] != 0:
         found.add(int(settings[b.AFTER_PASS]))
+    if settings[b.MOLDS] == 1:
+        found.add(MOLD)
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

@@ -132,7 +132,8 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     settings[b.COST], settings[b.SWITCH_WAIT] = -1, b.NEVER
     settings[list(given.settings)] = list(given.settings.values())
     # A job may be given all the cores.
-    settings[b.WIDEST] = given.host_first[-1] if settings[b.RESIZE] else given.cores.max()
+    wider = settings[b.RESIZE] or settings[b.MOLDS]
+    settings[b.WIDEST] = given.host_first[-1] if wider else given.cores.max()
     settings[b.TOLD_AT_MOST] = (
         given.host_first[-1] if settings[b.RESIZE] else min(jobs.shape[1], int(given.host_first[-1]))
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import state as b
-from bls.engine.hooks import CHOSEN, MOVE_PROFILE, ORDER, PLAN, TURN_AWAY, call_hook
+from bls.engine.hooks import CHOSEN, MOLD, MOVE_PROFILE, ORDER, PLAN, TURN_AWAY, call_hook
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slots
@@ -142,6 +142,8 @@ def _easy(state: BatchState, n_order: int) -> int:
         if limited and held_back(state, job):
             waits = True
             continue
+        if settings[b.MOLDS] == 1 and not blocked:
+            n = call_hook(state.hooks[MOLD], (state, job, free, 0, 0))
         if n > free:
             blocked = True
             if not waits:

@@ -67,7 +67,11 @@ GIVEN_FIRST = (
 )
 GIVEN_COUNT = 50
 NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
-COLUMNS = 52
+# Where jobs may start with another width than they ask for: what one that did had asked for, 0 where it did not:
+WAS_CORES = 52
+WAS_ESTIMATE = 53
+WAS_WALLTIME = 54
+COLUMNS = 55
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -100,7 +104,8 @@ LOSES = 26  # 1 where running jobs may lose all their cores
 AFTER_PASS = 27  # the slot of the hook that finds out after a pass what running jobs are told; 0: they are told nothing
 TOLD_AT_MOST = 28  # so much may be told after one pass
 RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
-SETTINGS = 30
+MOLDS = 30  # 1 where jobs may start with another width than they ask for
+SETTINGS = 31
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0

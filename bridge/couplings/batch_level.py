@@ -117,6 +117,11 @@ class BatchLevel(Protocol):
         ...
 
     @property
+    def molds(self) -> bool:
+        """Whether jobs may start with other numbers of cores than they ask for."""
+        ...
+
+    @property
     def resizes(self) -> bool:
         """Whether running jobs are given cores, or asked for some."""
         ...

@@ -245,8 +245,10 @@ class InlineState(State):
     core_host : int64 (M,)
     job_id : int64 (n,)
         Keys of the jobs' streams.
+    asked : int64 (n,)
+        How many cores each job asks for.
     core_gflop : float64 (n,)
-        Length of each job over its cores.
+        Length of each job over these.
     program : int64 (n,)
         The place of each job's program.
     table : ProgramTable
@@ -297,6 +299,7 @@ class InlineState(State):
     core_speed: Floats
     core_host: Ints
     job_id: Ints
+    asked: Ints
     core_gflop: Floats
     program: Ints
     table: ProgramTable
@@ -360,7 +363,7 @@ def new_inline_state(
     n = len(cores)
     rules, widths = scenario.options.rules, scenario.circumstances.widths
     resizes = rules.resizing > 0
-    most = np.maximum(cores, widths.max_cores) if resizes and widths is not None else cores
+    most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
     expected = programs.expected_tasks(program, cores)
@@ -398,6 +401,7 @@ def new_inline_state(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         core_host=np.array(scenario.platform.core_host, np.int64),
         job_id=own(workload.job_id, np.int64),
+        asked=own(cores, np.int64),
         core_gflop=own(core_gflop(scenario), np.float64),
         program=own(program, np.int64),
         table=programs.table,

@@ -104,6 +104,7 @@ class Orders:
         recipe = Recipe(
             seed=model.seed,
             job_number=job,
+            cores=cores,
             n=n,
             mean_gflop=mean,
             variation=model.variation,
@@ -319,7 +320,8 @@ class Orders:
     def _cores(self, row: int) -> Array:
         """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""
         held = [np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)]
-        return np.concatenate(held)[: self._scenario.workload.cores[self.origin(row)]]
+        cores = np.concatenate(held)
+        return cores if self._simulator.molds else cores[: self._scenario.workload.cores[self.origin(row)]]
 
 
 def _lost_ns(n_cores: int, changes: Iterable[Change], until_ns: int | None) -> int:

@@ -147,6 +147,7 @@ class Recipe(Map, frozen=True, kw_only=True):
 
     seed: Seed
     job_number: Key
+    cores: Annotated[int, Meta(ge=1, le=MAX_CORES)]
     n: PositiveCount
     mean_gflop: Positive
     variation: NotNegative

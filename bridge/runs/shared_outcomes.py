@@ -31,7 +31,7 @@ def same_anywhere(scenario: Scenario) -> bool:
         and not scenario.sends
         and not options.rules.kill_at_walltime
         and not options.rules.releases  # which are told when a job starts
-        and not options.rules.resizing
+        and not (options.rules.resizing or options.rules.molds)
         and options.rules.estimates in ("requested", "application")  # others may look at recorded run times
         and options.around.failures is None
         and options.around.windows is None

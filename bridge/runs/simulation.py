@@ -143,7 +143,9 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     hints = HintRecords(*simulator.hint_columns()) if simulator.hints else None
     widths = WidthRecords(*simulator.width_columns()) if simulator.resizes else None
     machine = scenario.platform.machine()
-    return Ledger(machine, jobs, applications.records, applications.transfers, passes, releases, hints, widths)
+    return Ledger(
+        machine, jobs, applications.records, applications.transfers, passes, releases, hints, widths, simulator.molds
+    )
 
 
 def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Array:

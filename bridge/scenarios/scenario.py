@@ -242,7 +242,7 @@ class Scenario:
             raise InputError(
                 f"--coordination {options.rules.coordination}: with --als recorded no application is simulated; allowed: none"
             )
-        elif options.rules.resizing:
+        elif options.rules.resizing or options.rules.molds:
             raise InputError(
                 f"--resize {options.rules.resize}: with --als recorded no application is simulated; allowed: none"
             )

@@ -87,7 +87,7 @@ class ApplicationPeer:
         recipe = start.recipe
         assert recipe is not None  # the session holds the bridge to what our hello asks for
         speed = unpack_float64(start.core_speed_gflops)
-        drawn = self._drawing.drawn(recipe, start.technique, len(speed))
+        drawn = self._drawing.drawn(recipe, start.technique)
         resizes = start.resizes or ()
         places = [len(speed) - 1, *(int(unpack_int32(one.places).max(initial=0)) for one in resizes)]
         application = Application(

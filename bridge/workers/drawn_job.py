@@ -52,8 +52,8 @@ class Drawing:
         self._schedulers: dict[str, AnyScheduler] = {}
         self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
 
-    def drawn(self, recipe: Recipe, technique: str, n_cores: int) -> DrawnJob:
-        """The tasks of a job on so many cores; of one loop by ``technique`` if its recipe has no program.
+    def drawn(self, recipe: Recipe, technique: str) -> DrawnJob:
+        """The tasks of a job; of one loop by ``technique`` if its recipe has no program.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Drawing:
             return DrawnJob(lengths, [self._scheduler(technique)])
         program, programs = self._program(recipe.program, recipe.variation)
         found = drawn_program(
-            programs, 0, recipe.seed, recipe.job_number, n_cores, recipe.core_gflop, recipe.bytes_per_gflop
+            programs, 0, recipe.seed, recipe.job_number, recipe.cores, recipe.core_gflop, recipe.bytes_per_gflop
         )
         edges = None
         if program.has_graph:

@@ -47,6 +47,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         recipe=Recipe(
             seed=0,
             job_number=job,
+            cores=1,
             n=8,
             mean_gflop=1.0,
             variation=0.25 * job,

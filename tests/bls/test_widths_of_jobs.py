@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import BatchCase, cases
+from batch_cases import BatchCase, cases, seeded_cases
 from batch_drives import as_users_say, attempts, circumstances_of, platform_of, rules_of, simulator_of, workload_of
 from hypothesis import given, settings
 from reference.cluster import Changes, NeverFinishes, run
@@ -167,3 +167,55 @@ def test_as_the_slow_reference(resize: str, gives_back: bool, case: BatchCase) -
     wanted = expected(said, resize, gives_back) if said is not None and there else None
     if said is not None and wanted is not None:
         assert Driven(said, resize, gives_back).finish() == wanted
+
+
+def molded(case: BatchCase) -> list[Attempt]:
+    """What the engine says of jobs that share their work among the cores that they start with."""
+    around = circumstances_of(case, platform_of(case.machine), workload_of(case.jobs))
+    least, most = np.array(widths_of(case)).T
+    simulator = simulator_of(
+        case,
+        rules=replace(rules_of(case.rules), resize="mold"),
+        circumstances=replace(around, widths=Widths(least, most)),
+        recorded=False,
+    )
+    for _ in range(100_000):
+        status = simulator.advance(10**9)
+        simulator.validate()
+        if status == BatchStatus.DONE:
+            return attempts(simulator.state)
+        for row in simulator.started():
+            cores = tuple(core for lo, hi in simulator.allocation(row) for core in range(lo, hi))
+            own = shared(case, simulator.origin(row), simulator.start_ns(row), cores)
+            stop = simulator.stop_ns(row)
+            stopped = stop is not None and own > stop
+            assert simulator.outcome(row, stop if stopped and stop is not None else own, stopped=stopped)
+    raise AssertionError("there is no end of it")
+
+
+def shared(case: BatchCase, row: int, start: int, cores: tuple[int, ...]) -> int:
+    """When a job ends on these cores."""
+    return start + -(-case.jobs[row].run * case.jobs[row].cores // len(cores))
+
+
+def test_moldable_jobs_as_the_slow_reference() -> None:
+    others = 0
+    for drawn in seeded_cases(11, 300, FEATURES, max_jobs=14):
+        case = as_users_say(drawn)
+        if case is None or not able(case) or case.rules.depth not in (0, 1):
+            continue
+        alike = len(case.machine.partitions) == 1 and case.machine.partitions[0].hosts is None
+        if not alike or all(least == most for least, most in widths_of(case)):
+            continue
+
+        def end_of(row: int, start: int, cores: tuple[int, ...], case: BatchCase = case) -> int:
+            return shared(case, row, start, cores)
+
+        try:
+            wanted = run(case.jobs, case.machine, case.rules, end_of, widths=widths_of(case), resize="mold")
+        except NeverFinishes:
+            continue
+        assert molded(case) == wanted
+        asked = {job.number: job.cores for job in case.jobs}
+        others += sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
+    assert others > 50

@@ -223,6 +223,11 @@ BATCH_FEATURES = {
         {"rules": Rules("easy", resize="expand+shrink"), "als": "gss", "level": ApplicationLevel(resize_ns=S // 10)},
         files={"malleable": "1:0.25:2"},
     ),
+    "molding": BatchFeature(
+        {"rules": Rules("easy", kill_at_walltime=True, resize="mold")},
+        ("completed", "killed", "requeued"),
+        files={"failures": FAILURES, "malleable": "1:0.25:2"},
+    ),
     "widths, failures, kills": Releasing(
         {"rules": Rules("conservative", kill_at_walltime=True, resize="equal", coordination="release"), "als": "fac"},
         ("completed", "killed", "requeued"),

@@ -52,6 +52,7 @@ def start(
     recipe = Recipe(
         seed=seed,
         job_number=9,
+        cores=3,
         n=12,
         mean_gflop=1.0,
         variation=0.5,

@@ -110,6 +110,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {"rules": Rules(resize="expand+shrink"), "surroundings": Surroundings(malleable="1")},
         {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE},
     ),
+    "molding": ({"rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")}, {b.MOLD}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 

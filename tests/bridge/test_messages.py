@@ -94,6 +94,7 @@ RECIPES = st.builds(
     Recipe,
     seed=st.integers(0, 2**64 - 1),
     job_number=KEYS,
+    cores=st.integers(1, MAX_CORES),
     n=st.integers(1, MAX_TASKS),
     mean_gflop=POSITIVE,
     variation=NOT_NEGATIVE,
@@ -317,6 +318,7 @@ CHANGE = {"at_ns": 0, "core": 0, "speed_gflops": 1.0}
 RECIPE = {
     "seed": 0,
     "job_number": 0,
+    "cores": 1,
     "n": 1,
     "mean_gflop": 1.0,
     "variation": 0.0,
@@ -658,6 +660,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
     recipe = Recipe(
         seed=2**64 - 1,
         job_number=job,
+        cores=MAX_CORES,
         n=MAX_TASKS,
         mean_gflop=1.5,
         variation=1.5,

@@ -19,7 +19,7 @@ from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
-RESIZE = ("expand", "shrink", "expand+shrink", "equal")
+RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal")
 
 #: Those that compute with the tasks alone, and with what they learn.
 NAMES = tuple(sorted(TECHNIQUES))
@@ -191,6 +191,27 @@ def test_by_hand_all_have_as_many(tmp_path: Any) -> None:
     assert sorted(set(widths.job_id)) == [1, 2]
 
 
+def test_by_hand_the_head_starts_narrower(tmp_path: Any) -> None:
+    """Job 2 asks for four cores, and one is free: it takes that, and its tasks, drawn for four, are done one by one. With EASY
+    it waits for the others, as it ends sooner so."""
+    rows = [(1, 0, 2, 3, 2), (2, 1, 1, 4, 1)]
+    found = malleable(rows, "2,1,4\n", tmp_path, resize="mold", tasks_per_core=1)
+    assert found.jobs.start_ns.tolist() == [0, S]
+    assert found.jobs.end_ns.tolist() == [2 * S, 5 * S]
+    assert found.jobs.held_cores.tolist() == [3, 1]
+    assert found.jobs.cores.tolist() == [3, 4]
+    planned = malleable(rows, "2,1,4\n", tmp_path, resize="mold", backfill="easy", tasks_per_core=1)
+    assert planned.jobs.start_ns.tolist() == [0, 2 * S]
+    assert planned.jobs.end_ns.tolist() == [2 * S, 3 * S]
+
+
+def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
+    found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="mold", tasks_per_core=4)
+    assert found.jobs.held_cores.tolist() == [4]
+    assert found.jobs.end_ns.tolist() == [2 * S]
+    assert found.ledger.widths is None
+
+
 @pytest.mark.parametrize(
     ("said", "words"),
     [
@@ -206,6 +227,11 @@ def test_by_hand_all_have_as_many(tmp_path: Any) -> None:
         (
             {"malleable": "1", "coordination": "hint"},
             "not with coordination='hint'; allowed: none, release, release:core",
+        ),
+        ({"malleable": "1", "rules": Rules("conservative", resize="mold")}, "allowed: none, easy"),
+        (
+            {"malleable": "1", "rules": Rules(resize="mold"), "allocator": "contiguous"},
+            "to which cores are not all alike",
         ),
         ({"malleable": "1", "fair_start": True}, "fair_start=True: with resize="),
     ],

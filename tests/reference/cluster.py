@@ -101,7 +101,7 @@ def run(
     time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says
     when its cores are all lost before. ``told``, in place of the first two, is asked again whenever a running job is told for
     which of its cores the head of the queue waits. ``resized`` likewise whenever the width of a running job changes, which is
-    between ``widths``, by row, and by the rule ``resize``.
+    between ``widths``, by row, and by the rule ``resize``; if that is ``mold``, only the head's does, as it starts.
 
     Raises
     ------
@@ -118,7 +118,8 @@ class _Cluster:
     def __init__(self, jobs: Sequence[Job], machine: Machine, rules: Rules, end_of: EndOf | None) -> None:
         assert rules.depth is None or not rules.keep
         assert all(before.submit <= after.submit for before, after in pairwise(jobs))
-        self.jobs, self.machine, self.rules, self.end_of = jobs, machine, rules, end_of
+        self.jobs, self.machine, self.rules, self.end_of = list(jobs), machine, rules, end_of
+        self.said = tuple(jobs)
         self.releases_of: ReleasesOf | None = None
         self.told: Told | None = None
         self.by_host = False
@@ -195,6 +196,7 @@ class _Cluster:
             if job.state == "requeued":
                 self.attempt[row] += 1
                 self.place[row], self.again = self.again, self.again + 1
+                self.jobs[row] = self.said[row]
                 self.arrives[row] = self.now
                 self.had_slot.discard(row)
             else:
@@ -290,6 +292,7 @@ class _Cluster:
         waiting = len(self.waiting)
         reserved: Counter[int] = Counter()
         closed: set[int] = set()
+        blocked = False  # whether somebody waits whom no limit keeps back
         one_waits: set[int] = set()  # partitions in which somebody waits who stands before
         for row in self.queue():
             partition = self.jobs[row].partition
@@ -299,6 +302,8 @@ class _Cluster:
                 self.plan.pop(row, None)
                 one_waits.add(partition)
                 continue
+            if self.resize == "mold" and not blocked:
+                self.mold(row)
             slot = self.plan.get(row)
             if slot is None or gained:
                 self.plan.pop(row, None)
@@ -309,6 +314,7 @@ class _Cluster:
                 self.start(row, now + rules.cost, self.cores_for(row, slot), why)
                 continue
             one_waits.add(partition)
+            blocked = True
             if rules.depth == 0:
                 closed.add(partition)
             elif rules.depth is None or reserved[partition] < rules.depth:
@@ -338,6 +344,42 @@ class _Cluster:
                 self.running[row] = replace(job, promised=True)
                 self.gained = self.gained or self.expected(row) < thought
                 self.lost = self.lost or self.expected(row) > thought
+
+    # Moldable jobs: only without costs, predictions, and more than one reservation.
+    def mold(self, row: int) -> None:
+        """Give a job that is looked at, and behind no other that waits, the width with which it starts."""
+        job, (least, most) = self.jobs[row], self.widths[row]
+        free, width = len(self.free(row)), job.cores
+
+        def as_wide(cores: int) -> Job:
+            estimate = -(-job.estimate * job.cores // cores)
+            return replace(job, cores=cores, estimate=estimate)
+
+        if least == most:
+            return
+        if job.cores <= free:
+            if len(self.waiting) == 1:
+                width = max(job.cores, min([most, free, *self.room_in_limits(row)]))
+        elif free >= least:
+            width = free
+            if self.rules.depth != 0:
+                slot = self.earliest(row)
+                if slot is not None and self.now + as_wide(free).estimate > slot.begin + job.estimate:
+                    width = job.cores
+        if width != job.cores:
+            self.jobs[row] = as_wide(width)
+            self.planned[row] = self.jobs[row].estimate
+
+    def room_in_limits(self, row: int) -> list[int]:
+        """How many cores the limits of its partition leave to a job."""
+        limits = self.machine.partitions[self.jobs[row].partition]
+        beside = [one for one in self.running if self.jobs[one].partition == self.jobs[row].partition]
+        mine = [one for one in beside if self.jobs[one].user == self.jobs[row].user]
+        return [
+            limit - sum(self.working(one) for one in who)
+            for limit, who in ((limits.max_cores, beside), (limits.max_user_cores, mine))
+            if limit is not None
+        ]
 
     # Hints: only without costs, promises and presets.
     def hint(self, began: set[int]) -> None:
@@ -400,15 +442,7 @@ class _Cluster:
         assert job.wide is not None
         if job.wide.asked & job.left or job.wide.gave_back:
             return
-        limits = self.machine.partitions[self.jobs[row].partition]
-        most = upto - len(job.left)
-        beside = [one for one in self.running if self.jobs[one].partition == self.jobs[row].partition]
-        for limit, who in (
-            (limits.max_cores, beside),
-            (limits.max_user_cores, [one for one in beside if self.jobs[one].user == self.jobs[row].user]),
-        ):
-            if limit is not None:
-                most = min(most, limit - sum(self.working(one) for one in who))
+        most = min([upto - len(job.left), *self.room_in_limits(row)])
         cores = self.free(row)[: max(0, most)]
         if cores:
             self.change(row, tuple(cores), ())
@@ -508,8 +542,9 @@ class _Cluster:
 
     def queue(self) -> list[int]:
         def place(row: int) -> tuple[int, float | int, int, int]:
-            job = self.jobs[row]
-            by = key(job, self.now, self.rules, self.planned[row])
+            job = self.said[row]
+            planned = self.planned[row] if self.resize != "mold" else self.memory.planned(job)
+            by = key(job, self.now, self.rules, planned)
             return -self.machine.partitions[job.partition].tier, by, job.submit, row
 
         return sorted(self.waiting, key=place)

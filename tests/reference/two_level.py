@@ -106,6 +106,9 @@ def simulate(
         runs[row] = lengths, ran
         return ran.end, {core: at for core, at in ran.released_cores.items() if at < ran.end}
 
+    def molded(row: int, start: int, cores: tuple[int, ...]) -> int:
+        return resized(row, start, cores, ())[0]
+
     done = []
     if wide is None:
         placements = batch.simulate(jobs, len(core_speeds), policy, slack, end_of)
@@ -113,7 +116,11 @@ def simulate(
         sizes = [wide.host_of.count(host) for host in sorted(set(wide.host_of))]
         machine = Machine(tuple(Host(size) for size in sizes))
         rules = Rules(order=policy, slack=slack, depth=wide.depth)
-        found = cluster.run(jobs, machine, rules, resized=resized, widths=wide.widths, resize=wide.resize)
+        if wide.resize == "mold":
+            gives = (lambda *job: resized(*job, ())[1]) if wide.releases else None
+            found = cluster.run(jobs, machine, rules, molded, gives, widths=wide.widths, resize="mold")
+        else:
+            found = cluster.run(jobs, machine, rules, resized=resized, widths=wide.widths, resize=wide.resize)
         placements = [batch.Placed(one.start, one.end, one.cores) for one in found]
     for row, placed in enumerate(placements):
         lengths, ran = runs.get(row, ([], application.Run([], [], 0)))

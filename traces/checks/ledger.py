@@ -135,7 +135,8 @@ def check_ledger(ledger: Ledger) -> None:
     Checked are: nothing is eligible before its submission, starts before it is eligible or ends before it starts; a job
     that never started was cancelled, and has no cores and no tasks; attempts follow each other, each after one that was cut
     to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
-    no fewer than it asked for; no two jobs hold one core at once; a job is given cores, and asked for some, while it runs; what
+    no fewer than it asked for, unless it is moldable; no two jobs hold one core at once; a job is given cores, and asked for
+    some, while it runs; what
     it releases it held, and computes on no more, unless it is given it again; it is told who waits for its cores while
     it runs, and of no more cores than it was given; a job has as many task rows that ran as it says, or none,
     and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
@@ -194,7 +195,7 @@ def _check_allocations(ledger: Ledger) -> None:
     np.add.at(held, owner, hi - lo)
     if len(bad := np.flatnonzero(held != jobs.held_cores)):
         raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.held_cores[bad[0]]}")
-    if len(bad := np.flatnonzero(jobs.started & (held < jobs.cores))):
+    if len(bad := np.flatnonzero(jobs.started & (held < jobs.cores))) and not ledger.moldable:
         raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it asks for {jobs.cores[bad[0]]}")
 
 
@@ -218,7 +219,7 @@ def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
     """The jobs with all cores that they ever held, and how many of the first ones are theirs to compute on."""
     jobs, widths = ledger.jobs, ledger.widths
     if widths is None or not len(widths):
-        return JobTimes.of(jobs), jobs.cores
+        return JobTimes.of(jobs), jobs.held_cores if ledger.moldable else jobs.cores
     wider = np.zeros(len(jobs), np.bool_)
     wider[widths.job] = True
     owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))

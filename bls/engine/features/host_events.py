@@ -114,6 +114,9 @@ def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     sizes[b.N_ROWS] = row + 1
     for column in range(b.ELIGIBLE):
         jobs[column, row] = jobs[column, job]
+    if jobs[b.WAS_CORES, job] > 0:
+        jobs[b.CORES, row], jobs[b.ESTIMATE, row] = jobs[b.WAS_CORES, job], jobs[b.WAS_ESTIMATE, job]
+        jobs[b.WALLTIME, row] = jobs[b.WAS_WALLTIME, job]
     jobs[b.ATTEMPT, row] += 1
     jobs[b.PRESET, row] = 0
     for k in range(state.needs.shape[0]):

@@ -14,7 +14,17 @@ from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_remove_keys, heap_settle
 from traces.compiled import compiled
 
-__all__ = ["behind_last_working", "head_of_queue", "take_back", "usable", "walltime_end"]
+__all__ = [
+    "behind_last_working",
+    "free_for",
+    "head_of_queue",
+    "masked",
+    "room_in_limits",
+    "scaled",
+    "take_back",
+    "usable",
+    "walltime_end",
+]
 
 
 @compiled(inner=True)
@@ -45,6 +55,42 @@ def usable(state: BatchState, job: int, core: int) -> bool:
     """Whether a core is of a job's partition."""
     p = state.jobs[b.PARTITION, job]
     return bool(state.partitions[p, b.MASKED] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
+
+
+@compiled(inner=True)
+def masked(state: BatchState, job: int) -> bool:
+    """Whether a job can use some of the cores only."""
+    return bool(state.partitions[state.jobs[b.PARTITION, job], b.MASKED] == 1)
+
+
+@compiled(inner=True)
+def free_for(state: BatchState, job: int) -> int:
+    """How many free cores a job can use."""
+    if not masked(state, job):
+        return int(state.sizes[b.FREE_CORES])
+    n = 0
+    for core in range(state.host_of.size):
+        n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and usable(state, job, core)
+    return n
+
+
+@compiled(inner=True)
+def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
+    """What takes ``rest_ns`` with ``before`` cores, with ``after``: rounded up, at most ``most``."""
+    whole, part = rest_ns // after, rest_ns % after
+    if whole > most // before:
+        return most
+    return int(min(most, whole * before + (part * before + after - 1) // after))
+
+
+@compiled(inner=True)
+def room_in_limits(state: BatchState, job: int) -> int:
+    """How many cores the limits of its partition leave to a job, beside those that are counted already."""
+    if state.settings[b.LIMITED] == 0:
+        return int(state.host_of.size)
+    partitions, p = state.partitions, state.jobs[b.PARTITION, job]
+    of_all = partitions[p, b.MAX_RUNNING_CORES] - partitions[p, b.RUNNING_CORES]
+    return int(min(of_all, partitions[p, b.MAX_USER_CORES] - state.user_tally[p, state.jobs[b.USER, job], 1]))
 
 
 @compiled(inner=True)

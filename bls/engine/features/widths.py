@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from bls.availability.free_cores import count_hosts, free_take
 from bls.engine import state as b
-from bls.engine.features.reached import head_of_queue, usable
+from bls.engine.features.reached import free_for, head_of_queue, masked, room_in_limits, scaled, usable
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, hold_pool, tally_cores
 from bls.engine.kept_reservations import drop_slots
@@ -64,27 +64,10 @@ def _in_order(state: BatchState, now: int) -> int:
 
 
 @compiled(inner=True)
-def _masked(state: BatchState, job: int) -> bool:
-    """Whether a job can use some of the cores only."""
-    return bool(state.partitions[state.jobs[b.PARTITION, job], b.MASKED] == 1)
-
-
-@compiled(inner=True)
-def _free_for(state: BatchState, job: int) -> int:
-    """How many free cores a job can use."""
-    if not _masked(state, job):
-        return int(state.sizes[b.FREE_CORES])
-    n = 0
-    for core in range(state.host_of.size):
-        n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and usable(state, job, core)
-    return n
-
-
-@compiled(inner=True)
 def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
     """How many cores a running job has that the head can use, and that it was, 1, or was not, 0, asked for."""
     jobs = state.jobs
-    if not _masked(state, head):
+    if not masked(state, head):
         return int(jobs[b.ASKED, job]) if asked == 1 else _stay(state, job)
     n = 0
     for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
@@ -106,22 +89,17 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
     """How many cores that the head can use a running job can be asked for."""
     first = _first_core(state, job)
     n = _held_for(state, head, job, 0)
-    n -= state.holder[first] == job and (not _masked(state, head) or usable(state, head, first))
+    n -= state.holder[first] == job and (not masked(state, head) or usable(state, head, first))
     return int(max(0, min(n, _stay(state, job) - least)))
 
 
 @compiled(inner=True)
 def _most_given(state: BatchState, job: int, most: int) -> int:
     """How many free cores a running job can be given, by its most and the limits of its partition."""
-    jobs, partitions = state.jobs, state.partitions
+    jobs = state.jobs
     if jobs[b.ASKED, job] > 0 or jobs[b.NEEDS_NO_MORE, job] == 1:
         return 0
-    n = min(most - jobs[b.HELD_CORES, job], state.sizes[b.FREE_CORES])
-    if state.settings[b.LIMITED] == 1:
-        p = jobs[b.PARTITION, job]
-        n = min(n, partitions[p, b.MAX_RUNNING_CORES] - partitions[p, b.RUNNING_CORES])
-        n = min(n, partitions[p, b.MAX_USER_CORES] - state.user_tally[p, jobs[b.USER, job], 1])
-    return int(max(0, n))
+    return int(max(0, min(most - jobs[b.HELD_CORES, job], state.sizes[b.FREE_CORES], room_in_limits(state, job))))
 
 
 @compiled(inner=True)
@@ -131,15 +109,6 @@ def _told(state: BatchState, job: int, now: int, core: int, change: int) -> None
     k = sizes[b.N_TOLD]
     state.told[0, k], state.told[1, k], state.told[2, k], state.told[3, k] = job, now, core, change
     sizes[b.N_TOLD] = k + 1
-
-
-@compiled(inner=True)
-def _scaled(rest_ns: int, before: int, after: int, most: int) -> int:
-    """What takes ``rest_ns`` with ``before`` cores, with ``after``: rounded up, at most ``most``."""
-    whole, part = rest_ns // after, rest_ns % after
-    if whole > most // before:
-        return most
-    return int(min(most, whole * before + (part * before + after - 1) // after))
 
 
 @compiled(inner=True)
@@ -167,7 +136,7 @@ def _plan_anew(
     jobs[b.HELD_CORES, job] += more
     after = _stay(state, job)
     if thought > now:
-        jobs[b.EXPECTED, job] = now + _scaled(thought - now, before, after, max(thought, MAX_NS) - now)
+        jobs[b.EXPECTED, job] = now + scaled(thought - now, before, after, max(thought, MAX_NS) - now)
         at = 0
         while at < sizes[b.N_EXPECTED] and state.expected_job[at] != job:
             at += 1
@@ -175,7 +144,7 @@ def _plan_anew(
             heap_settle(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED], at, jobs[b.EXPECTED, job])
     left = jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job] - now
     if left > 0:
-        jobs[b.STRETCH, job] += _scaled(left, before, after, max(left, MAX_NS)) - left
+        jobs[b.STRETCH, job] += scaled(left, before, after, max(left, MAX_NS)) - left
     if held:
         hold_pool(state, job, now, jobs[b.EXPECTED, job] if planned else b.NEVER, -1)
     elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
@@ -298,7 +267,7 @@ def _expand(state: BatchState, now: int) -> None:
 @compiled(inner=True)
 def _shrink(state: BatchState, head: int, now: int) -> None:
     """The head lacks cores: ask those for them that started last."""
-    lack = state.jobs[b.CORES, head] - _free_for(state, head)
+    lack = state.jobs[b.CORES, head] - free_for(state, head)
     if lack <= 0:
         return
     n, can = _in_order(state, now), 0

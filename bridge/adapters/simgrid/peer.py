@@ -136,7 +136,7 @@ class SimGridPeer:
         if not (speed > 0.0).all():
             raise PeerError("SimGrid: a core that is absent; allowed: cores that are there from the start to the end")
         changes = _checked(start.changes)
-        drawn = self._drawing.drawn(recipe, start.technique, len(speed))
+        drawn = self._drawing.drawn(recipe, start.technique)
         asked = Asked(start, drawn)
         asked.change(changes)
         core_host = [] if start.core_host is None else unpack_int32(start.core_host).tolist()
