@@ -120,6 +120,31 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)
+def test_processes_are_killed_while_jobs_lose_all_their_cores(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is killed as it is given a job whose cores will be lost, ten times: the job is lost with its cores, and not
+    with the process."""
+    level = ApplicationLevel(speeds=tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4)))
+    struck: list[int] = []
+
+    def wanted(order: Order) -> bool:
+        row = order.start.job
+        loses = any(change.speed_gflops is None for change in order.start.changes)
+        if len(struck) == 10 or not loses or struck.count(row) == 2 or row in struck[-1:]:
+            return False
+        struck.append(row)
+        return True
+
+    met = at_order(monkeypatch, wanted, lambda: strike(workers()[-1:]))
+    result = simulated(coupling, 60, level=level)
+    reference = simulated(jobs=60, level=level)
+    assert_same(result, reference)
+    assert {"requeued", "failed"} <= set(reference.jobs.state)
+    assert result.jobs.cut_because.equals(reference.jobs.cut_because)
+    assert len(met) == 10
+    assert result.coupling["retries"] > 0
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
 def test_twenty_kills_while_widths_change(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process is killed as it is given a job whose width has changed, twenty times; it changes again as it did."""
     said: dict[str, Any] = {"rules": Rules(resize="equal", coordination="release"), "tasks_per_core": 4}
