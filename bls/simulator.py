@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,7 @@ from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.losses import tell_loss
-from bls.engine.features.reached import take_back
-from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
-from bls.engine.hooks import HINT, HOOKS
+from bls.engine.hooks import HOOKS
 from bls.engine.status import FAULTS, BatchStatus
 from bls.engine.wall_clock import wall_clock
 from bls.estimates import ESTIMATORS, estimator
@@ -48,6 +45,7 @@ from bls.policies.contract import (
     no_decision,
     no_score,
 )
+from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
 from bls.seen.answers import AnswerError, put_answer
@@ -76,7 +74,7 @@ __all__ = ["BatchSimulator"]
 _MAX_IDLE_WAKES = 100_000
 
 
-class BatchSimulator:
+class BatchSimulator(RunningJobs):
     """The batch level of one simulation.
 
     Jobs are named by their row: 0 to n - 1 as in the workload, and a row of its own for each later attempt of a job that
@@ -233,15 +231,6 @@ class BatchSimulator:
         return int(self.state.clock[b.DUE_JOB])
 
     @property
-    def rows(self) -> int:
-        """How many rows there are: jobs, and later attempts of jobs that were cut."""
-        return int(self.state.sizes[b.N_ROWS])
-
-    def column(self, name: int) -> Array:
-        """A column of ``bls.engine.state`` of all rows; it changes as the simulation goes on."""
-        return self.state.jobs[name, : self.rows]
-
-    @property
     def counts(self) -> Counts:
         """The few numbers of the run, which go on being good as it does."""
         return Counts(self.state)
@@ -253,145 +242,6 @@ class BatchSimulator:
     def moment(self) -> Moment:
         """Who runs where, and what else there is at this moment; while the engine pauses."""
         return moment_of(self.state)
-
-    def started(self) -> list[int]:
-        """The rows that await an answer."""
-        sizes = self.state.sizes
-        rows: list[int] = self.state.started[sizes[b.ANSWERED] : sizes[b.N_STARTED]].tolist()
-        return rows
-
-    def running(self) -> Array:
-        """The rows of the jobs that run."""
-        found: Array = np.flatnonzero((self.column(b.START) >= 0) & (self.column(b.STATE) < 0))
-        return found
-
-    def allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that a row's job started with."""
-        firsts, counts = self._given_at_start()
-        first = int(firsts[row])
-        for k in range(first, first + int(counts[row])):
-            yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
-
-    @property
-    def awaits_outcomes(self) -> bool:
-        """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
-        return self.releases or bool(self.state.settings[b.PROMISES] == 1)
-
-    @property
-    def releases(self) -> bool:
-        """Whether jobs release cores before their end."""
-        return bool(self.state.settings[b.RELEASES] != b.NO_RELEASES)
-
-    def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
-        """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be.
-
-        Parameters as of ``bls.engine.features.releases.tell_releases``.
-        """
-        while (answer := tell_releases(self.state, row, core_number, released_ns, end_ns)) == FULL:
-            self.grow_releases()
-        return answer == TOLD
-
-    def grow_releases(self) -> None:
-        """Make room for more releases."""
-        self.state = first_state.grow_releases(self.state)
-
-    def release_columns(self) -> tuple[Array, Array, Array]:
-        """All releases so far, or to come: rows, cores and instants, in the order of rows and cores."""
-        row, core, instant = self.state.releases[:, : int(self.state.sizes[b.N_RELEASED])]
-        order = np.lexsort((instant, core, row))
-        return row[order], core[order], instant[order]
-
-    @property
-    def hints(self) -> bool:
-        """Whether running jobs are told for which of their cores the head of the queue waits."""
-        return bool(self.state.settings[b.AFTER_PASS] == HINT)
-
-    @property
-    def resizes(self) -> bool:
-        """Whether running jobs are given cores, or asked for some."""
-        return bool(self.state.settings[b.RESIZE] != b.NO_RESIZE)
-
-    @property
-    def molds(self) -> bool:
-        """Whether jobs may start with other numbers of cores than they ask for."""
-        return bool(self.state.settings[b.MOLDS] == 1)
-
-    def most_cores(self, row: int) -> int:
-        """The most cores that a row's job may have at once."""
-        return int(max(self.state.jobs[b.CORES, row], self.state.jobs[b.MAX_CORES, self.origin(row)]))
-
-    def resized(self, row: int) -> tuple[list[int], list[int]]:
-        """The cores that a running job was last given, and those that it was asked for, in the order in which they were."""
-        jobs = self.state.jobs
-        first = int(jobs[b.TOLD_FIRST, row])
-        core, change = self.state.told[2:4, first : first + int(jobs[b.TOLD_COUNT, row])]
-        return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()
-
-    def holds(self, row: int, core_number: Array) -> Array:
-        """Which of these cores, by their numbers in the machine, a running job holds: bool."""
-        found: Array = self.state.holder[core_number] == row
-        return found
-
-    def width_columns(self) -> tuple[Array, ...]:
-        """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
-        ``ASKED_FOR`` of ``bls.engine.state``."""
-        told = self.state.told[:4, : int(self.state.sizes[b.N_TOLD])]
-        return tuple(told[:, np.argsort(told[0], kind="stable")])
-
-    def reached(self) -> list[int]:
-        """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
-        sizes = self.state.sizes
-        rows: list[int] = self.state.reached[: sizes[b.N_REACHED]].tolist()
-        sizes[b.N_REACHED] = 0
-        return rows
-
-    def wanted(self, row: int, core_number: Array) -> Array:
-        """For which of its cores, by their numbers in the machine, a running job was last told that the head of the queue
-        waits: bool."""
-        found: Array = (self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row)
-        return found
-
-    def take_back(self, row: int) -> bool:
-        """Take back how a running job was to go on, since it was told something: it needs an outcome or a promise again, as of
-        ``bls.engine.features.reached.take_back``."""
-        return bool(take_back(self.state, row))
-
-    def hint_columns(self) -> tuple[Array, ...]:
-        """All that running jobs were told so far, by row, then by time.
-
-        Rows, instants, the rows of the jobs that wait (-1: none does any more), for how many cores these wait, and how many
-        of the told job's are wanted.
-        """
-        told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
-        return tuple(told[:, np.argsort(told[0], kind="stable")])
-
-    def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
-        """Whether a job that was cut would have released the failing hosts by then: its application is to be run again, up to
-        another :meth:`stop_ns`."""
-        return bool(stop_after(self.state, row, core_number, released_ns))
-
-    def origin(self, row: int) -> int:
-        """The row of the workload that a row is an attempt at."""
-        return int(self.state.jobs[b.ORIGIN, row])
-
-    def start_ns(self, row: int) -> int:
-        """When a row's job has started; -1 if it has not."""
-        return int(self.state.jobs[b.START, row])
-
-    def job_number(self, row: int) -> int:
-        """The workload's number of a row's job."""
-        return int(self.state.jobs[b.NUMBER, row])
-
-    def stop_ns(self, row: int) -> int | None:
-        """The instant at which a job that has started is cut at the latest; None if it is not."""
-        stop = int(self.state.jobs[b.STOP, row])
-        return None if stop == b.NEVER else stop
-
-    @property
-    def cuts(self) -> bool:
-        """Whether a job may be cut before its end: at its walltime, by its user, as a host is lost."""
-        state = self.state
-        return bool(state.settings[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
 
     def advance(self, max_ends: int) -> BatchStatus:
         """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``REACHED`` or ``PAUSED``, and raises on a fault.
@@ -661,48 +511,6 @@ class BatchSimulator:
             f"{_waiting(self.state)}"
         )
 
-    def promise(self, row: int, not_before_ns: int) -> bool:
-        """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
-        return bool(engine.promise(self.state, row, not_before_ns))
-
-    def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
-        """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
-        return bool(engine.outcome(self.state, row, end_ns, stopped))
-
-    def loss(self, row: int, end_ns: int, core: int) -> bool:
-        """Tell when a running job ends because its cores are lost; False if that cannot be.
-
-        Parameters as of ``bls.engine.features.losses.tell_loss``.
-        """
-        return bool(tell_loss(self.state, row, end_ns, core))
-
-    @property
-    def loses(self) -> bool:
-        """Whether running jobs may lose all their cores."""
-        return bool(self.state.settings[b.LOSES] == 1)
-
-    @property
-    def losses(self) -> dict[int, str]:
-        """Why jobs have ended whose cores were lost, by row."""
-        found = self.column(b.LAST_LOST)
-        return {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
-
-    def allocations(self) -> tuple[Array, Array, Array]:
-        """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
-        at, count = self._given_at_start()
-        first = np.zeros(len(count) + 1, np.int64)
-        np.cumsum(count, out=first[1:])
-        source = first_state.intervals_of(at, count)
-        return first, self.state.pool_lo[source], self.state.pool_hi[source]
-
-    def _given_at_start(self) -> tuple[Array, Array]:
-        # Where in the pool each row's cores are that it started with.
-        if not self.resizes:
-            return self.column(b.HELD_FIRST), self.column(b.HELD_COUNT)
-        changed = self.column(b.GIVEN_COUNT) > 0
-        first = np.where(changed, self.column(b.GIVEN_FIRST), self.column(b.HELD_FIRST))
-        return first, np.where(changed, self.column(b.GIVEN_COUNT), self.column(b.HELD_COUNT))
-
     def downtime(self) -> Downtime:
         """When hosts were down, by failure or in maintenance, from 0 to the present instant."""
         state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns
@@ -730,15 +538,6 @@ class BatchSimulator:
         names = ("now_ns", "waiting", "started", "decision_ns")
         n = int(self.state.sizes[b.N_DECISIONS])
         return {name: self.state.decisions[k, :n] for k, name in enumerate(names)}
-
-
-def _loss(noted: int) -> str:
-    # What a value of the column LAST_LOST means, in words.
-    return (
-        "its cores came and went before any task ended"
-        if noted < 0
-        else f"all its cores were lost, core {noted - 1} last"
-    )
 
 
 def _waiting(state: b.BatchState) -> str:
