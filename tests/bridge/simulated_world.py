@@ -430,10 +430,17 @@ class World:
         other = different(result, self.expected)
         if other:
             self.problem(f"other tables than inline: {other}")
-        several = sorted(row for row, attempts in self.outcomes.items() if len(attempts) > 1)
+        # A running job that is told something is simulated again, and so has an end more than once; each attempt has one.
+        told = self.plan.kind in ("hints", "widths")
+        several = sorted(
+            row
+            for row, attempts in self.outcomes.items()
+            if len(set(attempts) if told else attempts[:1]) < len(attempts)
+        )
         if several:
             self.problem(f"several outcomes were taken of jobs {several}")
-        repeated = sum(attempts[0] for attempts in self.outcomes.values())
+        ended = sum(map(len, self.outcomes.values()))
+        repeated = sum(attempts[-1] + 1 - len(attempts) for attempts in self.outcomes.values())
         if cost["retries"] != repeated:
             self.problem(f"{cost['retries']} retries were counted, and {repeated} were made")
         blamed = self._lost(blameless=False)
@@ -441,13 +448,11 @@ class World:
             self.problem(f"rows were lost more often than {RETRIES} times: {dict(blamed)}")
         if not self.plan.told:
             # What was begun has ended, or was lost with its worker, or had been given up when its outcome came.
-            late = self.steps[JobEvent.OUTCOME] - len(self.outcomes)
+            late = self.steps[JobEvent.OUTCOME] - ended
             lost = sum(len(talk.session.open_jobs()) for talk in self.talks.values())
             begun = self.steps[JobEvent.START]
-            if not begun - len(self.outcomes) == late + lost == repeated:
-                self.problem(
-                    f"{begun} begun, {len(self.outcomes)} ended, {lost} lost, {late} late, {repeated} repeated"
-                )
+            if not begun - ended == late + lost == repeated:
+                self.problem(f"{begun} begun, {ended} ended, {lost} lost, {late} late, {repeated} repeated")
         if self.failed or self.false_promises:
             self.problem("a job failed, or was promised too much of, and nobody noticed")
         if not self.servers or (

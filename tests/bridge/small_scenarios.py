@@ -31,8 +31,8 @@ __all__ = ["KINDS", "VARIANTS", "different", "expected", "scenario"]
 VARIANTS = 6
 
 #: What differs: applications that are told all at once, bit by bit, cut, tried again, in parts, with data between tasks, or
-#: that give cores back before they end.
-KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases")
+#: that give cores back before they end, hear who waits for theirs, or are given some, and asked for some, while they run.
+KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths")
 
 _HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))
 
@@ -95,13 +95,22 @@ def scenario(kind: str, variant: int) -> Scenario:
         rules=Rules(
             draw.choice(("none", "easy", "conservative")),
             kill_at_walltime=kind == "cut",
-            coordination=draw.choice(("release:core", "release:host")) if kind == "releases" else "none",
+            coordination=_coordination(kind, draw),
+            resize=draw.choice(("expand+shrink", "equal")) if kind == "widths" else "none",
         ),
-        around=Surroundings(failures="mtbf:40s,mttr:5s" if kind == "again" else None),
+        around=Surroundings(
+            failures="mtbf:40s,mttr:5s" if kind == "again" else None, malleable="1:0.25:3" if kind == "widths" else None
+        ),
         level=ApplicationLevel(**level),
     )
     network = Network("star", bandwidth_gbps=2.0, latency_ns=50_000, memory_gbps=40.0)
     return Scenario.of(workload, Platform(_HOSTS, network=network), options)
+
+
+def _coordination(kind: str, draw: random.Random) -> str:
+    if kind in ("releases", "hints"):
+        return kind.removesuffix("s") + draw.choice((":core", ":host"))
+    return "none"
 
 
 @cache
@@ -111,8 +120,8 @@ def expected(kind: str, variant: int, keep_tasks: bool) -> bridge.Result:
 
 
 def different(result: bridge.Result, other: bridge.Result) -> str:
-    """The first column of the tables of jobs, tasks and transfers that is not the same, byte for byte; empty if all are."""
-    for records in ("jobs", "tasks", "transfers"):
+    """The first column of the tables that is not the same, byte for byte; empty if all are."""
+    for records in ("jobs", "tasks", "transfers", "releases", "hints", "widths"):
         ours, theirs = getattr(result.ledger, records), getattr(other.ledger, records)
         if (ours is None) != (theirs is None):
             return records
