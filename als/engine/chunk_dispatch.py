@@ -108,7 +108,6 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
     lengths, speed, facts, taken = state.lengths, state.speed, state.facts, state.taken
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
-    n_cores = speed.size
     keep = start_ns.size > 0
     overhead, master = counters[s.OVERHEAD], counters[s.MASTER] != 0
     part = counters[s.PART]
@@ -127,14 +126,14 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     asking, scheduling, choose_ns = counters[s.ASKING], counters[s.SCHEDULING], counters[s.CHOOSE_NS]
     marked = (counters[s.HINTED] > 0 and not serial and not places) or counters[s.LEAVING] > 0
     width = counters[s.WIDTH]
-    asked_of = n_cores if width == 0 else width
+    n_cores = speed.size if width == 0 else width
     asked_speed = speed if width == 0 else amounts[s.RANKED][:width]
     status = SUSPENDED
     while True:
         if asking == 0:
             if left == 0:
                 status = PART_DONE
-            elif counters[s.PRESENT] + counters[s.RELEASED] == n_cores:
+            elif counters[s.PRESENT] + counters[s.RELEASED] == speed.size:
                 status = TASKS_LEFT
             elif counters[s.PRESENT] > 0:
                 if counters[s.AWAY_NS] >= until_ns:
@@ -162,7 +161,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         how = SERVED
         if marked and cores[s.WANTED, ask_core[0]] != 0:
             how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
-            if how == STAYS:
+            if how == YIELDS:
+                counters[s.OPEN] = 1
+            elif how == STAYS:
                 status = CHOOSE
                 break
         c = ask_core[0]
@@ -171,23 +172,22 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if cores[s.HELD_SIZE, c] > 0:
             note_end(state, c, t - latency, facts)
         size, first, chosen = 0, task, False
-        if how != SERVED:
-            if how == YIELDS:
-                counters[s.OPEN] = 1
-        elif serial:
+        if serial and how == SERVED:
             size = left
+        elif how != SERVED:
+            size = 0
         elif not knows and counters[s.PUT_BACK] > 0:
             size = (left + counters[s.PRESENT] - 1) // counters[s.PRESENT]  # its own lists do not know of these
         elif left > 0 or learns:
-            place = cores[s.RANK, c]
+            place = c if width == 0 else cores[s.RANK, c]
             if full:
                 facts[f.NOW_NS] = float(t)
                 if flags & RANDOM != 0:
                     fill_words(state.words, state.keys, chunks, CHUNK_STREAM)
                     facts[f.UNIFORM] = uniform_from_word(state.words[0])
-                size = _call_full(call, (n_tasks, asked_of, place, requests, left, facts, asked_speed, params, memo))
+                size = _call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
             else:
-                size = _call_plain(call, (n_tasks, asked_of, place, requests, left, memo))
+                size = _call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
             if left == 0:
                 size = 0
             if size < 0 or size > left:
@@ -203,7 +203,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             counters[s.BARRIER] = max(counters[s.BARRIER], t + latency)
             if how == LEAVES:
                 leave(state, c, t + latency)
-            elif left == 0 or counters[s.PRESENT] + counters[s.RELEASED] == n_cores:
+            elif left == 0 or counters[s.PRESENT] + counters[s.RELEASED] == speed.size:
                 release(state, c, t + latency)  # else it may be asked to do what was to be an absent core's
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
@@ -244,7 +244,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             if master:
                 counters[s.MASTER_FREE] = begin
             begin += latency
-        if width > 0:
+        if width != 0:
             begin += cores[s.OWES_NS, c]
             cores[s.OWES_NS, c] = 0
         scheduling += begin - (t - latency)

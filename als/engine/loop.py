@@ -69,7 +69,6 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
         state.cores[s.RELEASED_NS, c] = s.NEVER
         state.cores[s.FOR_GOOD, c] = 0
         state.cores[s.WANTED, c] = 0
-        state.cores[s.RANK, c] = c
         counters[s.PRESENT] += state.speed[c] > 0.0
     if releases:
         begin_releases(state)

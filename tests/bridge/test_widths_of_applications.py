@@ -167,7 +167,7 @@ def test_by_hand_idle_cores_go_to_a_running_job(tmp_path: Any) -> None:
 
 def test_by_hand_the_head_takes_cores(tmp_path: Any) -> None:
     """Job 2 needs two cores, and job 1 has all four: its last two end their tasks, and go. It goes on with two."""
-    rows = [(1, 0, 4, 4, 4), (2, S // S, 1, 2, 1)]
+    rows = [(1, 0, 4, 4, 4), (2, 1, 1, 2, 1)]
     found = malleable(rows, "1,2,4\n", tmp_path, resize="shrink", tasks_per_core=2)
     told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
     assert told == [[1, S, 3, -1], [1, S, 2, -1]]
@@ -179,16 +179,14 @@ def test_by_hand_the_head_takes_cores(tmp_path: Any) -> None:
 
 
 def test_by_hand_all_have_as_many(tmp_path: Any) -> None:
-    """Job 2 asks for two cores of which one is free. With three and one, both have two as soon as a task has ended."""
+    """Job 2 asks for one core while job 1 has all four: it gets core 3 after a task, and the others as job 1 ends."""
     rows = [(1, 0, 4, 4, 4), (2, 1, 4, 1, 4)]
     found = malleable(rows, "1,1,4\n2,1,4\n", tmp_path, resize="equal", tasks_per_core=4)
-    jobs, widths = found.jobs, found.widths
-    assert jobs.start_ns.tolist()[1] < 4 * S
-    stay = {1: 4, 2: 1}
-    for job, change in widths[["job_id", "change"]].itertuples(index=False, name=None):
-        stay[job] += change
-    assert widths.change.sum() == sum(stay.values()) - 5
-    assert sorted(set(widths.job_id)) == [1, 2]
+    told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
+    assert told == [[1, S, 3, -1], *([2, 5 * S, core, 1] for core in range(3))]
+    assert found.releases[["job_id", "core", "released_ns"]].to_numpy().tolist() == [[1, 3, 2 * S]]
+    assert found.jobs.start_ns.tolist() == [0, 2 * S]
+    assert found.jobs.end_ns.tolist() == [5 * S, 6 * S]
 
 
 def test_by_hand_the_head_starts_narrower(tmp_path: Any) -> None:
