@@ -39,7 +39,7 @@ changed = msgspec.structs.replace
 
 def hello(**fields: Any) -> Hello:
     given_fields = {"version": 9, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
-    return Hello(**{**given_fields, "conserves_work": True, "releases": True, "hints": True, "resizes": True, **fields})
+    return Hello(**{**given_fields, "conserves_work": True, "releases": True, "hints": True, "resizes": True, "scales": True, **fields})
 
 
 def recipe(**fields: Any) -> Recipe:
@@ -76,6 +76,7 @@ def start(how: str = "lengths", /, **fields: Any) -> Start:
         "changes": (),
         "hints": (),
         "resizes": None,
+        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     }

@@ -25,6 +25,8 @@ from bridge.protocol.message_fields import (
     MAX_PROMISES,
     MAX_RESIZED,
     MAX_RESIZES,
+    MAX_SCALED,
+    MAX_SCALES,
     MAX_TASKS,
     RECORDS_PER_FRAME,
     Change,
@@ -54,6 +56,8 @@ from bridge.protocol.message_fields import (
     RecordColumn8,
     Resize,
     Resizes,
+    Scale,
+    Scales,
     TechniqueName,
     Version,
 )
@@ -72,6 +76,8 @@ __all__ = [
     "MAX_HINTS",
     "MAX_RESIZED",
     "MAX_RESIZES",
+    "MAX_SCALED",
+    "MAX_SCALES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -91,6 +97,7 @@ __all__ = [
     "Hello",
     "Hint",
     "Resize",
+    "Scale",
     "Lengths",
     "Measurement",
     "Message",
@@ -118,7 +125,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 9
+PROTOCOL_VERSION: Final = 10
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -149,6 +156,7 @@ class Hello(Message, frozen=True, kw_only=True):
     releases: bool
     hints: bool
     resizes: bool
+    scales: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -258,6 +266,7 @@ class Start(Message, frozen=True, kw_only=True):
     hints: Hints
     resizes: Resizes | None
     resize_ns: Duration
+    scales: Scales
     stop_ns: Instant | None
 
 

@@ -24,6 +24,7 @@ from bridge.protocol.messages import (
     Outcome,
     Resize,
     Resume,
+    Scale,
     Start,
     Suspended,
 )
@@ -43,6 +44,7 @@ class _Job:
     application: Application
     hints: list[Hint]  # not yet heard, ascending
     resizes: list[Resize]  # not yet made, ascending
+    scales: list[Scale]  # likewise
     changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
 
 
@@ -56,6 +58,7 @@ class ApplicationPeer:
     releases: Final = True
     hints: Final = True
     resizes: Final = True
+    scales: Final = True
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
@@ -108,7 +111,7 @@ class ApplicationPeer:
             releases=start.releases,
             max_cores=1 + max(places),
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes))
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes), list(start.scales))
         return job
 
     def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
@@ -116,6 +119,12 @@ class ApplicationPeer:
         job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
         stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
         last = stop_ns if stopping else until_ns
+        while job.scales and (last is None or job.scales[0].at_ns < last):
+            scale = job.scales.pop(0)
+            if self._change(job, scale.at_ns + 1) or application.advance(scale.at_ns + 1):
+                break
+            cores = None if scale.cores is None else unpack_int32(scale.cores).tolist()
+            application.scale(scale.factor, cores, at_ns=scale.at_ns)
         while job.hints and (last is None or job.hints[0].at_ns < last):
             # All that was asked for by then is served before.
             hint = job.hints.pop(0)

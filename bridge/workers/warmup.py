@@ -62,6 +62,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         hints=(),
         resizes=None,
         resize_ns=0,
+        scales=(),
         stop_ns=None,
     )
 

@@ -62,6 +62,11 @@ class Peer(Protocol):
         """Whether cores can come to its jobs while they run, and be asked for."""
         ...
 
+    @property
+    def scales(self) -> bool:
+        """Whether the speeds of its jobs' cores can be scaled while they run."""
+        ...
+
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
         ...
@@ -98,6 +103,7 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
                 releases=peer.releases,
                 hints=peer.hints,
                 resizes=peer.resizes,
+                scales=peer.scales,
             )
         )
         while True:

@@ -119,6 +119,7 @@ def main() -> None:
         releases=True,
         hints=False,
         resizes=False,
+        scales=False,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

@@ -264,6 +264,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "changes": [],
         "hints": [],
         "resizes": None,
+        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     },

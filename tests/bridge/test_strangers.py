@@ -41,6 +41,7 @@ HELLO = {
     "releases": False,
     "hints": False,
     "resizes": False,
+    "scales": False,
 }
 
 
