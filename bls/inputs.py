@@ -220,7 +220,9 @@ def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
     if rules.charge_decisions:
         raise InputError(f"--charge-decisions: {what}, which takes no time; allowed: policies that only start jobs")
     if isinstance(estimator(rules.estimates), Promised):
-        raise InputError(f"--estimates application: {what}, and what these have promised is void; allowed: other estimates")
+        raise InputError(
+            f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
+        )
     return {b.DIRECTS: found, b.AFTER_PASS: DIRECT}
 
 

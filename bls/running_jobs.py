@@ -142,7 +142,8 @@ class RunningJobs:
         return [(core, scale) for core, what, scale in told.T.tolist() if what == b.SCALED]
 
     def scale_columns(self) -> tuple[Array, ...]:
-        """All scales of speeds so far, by row, then by time: rows, instants, cores (-1: all of them) and scales, parts per billion."""
+        """All scales of speeds so far, by row, then by time: rows, instants, cores (-1: all of them), and scales, parts per
+        billion."""
         told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
         told = told[:, told[3] == b.SCALED]
         row, instant, core, _, scale = told[:, np.argsort(told[0], kind="stable")]

@@ -74,7 +74,7 @@ class View:
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         self._expected: OrderedDict[int, int] = (
             OrderedDict()
-        )  # where running jobs promise their ends: these, as of _running
+        )  # where running jobs promise their ends, or are scaled: when these are expected, as of _running
         self._deciding = False
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
@@ -356,7 +356,7 @@ class View:
         self._directions.end(job, b.CANCELLED)
 
     def requeue(self, job: SeenJob) -> None:
-        """As :meth:`cancel`, and the job joins the queue again, with the place that it had: another attempt, from its beginning.
+        """As :meth:`cancel`, and the job joins the queue again, with the place that it had: another attempt, from the start.
 
         Its ``state`` is ``requeued``. ``--max-attempts`` counts it.
         """
@@ -378,7 +378,8 @@ class View:
         # Bring the view to the present: the engine has logged who came, started and left.
         state = self._simulator.state
         clock, sizes, jobs = state.clock, state.sizes, state.jobs
-        n, promises = sizes.item(b.N_LOG), state.settings.item(b.PROMISES) == 1
+        n = sizes.item(b.N_LOG)
+        promises = state.settings.item(b.PROMISES) == 1 or state.settings.item(b.DIRECTS) & b.SCALES != 0
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
@@ -411,7 +412,7 @@ class View:
         self._present = None
 
     def _look_at_promises(self, jobs: Array) -> None:
-        # Nothing says which of the running jobs have promised another end: all are looked at, in one go.
+        # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.
         promised = jobs[b.EXPECTED, np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
         if promised == list(self._expected.values()):
             return

@@ -39,7 +39,17 @@ changed = msgspec.structs.replace
 
 def hello(**fields: Any) -> Hello:
     given_fields = {"version": 9, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
-    return Hello(**{**given_fields, "conserves_work": True, "releases": True, "hints": True, "resizes": True, "scales": True, **fields})
+    return Hello(
+        **{
+            **given_fields,
+            "conserves_work": True,
+            "releases": True,
+            "hints": True,
+            "resizes": True,
+            "scales": True,
+            **fields,
+        }
+    )
 
 
 def recipe(**fields: Any) -> Recipe:

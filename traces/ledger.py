@@ -331,8 +331,8 @@ class WidthRecords(Columns):
 
 @dataclass(frozen=True)
 class ScaleRecords(Columns):
-    """One row each time the speed of a running job's core was scaled, or of all of them, in the order of ``JobRecords``, then of
-    instants.
+    """One row each time the speed of a running job's core was scaled, or of all of them, in the order of ``JobRecords``, then
+    of instants.
 
     Attributes
     ----------
@@ -361,9 +361,8 @@ class Ledger:
     passes of the scheduler.
 
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
-    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes, ``scales``
-    where no policy scales speeds.
-    Jobs are ``moldable`` where they may start with fewer cores than they ask for.
+    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
+    ``scales`` where no policy scales speeds. Jobs are ``moldable`` where they may start with fewer cores than they ask for.
     """
 
     machine: Machine

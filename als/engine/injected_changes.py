@@ -164,8 +164,8 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
 def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
     """Core ``c``, which is there and stays, goes on with what it has at another speed; returns when it will have done it.
 
-    ``IDLES`` if it has nothing: its next request finds the new speed. ``OVERFLOWS`` if that is beyond the last instant. The heap
-    is as it was.
+    ``IDLES`` if it has nothing: its next request finds the new speed. ``OVERFLOWS`` if that is beyond the last instant. The
+    heap is as it was.
     """
     counters, cores = state.counters, state.cores
     _settle_held(state, c)

@@ -1,4 +1,4 @@
-"""The batch level scales the speeds of an application's cores while it runs, as by frequency scaling: of all of them, or of some.
+"""The batch level scales the speeds of an application's cores while it runs, as by frequency scaling: of all, or of some.
 
 A core runs at its own speed, which may change by itself, times its scale, 1 unless it was told another. One that comes has the
 scale that all were told last. Scales are whole parts per billion, so that they are the same number on either side of a bridge.
@@ -23,6 +23,7 @@ from traces.kernels.signatures import Floats
 
 __all__ = ["come_scaled", "rescale", "scaled", "set_scale"]
 
+
 @compiled(inner=True)
 def scaled(state: ApplicationState, c: int, gflops: float) -> float:
     """What core ``c`` runs at whose own speed is ``gflops``."""
@@ -40,7 +41,7 @@ def come_scaled(state: ApplicationState, c: int, gflops: float) -> float:
 
 @compiled()
 def set_scale(state: ApplicationState, c: int, scale: int) -> None:
-    """Core ``c``, or with -1 every core and those that come, is to run at so many parts per billion; :func:`rescale` follows."""
+    """Core ``c``, or with -1 each core and all that come, is to run at so many parts per billion; :func:`rescale` follows."""
     counters, row = state.counters, state.cores[s.SCALED]
     if counters[s.SCALE] == 0:
         counters[s.SCALE] = WHOLE

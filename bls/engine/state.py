@@ -199,8 +199,8 @@ DIRECTED_JOB, DIRECTED_WHAT, DIRECTED_CORE, DIRECTED_VALUE = range(4)
 DIRECTED_ROWS = 4
 
 # Rows of BatchState.scaling, by jobs' rows: the scale of all cores that was told last, 0 none; the instant at which the job is
-# ended for its policy, 0 none, and the state that it has then. And of those that are only replayed: what was left to run at scale
-# 1 at an instant, ns and parts per billion of one; that instant, plus 1; and when it ends by that, 0 as recorded.
+# ended for its policy, 0 none, and the state that it has then. And of those that are only replayed: what was left to run at
+# scale 1 at an instant, ns and parts per billion of one; that instant, plus 1; and when it ends by that, 0 as recorded.
 SCALE_OF_ALL, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(7)
 SCALING_ROWS = 7
 

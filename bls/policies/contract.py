@@ -185,7 +185,9 @@ def directs(policy: object) -> int:
     if not named or not isinstance(policy, BatchPolicy):
         return 0
     if not isinstance(policy, DecidingPolicy):
-        raise PluginError(f"batch policy {policy.name}: directs: {shown(named)}; allowed: of a policy with decide(view)")
+        raise PluginError(
+            f"batch policy {policy.name}: directs: {shown(named)}; allowed: of a policy with decide(view)"
+        )
     unknown = [one for one in ([named] if isinstance(named, str) else named) if one not in DIRECTIONS]
     if unknown:
         raise PluginError(

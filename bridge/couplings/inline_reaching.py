@@ -3,10 +3,12 @@
 It is another loop than that of all other runs, which are to pay nothing for it.
 
 A job that has started is run to its end at once, as there, and what it was as it began is kept. When it is reached, what was
-told of its end is taken back; it is advanced from what was kept to that instant, and no further, and that is kept instead.
-Then it is run ahead for a stride. If it ends by then, or releases cores, that is told; otherwise that it does not, and as that
-comes due, it is advanced to that instant, and run ahead for twice as long. So what is computed in vain is at the most a few
-times what lies between two reaches, however often a job is reached.
+told of its end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where
+nothing is released the end of its last chunk, nobody can see anything of it: that is promised, and as it comes due the job is
+advanced to there, and so on. After many such steps it is copied, the copy is run ahead for a stride, and what it does by then is
+told; as that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in
+vain is at the most a few times what lies between two reaches, however often a job is reached, and a reach costs no more than
+what is told.
 
 Where a job may have a graph, or a technique keeps objects of Python's, nothing is kept, and a job is simulated again from its
 beginning (``inline_journal``).
@@ -187,7 +189,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
 @compiled(inner=True)
 def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
-    """Let nothing be visible before ``until`` but what the application that runs, in place, releases by then; as ``_promise``."""
+    """Let nothing be visible before ``until`` but what the application that runs, in place, releases; as ``_promise``."""
     if inline.releasing.size > 0 and inline.app.counters[app.RELEASED] > 0:
         need = tell_releases_of(state, inline, job, until)
         if need != 0:
@@ -198,7 +200,7 @@ def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
 
 @compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Run a copy of a job's application ahead for a stride, and tell what is sure by that; returns 0, or an ``InlineStatus``."""
+    """Run a copy of a job's application ahead for a stride, and tell what is sure by that; 0, or an ``InlineStatus``."""
     now, stop, saved = state.clock[b.NOW], state.jobs[b.STOP, job], inline.saved
     copy_out(state, inline, job, keep_tasks)
     stride = saved.stride_ns[job]

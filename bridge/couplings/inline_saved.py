@@ -2,8 +2,8 @@
 
 It is kept in columns of its own, within stores that all have in common. What is sure of it happens there, in place:
 :func:`enter` lets the application that runs be these columns, :func:`leave` the one room that all others share
-(``InlineState.application``). To be run ahead of what is sure, it is copied to that room (:func:`copy_out`), and what becomes of
-it there is forgotten. What is not kept is found again from the job, its keys, or is work space.
+(``InlineState.application``). To be run ahead of what is sure, it is copied to that room (:func:`copy_out`), and what becomes
+of it there is forgotten. What is not kept is found again from the job, its keys, or is work space.
 """
 
 from __future__ import annotations
@@ -144,7 +144,15 @@ def _to_store(inline: InlineState, job: int, n_cores: int) -> None:
     for column in (run.counters, run.part_first, run.chosen):
         _copy(ints[at:], column, column.size)
         at += column.size
-    for column in (run.core_number, run.latency_ns, run.ask_ns, run.ask_core, run.finish_ns, run.busy_ns, inline.next_ns):
+    for column in (
+        run.core_number,
+        run.latency_ns,
+        run.ask_ns,
+        run.ask_core,
+        run.finish_ns,
+        run.busy_ns,
+        inline.next_ns,
+    ):
         _copy(ints[at:], column, slots)
         at += n_cores
     for row in range(run.cores.shape[0]):
@@ -178,7 +186,15 @@ def _to_shared_room(inline: InlineState, job: int, n_cores: int) -> None:
     for column in (run.counters, run.part_first, run.chosen):
         _copy(column, ints[at:], column.size)
         at += column.size
-    for column in (run.core_number, run.latency_ns, run.ask_ns, run.ask_core, run.finish_ns, run.busy_ns, inline.next_ns):
+    for column in (
+        run.core_number,
+        run.latency_ns,
+        run.ask_ns,
+        run.ask_core,
+        run.finish_ns,
+        run.busy_ns,
+        inline.next_ns,
+    ):
         _copy(column, ints[at:], slots)
         at += n_cores
     for row in range(run.cores.shape[0]):

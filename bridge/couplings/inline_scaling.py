@@ -15,7 +15,7 @@ _rescale, _set_scale = rescale, set_scale
 
 @compiled(inner=True)
 def scale_core(inline: InlineState, number: int, scale: int) -> None:
-    """The application that runs is to run at so much on a core that is its own, or with -1 on all; :func:`scales_changed` follows."""
+    """The application that runs is to run at so much on a core of its own, with -1 on all; :func:`scales_changed` follows."""
     run = inline.app
     if number < 0:
         _set_scale(run, -1, scale)

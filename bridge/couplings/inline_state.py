@@ -137,8 +137,8 @@ class Costs(State):
     master : int
         Whether a master pays the overhead (1 or 0).
     releases, resizes, directs : int
-        Whether applications release cores that they need no more, whether their widths change, and whether a policy directs them
-        (1 or 0).
+        Whether applications release cores that they need no more, whether their widths change, and whether a policy directs
+        them (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
     bytes_per_gflop : float

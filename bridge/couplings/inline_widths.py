@@ -6,8 +6,8 @@ from als.core_speeds.state import comes_ns, factor, next_change_ns
 from als.engine import loop as engine
 from als.engine import state as app
 from als.engine.features.width import give, open_slot, resize, slot_for, take
-from als.engine.scaling import come_scaled
 from als.engine.master import message_ns_in_kernels as _message_ns
+from als.engine.scaling import come_scaled
 from bridge.couplings.inline_state import MASTER_HOST, InlineState
 from traces.compiled import compiled
 

@@ -110,7 +110,7 @@ def main() -> None:
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     hello = Hello(
-        version=9,
+        version=10,
         token=token,
         worker=worker,
         name="told",

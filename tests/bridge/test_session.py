@@ -140,8 +140,8 @@ def connection_in(state: ConnectionState) -> Pair:
     steps: dict[ConnectionState, list[Message]] = {
         ConnectionState.AWAIT_HELLO: [],
         ConnectionState.AWAIT_WELCOME: [hello()],
-        ConnectionState.READY: [hello(), Welcome(version=9, run="r"), start(), lengths()],
-        ConnectionState.CLOSING: [hello(), Welcome(version=9, run="r"), start(), lengths(), Quit()],
+        ConnectionState.READY: [hello(), Welcome(version=10, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=10, run="r"), start(), lengths(), Quit()],
         ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
     }
     for step in steps[state]:
@@ -154,7 +154,7 @@ def connection_in(state: ConnectionState) -> Pair:
 
 CONNECTION_MESSAGES: dict[ConnectionEvent, Message] = {
     ConnectionEvent.HELLO: hello(),
-    ConnectionEvent.WELCOME: Welcome(version=9, run="r"),
+    ConnectionEvent.WELCOME: Welcome(version=10, run="r"),
     ConnectionEvent.REFUSED: Refused(reason="no", blame="bridge"),
     ConnectionEvent.ORDER: Cancel(job=JOB),
     ConnectionEvent.ANSWER: promise(200),

@@ -264,7 +264,9 @@ def _check_scales(ledger: Ledger) -> None:
         return
     job, at, core = scales.job, scales.told_ns, scales.core
     if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: its speeds are scaled at {at[bad[0]]} ns, when it does not run")
+        raise InvariantError(
+            f"job {jobs.job_id[job[bad[0]]]}: its speeds are scaled at {at[bad[0]]} ns, when it does not run"
+        )
     if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
         raise InvariantError(f"job {jobs.job_id[job[bad[0] + 1]]}: its scales are not in the order of instants")
     if len(bad := np.flatnonzero((core < -1) | (core >= ledger.machine.n_cores) | (scales.scale < 1))):

@@ -308,7 +308,10 @@ class Caller:
 
 
 class Rows:
-    """What shows, within a kernel, the front of a column as rows of equal lengths; numba's ``reshape`` needs a library of its own."""
+    """What shows, within a kernel, the front of a column as rows of equal lengths.
+
+    numba's ``reshape`` does more, and needs a library of numba's where it runs.
+    """
 
     def __call__(self, column: Array, rows: int, length: int) -> Array:
         return column[: rows * length].reshape(rows, length)
