@@ -115,6 +115,6 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     for c in range(state.speed.size):  # those that wait for others, or for an answer
         gflops = scaled(state, c, own[c])
         if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
-            state.speed[c] = gflops
+            go_on(state, c, gflops)  # what it had has ended at its speed until now
             _ranked(state, c)
     return SUSPENDED

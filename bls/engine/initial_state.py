@@ -337,7 +337,7 @@ def new_state(given: Given) -> BatchState:
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0),
-        **_told(n_cores, most_running, int(settings[b.AFTER_PASS]), n),
+        **_told(n_cores, most_running, int(settings[b.AFTER_PASS]), jobs.shape[1]),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),
