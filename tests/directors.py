@@ -1,4 +1,4 @@
-"""Policies that direct running jobs, for tests: what they do is drawn from a seed and the instant, so that it is the same again."""
+"""Policies that direct running jobs, for tests: what they do is drawn from a seed and the instant, and so the same again."""
 
 from __future__ import annotations
 

@@ -5,10 +5,9 @@ It is another loop than that of all other runs, which are to pay nothing for it.
 A job that has started is run to its end at once, as there, and what it was as it began is kept. When it is reached, what was
 told of its end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where
 nothing is released the end of its last chunk, nobody can see anything of it: that is promised, and as it comes due the job is
-advanced to there, and so on. After many such steps it is copied, the copy is run ahead for a stride, and what it does by then is
-told; as that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in
-vain is at the most a few times what lies between two reaches, however often a job is reached, and a reach costs no more than
-what is told.
+advanced to there, and so on. After many such steps a copy is run ahead for a stride, and what it does by then is told; as
+that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in vain is
+at the most a few times what lies between two reaches, however often a job is reached.
 
 Where a job may have a graph, or a technique keeps objects of Python's, nothing is kept, and a job is simulated again from its
 beginning (``inline_journal``).

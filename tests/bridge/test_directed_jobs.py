@@ -130,7 +130,7 @@ class Halves:
 
 @pytest.mark.parametrize("als", ["ss", "recorded"])
 def test_by_hand(als: str) -> None:
-    """Two cores have ten tasks of 2 s, or run for 10 s. At 4 s each has done two; two more take 4 s each; the last begins at 12."""
+    """Two cores have ten tasks of 2 s, or run for 10 s. At 4 s each has done two; two more take 4 s; the last begin at 12."""
     workload = Workload.from_jobs([(7, 0, 10, 2, 100)])
     more: dict[str, Any] = {} if als == "recorded" else {"tasks_per_core": 5}
     result = bridge.simulate(workload, PLATFORM, bls=Halves(), als=als, **more)
