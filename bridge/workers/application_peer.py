@@ -217,7 +217,7 @@ def _resize(application: Application, resize: Resize, cost_ns: int) -> None:
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
-    told = (one.at_ns for one in (*job.changes[:1], *job.scales[:1]))
+    told = [change.at_ns for change in job.changes[:1]] + [scale.at_ns for scale in job.scales[:1]]
     known = [at_ns for at_ns in (stop_ns, *told) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *known]))
 
