@@ -223,7 +223,7 @@ def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
         raise InputError(
             f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
         )
-    return {b.DIRECTS: found, b.AFTER_PASS: DIRECT}
+    return {b.DIRECTS: b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found), b.AFTER_PASS: DIRECT}
 
 
 def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool) -> int:

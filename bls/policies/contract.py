@@ -22,7 +22,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-from bls.engine.state import CUTS, SCALES
 from traces.base.columns import read_only
 from traces.base.errors import PluginError, TwolevelError, blamed_on, shown
 from traces.base.time import NS_PER_S
@@ -169,12 +168,12 @@ class DecidingPolicy(BatchPolicy, Protocol):
         ...
 
 
-#: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it, and the engine's name of it.
-DIRECTIONS: Final = {"speeds": SCALES, "ends": CUTS}
+#: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it.
+DIRECTIONS: Final = ("speeds", "ends")
 
 
-def directs(policy: object) -> int:
-    """What a policy says that it does to jobs that run: a sum of parts of the engine's setting ``DIRECTS``.
+def directs(policy: object) -> frozenset[str]:
+    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`.
 
     Raises
     ------
@@ -183,7 +182,7 @@ def directs(policy: object) -> int:
     """
     named = getattr(policy, "directs", ())
     if not named or not isinstance(policy, BatchPolicy):
-        return 0
+        return frozenset()
     if not isinstance(policy, DecidingPolicy):
         raise PluginError(
             f"batch policy {policy.name}: directs: {shown(named)}; allowed: of a policy with decide(view)"
@@ -193,7 +192,7 @@ def directs(policy: object) -> int:
         raise PluginError(
             f"batch policy {policy.name}: directs: {shown(unknown[0])}; allowed: a tuple of {', '.join(map(repr, DIRECTIONS))}"
         )
-    return sum({DIRECTIONS[one] for one in ([named] if isinstance(named, str) else named)})
+    return frozenset([named] if isinstance(named, str) else named)
 
 
 @runtime_checkable
