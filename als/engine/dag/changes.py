@@ -20,8 +20,8 @@ __all__ = ["change_speed_in_graph", "stop_in_graph"]
 @compiled(inner=True)
 def _end_what_ends(state: ApplicationState, now: int) -> None:
     """End the tasks that end at this very instant."""
-    counters, n_cores = state.counters, state.speed.size
-    while counters[s.ASKING] > 0 and state.ask_ns[0] == now and state.ask_core[0] < n_cores:
+    counters, slots = state.counters, state.graph.cores.shape[1]
+    while counters[s.ASKING] > 0 and state.ask_ns[0] == now and state.ask_core[0] < slots:
         c = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
         end_task(state, c, now)
@@ -31,7 +31,7 @@ def _end_what_ends(state: ApplicationState, now: int) -> None:
 def _place_in_heap(state: ApplicationState, c: int) -> int:
     """Where the event of core ``c`` is in the heap; -1 if it has none."""
     for at in range(state.counters[s.ASKING]):
-        if state.ask_core[at] % state.speed.size == c:
+        if state.ask_core[at] % state.graph.cores.shape[1] == c:
             return at
     return -1
 

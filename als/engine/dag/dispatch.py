@@ -326,5 +326,5 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
         take_told(state, c, t)
     else:
         graph.cores[g.DOES, c] = g.HEARS
-        key = g.TOLD * state.speed.size + c
+        key = g.TOLD * graph.cores.shape[1] + c
         counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], begin, key)

@@ -76,7 +76,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
     else:
         own[s.HELD_SIZE, c] = 0
         counters[s.BARRIER] = max(counters[s.BARRIER], t)
-    key = g.REQUESTS * state.speed.size + c
+    key = g.REQUESTS * cores.shape[1] + c
     counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], arrives, key)
 
 
@@ -162,23 +162,24 @@ def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
     """Handle everything that happens at one instant."""
-    counters, graph, n_cores = state.counters, state.graph, state.speed.size
+    counters, graph = state.counters, state.graph
+    slots = graph.cores.shape[1]
     data = graph.numbers[g.DATA] != 0
     if data:
         take_arrivals(state, t, ARRIVED_BY)
-    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * n_cores:
+    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * slots:
         key = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
-        if key < n_cores:
+        if key < slots:
             end_task(state, key, t)
         else:
-            take_told(state, key - n_cores, t)
+            take_told(state, key - slots, t)
     if data:
         take_arrivals(state, t, ARRIVED_AT)
-    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * n_cores:
+    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * slots:
         key = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
-        _serve(state, key - g.REQUESTS * n_cores, t)
+        _serve(state, key - g.REQUESTS * slots, t)
 
 
 @compiled()

@@ -35,7 +35,7 @@ __all__ = [
 def request_now(state: ApplicationState, c: int, t: int) -> None:
     """Core ``c`` is to be served at ``t``."""
     state.graph.cores[g.DOES, c] = g.ASKS
-    key = g.REQUESTS * state.speed.size + c
+    key = g.REQUESTS * state.graph.cores.shape[1] + c
     state.counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, state.counters[s.ASKING], t, key)
 
 
@@ -174,7 +174,7 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
         state.start_ns[task] = t
         state.core[task] = state.core_number[c]
         state.chunk[task] = graph.tasks[g.CHUNK, task]
-    key = g.ENDS * state.speed.size + c
+    key = g.ENDS * cores.shape[1] + c
     state.counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, state.counters[s.ASKING], t + took, key)
 
 

@@ -176,7 +176,7 @@ def open_graph(state: ApplicationState, t: int) -> None:
         if state.speed[c] > 0.0:
             cores[g.DOES, c] = g.ASKS
             arrives = t + state.latency_ns[c] if mode == g.BY_TECHNIQUE else t
-            key = g.REQUESTS * n_cores + c
+            key = g.REQUESTS * cores.shape[1] + c
             counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], arrives, key)
         else:
             cores[g.DOES, c] = g.ABSENT

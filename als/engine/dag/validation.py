@@ -79,7 +79,7 @@ def _check_cores(state: ApplicationState, fault: Callable[[str], NoReturn]) -> N
     cores, (first, stop) = graph.cores, _part(state)
     keys = state.ask_core[: state.counters[s.ASKING]]
     event = np.full(n_cores, -1)
-    event[keys % n_cores] = keys // n_cores
+    event[keys % cores.shape[1]] = keys // cores.shape[1]
     for c in range(n_cores):
         does = int(cores[g.DOES, c])
         if (does == g.ABSENT) != (state.speed[c] == 0):
