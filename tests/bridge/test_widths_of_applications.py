@@ -22,7 +22,7 @@ from traces.checks.ledger import check_ledger
 RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal")
 
 #: Those that compute with the tasks alone, and with what they learn.
-NAMES = tuple(sorted(TECHNIQUES))
+NAMES = (*sorted(TECHNIQUES), "select:ss,gss,static", "select:static,fac,every=40ns")
 
 GROUPS: tuple[tuple[tuple[int, int, float], ...], ...] = (((1, 4, 4.0),), ((2, 3, 3.0),), ((1, 2, 2.0), (1, 4, 8.0)))
 
@@ -218,7 +218,6 @@ def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
         ({"malleable": "nowhere.csv"}, "nowhere.csv: no such file"),
         ({"rules": Rules(resize="equal")}, "resize='equal': needs malleable="),
         ({"malleable": "1", "als": "recorded"}, "with als='recorded' no application is simulated"),
-        ({"malleable": "1", "als": "select:ss,gss"}, "choose among techniques; allowed: loops and serial parts"),
         ({"malleable": "1", "allocator": "whole-host"}, "allocator='whole-host', which does not share hosts"),
         ({"malleable": "1", "estimates": "application"}, "not with estimates='application'"),
         ({"malleable": "1", "bls": "reject"}, "its queue has no head; allowed: none"),

@@ -22,6 +22,8 @@ from als.engine.dag.ready_pool import (
     take_alone,
     wake,
 )
+from als.engine.hooks import LEAVE_GRAPH
+from als.engine.hooks import call_hook as call_application_hook
 from als.engine.releases import release, released
 from als.engine.state import ApplicationState
 from als.engine.status import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
@@ -130,6 +132,12 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
     """Serve core ``c``, free at ``t``; whatever else happens then has happened."""
     graph = state.graph
     mode = graph.numbers[g.MODE]
+    if (
+        state.counters[s.LEAVING] > 0
+        and state.cores[s.WANTED, c] == s.TO_LEAVE
+        and call_application_hook(state.hooks[LEAVE_GRAPH], (state, t, float(c))) == 1
+    ):
+        return
     if mode == g.BY_TECHNIQUE:
         serve_request(state, c, t)
     elif mode == g.PLANNED:

@@ -158,6 +158,10 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
     if graph.numbers[g.DATA] != 0:
         lacked = t - max(cores[g.FREE_NS, c], graph.tasks[g.SINCE_NS, task])
         graph.numbers[g.WAIT_NS] += max(0, lacked)
+    if state.counters[s.WIDTH] != 0 and cores[g.HEAD, c] == k:
+        t += own[s.OWES_NS, c]
+        state.counters[s.SCHEDULING] += own[s.OWES_NS, c]
+        own[s.OWES_NS, c] = 0
     took = duration_ns(state.lengths[task], state.speed[c])
     if t + took >= MAX_NS - state.latency_ns[c]:
         graph.numbers[g.FAULT] = OVERFLOW
