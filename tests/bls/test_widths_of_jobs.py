@@ -199,10 +199,10 @@ def shared(case: BatchCase, row: int, start: int, cores: tuple[int, ...]) -> int
 
 
 def test_moldable_jobs_as_the_slow_reference() -> None:
-    others = 0
-    for drawn in seeded_cases(11, 300, FEATURES, max_jobs=14):
+    others = deep = 0
+    for drawn in seeded_cases(11, 400, FEATURES, max_jobs=14):
         case = as_users_say(drawn)
-        if case is None or not able(case) or case.rules.depth not in (0, 1):
+        if case is None or not able(case):
             continue
         alike = len(case.machine.partitions) == 1 and case.machine.partitions[0].hosts is None
         if not alike or all(least == most for least, most in widths_of(case)):
@@ -217,5 +217,7 @@ def test_moldable_jobs_as_the_slow_reference() -> None:
             continue
         assert molded(case) == wanted
         asked = {job.number: job.cores for job in case.jobs}
-        others += sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
+        changed = sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
+        others, deep = others + changed, deep + changed * (case.rules.depth not in (0, 1))
     assert others > 50
+    assert deep > 50

@@ -57,7 +57,7 @@ def drawn(seed: int) -> tuple[Case, dict[int, tuple[int, int]], dict[str, Any]]:
         "resize": chance.choice(RESIZE),
         "cost": chance.choice((0, 0, scale // 20)),
         "releases": chance.random() < 0.3,
-        "depth": chance.choice((0, 0, 1)),
+        "depth": chance.choice((0, 0, 1, 2)),
         "latency": chance.choice((0, 0, scale // 50)),
         "master": chance.random() < 0.25,
     }
@@ -203,6 +203,18 @@ def test_by_hand_the_head_starts_narrower(tmp_path: Any) -> None:
     assert planned.jobs.end_ns.tolist() == [2 * S, 3 * S]
 
 
+def test_by_hand_nobody_who_has_a_reservation_is_delayed(tmp_path: Any) -> None:
+    """Job 2 is to have all four cores at 5 s. Job 3, shorter and so before it, asks for two, and one is free: with that it
+    takes twice as long. If it is done by 5 s it starts so, and else it has its two cores behind job 2."""
+    for seconds, start, cores in ((1, 2, 1), (2, 8, 2)):
+        rows = [(1, 0, 5, 3, 5), (2, 1, 3, 4, 3), (3, 2, seconds, 2, seconds)]
+        found = malleable(
+            rows, "3,1,2\n", tmp_path, resize="mold", backfill="conservative", tasks_per_core=1, bls="sjf"
+        )
+        assert found.jobs.start_ns.tolist() == [0, 5 * S, start * S]
+        assert found.jobs.held_cores.tolist() == [3, 4, cores]
+
+
 def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
     found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="mold", tasks_per_core=4)
     assert found.jobs.held_cores.tolist() == [4]
@@ -225,7 +237,6 @@ def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
             {"malleable": "1", "coordination": "hint"},
             "not with coordination='hint'; allowed: none, release, release:core",
         ),
-        ({"malleable": "1", "rules": Rules("conservative", resize="mold")}, "allowed: none, easy"),
         (
             {"malleable": "1", "rules": Rules(resize="mold"), "allocator": "contiguous"},
             "to which cores are not all alike",

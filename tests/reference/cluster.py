@@ -303,7 +303,7 @@ class _Cluster:
                 one_waits.add(partition)
                 continue
             if self.resize == "mold" and not blocked:
-                self.mold(row)
+                self.mold(row, gained)
             slot = self.plan.get(row)
             if slot is None or gained:
                 self.plan.pop(row, None)
@@ -345,30 +345,39 @@ class _Cluster:
                 self.gained = self.gained or self.expected(row) < thought
                 self.lost = self.lost or self.expected(row) > thought
 
-    # Moldable jobs: only without costs, predictions, and more than one reservation.
-    def mold(self, row: int) -> None:
+    # Moldable jobs: only without costs and predictions.
+    def mold(self, row: int, gained: bool) -> None:
         """Give a job that is looked at, and behind no other that waits, the width with which it starts."""
         job, (least, most) = self.jobs[row], self.widths[row]
         free, width = len(self.free(row)), job.cores
+        kept = self.plan.pop(row, None)
 
         def as_wide(cores: int) -> Job:
             estimate = -(-job.estimate * job.cores // cores)
             return replace(job, cores=cores, estimate=estimate)
 
+        slot = kept if kept is not None and not gained else self.earliest(row)
         if least == most:
-            return
-        if job.cores <= free:
+            pass
+        elif slot is not None and slot.begin == self.now:
             if len(self.waiting) == 1:
                 width = max(job.cores, min([most, free, *self.room_in_limits(row)]))
-        elif free >= least:
-            width = free
-            if self.rules.depth != 0:
-                slot = self.earliest(row)
-                if slot is not None and self.now + as_wide(free).estimate > slot.begin + job.estimate:
-                    width = job.cores
+        else:
+            holds = self.holds()
+            beside = [
+                cores
+                for cores in range(least, min(free + 1, job.cores))
+                if room.slot_at(as_wide(cores), self.now, holds, self.down, self.machine, self.rules, self.counts)
+            ]
+            width = max(beside, default=job.cores)
+            if self.rules.depth != 0 and slot is not None:
+                ends = self.now + as_wide(width).estimate
+                width = job.cores if ends > slot.begin + job.estimate else width
         if width != job.cores:
             self.jobs[row] = as_wide(width)
             self.planned[row] = self.jobs[row].estimate
+        elif kept is not None:
+            self.plan[row] = kept
 
     def room_in_limits(self, row: int) -> list[int]:
         """How many cores the limits of its partition leave to a job."""
