@@ -23,6 +23,9 @@ NEVER = 2**62
 #: What a case may have beside plain jobs.
 FEATURES = ("orders", "kill", "cancel", "dependencies", "partitions", "limits", "outages")
 
+#: And what they may ask for, or are kept from, beside cores.
+MORE = ("resources", "licences", "reservations", "maintenance")
+
 RESIZE = ("expand", "shrink", "expand+shrink", "equal")
 
 
@@ -160,7 +163,7 @@ def able(case: BatchCase) -> bool:
 @pytest.mark.parametrize("gives_back", [False, True])
 @pytest.mark.parametrize("resize", RESIZE)
 @settings(max_examples=60)
-@given(case=cases(FEATURES).filter(able))
+@given(case=cases((*FEATURES, *MORE)).filter(able))
 def test_as_the_slow_reference(resize: str, gives_back: bool, case: BatchCase) -> None:
     said = as_users_say(case)
     there = None if said is None else any(least < most for least, most in widths_of(said))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -432,14 +432,29 @@ class _Cluster:
     def free(self, row: int) -> list[int]:
         """The free cores that a job can use."""
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
-        masked = self.machine.partitions[self.jobs[row].partition].hosts
-        return [
-            core
-            for n in range(len(self.machine.hosts))
-            if n not in self.down and (masked is None or n in masked)
-            for core in self.machine.cores_of(n)
-            if core not in held
-        ]
+        return [core for core in sorted(self.may_have(row, self.down)) if core not in held]
+
+    def may_have(self, row: int, down: Collection[int] = ()) -> set[int]:
+        """The cores that a job may have from now until it is thought to end, or would be if it started now."""
+        until = self.expected(row) if row in self.running else self.now + self.planned[row]
+        return room.available(self.jobs[row], self.now, until, [], down, self.machine)
+
+    def with_amounts(self, row: int, cores: list[int]) -> list[int]:
+        """Those of some free cores that a job can have, one after another, by what is left of their hosts' amounts."""
+        found: list[int] = []
+        for core in cores:
+            host = self.machine.host_of(core)
+            there = set(self.machine.cores_of(host))
+            for name, amount in self.jobs[row].needs:
+                left = dict(self.machine.hosts[host].amounts).get(name, 0)
+                left -= amount * (1 + len(there & set(found)))
+                for other, job in self.running.items():
+                    left -= dict(self.jobs[other].needs).get(name, 0) * len(job.left & there)
+                if left < 0:
+                    break
+            else:
+                found.append(core)
+        return found
 
     def stays(self, row: int) -> frozenset[int]:
         job = self.running[row]
@@ -452,16 +467,12 @@ class _Cluster:
         if job.wide.asked & job.left or job.wide.gave_back:
             return
         most = min([upto - len(job.left), *self.room_in_limits(row)])
-        cores = self.free(row)[: max(0, most)]
+        cores = self.with_amounts(row, self.free(row))[: max(0, most)]
         if cores:
             self.change(row, tuple(cores), ())
 
     def ask_for(self, rows: list[int], head: int) -> None:
-        masked = self.machine.partitions[self.jobs[head].partition].hosts
-
-        def good(core: int) -> bool:
-            return masked is None or self.machine.host_of(core) in masked
-
+        good = self.may_have(head).__contains__
         lack = self.jobs[head].cores - len(self.free(head))
         if lack <= 0:
             return
@@ -494,6 +505,9 @@ class _Cluster:
             core for n in range(len(self.machine.hosts)) if n not in self.down for core in self.machine.cores_of(n)
         ]
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
+        for window in self.machine.windows:
+            if window.maintenance and window.begin <= self.now < window.end:
+                held |= window.cores
         pool = len(set(everywhere) - held) + sum(len(self.running[row].left) for row in rows)
         pool -= 0 if head is None else self.jobs[head].cores
         target = {row: self.widths[row][0] for row in rows}
