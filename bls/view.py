@@ -70,6 +70,9 @@ class View:
         self._failed: PluginError | None = None  # what went wrong with these data, whoever read them
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
+        self._expected: OrderedDict[int, int] = (
+            OrderedDict()
+        )  # where running jobs promise their ends: these, as of _running
         self._deciding = False
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
@@ -308,7 +311,7 @@ class View:
         # Bring the view to the present: the engine has logged who came, started and left.
         state = self._simulator.state
         clock, sizes, jobs = state.clock, state.sizes, state.jobs
-        n = sizes.item(b.N_LOG)
+        n, promises = sizes.item(b.N_LOG), state.settings.item(b.PROMISES) == 1
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
@@ -316,11 +319,13 @@ class View:
             elif kind == b.LOG_STARTED:
                 start = jobs.item(b.START, row)
                 began = _new(SeenJob, (*self._waiting.pop(row)[:-1], start))
-                if state.settings.item(b.PROMISES) == 1:
-                    began = began._replace(estimate_ns=jobs.item(b.EXPECTED, row) - start)
+                if promises:
+                    self._expected[row] = jobs.item(b.EXPECTED, row)
+                    began = began._replace(estimate_ns=self._expected[row] - start)
                 self._running[row] = began
             elif row in self._running:
                 left = self._running.pop(row)
+                self._expected.pop(row, None)
             else:
                 left = self._waiting.pop(row)
             if self._news is None:
@@ -332,9 +337,24 @@ class View:
             else:
                 self._news.left(left, jobs)
         sizes[b.N_LOG] = 0
+        if promises:
+            self._look_at_promises(jobs)
         self._now_ns = clock.item(b.NOW)
         self._free_cores = sizes.item(b.FREE_CORES)
         self._present = None
+
+    def _look_at_promises(self, jobs: Array) -> None:
+        # Nothing says which of the running jobs have promised another end: all are looked at, in one go.
+        promised = jobs[b.EXPECTED, np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
+        if promised == list(self._expected.values()):
+            return
+        for row, end_ns in zip(self._running, promised, strict=True):
+            if end_ns != self._expected[row]:
+                job = self._running[row]
+                self._expected[row] = end_ns
+                self._running[row] = changed = job._replace(estimate_ns=end_ns - job.start_ns)
+                if self._news is not None:
+                    self._news.expected(changed)
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0

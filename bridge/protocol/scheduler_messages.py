@@ -27,6 +27,7 @@ __all__ = [
     "Decided",
     "Eligible",
     "Ended",
+    "Expected",
     "FromScheduler",
     "GivenUp",
     "Greeting",
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 #: The version of this part of the protocol, which has a number of its own.
-SCHEDULER_VERSION: Final = 1
+SCHEDULER_VERSION: Final = 2
 
 #: What the hello of a scheduler says that it is.
 SCHEDULER_ROLE: Final = "scheduler"
@@ -207,6 +208,14 @@ class Started(SchedulerMessage, frozen=True, kw_only=True):
     job: Key
     start_ns: Instant
     cores: Intervals
+    expected_end_ns: Instant
+
+
+class Expected(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a running job is planned with another end than was told."""
+
+    job: Key
+    expected_end_ns: Instant
 
 
 class Released(SchedulerMessage, frozen=True, kw_only=True):
@@ -287,7 +296,18 @@ class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
 
 FromScheduler = SchedulerHello | Decided | SchedulerFailed
 FromBridge = (
-    SchedulerWelcome | GivenUp | Machine | Submitted | Eligible | Started | Released | Ended | Host | Decide | Quit
+    SchedulerWelcome
+    | GivenUp
+    | Machine
+    | Submitted
+    | Eligible
+    | Started
+    | Expected
+    | Released
+    | Ended
+    | Host
+    | Decide
+    | Quit
 )
 
 #: Every message type by its name on the wire, in the order of ``PROTOCOL.md``.
@@ -299,6 +319,7 @@ SCHEDULER_MESSAGES: Final[dict[str, type[SchedulerMessage]]] = {
     "submitted": Submitted,
     "eligible": Eligible,
     "started": Started,
+    "expected": Expected,
     "released": Released,
     "ended": Ended,
     "host": Host,

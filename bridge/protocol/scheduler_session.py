@@ -23,6 +23,7 @@ from bridge.protocol.scheduler_messages import (
     Decided,
     Eligible,
     Ended,
+    Expected,
     GivenUp,
     Greeting,
     Machine,
@@ -80,6 +81,7 @@ SCHEDULER_TABLE: Final[dict[tuple[SchedulerState, str], SchedulerState]] = {
     (_S.TELLING, "submitted"): _S.TELLING,
     (_S.TELLING, "eligible"): _S.TELLING,
     (_S.TELLING, "started"): _S.TELLING,
+    (_S.TELLING, "expected"): _S.TELLING,
     (_S.TELLING, "released"): _S.TELLING,
     (_S.TELLING, "ended"): _S.TELLING,
     (_S.TELLING, "host"): _S.TELLING,
@@ -128,6 +130,7 @@ SCHEDULED_JOB_TABLE: Final[dict[tuple[ScheduledJob, str], ScheduledJob]] = {
     (_J.WAITING, "ended"): _J.ABSENT,
     (_J.CHOSEN, "started"): _J.RUNNING,
     (_J.REJECTED, "ended"): _J.ABSENT,
+    (_J.RUNNING, "expected"): _J.RUNNING,
     (_J.RUNNING, "released"): _J.RUNNING,
     (_J.RUNNING, "ended"): _J.ABSENT,
 }
@@ -207,7 +210,7 @@ class _Book:
             self._judge_question(message)
         elif isinstance(message, Submitted):
             self._judge_submit(message)
-        elif isinstance(message, Eligible | Started | Released | Ended):
+        elif isinstance(message, Eligible | Started | Expected | Released | Ended):
             if isinstance(message, Started | Released):
                 self._judge_cores(message.cores)
             self._step(message.job, scheduler_message_name(message))

@@ -21,7 +21,7 @@ import bridge
 from bls import Rules, SeenJob, View
 from bls.machine.platform import HostGroup, Platform
 from bls.options import CONSERVATIVE
-from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobExpected, JobStarted, JobSubmitted
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
@@ -166,6 +166,8 @@ class Bookkeeper:
             cores = {core for lo, hi in one.cores for core in range(lo, hi)}
             assert cores <= self._free
             self._running[one.job.row], self._free = cores, self._free - cores
+        elif isinstance(one, JobExpected):
+            raise AssertionError("nobody promises anything else later")
         elif isinstance(one, CoresReleased):
             gone = {core for lo, hi in one.cores for core in range(lo, hi)}
             assert gone < self._running[one.job.row]
@@ -232,6 +234,48 @@ def test_schedulers_decide_alike_in_every_coupling(
     by_scheduler = bridge.simulate(of_rows(rows), SMALL, coupling=coupling, workers=2, bls_command=command, **given)
     assert_same_but_why(by_scheduler, bridge.simulate(of_rows(rows), SMALL, backfill=backfill, **given))
     check_ledger(by_scheduler.ledger)
+
+
+PROMISED: dict[str, dict[str, Any]] = {
+    "recorded": {"als": "recorded"},
+    "simulated": {"als": "gss", "variation": 0.5},
+    "killed": {"als": "ss", "variation": 0.5, "kill_at_walltime": True},
+    "released": {"als": "static", "variation": 0.5, "coordination": "release"},
+}
+
+
+def promising(rows: list[tuple[int, int, int, int]], how: str, **more: Any) -> bridge.Result:
+    """A run in which running jobs are planned with what their applications promise."""
+    given = dict(PROMISED[how])
+    named = ("kill_at_walltime", "coordination")
+    rules = Rules(estimates="application", **{name: given.pop(name) for name in named if name in given})
+    rules = replace(rules, backfill=more.pop("backfill", "none"))
+    return bridge.simulate(of_rows(rows), SMALL, rules=rules, tasks_per_core=3, seed=5, **given, **more)
+
+
+@settings(max_examples=60)
+@given(rows=rows_of_jobs, how=st.sampled_from(list(PROMISED)))
+def test_easy_as_a_scheduler_is_told_what_applications_promise(rows: list[tuple[int, int, int, int]], how: str) -> None:
+    assert_same_but_why(promising(rows, how, bls_command=EASY), promising(rows, how, backfill="easy"))
+
+
+@settings(max_examples=12)
+@given(rows=rows_of_jobs, coupling=st.sampled_from(["pool", "process"]), how=st.sampled_from(list(PROMISED)[1:]))
+def test_it_is_told_in_every_coupling(rows: list[tuple[int, int, int, int]], coupling: str, how: str) -> None:
+    by_scheduler = promising(rows, how, bls_command=EASY, coupling=coupling, workers=2)
+    assert_same_but_why(by_scheduler, promising(rows, how, backfill="easy"))
+
+
+def test_promises_change_what_easy_as_a_scheduler_starts() -> None:
+    """The example of ``docs/batch-estimates.md``: the tests above are only worth something if promises are."""
+    jobs = Workload.from_jobs([(1, 0, 1200, 3, 3600), (2, 60, 600, 4, 600), (3, 120, 1800, 1, 1800)])
+    machine = Platform((HostGroup(1, 4, 4.0),))
+    starts = {}
+    for estimates in ("requested", "application"):
+        rules = Rules(estimates=estimates)
+        result = bridge.simulate(jobs, machine, als="recorded", bls_command=EASY, rules=rules)
+        starts[estimates] = [start // (60 * 10**9) for start in result.jobs.start_ns]
+    assert starts == {"requested": [0, 32, 2], "application": [0, 20, 30]}
 
 
 class Slotted:

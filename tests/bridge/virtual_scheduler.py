@@ -91,7 +91,7 @@ class _World:
         self.is_killed = False
         self.story: list[str] = []
         self.family = 1  # a Unix socket
-        self._answer(self._peer.session.send(SchedulerHello(version=1, role="scheduler", token=_TOKEN, name="v")))
+        self._answer(self._peer.session.send(SchedulerHello(version=2, role="scheduler", token=_TOKEN, name="v")))
 
     # ---- as a plug ----
 
