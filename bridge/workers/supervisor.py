@@ -339,6 +339,10 @@ class Supervisor:
         """Whether so many more processes, of hosts that are not ready yet, may be connected."""
         return is_room(sum(place.alive for place in self._places) + processes)
 
+    def awaited_elsewhere(self) -> int:
+        """How many processes on other hosts have still to say hello."""
+        return sum(worker.connection is None and not self._place[worker.name].here for worker in self._workers.values())
+
     def joined(self, place: Place) -> None:
         """Another host is ready."""
         self._places.append(place)

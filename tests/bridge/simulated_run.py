@@ -21,6 +21,7 @@ if __name__ == "__main__":
 
 from simulated_world import STRANGERS_LET_IN, Simulated, World
 from small_scenarios import scenario
+from virtual_hosts import ADDRESS
 from virtual_loop import NeverEnds, VirtualLoop
 
 from bridge.couplings import PeerOptions, processes
@@ -142,9 +143,12 @@ def simulated(seed: int) -> Simulated:
     world = World(seed)
     plan = world.plan
     planned = scenario(plan.kind, plan.variant)
-    peers = PeerOptions(plan.workers, plan.timeout_s, _COMMAND if plan.told else None)
     result, error = None, None
-    with _instead_of_the_system(world):
+    with _instead_of_the_system(world), world.site.instead_of_the_system() if world.site else contextlib.nullcontext():
+        if world.site is None:
+            peers = PeerOptions(plan.workers, plan.timeout_s, _COMMAND if plan.told else None)
+        else:
+            peers = PeerOptions(plan.workers or None, plan.timeout_s, listen=ADDRESS, token_file="/simulated/token")
         try:
             result = run(planned, coupling_name=plan.coupling, keep_tasks=plan.keep_tasks, peers=peers)
         except NeverEnds as never:

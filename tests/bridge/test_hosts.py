@@ -447,6 +447,7 @@ class Door:
             host_token=SECRET,
             admit_host=lambda join: f"host {join.host}: no",
             serve_host=nobody,
+            awaited=lambda: 0,
         )
 
     async def __aenter__(self) -> Door:
