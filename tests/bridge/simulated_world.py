@@ -514,7 +514,7 @@ class World:
         everybody = self.leapt_s or any("other conservation" in one.why for one in self.processes.values())
         odd = [one for one in self.processes.values() if one.why or everybody]
         most = self.strangers + sum(len(one.ends) for one in odd)
-        if self.site is not None and (self.site.odd or self.strangers):
+        if self.site is not None and (self.site.odd or self.strangers or self.leapt_s):
             most += self.site.attempts
         if cost["refused"] > most:
             self.problem(f"{cost['refused']} were refused; {most} strangers and processes with faults have connected")
@@ -552,7 +552,9 @@ class World:
         elif re.match("(no host has joined|all hosts are lost, and no other has joined) for ", line):
             assert self.site is not None
             since_s = self.loop.time() - self.plan.timeout_s
-            explained = not self.plan.workers and (self.site.everybody_odd(since_s) or bool(self.leapt_s))
+            # Too many strangers at the door have one that is about to join sent away.
+            others = bool(self.leapt_s) or self.strangers > 0
+            explained = not self.plan.workers and (self.site.everybody_odd(since_s) or others)
         elif re.search("the application simulator( on host .*)? says: out of luck", line):
             explained = number in map(self.job, self.failed)
         else:

@@ -557,6 +557,8 @@ class Command:
             process._end("lost its power")
         for end in ends:
             end.die()
+        for server in self.servers:
+            server._exit(0)
         self._leave("power")
 
     def cut_off(self, why: str, seconds: float) -> None:
@@ -613,7 +615,7 @@ class Command:
         if self.why or world.leapt_s or let_go:
             return ""
         if said == "over":
-            return "" if tables else "the run was given up"
+            return "" if tables or world.interrupted else "the run was given up"
         if "no run at" in said or "was given up" in said or "is gone" in said or "ended before it answered" in said:
             return "it had joined, and the run has come to its end" if tables and self.joined else ""
         if said.endswith("refused this host: the run is over"):
