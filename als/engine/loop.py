@@ -19,7 +19,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.dag import state as g
-from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, call_hook
+from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
 from als.engine.injected_changes import lose_for_good, set_speed, stop
 from als.engine.releases import begin_releases
 from als.engine.rule_selection import prepare
@@ -72,6 +72,8 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
         counters[s.PRESENT] += state.speed[c] > 0.0
     if releases:
         begin_releases(state)
+    counters[s.WISH] = state.speed.size
+    state.wished_ns[:] = s.NEVER
     if state.graph.numbers.size > 0:
         state.graph.numbers[:] = 0
         state.graph.amounts[g.TRANSFER_BYTES] = 0.0
@@ -80,7 +82,9 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
 
 @compiled(inner=True)
 def _open(state: ApplicationState, t: int) -> None:
-    """Let the part that is due begin at ``t``."""
+    """Let the part that is due begin at ``t``, or, where it wishes for cores then, when it has heard what came of it."""
+    if state.wishes.size > 0:
+        t = call_hook(state.hooks[WISH], (state, t, 0.0))
     if _is_graph(state):
         call_hook(state.hooks[OPEN_GRAPH], (state, t, 0.0))
     else:
