@@ -32,6 +32,8 @@ HEAR = 22
 HINT, RESIZE = 23, 24
 # The width with which a job starts:
 MOLD = 25
+# Cores that running jobs wish for:
+WISH = 26
 
 HOOKS = Hooks(
     "batch engine",
@@ -63,6 +65,7 @@ HOOKS = Hooks(
         HINT: ("what the head of the queue waits for", "bls.engine.features.hints:hint_running"),
         RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
         MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
+        WISH: ("cores that running jobs wish for", "bls.engine.features.wishes:hear_wish"),
     },
 )
 
@@ -92,6 +95,8 @@ def wanted(state: BatchState) -> set[int]:
         found.add(int(settings[b.AFTER_PASS]))
     if settings[b.MOLDS] == 1:
         found.add(MOLD)
+    if settings[b.RESIZE] == b.EVOLVE:
+        found.add(WISH)
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)
