@@ -62,7 +62,9 @@ def _phase_table(phase: Phase) -> dict[str, Any]:
             "tasks": phase.tasks,
             "share": phase.share,
         }
-        return {"kind": "graph"} | {key: value for key, value in values.items() if value not in (None, "")} | _wish(phase)
+        return (
+            {"kind": "graph"} | {key: value for key, value in values.items() if value not in (None, "")} | _wish(phase)
+        )
     values = {
         "als": _technique_name(phase.technique),
         "lengths": absolute_name(phase.lengths),

@@ -188,7 +188,8 @@ BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 # Values of RELEASES:
 NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
 
-# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can; as they wish.
+# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can; as jobs
+# wish.
 NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE = 0, 1, 2, 3, 4, 5
 
 # Row 3 of BatchState.told where widths change: a core is asked for, or given.

@@ -84,7 +84,9 @@ def run_inline(
             simulator.grow_wishes(len(inline.app.wished_ns))
         elif status == InlineStatus.RELEASES_FAULT:
             row = int(inline.cursor[FAULT_JOB])
-            raise RuntimeError(f"job {simulator.job_number(row)} releases cores that it does not hold, or wishes in the past")
+            raise RuntimeError(
+                f"job {simulator.job_number(row)} releases cores that it does not hold, or wishes in the past"
+            )
         elif status == InlineStatus.OUTCOME_FAULT:
             row = int(inline.cursor[FAULT_JOB])
             raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")

@@ -76,8 +76,8 @@ def becomes(
 
 
 def wishes_of(case: BatchCase, row: int, start: int, changes: Changes) -> Wishes:
-    """For how many cores a job wishes, and when: at its start, perhaps, then from time to time, other times with everything that
-    it is told."""
+    """For how many cores a job wishes, and when: at its start, perhaps, then from time to time; when depends on what it is
+    told."""
     job, (least, most) = case.jobs[row], widths_of(case)[row]
     wishes: list[tuple[int, int]] = []
     at = start + job.number % 3
@@ -105,7 +105,9 @@ def expected(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[Attem
             resized=of,
             widths=widths_of(case),
             resize=resize,
-            wishes_of=(lambda row, start, _, changes: wishes_of(case, row, start, changes)) if resize == "evolve" else None,
+            wishes_of=(lambda row, start, _, changes: wishes_of(case, row, start, changes))
+            if resize == "evolve"
+            else None,
         )
     except NeverFinishes:
         return None

@@ -62,7 +62,7 @@ class ToldPeer(ApplicationPeer):
         lengths = [unpack_float64(message.length_gflop) for message in said if isinstance(message, Lengths)]
         edges = [message for message in said if isinstance(message, Edges)]
         n = start.tasks or 0
-        parts = start.parts or (Part(tasks=n, technique=start.technique, order="index", edges=0),)
+        parts = start.parts or (Part(tasks=n, technique=start.technique, order="index", edges=0, cores=None),)
         phases = [self._phase(part) for part in parts]
         told = EngineEdges(
             np.cumsum([0, *(part.edges for part in parts)]),
@@ -110,7 +110,7 @@ def main() -> None:
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     hello = Hello(
-        version=9,
+        version=10,
         token=token,
         worker=worker,
         name="told",
@@ -119,6 +119,7 @@ def main() -> None:
         releases=True,
         hints=False,
         resizes=False,
+        wishes=False,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

@@ -77,6 +77,7 @@ def start(
         "releases": False,
         "hints": (),
         "resizes": None,
+        "wishes": None,
         "resize_ns": 0,
         "recipe": recipe,
         "tasks": None,

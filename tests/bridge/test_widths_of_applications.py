@@ -19,7 +19,7 @@ from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
-RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal")
+RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "evolve")
 
 #: Those that compute with the tasks alone, and with what they learn.
 NAMES = tuple(sorted(TECHNIQUES))
@@ -61,7 +61,26 @@ def drawn(seed: int) -> tuple[Case, dict[int, tuple[int, int]], dict[str, Any]]:
         "latency": chance.choice((0, 0, scale // 50)),
         "master": chance.random() < 0.25,
     }
+    if how["resize"] == "evolve" or chance.random() < 0.2:
+        how |= {"phases": [phase(chance) for _ in range(chance.randint(1, 4))], "steps": chance.choice((1, 1, 2, 3))}
     return case, widths, how
+
+
+def phase(chance: random.Random) -> two_level.Phase:
+    """A phase that may wish for cores."""
+    share, serial = chance.choice((1.0, 0.5, 3.0)), chance.random() < 0.2
+    cores = chance.choice((0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 0.3, 4.0))
+    return two_level.Phase(share / 4 if serial else share, None if serial else chance.choice(NAMES), cores)
+
+
+def application(how: dict[str, Any]) -> str:
+    """The phases as an application map."""
+    lines = []
+    for one in how["phases"]:
+        keys = [f"share = {one.share}"] + [f"cores = {one.cores}"] * (one.cores > 0)
+        keys += ['kind = "serial"'] if one.technique is None else ['kind = "loop"', f'als = "{one.technique}"']
+        lines.append(f"{{ {', '.join(keys)} }}")
+    return f"[default]\nsteps = {how['steps']}\nphases = [{', '.join(lines)}]\n"
 
 
 def expected(case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any]) -> list[two_level.Done]:
@@ -90,6 +109,10 @@ def simulated(
     path = folder / "widths.csv"
     lines = [f"{number},{least},{most}" for number, (least, most) in widths.items()]
     path.write_text("\n".join(["job_id,min_cores,max_cores", *lines]) + "\n")
+    applications = None
+    if "phases" in how:
+        applications = folder / "applications.toml"
+        applications.write_text(application(how))
     result = bridge.simulate(
         case.workload(),
         **case.options(),
@@ -100,7 +123,10 @@ def simulated(
         ),
         surroundings=Surroundings(malleable=path),
         level=ApplicationLevel(
-            resize_ns=how["cost"], latency_ns=how["latency"], assignment="master" if how["master"] else "distributed"
+            resize_ns=how["cost"],
+            latency_ns=how["latency"],
+            assignment="master" if how["master"] else "distributed",
+            applications=applications,
         ),
         **options,
     )

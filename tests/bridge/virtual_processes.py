@@ -308,6 +308,7 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
             releases=True,
             hints=False,
             resizes=False,
+            wishes=False,
         )
         connection.say(hello)
         while True:

@@ -507,7 +507,9 @@ class _Cluster:
 
     def grant(self, rows: list[int]) -> None:
         """Whoever waits: first all give back what they do not want, then each is given what is free."""
-        wishing = {row: wide.wish for row in rows if (wide := self.running[row].wide) is not None and wide.wish is not None}
+        wishing = {
+            row: wide.wish for row in rows if (wide := self.running[row].wide) is not None and wide.wish is not None
+        }
         for row, wish in wishing.items():
             stays, wide = self.stays(row), self.running[row].wide
             assert wide is not None

@@ -143,9 +143,7 @@ def drop_wishes(state: BatchState, job: int) -> None:
     if count == 0:
         return
     key = b.WISH_KEY + job
-    sizes[b.N_RELEASING] = heap_remove_keys(
-        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], key, key + 1
-    )
+    sizes[b.N_RELEASING] = heap_remove_keys(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], key, key + 1)
     first = jobs[b.WISHING_FIRST, job]
     if first + count == sizes[b.N_WISHES]:
         sizes[b.N_WISHES] = first

@@ -64,16 +64,19 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
     Returns
     -------
     int
-        ``TOLD``; ``REFUSED`` if a wish is in the past, or for fewer or more cores than the job may have; or ``FULL``, if the
-        table must grow first (``bls.engine.initial_state.grow_wishes``). With the last two nothing is told.
+        ``TOLD``; ``REFUSED`` if a wish is in the past, or one that was heard is no more, or one is for fewer or more cores than
+        the job may have; or ``FULL``, if the table must grow first (``bls.engine.initial_state.grow_wishes``). With the last
+        two nothing is told.
     """
     jobs, sizes, origin = state.jobs, state.sizes, state.jobs[b.ORIGIN, job]
     if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0:
         return REFUSED
     drop_wishes(state, job)
     first, least, most = sizes[b.N_WISHES], jobs[b.MIN_CORES, origin], jobs[b.MAX_CORES, origin]
-    last, n = state.clock[b.NOW], 0
-    for k in range(jobs[b.WISHED, job], wished_ns.size):
+    last, heard, n = state.clock[b.NOW], jobs[b.WISHED, job], 0
+    if heard > 0 and (wished_ns.size < heard or wished_ns[heard - 1] > last):
+        return REFUSED
+    for k in range(heard, wished_ns.size):
         at, wanted = wished_ns[k], cores[k % cores.size]
         if at >= until_ns:
             continue
