@@ -85,8 +85,10 @@ class ToldPeer(ApplicationPeer):
             core_host=None if start.core_host is None else unpack_int32(start.core_host),
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
+            max_cores=1 + max([len(start.core_speed_gflops) // 8 - 1, *_places(start)]),
+            wishes=None if start.wishes is None else [part.cores or 0 for part in parts],
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints), [])
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(start.resizes or ()))
         if "loses" in sys.argv and start.start_ns == 0:
             job.changes.append(Change(at_ns=3 * 10**9, core=ALL_CORES, speed_gflops=None))  # nobody told it
         return job
@@ -98,6 +100,10 @@ class ToldPeer(ApplicationPeer):
         if part.edges or part.order == "rank":
             return GraphPart(found, by_rank=part.order == "rank")
         return found
+
+
+def _places(start: Start) -> list[int]:
+    return [int(unpack_int32(one.places).max(initial=0)) for one in start.resizes or ()]
 
 
 def main() -> None:
@@ -118,8 +124,8 @@ def main() -> None:
         conserves_work=sure,
         releases=True,
         hints=False,
-        resizes=False,
-        wishes=False,
+        resizes=True,
+        wishes=True,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):
