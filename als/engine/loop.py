@@ -72,8 +72,6 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
         counters[s.PRESENT] += state.speed[c] > 0.0
     if releases:
         begin_releases(state)
-    counters[s.WISH] = state.speed.size
-    state.wished_ns[:] = s.NEVER
     if state.graph.numbers.size > 0:
         state.graph.numbers[:] = 0
         state.graph.amounts[g.TRANSFER_BYTES] = 0.0

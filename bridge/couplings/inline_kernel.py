@@ -80,7 +80,7 @@ _HOST = graphs.HOST
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
 _RELEASED_NS = app.RELEASED_NS
 _LAST_LOST = app.LAST_LOST
-_FULL, _REFUSED = releases.FULL, releases.REFUSED
+_FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
 _whole_memo = app.whole_memo
 _batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
 _batch_release, _batch_stop_after = (caller(signature) for _, signature in RELEASING)
@@ -129,15 +129,12 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
     """Tell the batch level what a job that has run releases before an instant, and when, and for how many cores it wishes;
     returns 0, or an ``InlineStatus``."""
     app = inline.app
-    if app.wishes.size > 0:
-        heard = _batch_wish(inline.wishing[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
-        if heard == _FULL:
-            return InlineStatus.RELEASES_FULL
-        if heard == _REFUSED:
-            inline.cursor[FAULT_JOB] = job
-            return InlineStatus.RELEASES_FAULT
     released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
-    answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
+    answer = _TOLD
+    if app.wishes.size > 0:
+        answer = _batch_wish(inline.wishing[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
+    if answer == _TOLD:
+        answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
     if answer == _FULL:
         return InlineStatus.RELEASES_FULL
     if answer == _REFUSED:

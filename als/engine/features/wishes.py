@@ -32,6 +32,9 @@ def wished_cores(share: float, asked: int, least: int, most: int) -> int:
 def wish(state: ApplicationState, t: int, _speed: float) -> int:
     """The part that is due is to begin at ``t``: wish then, if its phase does; returns when it begins."""
     counters = state.counters
+    if counters[s.PART] == 0:
+        counters[s.WISH] = state.speed.size
+        state.wished_ns[:] = s.NEVER
     wanted = state.wishes[counters[s.PART] % state.phases.shape[0]]
     if wanted == 0 or wanted == counters[s.WISH]:
         return t
