@@ -18,6 +18,7 @@ import bridge
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
+from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.wishes import wish_words
 from traces.base.errors import InputError, PeerError
@@ -265,6 +266,25 @@ def test_by_hand_a_job_wishes_for_twice_its_cores_and_then_for_half_of_them(tmp_
     assert found.jobs.start_ns.tolist() == [0, S + 2]
     assert found.jobs.end_ns.tolist() == [5 * S + 2, 2 * S + 2]
     assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 2, 3, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("resize", "cause"), [("shrink", "asked"), ("evolve", "wished")])
+def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path: Any) -> None:
+    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
+    (tmp_path / "apps.toml").write_text(
+        f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{PHASES}]\n'
+    )
+    level = ApplicationLevel(applications=tmp_path / "apps.toml")
+    changed, rigid = (
+        malleable(rows, "1,1,4\n", tmp_path, resize=one, tasks_per_core=1, level=level) for one in (resize, "none")
+    )
+    each = np.arange(2)
+    late = StartedJobs.of(changed.jobs, changed.releases, None, changed.widths)
+    causes = find_causes(late, StartedJobs.of(rigid.jobs), each, each)
+    assert [CAUSES[kind] for kind in causes.kind] == ["submit", cause]
+    assert causes.job_id.tolist() == [-1, 1]
+    story = changed.story(1)
+    assert ("as it was asked to" if cause == "asked" else "as it wished for fewer") in story
 
 
 def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any) -> None:

@@ -213,6 +213,8 @@ def test_cores_that_are_no_longer_needed(desk: Path) -> None:
 
 def test_cores_that_come_and_go(desk: Path) -> None:
     *runs, comparison, evolving = EXAMPLES["docs/malleable.md"]
+    for name, text in named_files(ROOT / "docs" / "malleable.md").items():
+        (desk / name).write_text(text, encoding="utf-8")
     for line in (*runs, evolving):
         perform(line)
     assert (desk / "malleable" / "widths.parquet").is_file()
