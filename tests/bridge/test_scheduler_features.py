@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 FEATURES = {
     name: feature
     for name, feature in BATCH_FEATURES.items()
-    if not {"charged", "hints", "widths", "molding"} & set(re.split("[^a-z]+", name))
+    if not {"charged", "hints", "widths", "molding", "evolving"} & set(re.split("[^a-z]+", name))
 }
 
 
