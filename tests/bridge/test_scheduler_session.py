@@ -241,7 +241,7 @@ def test_where_jobs_are() -> None:
     ("fields", "reason", "blame"),
     [
         ({"token": "guessed"}, "wrong token", "stranger"),
-        ({"token": "guessed", "version": 10}, "wrong token", "stranger"),
+        ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
         ({"version": 2}, "version 2 of the role of schedulers is not spoken here; spoken: 1", "scheduler"),
         ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
         ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
