@@ -38,18 +38,8 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 10, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
-    return Hello(
-        **{
-            **given_fields,
-            "conserves_work": True,
-            "releases": True,
-            "hints": True,
-            "resizes": True,
-            "scales": True,
-            **fields,
-        }
-    )
+    given_fields = {"version": 9, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    return Hello(**{**given_fields, "conserves_work": True, "releases": True, "hints": True, "resizes": True, **fields})
 
 
 def recipe(**fields: Any) -> Recipe:
@@ -86,7 +76,6 @@ def start(how: str = "lengths", /, **fields: Any) -> Start:
         "changes": (),
         "hints": (),
         "resizes": None,
-        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     }
@@ -195,7 +184,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=10, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=9, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -75,7 +75,6 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
         "changes": (),
         "hints": (),
         "resizes": None,
-        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     }

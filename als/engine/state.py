@@ -52,8 +52,7 @@ HINTED = 34  # how many cores are wanted by others
 LEAVING = 35  # how many cores are to leave as they ask next
 WIDTH = 36  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
 START = 37
-SCALE = 38  # what part of its speed a core that comes runs at, in parts per billion; 0 as long as no core's speed was scaled
-COUNTERS = 39
+COUNTERS = 38
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier
@@ -72,8 +71,7 @@ WANTED = (
 )
 RANK = 12  # its place among the WIDTH cores
 OWES_NS = 13  # what the changes of width cost it, and it has not paid yet
-SCALED = 14  # where speeds were scaled: what part of its speed it runs at, in parts per billion
-CORE_ROWS = 15
+CORE_ROWS = 14
 
 # Values of WANTED.
 FOR_ANOTHER, TO_LEAVE = 1, 2

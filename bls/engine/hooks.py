@@ -32,8 +32,6 @@ HEAR = 22
 HINT, RESIZE = 23, 24
 # The width with which a job starts:
 MOLD = 25
-# Running jobs that a policy directs:
-DIRECT = 26
 
 HOOKS = Hooks(
     "batch engine",
@@ -65,7 +63,6 @@ HOOKS = Hooks(
         HINT: ("what the head of the queue waits for", "bls.engine.features.hints:hint_running"),
         RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
         MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
-        DIRECT: ("what a policy does to running jobs", "bls.engine.features.directed:direct_running"),
     },
 )
 
@@ -79,7 +76,7 @@ def wanted(state: BatchState) -> set[int]:
         found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
     if hosts:
         found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
-    if settings[b.LOSES] == 1 or settings[b.DIRECTS] & b.CUTS:
+    if settings[b.LOSES] == 1:
         found.add(AGAIN)
     if settings[b.HAS_OTHERS] == 1:
         found |= {OTHERS, NEXT_OTHER}

@@ -1,8 +1,7 @@
 """What has happened since a policy decided last, event by event: for policies that keep books of their own.
 
-Of jobs it is what the engine has logged, in the order in which it happened. Hosts, cores that were released and ends that are
-expected are compared with what was told of them last, so that of a host that failed and was repaired while the scheduler was
-busy nothing is told.
+Of jobs it is what the engine has logged, in the order in which it happened. Hosts and cores that were released are compared
+with what was told of them last, so that of a host that failed and was repaired while the scheduler was busy nothing is told.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ __all__ = [
     "HostChanged",
     "JobEligible",
     "JobEnded",
-    "JobExpected",
     "JobStarted",
     "JobSubmitted",
     "News",
@@ -46,16 +44,10 @@ class JobEligible(NamedTuple):
 
 
 class JobStarted(NamedTuple):
-    """A job has started, on these half-open intervals of cores; ``job.expected_end_ns`` is what it has promised, if it does."""
+    """A job has started, on these half-open intervals of cores."""
 
     job: SeenJob
     cores: tuple[tuple[int, int], ...]
-
-
-class JobExpected(NamedTuple):
-    """A running job is planned with another end than was told: ``job.expected_end_ns``."""
-
-    job: SeenJob
 
 
 class CoresReleased(NamedTuple):
@@ -81,7 +73,7 @@ class HostChanged(NamedTuple):
     up_again_ns: int | None
 
 
-AnyNews: TypeAlias = JobSubmitted | JobEligible | JobStarted | JobExpected | CoresReleased | JobEnded | HostChanged
+AnyNews: TypeAlias = JobSubmitted | JobEligible | JobStarted | CoresReleased | JobEnded | HostChanged
 
 
 class News:
@@ -114,10 +106,6 @@ class News:
         self._kept.append(JobStarted(job, cores))
         if releases:
             self._left[job.row] = {core for lo, hi in cores for core in range(lo, hi)}
-
-    def expected(self, job: SeenJob) -> None:
-        """A running job is planned with another end."""
-        self._kept.append(JobExpected(job))
 
     def left(self, job: SeenJob, jobs: Array) -> None:
         """A job has ended, or has left the queue."""

@@ -126,20 +126,6 @@ class BatchLevel(Protocol):
         """Whether running jobs are given cores, or asked for some."""
         ...
 
-    @property
-    def directs(self) -> bool:
-        """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
-        ...
-
-    @property
-    def scales(self) -> bool:
-        """Whether it scales the speeds of cores."""
-        ...
-
-    def scaled(self, row: int) -> list[tuple[int, int]]:
-        """How the speeds of a running job's cores were last scaled: cores, -1 for all; and by what, parts per billion."""
-        ...
-
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was asked for."""
         ...

@@ -48,11 +48,10 @@ def run_inline(
         cuts=simulator.cuts,
         releasing=simulator.releases,
         losing=simulator.loses,
-        reaching=simulator.reaches,
-        directing=simulator.directs,
+        reaching=simulator.hints or simulator.resizes,
     )
     pace, run = Pace(), drive
-    if simulator.reaches:
+    if simulator.hints or simulator.resizes:
         from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
     while True:
         status = run(simulator.state, inline, min(pace.ends(), simulator.most_ends))

@@ -56,8 +56,6 @@ __all__ = [
     "SAVED_BYTES",
     "SAVED_FLOATS",
     "SAVED_INTS",
-    "SAVED_KINDS",
-    "SAVED_SHORTS",
     "SPEEDS",
     "STARTED_NS",
     "TOLD_UPTO",
@@ -136,9 +134,8 @@ class Costs(State):
         Of a chunk; between two hosts.
     master : int
         Whether a master pays the overhead (1 or 0).
-    releases, resizes, directs : int
-        Whether applications release cores that they need no more, whether their widths change, and whether a policy directs
-        them (1 or 0).
+    releases, resizes : int
+        Whether applications release cores that they need no more, and whether their widths change (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
     bytes_per_gflop : float
@@ -150,7 +147,6 @@ class Costs(State):
     master: int
     releases: int
     resizes: int
-    directs: int
     resize_ns: int
     bytes_per_gflop: float
 
@@ -167,8 +163,7 @@ class TransferColumns(State):
 
 
 # Rows of SavedStates.first and the like.
-SAVED_INTS, SAVED_FLOATS, SAVED_SHORTS, SAVED_BYTES = range(4)
-SAVED_KINDS = 4
+SAVED_INTS, SAVED_FLOATS, SAVED_BYTES = range(3)
 
 
 class SavedStates(State):
@@ -178,11 +173,11 @@ class SavedStates(State):
 
     Attributes
     ----------
-    ints, floats, shorts, bytes : int64, float64, int32, uint8
+    ints, floats, bytes : int64, float64, uint8
         What they are made of, one application behind the other.
-    first, count : int64 (4, rows)
+    first, count : int64 (3, rows)
         Where a row's begins in each of these, -1 nowhere; and how much it is.
-    used, wanted : int64 (4,)
+    used, wanted : int64 (3,)
         How much of each is in use, and how much is to be free for the one there was no room for.
     reached_ns : int64 (rows,)
         When it was reached last, or has started.
@@ -192,13 +187,10 @@ class SavedStates(State):
         Work space: for which of a job's cores others wait.
     slots : int64 (rows,)
         Of how many cores its columns are.
-    steps : int64 (rows,)
-        How often it has gone on by itself, as far as was sure, since it was told something.
     """
 
     ints: Ints
     floats: Floats
-    shorts: Shorts
     bytes: Bytes
     first: Ints2
     count: Ints2
@@ -208,7 +200,6 @@ class SavedStates(State):
     stride_ns: Ints
     flags: Bytes
     slots: Ints
-    steps: Ints
 
 
 class Journal(State):
@@ -227,10 +218,7 @@ class Journal(State):
     wanted : uint8 (F,)
         For each core that the job computes on, whether another job waits for it from then on.
     core : int64 (F,)
-        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for. Where speeds are
-        scaled: each core of which they are, -1 for all.
-    scale : int64 (F,)
-        And by what, parts per billion.
+        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for.
     count : int64 (E,)
         How many of these an entry has.
     """
@@ -242,7 +230,6 @@ class Journal(State):
     at: Ints
     wanted: Bytes
     core: Ints
-    scale: Ints
     count: Ints
 
 
@@ -270,9 +257,7 @@ class InlineState(State):
         Where the parts of a job begin.
     room : DrawingRoom
     base_gflops : float64, next_ns : int64
-        Of the cores of the application that runs: their speeds at factor 1, GFLOP/s, and when they change next by themselves.
-    shared_gflops : float64, shared_ns : int64, own_gflops : float64
-        The same of whichever is in the room of ``application``; and work space, where speeds change and are scaled.
+        Work space of a job's cores.
     application
         One application's arrays, as large as the largest job needs; the loop uses the front of each.
     n_rows, n_tasks, n_chunks : int64 (rows,)
@@ -291,9 +276,7 @@ class InlineState(State):
     lengths : float64
         The task lengths of the records; of size 0 if no records are kept.
     app
-        The application that runs: the front of the arrays of ``application``, or of what is saved of a job.
-    home
-        Of it those columns that have room for more cores than are in use.
+        The application that runs: the front of the arrays of ``application``.
     seed : uint64 (1,)
     costs : Costs
     n_transfers, transfer_first : int64 (rows,)
@@ -325,9 +308,6 @@ class InlineState(State):
     room: DrawingRoom
     base_gflops: Floats
     next_ns: Ints
-    shared_gflops: Floats
-    shared_ns: Ints
-    own_gflops: Floats
     application: ApplicationState
     n_rows: Ints
     n_tasks: Ints
@@ -341,7 +321,6 @@ class InlineState(State):
     transfers: TransferColumns
     lengths: Floats
     app: ApplicationState
-    home: ApplicationState
     seed: Words
     costs: Costs
     n_transfers: Ints
@@ -374,18 +353,10 @@ HOOKS = Hooks(
 
 
 def new_inline_state(
-    scenario: Scenario,
-    *,
-    keep_tasks: bool,
-    cuts: bool,
-    releasing: bool,
-    losing: bool,
-    reaching: bool = False,
-    directing: bool = False,
+    scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool, reaching: bool = False
 ) -> InlineState:
     """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
-    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something; ``directing``:
-    whether by a policy that directs running jobs."""
+    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
@@ -425,7 +396,6 @@ def new_inline_state(
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
     replays = reaching and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
     wanted |= {REPLAY} if replays else set()
-    shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
     state = InlineState(
         cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
@@ -438,11 +408,8 @@ def new_inline_state(
         speeds=speeds,
         part_first=np.zeros(programs.most_parts + 1, np.int64),
         room=_drawing_room(programs, edges, work.keys),
-        base_gflops=shared_gflops,
-        next_ns=shared_ns,
-        shared_gflops=shared_gflops,
-        shared_ns=shared_ns,
-        own_gflops=np.zeros(widest),
+        base_gflops=np.zeros(widest),
+        next_ns=np.zeros(widest, np.int64),
         application=work,
         n_rows=np.zeros(0, np.int64),
         n_tasks=np.zeros(0, np.int64),
@@ -456,7 +423,6 @@ def new_inline_state(
         transfers=TransferColumns(*transfer_room(2 * edges if sends else 0)),
         lengths=np.empty(rows, np.float64),
         app=work,
-        home=work,
         seed=np.array([scenario.model.seed], np.uint64),
         costs=Costs(
             scenario.options.overhead_ns,
@@ -464,7 +430,6 @@ def new_inline_state(
             int(level.master),
             int(bool(rules.releases)),
             int(resizes),
-            int(directing),
             level.resize_ns,
             scenario.bytes_per_gflop,
         ),
@@ -490,27 +455,24 @@ def _journal(n: int) -> Journal:
         at=np.empty(n, np.int64),
         wanted=np.empty(16 * n, np.uint8),
         core=np.empty(16 * n, np.int64),
-        scale=np.empty(16 * n, np.int64),
         count=np.empty(n, np.int64),
     )
 
 
 def _saved_states(n: int, widest: int) -> SavedStates:
-    none = np.zeros((SAVED_KINDS, 0), np.int64)
+    none = np.zeros((3, 0), np.int64)
     return SavedStates(
         ints=np.empty(64 * n, np.int64),
         floats=np.empty(16 * n),
-        shorts=np.empty(16 * n, np.int32),
         bytes=np.empty(16 * n, np.uint8),
         first=none,
         count=none,
-        used=np.zeros(SAVED_KINDS, np.int64),
-        wanted=np.zeros(SAVED_KINDS, np.int64),
+        used=np.zeros(3, np.int64),
+        wanted=np.zeros(3, np.int64),
         reached_ns=np.zeros(0, np.int64),
         stride_ns=np.zeros(0, np.int64),
         flags=np.zeros(widest, np.uint8),
         slots=np.zeros(0, np.int64),
-        steps=np.zeros(0, np.int64),
     )
 
 
@@ -529,7 +491,7 @@ def with_saved(inline: InlineState, running: Array) -> InlineState:
     first = np.full_like(saved.first, -1)
     used = saved.count[:, kept].sum(axis=1)
     stores = []
-    for kind, store in enumerate((saved.ints, saved.floats, saved.shorts, saved.bytes)):
+    for kind, store in enumerate((saved.ints, saved.floats, saved.bytes)):
         grown = np.empty(max(len(store), 2 * int(used[kind]) + int(saved.wanted[kind])), store.dtype)
         at = 0
         for row in kept.tolist():
@@ -538,10 +500,8 @@ def with_saved(inline: InlineState, running: Array) -> InlineState:
             first[kind, row] = at
             at += count
         stores.append(grown)
-    ints, floats, shorts, flags = stores
-    return inline._replace(
-        saved=saved._replace(ints=ints, floats=floats, shorts=shorts, bytes=flags, first=first, used=used)
-    )
+    ints, floats, flags = stores
+    return inline._replace(saved=saved._replace(ints=ints, floats=floats, bytes=flags, first=first, used=used))
 
 
 def with_journal(inline: InlineState) -> InlineState:
@@ -558,7 +518,6 @@ def with_journal(inline: InlineState) -> InlineState:
             at=grown(journal.at, 1),
             wanted=grown(journal.wanted, len(inline.application.speed)),
             core=grown(journal.core, len(inline.core_speed)),
-            scale=grown(journal.scale, len(inline.core_speed)),
             count=grown(journal.count, 1),
         )
     )
@@ -595,9 +554,7 @@ def with_application(inline: InlineState, work: application.ApplicationState) ->
     room, graph = inline.room, work.graph
     if graph.numbers.size:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
-    return inline._replace(
-        application=work, app=work._replace(table=inline.table.rules, graph=graph), home=work._replace()
-    )
+    return inline._replace(application=work, app=work._replace(table=inline.table.rules, graph=graph))
 
 
 def with_room(inline: InlineState, programs: Programs) -> InlineState:
@@ -654,7 +611,6 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
             reached_ns=sized(saved.reached_ns, 0),
             stride_ns=sized(saved.stride_ns, 0),
             slots=sized(saved.slots, 0),
-            steps=sized(saved.steps, 0),
         )
     return inline._replace(
         journal=journal,

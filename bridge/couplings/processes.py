@@ -170,7 +170,6 @@ class _Drive:
             releases=self._orders.own_releases,
             hints=self._simulator.hints,
             resizes=self._simulator.resizes,
-            scales=self._simulator.scales,
             hosts=self._wanted(),
         )
         done = False
@@ -237,11 +236,8 @@ class _Drive:
     def _reach(self, supervisor: Supervisor) -> None:
         """Have the applications that are told something simulated again, and told it all again."""
         simulator = self._simulator
-        starting = set(simulator.started())  # whose orders say it from the first
         for row in simulator.reached():
             self._orders.tell(row, simulator.now_ns)
-            if row in starting:
-                continue
             simulator.take_back(row)
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
@@ -269,7 +265,7 @@ class _Drive:
         supervisor.promises.clear()
         supervisor.reports.clear()
         for row, report in reports.items():
-            if simulator.releases or simulator.directs:
+            if simulator.releases:
                 self._orders.answered(row, report.outcome.attempt)
             if simulator.releases and not self._released(supervisor, row, report):
                 continue

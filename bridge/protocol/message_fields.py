@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta, Struct
-from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
 __all__ = [
@@ -22,8 +21,6 @@ __all__ = [
     "MAX_HINTS",
     "MAX_RESIZED",
     "MAX_RESIZES",
-    "MAX_SCALED",
-    "MAX_SCALES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -40,8 +37,6 @@ __all__ = [
     "Hints",
     "Resize",
     "Resizes",
-    "Scale",
-    "Scales",
     "HostColumn",
     "Instant",
     "Key",
@@ -83,10 +78,6 @@ MAX_HINTED: Final = 2**16
 #: Most changes of the width in one message, and cores in all of them.
 MAX_RESIZES: Final = 2**11
 MAX_RESIZED: Final = 2**16
-
-#: Most scales of speeds in one message, and cores that all of them name.
-MAX_SCALES: Final = 2**14
-MAX_SCALED: Final = 2**16
 
 #: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
 LENGTHS_PER_FRAME: Final = 2**20
@@ -151,15 +142,6 @@ class Resize(Map, frozen=True, kw_only=True):
     asked: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
 
 
-class Scale(Map, frozen=True, kw_only=True):
-    """From ``at_ns`` on, behind all that happens at it, these cores of the job (int32; nil: all, and those that come) run at
-    ``factor`` times their own speeds."""
-
-    at_ns: Instant
-    cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)] | None
-    factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
-
-
 class Recipe(Map, frozen=True, kw_only=True):
     """What an application that draws the job's tasks by itself needs to know."""
 
@@ -215,5 +197,4 @@ class Measurement(Map, frozen=True, kw_only=True):
 Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
 Hints = Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)]
 Resizes = Annotated[tuple[Resize, ...], Meta(max_length=MAX_RESIZES)]
-Scales = Annotated[tuple[Scale, ...], Meta(max_length=MAX_SCALES)]
 Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]

@@ -25,8 +25,6 @@ from bridge.protocol.message_fields import (
     MAX_PROMISES,
     MAX_RESIZED,
     MAX_RESIZES,
-    MAX_SCALED,
-    MAX_SCALES,
     MAX_TASKS,
     RECORDS_PER_FRAME,
     Change,
@@ -56,8 +54,6 @@ from bridge.protocol.message_fields import (
     RecordColumn8,
     Resize,
     Resizes,
-    Scale,
-    Scales,
     TechniqueName,
     Version,
 )
@@ -76,8 +72,6 @@ __all__ = [
     "MAX_HINTS",
     "MAX_RESIZED",
     "MAX_RESIZES",
-    "MAX_SCALED",
-    "MAX_SCALES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -97,7 +91,6 @@ __all__ = [
     "Hello",
     "Hint",
     "Resize",
-    "Scale",
     "Lengths",
     "Measurement",
     "Message",
@@ -125,7 +118,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 10
+PROTOCOL_VERSION: Final = 9
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -156,7 +149,6 @@ class Hello(Message, frozen=True, kw_only=True):
     releases: bool
     hints: bool
     resizes: bool
-    scales: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -266,7 +258,6 @@ class Start(Message, frozen=True, kw_only=True):
     hints: Hints
     resizes: Resizes | None
     resize_ns: Duration
-    scales: Scales
     stop_ns: Instant | None
 
 

@@ -17,7 +17,6 @@ _TABLES = (
     "releases.parquet",
     "hints.parquet",
     "widths.parquet",
-    "scales.parquet",
     "nodes.parquet",
     "decisions.parquet",
 )

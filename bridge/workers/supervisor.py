@@ -107,7 +107,6 @@ class Supervisor:
         releases: bool = False,
         hints: bool = False,
         resizes: bool = False,
-        scales: bool = False,
         hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
@@ -144,7 +143,7 @@ class Supervisor:
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
         self.conserves_work = self._known = command is None
-        self._releases, self._hints, self._resizes, self._scales = releases, hints, resizes, scales
+        self._releases, self._hints, self._resizes = releases, hints, resizes
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -604,8 +603,6 @@ class Supervisor:
             )
         if self._resizes and not hello.resizes:
             self.fail(PeerError(f"--resize: {hello.name!r} cannot follow it: its hello says resizes = false"))
-        if self._scales and not hello.scales:
-            self.fail(PeerError(f"scaled speeds: {hello.name!r} cannot follow them: its hello says scales = false"))
         if self._hints and not hello.hints:
             self.fail(PeerError(f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"))
         try:

@@ -62,7 +62,6 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         hints=(),
         resizes=None,
         resize_ns=0,
-        scales=(),
         stop_ns=None,
     )
 

@@ -62,11 +62,6 @@ class Peer(Protocol):
         """Whether cores can come to its jobs while they run, and be asked for."""
         ...
 
-    @property
-    def scales(self) -> bool:
-        """Whether the speeds of its jobs' cores can be scaled while they run."""
-        ...
-
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
         ...
@@ -103,7 +98,6 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
                 releases=peer.releases,
                 hints=peer.hints,
                 resizes=peer.resizes,
-                scales=peer.scales,
             )
         )
         while True:

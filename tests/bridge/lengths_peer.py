@@ -110,7 +110,7 @@ def main() -> None:
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     hello = Hello(
-        version=10,
+        version=9,
         token=token,
         worker=worker,
         name="told",
@@ -119,7 +119,6 @@ def main() -> None:
         releases=True,
         hints=False,
         resizes=False,
-        scales=False,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

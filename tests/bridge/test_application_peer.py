@@ -77,7 +77,6 @@ def start(
         "releases": False,
         "hints": (),
         "resizes": None,
-        "scales": (),
         "resize_ns": 0,
         "recipe": recipe,
         "tasks": None,

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from directors import Director
 
 import bridge
 from als.engine import hooks as a
@@ -112,7 +111,6 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE},
     ),
     "molding": ({"rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")}, {b.MOLD}),
-    "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 

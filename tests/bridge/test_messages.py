@@ -51,7 +51,6 @@ from bridge.protocol.messages import (
     Refused,
     Resize,
     Role,
-    Scale,
     Start,
     Transfers,
     decode,
@@ -61,7 +60,6 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
 PROTOCOL = Path(bridge.protocol.messages.__file__).parents[1] / "PROTOCOL.md"
@@ -86,10 +84,6 @@ RESIZES = st.lists(
         latency_ns=st.binary(max_size=40),
         asked=st.binary(max_size=40),
     ),
-    max_size=3,
-).map(tuple)
-SCALES = st.lists(
-    st.builds(Scale, at_ns=INSTANTS, cores=st.none() | st.binary(max_size=40), factor=st.floats(LOWEST, HIGHEST)),
     max_size=3,
 ).map(tuple)
 CHANGES = st.lists(
@@ -155,7 +149,6 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "releases": st.booleans(),
         "hints": st.booleans(),
         "resizes": st.booleans(),
-        "scales": st.booleans(),
     },
     "welcome": {"version": VERSIONS, "run": NAMES},
     "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
@@ -180,7 +173,6 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "hints": HINTS,
         "resizes": st.none() | RESIZES,
         "resize_ns": INSTANTS,
-        "scales": SCALES,
         "stop_ns": st.none() | INSTANTS,
     },
     "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
@@ -240,7 +232,7 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 10,
+        "version": 9,
         "token": "t",
         "worker": "w",
         "name": "n",
@@ -249,9 +241,8 @@ PLAIN: dict[str, dict[str, Any]] = {
         "releases": True,
         "hints": True,
         "resizes": True,
-        "scales": True,
     },
-    "welcome": {"version": 10, "run": "r"},
+    "welcome": {"version": 9, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -274,7 +265,6 @@ PLAIN: dict[str, dict[str, Any]] = {
         "hints": [],
         "resizes": None,
         "resize_ns": 0,
-        "scales": [],
         "stop_ns": None,
     },
     "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
@@ -771,7 +761,6 @@ def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
         releases=True,
         hints=True,
         resizes=True,
-        scales=True,
     )
     for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
         assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO

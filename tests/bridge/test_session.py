@@ -140,8 +140,8 @@ def connection_in(state: ConnectionState) -> Pair:
     steps: dict[ConnectionState, list[Message]] = {
         ConnectionState.AWAIT_HELLO: [],
         ConnectionState.AWAIT_WELCOME: [hello()],
-        ConnectionState.READY: [hello(), Welcome(version=10, run="r"), start(), lengths()],
-        ConnectionState.CLOSING: [hello(), Welcome(version=10, run="r"), start(), lengths(), Quit()],
+        ConnectionState.READY: [hello(), Welcome(version=9, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=9, run="r"), start(), lengths(), Quit()],
         ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
     }
     for step in steps[state]:
@@ -154,7 +154,7 @@ def connection_in(state: ConnectionState) -> Pair:
 
 CONNECTION_MESSAGES: dict[ConnectionEvent, Message] = {
     ConnectionEvent.HELLO: hello(),
-    ConnectionEvent.WELCOME: Welcome(version=10, run="r"),
+    ConnectionEvent.WELCOME: Welcome(version=9, run="r"),
     ConnectionEvent.REFUSED: Refused(reason="no", blame="bridge"),
     ConnectionEvent.ORDER: Cancel(job=JOB),
     ConnectionEvent.ANSWER: promise(200),
@@ -298,12 +298,12 @@ def test_a_wrong_token_is_refused_and_told_nothing_more(version: int) -> None:
     session.validate()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 8, 9, 11])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 8, 10])
 def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) -> None:
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 10"
+    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 9"
     session = Session(Role.APPLICATION)
     session.send(hello())
     session.receive_data(refusal.farewell)
@@ -321,7 +321,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
         (frame(encode(promise(1))), "stranger"),
         (frame(encode(hello())) * 60, "stranger"),
         (bytes(MAX_FRAME_BEFORE_HELLO + HEADER_BYTES + 1), "stranger"),
-        (frame(msgspec.msgpack.encode({"type": "hello", "version": 10, "token": TOKEN})), "application"),
+        (frame(msgspec.msgpack.encode({"type": "hello", "version": 9, "token": TOKEN})), "application"),
     ],
 )
 def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:

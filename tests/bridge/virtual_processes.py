@@ -308,7 +308,6 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
             releases=True,
             hints=False,
             resizes=False,
-            scales=False,
         )
         connection.say(hello)
         while True:

@@ -156,7 +156,6 @@ def run(
     hints: Sequence[tuple[int, Collection[int]]] = (),
     resizes: Sequence[Resize[Real]] = (),
     numbers: Sequence[int] = (),
-    later: Sequence[tuple[int, int, Real]] = (),
 ) -> Run:
     """Simulate a job.
 
@@ -175,21 +174,17 @@ def run(
         Of each core; none: 0.
     numbers : sequence of int
         What the cores are called; none: 0, 1, 2 …
-    later : sequence
-        As ``changes``, and each is known behind all that happens at its instant; never to 0, nor of a core that is not there.
 
     Raises
     ------
     TasksLeft
     AllLost
     """
-    known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
-    known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
-    before_stop = [one for one in sorted(known, key=lambda one: one[:2]) if stop is None or one[0] < stop]
+    before_stop = [change for change in changes if stop is None or change[0] < stop]
     job_: Job[Real] = Job(
         list(lengths),
         list(speeds),
-        [(at, at_ns, core, speed) for at, (at_ns, _, core, speed) in enumerate(before_stop)],
+        [(at, at_ns, core, speed) for at, (at_ns, core, speed) in enumerate(before_stop)],
         Given(seed, job),
         phases=list(phases) or [technique],
         part_tasks=list(part_tasks) or [len(lengths)],
@@ -201,7 +196,6 @@ def run(
         hints=[hint for hint in hints if stop is None or hint[0] < stop],
         numbers=list(numbers) or list(range(len(speeds))),
         resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
-        later=frozenset(at for at, (_, behind, *_) in enumerate(before_stop) if behind),
     )
     job_.go(stop)
     return job_.result(stop)
@@ -227,9 +221,7 @@ class Job(Generic[Real]):
         hints: list[tuple[int, Collection[int]]],
         resizes: list[Resize[Real]],
         numbers: list[int],
-        later: frozenset[int],
     ) -> None:
-        self.later = later  # which changes are known behind all that happens at their instants
         self.resizes, self.resized, self.stale = resizes, False, False
         self.hints, self.wanted = hints, frozenset[int]()
         self.lengths: list[Real] = lengths
@@ -344,9 +336,8 @@ class Job(Generic[Real]):
         """Go from event to event, up to the stop."""
         while not self.over:
             due = self.changes[self.made][1] if self.made < len(self.changes) else None
-            behind = self.made in self.later
             asking = self.asking
-            if not asking and self.left and self.present and (due != self.now or behind):
+            if not asking and self.left and self.present and due != self.now:
                 if len(self.present) + sum(core.released is not None for core in self.cores) == len(self.cores):
                     raise TasksLeft
                 self.call_back(self.away_at)
@@ -371,7 +362,7 @@ class Job(Generic[Real]):
             if not events or (stop is not None and min(events) >= stop):
                 return
             self.now = min(events)
-            if due == self.now and not (behind and self.now in (opening, arrival)):
+            if due == self.now:
                 self.change(*self.changes[self.made][1:])
                 self.made += 1
             elif opening == self.now:

@@ -16,7 +16,6 @@ from traces.compiled import compiled
 
 __all__ = [
     "behind_last_working",
-    "end_as_directed",
     "free_for",
     "head_of_queue",
     "masked",
@@ -153,14 +152,4 @@ def take_back(state: BatchState, job: int) -> bool:
     _drop_releases(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
     set_stop(state, job, walltime_end(state, job))
-    if state.settings[b.DIRECTS] & b.CUTS:
-        end_as_directed(state, job)
     return True
-
-
-@compiled(inner=True)
-def end_as_directed(state: BatchState, job: int) -> None:
-    """If its policy has a job ended, that is when it is cut, unless it is before."""
-    at, jobs = state.scaling[b.CUT_AT, job], state.jobs
-    if 0 < at < jobs[b.STOP, job]:
-        jobs[b.STOP, job], jobs[b.REASON, job] = at, state.scaling[b.CUT_STATE, job]
