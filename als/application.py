@@ -18,7 +18,9 @@ from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
 from als.engine.rule_table import Rules
 from als.engine.status import ApplicationStatus
+from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NO_NETWORK, NetworkState
+from als.network.state import NONE as NO_DELAY
 from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
@@ -158,7 +160,7 @@ class Application:
         graph = g.NO_GRAPH
         if has_graph:
             given = edges_of_parts(edges, kinds, part_first)
-            graph = graph_of(given, kinds, part_first, speed, core_host, network, self._rules)
+            graph = graph_of(given, kinds, part_first, speed, core_host, network, self._rules, room)
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
@@ -178,6 +180,7 @@ class Application:
         self._wide = {name: getattr(self.state, name) for name in (*_BY_CORE, "memo")}
         if room > n_cores:
             self._show(n_cores)
+        self._rigid = _why_rigid(kinds, network)
         self._changes = self._hints = self._resizes = False  # nor is what that needs compiled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
@@ -268,7 +271,9 @@ class Application:
         state, asking = self.state, int(self.state.counters[s.ASKING])
         cores = state.ask_core[:asking]
         if self.in_graph:
-            ends = state.ask_ns[:asking][cores < len(state.speed)]  # of tasks; the kind of an event is in its key
+            ends = state.ask_ns[:asking][
+                cores < state.graph.cores.shape[1]
+            ]  # of tasks; the kind of an event is in its key
             return max(self.now_ns, int(ends.max(initial=0)))
         held = state.cores[s.HELD_SIZE, cores] > 0
         ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]
@@ -396,12 +401,12 @@ class Application:
         Raises
         ------
         InputError
-            If there is a graph, or a choice among techniques; or a core that is to leave is not there, or leaves
-            already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
+            If there is a graph whose data take time, or whose tasks are mapped; or a core that is to leave is not there, or
+            leaves already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
         """
         state, room = self.state, len(self._wide["speed"])
-        if self._rules.selects or any(kind == s.GRAPH for kind in state.phases[:, s.KIND].tolist()):
-            raise InputError("resize: a graph, or a choice among techniques; allowed: loops and serial parts")
+        if self._rigid:
+            raise InputError(f"resize: {self._rigid}")
         whole("cost_ns", cost_ns, 0, MAX_NS)
         n, stay = len(state.speed), self.staying
         if len(set(taken)) < len(taken) or not set(taken) <= set(stay) or len(taken) == len(stay):
@@ -420,6 +425,7 @@ class Application:
         if not self._resizes:
             self._resizes = True
             self._fill_hooks()
+            self._make_room()
         for core in taken:
             take(state, core)
         for number, gflops, latency in given:
@@ -431,6 +437,17 @@ class Application:
             slots.append(slot)
         resize(state, cost_ns)
         return slots
+
+    def _make_room(self) -> None:
+        # For what is planned anew, where there are graphs.
+        state = self.state
+        if state.graph is g.NO_GRAPH:
+            return
+        plans = bool(self._rules.planners)
+        longest = int(np.diff(state.part_first).max()) if plans else 0
+        edges = int(np.diff(state.graph.edge_first).max(initial=0)) if plans else 0
+        for name, column in g.anew_room(longest, edges, len(self._wide["speed"])).items():
+            setattr(state.graph, name, column)
 
     def _show(self, n_cores: int) -> None:
         # Let so many of the slots be in use.
@@ -523,6 +540,17 @@ def _rules(keys: tuple[_PhaseKey, ...]) -> tuple[Rules, Array]:
         for scheduler, is_graph, mode, order in keys
     ]
     return rules, np.array(columns, np.int64)
+
+
+def _why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: NetworkState) -> str:
+    # Why it cannot have other cores while it runs; "" if it can.
+    for kind in kinds:
+        if isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped):
+            return "a graph whose tasks have hosts or cores of their own, mapped; allowed: techniques and planners"
+    graphs = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
+    if graphs and network.numbers[NETWORK_KIND] != NO_DELAY:
+        return "a graph whose data take time on a network; allowed: no network"
+    return ""
 
 
 def _part_first(

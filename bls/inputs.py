@@ -232,20 +232,29 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, record
 def _check_resizing(
     rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool
 ) -> None:
-    # Nothing but cores, one like another, comes to jobs that run, and nothing but time keeps them from anything.
+    # What comes to jobs that run are single cores, with their amounts.
+    asked = around.requests
     for there, what in (
         (recorded, "recorded run times, which no width changes"),
-        (allocator.whole_hosts, f"--allocator {allocator.name}, which does not share hosts"),
+        (allocator.whole_hosts, f"--allocator {allocator.name}, as a job has more cores of a host than it computes on"),
         (allocator.name == "given", "--allocator given, as jobs ask for cores by number"),
         (
-            around.requests is not None and not around.requests.plain,
-            "jobs that ask for more than cores, or for switches",
+            asked is not None and bool((asked.unit_cores > 1).any()),
+            "jobs of units of several cores, of which one could leave without the others",
         ),
+        (
+            asked is not None and bool(asked.switches.any()),
+            "jobs that ask for few switches, as nobody says on how many they are then",
+        ),
+        (
+            rules.molds and asked is not None and not asked.plain,
+            "jobs that ask for more than cores",
+        ),
+        (rules.molds and around.windows is not None and len(around.windows) > 0, "--windows"),
         (
             rules.molds and not countable,
             f"--allocator {allocator.name} and these partitions, to which cores are not all alike",
         ),
-        (around.windows is not None and len(around.windows) > 0, "--windows"),
     ):
         if there:
             raise InputError(f"--resize {rules.resize}: not with {what}; allowed: none")

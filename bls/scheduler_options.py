@@ -163,8 +163,6 @@ class Rules:
             )
 
     def _check_resizing(self, policy: AnyPolicy) -> None:
-        if self.molds and self.depth > 1:
-            raise InputError(f"--resize mold: not with --backfill {self.backfill}; allowed: none, easy")
         if not self.molds and (self.releases == BY_HOST or self.hints):
             raise InputError(
                 f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core"

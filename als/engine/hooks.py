@@ -17,7 +17,7 @@ HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 call_hook = caller(HOOK)
 
-SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST, RANK = range(7)
+SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST, RANK, RESIZE_GRAPH, LEAVE_GRAPH = range(9)
 
 HOOKS = Hooks(
     "application engine",
@@ -30,6 +30,8 @@ HOOKS = Hooks(
         STOP_GRAPH: ("a graph that is stopped", "als.engine.features.graph_changes:stop_part"),
         SERVE_LAST: ("cores that other jobs wait for, or that are to leave", "als.engine.features.hints:serve_last"),
         RANK: ("a width that changes", "als.engine.features.width:rank"),
+        RESIZE_GRAPH: ("a width that changes in a graph", "als.engine.features.graph_widths:resize_part"),
+        LEAVE_GRAPH: ("cores that are to leave a graph", "als.engine.features.graph_widths:leave_part"),
     },
 )
 
@@ -40,6 +42,7 @@ def _table(has_graph: bool, selects: bool, changes: bool, hints: bool, resizes: 
     wanted |= {RANK} if resizes else set()
     if has_graph:
         wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
+        wanted |= {RESIZE_GRAPH, LEAVE_GRAPH} if resizes else set()
     return HOOKS.filled(wanted)
 
 

@@ -31,7 +31,7 @@ HEAR = 22
 # Running jobs that are told something after a pass:
 HINT, RESIZE = 23, 24
 # The width with which a job starts:
-MOLD = 25
+MOLD, MOLD_BESIDE = 25, 26
 
 HOOKS = Hooks(
     "batch engine",
@@ -63,6 +63,7 @@ HOOKS = Hooks(
         HINT: ("what the head of the queue waits for", "bls.engine.features.hints:hint_running"),
         RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
         MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
+        MOLD_BESIDE: ("the width beside several reservations", "bls.engine.features.molding:mold_beside"),
     },
 )
 
@@ -91,7 +92,7 @@ def wanted(state: BatchState) -> set[int]:
     if settings[b.AFTER_PASS] != 0:
         found.add(int(settings[b.AFTER_PASS]))
     if settings[b.MOLDS] == 1:
-        found.add(MOLD)
+        found.add(MOLD_BESIDE if settings[b.DEPTH] > 1 else MOLD)
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

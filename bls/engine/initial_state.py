@@ -247,7 +247,7 @@ def _releases(n_cores: int) -> dict[str, Array]:
     return {**space, "holder": np.full(n_cores, -1, np.int64), "releases": np.zeros((3, 4 * n_cores), np.int64)}
 
 
-def _told(n_cores: int, most_running: int, after_pass: int) -> dict[str, Array]:
+def _told(n_cores: int, most_running: int, after_pass: int, amounts: Array) -> dict[str, Array]:
     # What is known of cores of running jobs that are told something.
     hinted, resized = (n_cores if after_pass == slot else 0 for slot in (HINT, RESIZE))
     sizes = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized, "reached": hinted + resized}
@@ -255,6 +255,7 @@ def _told(n_cores: int, most_running: int, after_pass: int) -> dict[str, Array]:
         **{name: np.zeros(size, np.int64) for name, size in sizes.items()},
         "told": np.zeros((5, 4 * most_running if hinted else 4 * resized), np.int64),
         "resizing": np.zeros((5, resized), np.int64),
+        "totals": own(amounts, np.int64).copy() if resized else _none(),
     }
 
 
@@ -331,7 +332,7 @@ def new_state(given: Given) -> BatchState:
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0),
-        **_told(n_cores, most_running, int(settings[b.AFTER_PASS])),
+        **_told(n_cores, most_running, int(settings[b.AFTER_PASS]), given.amounts),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),

@@ -382,6 +382,8 @@ class BatchState(State):
     given_at, asked : int64 (M,) or (0,)
         Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the
         start; and 1 if it was asked for.
+    totals : int64 (A,) or (0,)
+        Where widths change: the amounts of the other resources, of which nobody has anything.
     resizing : int64 (5, M) or (5, 0)
         Work space.
     functions : int64 (FUNCTIONS,)
@@ -473,6 +475,7 @@ class BatchState(State):
     told: Ints2
     given_at: Ints
     asked: Ints
+    totals: Ints
     resizing: Ints2
     functions: Ints
     hooks: Ints

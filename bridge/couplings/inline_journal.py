@@ -59,6 +59,10 @@ def replay(inline: InlineState, job: int, stop_ns: int) -> int:
     """Run the application, which is at its start, to its end or its stop, and tell it what its job was told, when it was."""
     app, journal, n_cores = inline.app, inline.journal, inline.app.speed.size
     steady = inline.speeds.component.size == 0
+    if inline.costs.resizes != 0:
+        inline.fastest[0] = 0.0
+        for c in range(n_cores):
+            inline.fastest[0] = max(inline.fastest[0], app.speed[c])
     base = inline.base_gflops[:n_cores]
     if not steady:
         status = begin_varying(app, inline.speeds, inline.next_ns, stop_ns)

@@ -290,6 +290,8 @@ class InlineState(State):
     losing : int64 (1,) or (0,)
         The batch engine's function for jobs whose cores are all lost, where they may be.
     journal : Journal
+    fastest : float64 (1,)
+        Where widths change: the speed of the fastest core of the application that runs, as it started, GFLOP/s.
     saved : SavedStates
     reaching : int64 (2,) or (0,)
         The batch engine's functions for jobs that are reached, where they are.
@@ -330,6 +332,7 @@ class InlineState(State):
     releasing: Ints
     losing: Ints
     journal: Journal
+    fastest: Floats
     saved: SavedStates
     reaching: Ints
 
@@ -383,7 +386,9 @@ def new_inline_state(
         changes=cuts or speeds.component.size > 0,
         hints=rules.hints,
         resizes=resizes,
-        graph=_graph_room(programs, room, edges, widest, scenario.network) if programs.has_graph else graphs.NO_GRAPH,
+        graph=_graph_room(programs, room, edges, widest, scenario.network, resizes)
+        if programs.has_graph
+        else graphs.NO_GRAPH,
     )
     work = work._replace(
         start_ns=np.empty(rows, np.int64),
@@ -440,6 +445,7 @@ def new_inline_state(
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
         journal=_journal(n if replays else 0),
+        fastest=np.zeros(1),
         saved=_saved_states(n, widest) if reaching and not replays else _saved_states(0, 0),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
     )
@@ -528,7 +534,7 @@ def _drawing_room(programs: Programs, n_edges: int, keys: Array) -> DrawingRoom:
 
 
 def _graph_room(
-    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState
+    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
     # The work space of one job's graphs, as large as any job needs.
     none = np.zeros(0, np.int64)
@@ -546,6 +552,9 @@ def _graph_room(
         longest_route=int(longest_route(network)),
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
     )
+    if resizes:
+        plans = bool(programs.rules.planners)
+        made = made._replace(**graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
     return made._replace(source=none)
 
 
@@ -566,7 +575,7 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     if not programs.has_graph:
         return with_application(inline, grown)
     edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
-    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net)
+    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, inline.costs.resizes != 0)
     room = _drawing_room(programs, edges, work.keys)
     return with_application(inline._replace(room=room), grown._replace(graph=graph))
 

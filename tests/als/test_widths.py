@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -140,9 +141,21 @@ def engine(what: dict[str, Any]) -> Application:
     )
 
 
-def differs(seed: int) -> str:
-    """Why engine and reference differ, "" if they do not."""
+def choosing(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same with choices among techniques."""
     what, happens = drawn(seed)
+    chance = random.Random(seed)
+    for place, phase in enumerate(what["phases"]):
+        if phase is not None and chance.random() < 0.8:
+            names = chance.sample(sorted(TECHNIQUES), chance.randint(2, 4))
+            every = chance.choice(("", "", ",every=1ns", ",every=10ns", ",every=40ns"))
+            what["phases"][place] = f"select:{','.join(names)}{every}"
+    return what, happens
+
+
+def differs(seed: int, case: Callable[[int], tuple[dict[str, Any], dict[str, Any]]] = drawn) -> str:
+    """Why engine and reference differ, "" if they do not."""
+    what, happens = case(seed)
     wanted = expected(what, happens)
     pauses = [random.Random(seed + 1).randint(0, 200) for _ in range(seed % 3)]
     application = engine(what)
@@ -157,6 +170,12 @@ def differs(seed: int) -> str:
 def test_as_the_reference(part: int) -> None:
     for seed in range(part, 1200, 4):
         assert differs(seed) == "", seed
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_choices_as_the_reference(part: int) -> None:
+    for seed in range(part, 400, 2):
+        assert differs(seed, choosing) == "", seed
 
 
 def test_a_core_that_comes_helps_at_once() -> None:
@@ -248,9 +267,12 @@ def test_what_cannot_be_is_refused(given: list[tuple[int, float, int]], taken: l
         application.resize(given, taken)
 
 
-def test_a_choice_among_techniques_is_refused() -> None:
-    application = Application([TEN] * 4, [1.0, 1.0], technique("select:ss,gss"))
-    with pytest.raises(
-        InputError, match="resize: a graph, or a choice among techniques; allowed: loops and serial parts"
-    ):
-        application.resize(taken=[0])
+def test_a_choice_among_techniques_is_made_anew() -> None:
+    """Tasks of 10 ns on one core: all are as good; STATIC is the first. As another comes, STATIC has left it nothing; in the
+    next loop, as that is slower, SS is better."""
+    application = Application([TEN] * 12, [1.0], phases=[technique("select:static,ss")], part_tasks=[6, 6], max_cores=2)
+    application.advance(6)
+    application.resize([(7, 0.5, 0)])
+    assert application.advance()
+    assert application.chosen == {"static": 1, "ss": 1}
+    assert application.state.core.tolist() == [0] * 6 + [0, 7, 0, 0, 7, 0]

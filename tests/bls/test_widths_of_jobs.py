@@ -23,6 +23,9 @@ NEVER = 2**62
 #: What a case may have beside plain jobs.
 FEATURES = ("orders", "kill", "cancel", "dependencies", "partitions", "limits", "outages")
 
+#: And what they may ask for, or are kept from, beside cores.
+MORE = ("resources", "licences", "reservations", "maintenance")
+
 RESIZE = ("expand", "shrink", "expand+shrink", "equal")
 
 
@@ -160,7 +163,7 @@ def able(case: BatchCase) -> bool:
 @pytest.mark.parametrize("gives_back", [False, True])
 @pytest.mark.parametrize("resize", RESIZE)
 @settings(max_examples=60)
-@given(case=cases(FEATURES).filter(able))
+@given(case=cases((*FEATURES, *MORE)).filter(able))
 def test_as_the_slow_reference(resize: str, gives_back: bool, case: BatchCase) -> None:
     said = as_users_say(case)
     there = None if said is None else any(least < most for least, most in widths_of(said))
@@ -199,10 +202,10 @@ def shared(case: BatchCase, row: int, start: int, cores: tuple[int, ...]) -> int
 
 
 def test_moldable_jobs_as_the_slow_reference() -> None:
-    others = 0
-    for drawn in seeded_cases(11, 300, FEATURES, max_jobs=14):
+    others = deep = 0
+    for drawn in seeded_cases(11, 400, FEATURES, max_jobs=14):
         case = as_users_say(drawn)
-        if case is None or not able(case) or case.rules.depth not in (0, 1):
+        if case is None or not able(case):
             continue
         alike = len(case.machine.partitions) == 1 and case.machine.partitions[0].hosts is None
         if not alike or all(least == most for least, most in widths_of(case)):
@@ -217,5 +220,7 @@ def test_moldable_jobs_as_the_slow_reference() -> None:
             continue
         assert molded(case) == wanted
         asked = {job.number: job.cores for job in case.jobs}
-        others += sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
+        changed = sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
+        others, deep = others + changed, deep + changed * (case.rules.depth not in (0, 1))
     assert others > 50
+    assert deep > 50

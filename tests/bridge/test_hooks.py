@@ -39,6 +39,7 @@ HOSTS = {b.HOST_EVENTS, b.OUTAGES_SHORT, b.AGAIN}
 OTHERS = {b.OTHERS, b.NEXT_OTHER}
 GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
 CHANGES = {a.CHANGE_GRAPH, a.STOP_GRAPH}
+WIDTHS = {a.RANK, a.RESIZE_GRAPH, a.LEAVE_GRAPH}
 
 EAGER = """
 class Eager:
@@ -111,6 +112,10 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE},
     ),
     "molding": ({"rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")}, {b.MOLD}),
+    "molding beside reservations": (
+        {"rules": Rules("3", resize="mold"), "surroundings": Surroundings(malleable="1")},
+        {b.MOLD_BESIDE, b.PLAN},
+    ),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 
@@ -192,10 +197,20 @@ def test_changes_within_graphs_fill_theirs(options: Any, filled: dict[str, set[i
     assert filled["application"] == GRAPHS | CHANGES
 
 
+def test_graphs_whose_widths_change_fill_theirs(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text(GRAPH_MAP)
+    around = Surroundings(malleable="1")
+    rules = Rules(resize="equal")
+    simulated(als="gss", level=ApplicationLevel(applications=path), rules=rules, surroundings=around)
+    assert filled["application"] == GRAPHS | WIDTHS | {a.SERVE_LAST}
+    assert filled["inline"] == {i.GRAPHS, i.REPLAY}
+
+
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS}
     assert batch == set(b.HOOKS.slots)
-    assert GRAPHS | CHANGES | {a.SELECT, a.SERVE_LAST, a.RANK} == set(a.HOOKS.slots)  # RANK: tests/als/test_widths.py
+    assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY} == set(i.HOOKS.slots)
 
 

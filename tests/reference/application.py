@@ -223,6 +223,7 @@ class Job(Generic[Real]):
         numbers: list[int],
     ) -> None:
         self.resizes, self.resized, self.stale = resizes, False, False
+        self.only = ""  # the technique that is simulated ahead
         self.hints, self.wanted = hints, frozenset[int]()
         self.lengths: list[Real] = lengths
         self.changes: list[Change[Real]] = changes
@@ -597,7 +598,7 @@ class Job(Generic[Real]):
     def prepare(self, t: int) -> None:
         """Before the first request of a loop, or when a choice has stood long enough: choose a rule."""
         begins = self.rule is None
-        names, every = candidates(self.phases[self.part % len(self.phases)] or "")
+        names, every = candidates(self.only or self.phases[self.part % len(self.phases)] or "")
         self.choose_at = t + every if every else None
         if not begins and not self.left:
             return
@@ -643,7 +644,7 @@ class Job(Generic[Real]):
         rule = self.learned.get((phase, name)) or rule_of(name)
         if rule.learns:
             self.learned[phase, name] = rule
-        self.rule, self.rule_name = rule, name
+        self.rule, self.rule_name, self.stale = rule, name, False
         self.requests, self.n_tasks = 0, self.left
         self.scattered |= rule.places
         self.base = self.fresh[0] if self.fresh else 0
@@ -655,8 +656,8 @@ class Job(Generic[Real]):
         ahead = deepcopy(self)
         ahead.changes = self.changes[: self.made]
         ahead.timeline = [[entry for entry in line if entry[0] < self.made] for line in self.timeline]
-        ahead.choose_at = None
-        ahead.hints = []
+        ahead.choose_at, ahead.only = None, name
+        ahead.hints, ahead.resizes = [], []
         ahead.parts = self.parts[: self.part + 1]
         for core in ahead.cores:
             core.finish = 0

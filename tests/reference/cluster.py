@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -303,7 +303,7 @@ class _Cluster:
                 one_waits.add(partition)
                 continue
             if self.resize == "mold" and not blocked:
-                self.mold(row)
+                self.mold(row, gained)
             slot = self.plan.get(row)
             if slot is None or gained:
                 self.plan.pop(row, None)
@@ -345,30 +345,39 @@ class _Cluster:
                 self.gained = self.gained or self.expected(row) < thought
                 self.lost = self.lost or self.expected(row) > thought
 
-    # Moldable jobs: only without costs, predictions, and more than one reservation.
-    def mold(self, row: int) -> None:
+    # Moldable jobs: only without costs and predictions.
+    def mold(self, row: int, gained: bool) -> None:
         """Give a job that is looked at, and behind no other that waits, the width with which it starts."""
         job, (least, most) = self.jobs[row], self.widths[row]
         free, width = len(self.free(row)), job.cores
+        kept = self.plan.pop(row, None)
 
         def as_wide(cores: int) -> Job:
             estimate = -(-job.estimate * job.cores // cores)
             return replace(job, cores=cores, estimate=estimate)
 
+        slot = kept if kept is not None and not gained else self.earliest(row)
         if least == most:
-            return
-        if job.cores <= free:
+            pass
+        elif slot is not None and slot.begin == self.now:
             if len(self.waiting) == 1:
                 width = max(job.cores, min([most, free, *self.room_in_limits(row)]))
-        elif free >= least:
-            width = free
-            if self.rules.depth != 0:
-                slot = self.earliest(row)
-                if slot is not None and self.now + as_wide(free).estimate > slot.begin + job.estimate:
-                    width = job.cores
+        else:
+            holds = self.holds()
+            beside = [
+                cores
+                for cores in range(least, min(free + 1, job.cores))
+                if room.slot_at(as_wide(cores), self.now, holds, self.down, self.machine, self.rules, self.counts)
+            ]
+            width = max(beside, default=job.cores)
+            if self.rules.depth != 0 and slot is not None:
+                ends = self.now + as_wide(width).estimate
+                width = job.cores if ends > slot.begin + job.estimate else width
         if width != job.cores:
             self.jobs[row] = as_wide(width)
             self.planned[row] = self.jobs[row].estimate
+        elif kept is not None:
+            self.plan[row] = kept
 
     def room_in_limits(self, row: int) -> list[int]:
         """How many cores the limits of its partition leave to a job."""
@@ -423,14 +432,29 @@ class _Cluster:
     def free(self, row: int) -> list[int]:
         """The free cores that a job can use."""
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
-        masked = self.machine.partitions[self.jobs[row].partition].hosts
-        return [
-            core
-            for n in range(len(self.machine.hosts))
-            if n not in self.down and (masked is None or n in masked)
-            for core in self.machine.cores_of(n)
-            if core not in held
-        ]
+        return [core for core in sorted(self.may_have(row, self.down)) if core not in held]
+
+    def may_have(self, row: int, down: Collection[int] = ()) -> set[int]:
+        """The cores that a job may have from now until it is thought to end, or would be if it started now."""
+        until = self.expected(row) if row in self.running else self.now + self.planned[row]
+        return room.available(self.jobs[row], self.now, until, [], down, self.machine)
+
+    def with_amounts(self, row: int, cores: list[int]) -> list[int]:
+        """Those of some free cores that a job can have, one after another, by what is left of their hosts' amounts."""
+        found: list[int] = []
+        for core in cores:
+            host = self.machine.host_of(core)
+            there = set(self.machine.cores_of(host))
+            for name, amount in self.jobs[row].needs:
+                left = dict(self.machine.hosts[host].amounts).get(name, 0)
+                left -= amount * (1 + len(there & set(found)))
+                for other, job in self.running.items():
+                    left -= dict(self.jobs[other].needs).get(name, 0) * len(job.left & there)
+                if left < 0:
+                    break
+            else:
+                found.append(core)
+        return found
 
     def stays(self, row: int) -> frozenset[int]:
         job = self.running[row]
@@ -443,16 +467,12 @@ class _Cluster:
         if job.wide.asked & job.left or job.wide.gave_back:
             return
         most = min([upto - len(job.left), *self.room_in_limits(row)])
-        cores = self.free(row)[: max(0, most)]
+        cores = self.with_amounts(row, self.free(row))[: max(0, most)]
         if cores:
             self.change(row, tuple(cores), ())
 
     def ask_for(self, rows: list[int], head: int) -> None:
-        masked = self.machine.partitions[self.jobs[head].partition].hosts
-
-        def good(core: int) -> bool:
-            return masked is None or self.machine.host_of(core) in masked
-
+        good = self.may_have(head).__contains__
         lack = self.jobs[head].cores - len(self.free(head))
         if lack <= 0:
             return
@@ -485,6 +505,9 @@ class _Cluster:
             core for n in range(len(self.machine.hosts)) if n not in self.down for core in self.machine.cores_of(n)
         ]
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
+        for window in self.machine.windows:
+            if window.maintenance and window.begin <= self.now < window.end:
+                held |= window.cores
         pool = len(set(everywhere) - held) + sum(len(self.running[row].left) for row in rows)
         pool -= 0 if head is None else self.jobs[head].cores
         target = {row: self.widths[row][0] for row in rows}
