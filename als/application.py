@@ -91,6 +91,9 @@ class Application:
         Whether cores that it does not need any more are released, :attr:`released_ns`; they never come back to it.
     max_cores : int, optional
         The most cores that it has at once, or had and has released, where cores come to it (:meth:`resize`); default P.
+    wishes : sequence of int, optional
+        For each phase, for how many cores it wishes as a part of that phase begins, :attr:`wishes`; 0 for no wish. The part
+        begins 1 ns later, so that there is time for :meth:`resize`. Default: it never wishes.
 
     Raises
     ------
@@ -133,6 +136,7 @@ class Application:
         network: NetworkState = NO_NETWORK,
         releases: bool = False,
         max_cores: int | None = None,
+        wishes: Sequence[int] | None = None,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
@@ -155,6 +159,7 @@ class Application:
             raise InputError("technique: allowed: a technique, or phases that have their own")
         part_first = _part_first(kinds, part_tasks, len(lengths), len(speed))
         self._rules, columns = _rules(tuple(_key(kind) for kind in kinds))
+        wanted = None if wishes is None else _wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
         whole("max_cores", room, n_cores, MAX_CORES)
         graph = g.NO_GRAPH
@@ -176,6 +181,7 @@ class Application:
             selects=self._rules.selects,
             changes=False,
             graph=graph,
+            wishes=wanted,
         )
         self._wide = {name: getattr(self.state, name) for name in (*_BY_CORE, "memo")}
         if room > n_cores:
@@ -214,6 +220,14 @@ class Application:
         instants = self.state.cores[s.RELEASED_NS, : len(self.state.speed)]
         released: Array = np.where(instants < self.end_ns, instants, s.NEVER) if self.finished else instants.copy()
         return released
+
+    @property
+    def wishes(self) -> list[tuple[int, int]]:
+        """When it has wished for how many cores so far, (instant, cores), ascending; each for another number than before, the
+        first for another one than it began with."""
+        parts = np.flatnonzero(self.state.wished_ns < s.NEVER)
+        cores = self.state.wishes[parts % len(self.state.phases)]
+        return list(zip(self.state.wished_ns[parts].tolist(), cores.tolist(), strict=True))
 
     @property
     def stopped(self) -> bool:
@@ -503,6 +517,7 @@ class Application:
             changes=self._changes,
             hints=self._hints,
             resizes=self._resizes,
+            wishes=len(self.state.wishes) > 0,
         )
 
     def _settle(self, status: int) -> bool:
@@ -551,6 +566,14 @@ def _why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: Networ
     if graphs and network.numbers[NETWORK_KIND] != NO_DELAY:
         return "a graph whose data take time on a network; allowed: no network"
     return ""
+
+
+def _wishes(given: Sequence[int], n_phases: int) -> Array:
+    if len(given) != n_phases:
+        raise InputError(f"wishes: {len(given)} numbers; allowed: one for each of {n_phases} phases")
+    for place, cores in enumerate(given):
+        whole(f"wishes[{place}]", cores, 0, MAX_CORES)
+    return np.array(given, np.int64)
 
 
 def _part_first(

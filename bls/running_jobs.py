@@ -12,6 +12,7 @@ from bls.engine import state as b
 from bls.engine.features.losses import tell_loss
 from bls.engine.features.reached import take_back
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
+from bls.engine.features.wishes import tell_wishes
 from bls.engine.hooks import HINT
 from bls.engine.state import BatchState
 from traces.compiled import Array
@@ -97,6 +98,29 @@ class RunningJobs:
         return bool(self.state.settings[b.RESIZE] != b.NO_RESIZE)
 
     @property
+    def evolves(self) -> bool:
+        """Whether running jobs are given cores, or asked for some, as they wish."""
+        return bool(self.state.settings[b.RESIZE] == b.EVOLVE)
+
+    def width_range(self, row: int) -> tuple[int, int]:
+        """Between which numbers of cores the width of a row's job may change; twice the same where it may not."""
+        least, most = self.state.jobs[[b.MIN_CORES, b.MAX_CORES], self.origin(row)].tolist()
+        return int(least), int(most)
+
+    def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
+        """Tell for how many cores a job that has started wishes, before its outcome is told; False if that cannot be.
+
+        Parameters as of ``bls.engine.features.wishes.tell_wishes``.
+        """
+        while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
+            self.grow_wishes(len(wished_ns))
+        return answer == TOLD
+
+    def grow_wishes(self, more: int) -> None:
+        """Make room for so many more wishes, where there is too little."""
+        self.state = first_state.grow_wishes(self.state, more)
+
+    @property
     def molds(self) -> bool:
         """Whether jobs may start with other numbers of cores than they ask for."""
         return bool(self.state.settings[b.MOLDS] == 1)
@@ -115,9 +139,16 @@ class RunningJobs:
 
     def width_columns(self) -> tuple[Array, ...]:
         """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
-        ``ASKED_FOR`` of ``bls.engine.state``."""
-        told = self.state.told[:4, : int(self.state.sizes[b.N_TOLD])]
-        return tuple(told[:, np.argsort(told[0], kind="stable")])
+        ``ASKED_FOR`` of ``bls.engine.state``; and what they have wished for: how many cores, and 0."""
+        sizes = self.state.sizes
+        told = self.state.told[:4, : int(sizes[b.N_TOLD])]
+        if not self.evolves:
+            return tuple(told[:, np.argsort(told[0], kind="stable")])
+        wishes = self.state.wishes[:4, : int(sizes[b.N_WISHES])]
+        wishes = wishes[:, (wishes[0] >= 0) & (wishes[1] <= self.state.clock[b.NOW])]
+        both = np.concatenate([wishes, told], axis=1)
+        both[3, : wishes.shape[1]] = 0
+        return tuple(both[:, np.lexsort((both[1], both[0]))])
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""

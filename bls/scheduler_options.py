@@ -17,7 +17,7 @@ from traces.base.time import MAX_NS
 __all__ = ["BACKFILL", "Rules"]
 
 #: The values of the engine's setting ``RESIZE``, in their order.
-RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal")
+RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve")
 
 #: Depth of reservations by the name that the literature gives it.
 BACKFILL = {"none": 0, "easy": 1, "conservative": UNBOUNDED}
@@ -44,10 +44,10 @@ class Rules:
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
         ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
         the head of the queue waits.
-    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal"}
+    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve"}
         When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
-        queue lacks cores, both, or so that all have as many (``bls.engine.features.widths``); or ``mold``: only the head of
-        the queue, as it starts (``bls.engine.features.molding``).
+        queue lacks cores, both, so that all have as many, or as they wish (``bls.engine.features.widths``); or ``mold``: only
+        the head of the queue, as it starts (``bls.engine.features.molding``).
     max_attempts : int
         A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
         failed.
@@ -124,6 +124,11 @@ class Rules:
     def molds(self) -> bool:
         """Whether the head of the queue may start with another width than it asks for."""
         return self.resize == "mold"
+
+    @property
+    def evolves(self) -> bool:
+        """Whether running jobs are given cores, or asked for some, as their applications wish."""
+        return self.resize == "evolve"
 
     @property
     def hints(self) -> bool:

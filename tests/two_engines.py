@@ -75,6 +75,7 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
         "changes": (),
         "hints": (),
         "resizes": None,
+        "wishes": None,
         "resize_ns": 0,
         "stop_ns": None,
     }

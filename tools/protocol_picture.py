@@ -30,6 +30,7 @@ LIMITS = (
     ("MAX_PARTS", messages.MAX_PARTS, "parts of one job"),
     ("MAX_HOSTS", messages.MAX_HOSTS, "hosts of the machine"),
     ("MAX_PROMISES", messages.MAX_PROMISES, "`promise`s for one `start`, and `suspended`s before `until_ns`"),
+    ("MAX_WISHES", messages.MAX_WISHES, "`wish`es for one `start`"),
     ("LENGTHS_PER_FRAME", messages.LENGTHS_PER_FRAME, "tasks in one `lengths`"),
     ("EDGES_PER_FRAME", messages.EDGES_PER_FRAME, "edges in one `edges`"),
     ("RECORDS_PER_FRAME", messages.RECORDS_PER_FRAME, "tasks in one `records`, transfers in one `transfers`"),

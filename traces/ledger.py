@@ -304,7 +304,8 @@ class HintRecords(Columns):
 
 @dataclass(frozen=True)
 class WidthRecords(Columns):
-    """One row each time a running job is given a core, or asked for one, in the order of ``JobRecords``, then of instants.
+    """One row each time a running job is given a core, or asked for one, or wishes for another number of them, in the order of
+    ``JobRecords``, then of instants, wishes first.
 
     What it is given is its from then on; what it is asked for, it releases later, or holds to its end.
 
@@ -315,9 +316,9 @@ class WidthRecords(Columns):
     told_ns : ndarray of int64, shape (k,)
         Instant, ns since the workload's time 0; after the job's start or at it, and before its end.
     core : ndarray of int64, shape (k,)
-        Global core number.
+        Global core number; of a wish how many cores it is for.
     change : ndarray of int64, shape (k,)
-        1 where it is given the core, -1 where it is asked for it.
+        1 where it is given the core, -1 where it is asked for it, 0 where it wishes for so many.
     """
 
     job: Array

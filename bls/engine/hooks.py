@@ -32,6 +32,8 @@ HEAR = 22
 HINT, RESIZE = 23, 24
 # The width with which a job starts:
 MOLD, MOLD_BESIDE = 25, 26
+# Cores that running jobs wish for:
+WISH = 27
 
 HOOKS = Hooks(
     "batch engine",
@@ -64,6 +66,7 @@ HOOKS = Hooks(
         RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
         MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
         MOLD_BESIDE: ("the width beside several reservations", "bls.engine.features.molding:mold_beside"),
+        WISH: ("cores that running jobs wish for", "bls.engine.features.wishes:hear_wish"),
     },
 )
 
@@ -93,6 +96,8 @@ def wanted(state: BatchState) -> set[int]:
         found.add(int(settings[b.AFTER_PASS]))
     if settings[b.MOLDS] == 1:
         found.add(MOLD_BESIDE if settings[b.DEPTH] > 1 else MOLD)
+    if settings[b.RESIZE] == b.EVOLVE:
+        found.add(WISH)
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

@@ -22,6 +22,7 @@ __all__ = [
     "grow_profile",
     "grow_rows",
     "grow_told",
+    "grow_wishes",
     "intervals_of",
     "kept_reservations",
     "new_state",
@@ -241,10 +242,15 @@ def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> 
     )
 
 
-def _releases(n_cores: int) -> dict[str, Array]:
-    names = ("releasing_ns", "releasing_key", "left_lo", "left_hi")
-    space = {name: np.zeros(n_cores, np.int64) for name in names}
-    return {**space, "holder": np.full(n_cores, -1, np.int64), "releases": np.zeros((3, 4 * n_cores), np.int64)}
+def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
+    sizes = {"left_lo": n_cores, "left_hi": n_cores}
+    sizes |= dict.fromkeys(("releasing_ns", "releasing_key"), 2 * n_cores if wishes else n_cores)
+    return {
+        **{name: np.zeros(size, np.int64) for name, size in sizes.items()},
+        "holder": np.full(n_cores, -1, np.int64),
+        "releases": np.zeros((3, 4 * n_cores), np.int64),
+        "wishes": np.zeros((4, 4 * n_cores if wishes else 0), np.int64),
+    }
 
 
 def _told(n_cores: int, most_running: int, after_pass: int, amounts: Array) -> dict[str, Array]:
@@ -331,7 +337,7 @@ def new_state(given: Given) -> BatchState:
         decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
-        **_releases(n_cores if settings[b.RELEASES] else 0),
+        **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
         **_told(n_cores, most_running, int(settings[b.AFTER_PASS]), given.amounts),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
@@ -421,6 +427,14 @@ def grow_releases(state: BatchState) -> BatchState:
     """More room for the table of releases, and for those of one more job."""
     size = 2 * state.releases.shape[1] + len(state.holder)
     return state._replace(releases=_longer(state.releases, size))
+
+
+def grow_wishes(state: BatchState, more: int) -> BatchState:
+    """Room for so many more wishes, where there is too little, and for as many again as there are."""
+    needed = int(state.sizes[b.N_WISHES]) + more
+    if needed <= state.wishes.shape[1]:
+        return state
+    return state._replace(wishes=_longer(state.wishes, needed + state.wishes.shape[1]))
 
 
 def grow_decisions(state: BatchState) -> BatchState:

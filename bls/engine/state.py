@@ -71,7 +71,12 @@ NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
 WAS_CORES = 52
 WAS_ESTIMATE = 53
 WAS_WALLTIME = 54
-COLUMNS = 55
+# Where running jobs wish for cores:
+WISH = 55  # for how many it wished last, 0 if it has not: it is content with what it has
+WISHED = 56  # behind its latest wish, of all that it is told to make from its start on
+WISHING_FIRST = 57  # where in the table of wishes those are that it is still to make
+WISHING_COUNT = 58
+COLUMNS = 59
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -171,7 +176,8 @@ N_NAMED = 25  # intervals of cores that a Python policy has named for jobs that 
 N_REACHED = 26  # running jobs that the latest pass has something to tell
 N_TOLD = 27  # columns of the table of what was told in use
 N_HINTED = 28  # cores of running jobs that are known to be wanted
-SIZES = 29
+N_WISHES = 29  # columns of the table of wishes in use
+SIZES = 30
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -182,11 +188,15 @@ BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 # Values of RELEASES:
 NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
 
-# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can.
-NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL = 0, 1, 2, 3, 4
+# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can; as jobs
+# wish.
+NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE = 0, 1, 2, 3, 4, 5
 
 # Row 3 of BatchState.told where widths change: a core is asked for, or given.
 ASKED_FOR, GIVEN = -1, 1
+
+# A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
+WISH_KEY = 2**62
 
 # Values of REFUSED: why a job cannot have the cores that a policy named, and what REFUSED_AT and REFUSED_OF are.
 HELD_BACK = 1  # by a limit of its partition
@@ -364,8 +374,8 @@ class BatchState(State):
         What the allocator is shown.
     holder : int64 (M,)
         Where cores are released: the row of the job that holds each, -1 none.
-    releasing_ns, releasing_key : int64 (M,)
-        Heap of the releases to come: row · M + core.
+    releasing_ns, releasing_key : int64 (M,), or (2·M,) where jobs wish for cores
+        Heap of the releases to come: row · M + core; and of the next wish of each job: ``WISH_KEY`` + row.
     releases : int64 (3, …)
         Those that were told: row, core, instant.
     left_lo, left_hi : int64 (M,)
@@ -386,6 +396,9 @@ class BatchState(State):
         Where widths change: the amounts of the other resources, of which nobody has anything.
     resizing : int64 (5, M) or (5, 0)
         Work space.
+    wishes : int64 (4, …)
+        Where running jobs wish for cores: row, instant, how many cores, and the place among all wishes that the job is told to
+        make; the row is -1 of one that was taken back.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -477,5 +490,6 @@ class BatchState(State):
     asked: Ints
     totals: Ints
     resizing: Ints2
+    wishes: Ints2
     functions: Ints
     hooks: Ints

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
 
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
-CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked")
+CAUSES = (
+    "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished"
+)  # fmt: skip
 
 #: Those that name a compared job, at whose end the job started: the links of a chain.
 LINKS = ("dependency", "retry", "release")
@@ -45,6 +47,8 @@ class StartedJobs:
         Rows that were told that a row which started later waits for some of their cores; none by default.
     asked_row, asked_core : ndarray of int64, shape (a,)
         Rows that were asked for cores, and which; none by default.
+    wished : bool
+        Whether it was as they wished for fewer.
     """
 
     job_id: Array
@@ -63,6 +67,7 @@ class StartedJobs:
     told_of: Array
     asked_row: Array
     asked_core: Array
+    wished: bool
 
     @classmethod
     def of(
@@ -101,6 +106,7 @@ class StartedJobs:
             told_of=place[of[some_of]],
             asked_row=place[asked[change < 0]],
             asked_core=asked_core[change < 0],
+            wished=bool((change == 0).any()),
         )
 
     def __len__(self) -> int:
@@ -160,11 +166,11 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     freed = _freed_by(late, waited)
     kind[waited[freed >= 0]] = _CODE["freed"]
     kind[waited[_knew(late, waited, freed)]] = _CODE["hinted"]
-    kind[waited[_were_asked(late, waited, freed)]] = _CODE["asked"]
+    kind[waited[_were_asked(late, waited, freed)]] = _CODE["wished" if late.wished else "asked"]
     found[waited] = np.where(freed >= 0, freed, found[waited])
     found, kind = found[late_row], kind[late_row]
     named = found >= 0
-    ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked")])
+    ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked", "wished")])
     return Causes(
         kind,
         np.where(ends, number[found], -1),

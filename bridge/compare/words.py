@@ -101,6 +101,8 @@ def _no_link(link: Link, run: str) -> str:
         "them, had served last",
         "asked": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, was "
         "asked for",
+        "wished": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, did not "
+        "wish for any more",
         "freed": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, no longer "
         "needed",
     }

@@ -81,9 +81,12 @@ def run_inline(
             inline = with_saved(inline, simulator.running())
         elif status == InlineStatus.RELEASES_FULL:
             simulator.grow_releases()
+            simulator.grow_wishes(len(inline.app.wished_ns))
         elif status == InlineStatus.RELEASES_FAULT:
             row = int(inline.cursor[FAULT_JOB])
-            raise RuntimeError(f"job {simulator.job_number(row)} releases cores that it does not hold")
+            raise RuntimeError(
+                f"job {simulator.job_number(row)} releases cores that it does not hold, or wishes in the past"
+            )
         elif status == InlineStatus.OUTCOME_FAULT:
             row = int(inline.cursor[FAULT_JOB])
             raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")

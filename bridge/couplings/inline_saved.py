@@ -52,7 +52,7 @@ def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
     n, records = run.lengths.size, run.start_ns.size
     n_cores = max(state.jobs[b.CORES, job], state.jobs[b.MAX_CORES, state.jobs[b.ORIGIN, job]])
     memo = _whole_memo(run.phases, inline.table.rules.rules, n_cores)
-    ints = run.counters.size + run.part_first.size + run.chosen.size + 4 * records
+    ints = run.counters.size + run.part_first.size + run.chosen.size + run.wished_ns.size + 4 * records
     ints += (7 + run.cores.shape[0]) * n_cores
     floats = n + (1 + run.amounts.shape[0]) * n_cores + memo + run.facts.size
     enough = _place(inline, job, SAVED_INTS, saved.ints.size, ints)
@@ -74,6 +74,7 @@ def _move_all(inline: InlineState, job: int, saving: bool) -> None:
     at = _move(store, saved.first[SAVED_INTS, job], run.counters, run.counters.size, saving)
     at = _move(store, at, run.part_first, run.part_first.size, saving)
     at = _move(store, at, run.chosen, run.chosen.size, saving)
+    at = _move(store, at, run.wished_ns, run.wished_ns.size, saving)
     at = _move(store, at, run.core_number, n_cores, saving)
     at = _move(store, at, run.latency_ns, n_cores, saving)
     at = _move(store, at, run.ask_ns, n_cores, saving)

@@ -18,7 +18,7 @@ from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
-from bls.engine.features import losses, reached, releases
+from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bridge.couplings.contract import core_gflop
 from bridge.scenarios.scenario import Scenario
@@ -37,6 +37,7 @@ __all__ = [
     "BATCH_RELEASE",
     "BATCH_STOP_AFTER",
     "BATCH_TAKE_BACK",
+    "BATCH_WISH",
     "ENGINES",
     "FAULT_JOB",
     "FAULT_STATUS",
@@ -62,6 +63,8 @@ __all__ = [
     "TRANSFERS",
     "TRANSFERS_USED",
     "VARYING",
+    "WISHES",
+    "WISHING",
     "Costs",
     "InlineState",
     "Journal",
@@ -123,6 +126,11 @@ REACHING = (
     (reached.take_back, types.boolean(_BATCH, types.int64)),
     (batch.promise, types.boolean(_BATCH, types.int64, types.int64)),
 )
+
+
+# And where they wish for cores: places in InlineState.wishing.
+BATCH_WISH = 0
+WISHING = ((wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64)),)
 
 
 class Costs(State):
@@ -295,6 +303,10 @@ class InlineState(State):
     saved : SavedStates
     reaching : int64 (2,) or (0,)
         The batch engine's functions for jobs that are reached, where they are.
+    wishing : int64 (1,) or (0,)
+        The batch engine's function for jobs that wish for cores, where they may.
+    width_range : int64 (2, n) or (2, 0)
+        Where they may, the fewest cores that each job may have, and the most.
     """
 
     cursor: Ints
@@ -335,13 +347,15 @@ class InlineState(State):
     fastest: Floats
     saved: SavedStates
     reaching: Ints
+    wishing: Ints
+    width_range: Ints2
 
 
 #: ``hook(inline, job or cores, instant or flag)``
 HOOK = types.int64(StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
-SPEEDS, VARYING, GRAPHS, TRANSFERS, REPLAY = range(5)
+SPEEDS, VARYING, GRAPHS, TRANSFERS, REPLAY, WISHES = range(6)
 HOOKS = Hooks(
     "inline coupling",
     HOOK,
@@ -351,6 +365,7 @@ HOOKS = Hooks(
         GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
         TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
         REPLAY: ("applications that are told something", "bridge.couplings.inline_journal:replay"),
+        WISHES: ("applications that wish for cores", "bridge.couplings.inline_widths:bind_wishes"),
     },
 )
 
@@ -366,6 +381,7 @@ def new_inline_state(
     n = len(cores)
     rules, widths = scenario.options.rules, scenario.circumstances.widths
     resizes = rules.resizing > 0
+    wishes = rules.evolves and bool(programs.table.wishes.any())
     most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
@@ -389,8 +405,10 @@ def new_inline_state(
         graph=_graph_room(programs, room, edges, widest, scenario.network, resizes)
         if programs.has_graph
         else graphs.NO_GRAPH,
+        wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
     )
     work = work._replace(
+        wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64),
         start_ns=np.empty(rows, np.int64),
         end_ns=np.empty(rows, np.int64),
         core=np.empty(rows, np.int32),
@@ -400,7 +418,7 @@ def new_inline_state(
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
     replays = reaching and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
-    wanted |= {REPLAY} if replays else set()
+    wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
     state = InlineState(
         cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
@@ -448,6 +466,10 @@ def new_inline_state(
         fastest=np.zeros(1),
         saved=_saved_states(n, widest) if reaching and not replays else _saved_states(0, 0),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
+        wishing=function_table([as_value(kernel, signature) for kernel, signature in WISHING] if wishes else []),
+        width_range=np.stack([widths.min_cores, widths.max_cores])
+        if wishes and widths is not None
+        else np.zeros((2, 0), np.int64),
     )
     return with_rows(with_application(state, work), n)
 

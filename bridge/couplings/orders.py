@@ -29,6 +29,7 @@ from bridge.protocol.messages import (
     Recipe,
     Resize,
     Start,
+    WidthRange,
 )
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
@@ -137,6 +138,7 @@ class Orders:
             hints=tuple(self._hints.get(row, ())),
             resizes=resizes,
             resize_ns=0 if resizes is None else options.level.resize_ns,
+            wishes=self._width_range(row),
             stop_ns=stop_ns,
         )
         surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
@@ -153,11 +155,18 @@ class Orders:
             start,
             bound_ns,
             job,
-            lambda: self._payload(job, place, cores, core_gflop),
+            lambda: self._payload(job, place, cores, core_gflop, start.wishes),
             lambda now_ns: self._ahead(row, places, max(now_ns - 1, start_ns)),
         )
 
-    def _payload(self, job: int, place: int, cores: int, core_gflop: float) -> TaskPayload:
+    def _width_range(self, row: int) -> WidthRange | None:
+        """Between which numbers of cores a row's job may wish for others; None: it may not."""
+        if not self._simulator.evolves:
+            return None
+        least, most = self._simulator.width_range(row)
+        return WidthRange(least=least, most=most) if least < most else None
+
+    def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: WidthRange | None) -> TaskPayload:
         """A job's tasks for a worker that requests their lengths."""
         program, names = self._scenario.applications[place], self._techniques[place]
         seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
@@ -167,7 +176,8 @@ class Orders:
                 f"job {job}: {len(drawn.part_tasks)} parts, phases times steps; a simulator that asks for lengths can be told "
                 f"of {MAX_PARTS}; use inline"
             )
-        if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop):
+        wishes = [0] if width is None else program.wishes_of(cores, width.least, width.most)
+        if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop) and not any(wishes):
             return TaskPayload(drawn.lengths)
         parts = tuple(
             Part(
@@ -175,6 +185,7 @@ class Orders:
                 technique=names[at % len(names)],
                 order="rank" if _is_by_rank(program.phases[at % len(names)]) else "index",
                 edges=int(edges),
+                cores=wishes[at % len(wishes)] or None,
             )
             for at, (tasks, edges) in enumerate(zip(drawn.part_tasks, np.diff(drawn.edge_first), strict=True))
         )
@@ -338,7 +349,7 @@ def _lost_ns(n_cores: int, changes: Iterable[Change], until_ns: int | None) -> i
 def _is_plain(program: Program) -> bool:
     """Whether a recipe says it all: one loop of normal lengths, so many tasks a core."""
     loop = program.phases[0]
-    once = len(program.phases) == program.steps == 1
+    once = len(program.phases) == program.steps == 1 and loop.cores is None
     return once and isinstance(loop, Loop) and not loop.lengths and loop.tasks is None
 
 

@@ -170,6 +170,7 @@ class _Drive:
             releases=self._orders.own_releases,
             hints=self._simulator.hints,
             resizes=self._simulator.resizes,
+            wishes=self._simulator.evolves,
             hosts=self._wanted(),
         )
         done = False
@@ -292,9 +293,16 @@ class _Drive:
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
             return False
+        if report.wishes and not self._wished(row, report):
+            raise PeerError(f"job {self._orders.job_number(row)}: it wishes for cores at instants that have passed")
         if not simulator.release(row, numbers, released_ns, outcome.end_ns):
             raise PeerError(f"job {self._orders.job_number(row)}: it releases cores at instants that have passed")
         return True
+
+    def _wished(self, row: int, report: Report) -> bool:
+        """Tell the batch level for how many cores a job wishes; False if it cannot."""
+        wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
+        return self._simulator.wish(row, wished_ns, cores, report.outcome.end_ns)
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

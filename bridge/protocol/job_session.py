@@ -55,6 +55,8 @@ class JobSession:
     spans: list[tuple[bytes, bytes, bytes]] = field(
         default_factory=list
     )  # of the tasks: start, end and core, as reported
+    wishes: int = 0  # told so far, and the instant of the last
+    wished_ns: int = -1
     promises: int = 0  # given so far, and suspensions before it was to suspend
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
@@ -67,6 +69,7 @@ class JobSession:
         cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
         places = cores + _check_resizes(start, cores)
         check_orders(start, start.start_ns, places)
+        _check_wishes(start)
         _check_hints(start, cores)
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
@@ -224,6 +227,16 @@ def _check_resizes(start: Start, cores: int) -> int:
     if told > MAX_RESIZED:
         raise BrokenRule(f"resizes name {told} cores; allowed: up to {MAX_RESIZED}")
     return places - cores
+
+
+def _check_wishes(start: Start) -> None:
+    if start.wishes is not None and start.resizes is None:
+        raise BrokenRule("wishes, and resizes nil; allowed: nil, as its width never changes")
+    if start.wishes is not None and start.wishes.least > start.wishes.most:
+        raise BrokenRule(f"wishes: least {start.wishes.least}, most {start.wishes.most}; allowed: least up to most")
+    at = next((k for k, part in enumerate(start.parts or ()) if part.cores is not None), None)
+    if at is not None and start.wishes is None:
+        raise BrokenRule(f"part {at} has cores, and wishes is nil; allowed: nil")
 
 
 def _whole_places(name: str, column: bytes) -> Array:

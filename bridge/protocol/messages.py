@@ -26,6 +26,7 @@ from bridge.protocol.message_fields import (
     MAX_RESIZED,
     MAX_RESIZES,
     MAX_TASKS,
+    MAX_WISHES,
     RECORDS_PER_FRAME,
     Change,
     Changes,
@@ -56,6 +57,8 @@ from bridge.protocol.message_fields import (
     Resizes,
     TechniqueName,
     Version,
+    Width,
+    WidthRange,
 )
 from bridge.protocol.repeated_keys import entries, repeated_key
 from traces.base.errors import shown
@@ -76,6 +79,7 @@ __all__ = [
     "MAX_PARTS",
     "MAX_PROMISES",
     "MAX_TASKS",
+    "MAX_WISHES",
     "MESSAGES",
     "PROTOCOL_VERSION",
     "RECORDS_PER_FRAME",
@@ -109,6 +113,8 @@ __all__ = [
     "Suspended",
     "Transfers",
     "Welcome",
+    "WidthRange",
+    "Wish",
     "decode",
     "decode_greeting",
     "decoded",
@@ -118,7 +124,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 9
+PROTOCOL_VERSION: Final = 10
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -149,6 +155,7 @@ class Hello(Message, frozen=True, kw_only=True):
     releases: bool
     hints: bool
     resizes: bool
+    wishes: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -156,6 +163,14 @@ class Promise(Message, frozen=True, kw_only=True):
 
     job: Key
     not_before_ns: Instant
+
+
+class Wish(Message, frozen=True, kw_only=True):
+    """Application: from an instant on the job wants so many cores."""
+
+    job: Key
+    at_ns: Instant
+    cores: Width
 
 
 class Suspended(Message, frozen=True, kw_only=True):
@@ -258,6 +273,7 @@ class Start(Message, frozen=True, kw_only=True):
     hints: Hints
     resizes: Resizes | None
     resize_ns: Duration
+    wishes: WidthRange | None
     stop_ns: Instant | None
 
 
@@ -305,7 +321,7 @@ class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
     token: str
 
 
-FromApplication = Hello | Promise | Suspended | Records | Transfers | Outcome | Failed
+FromApplication = Hello | Promise | Wish | Suspended | Records | Transfers | Outcome | Failed
 FromBridge = Welcome | Refused | Start | Lengths | Edges | Resume | Cancel | Quit
 
 #: Every message type, by its name on the wire and in the order of ``PROTOCOL.md``.
@@ -317,6 +333,7 @@ MESSAGES: Final[dict[str, type[Message]]] = {
     "lengths": Lengths,
     "edges": Edges,
     "promise": Promise,
+    "wish": Wish,
     "suspended": Suspended,
     "resume": Resume,
     "records": Records,

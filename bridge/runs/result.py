@@ -318,7 +318,8 @@ class Result:
 
     @cached_property
     def widths(self) -> pd.DataFrame:
-        """One row each time a running job was given a core, or asked for one (``traces.tables.WIDTH_COLUMNS``).
+        """One row each time a running job was given a core, or asked for one, or wished for others
+        (``traces.tables.WIDTH_COLUMNS``).
 
         Raises
         ------

@@ -148,6 +148,8 @@ class _Jobs:
         instants = np.unique(self.changed[mine])
         for ns in instants[:_NAMED].tolist():
             now = mine[self.changed[mine] == ns]
+            for wished in self.changed_core[now[self.change[now] == 0]].tolist():
+                lines.append((ns, (_instant(ns), f"wished for {_counted(wished, 'core')}")))
             for change, verb in ((1, "given"), (-1, "asked for")):
                 cores = np.sort(self.changed_core[now[self.change[now] == change]])
                 if not len(cores):
@@ -158,7 +160,8 @@ class _Jobs:
                 lines.append((ns, (_instant(ns), f"{verb} {which}")))
         if len(instants) > _NAMED:
             more, last = _counted(len(instants) - _NAMED, "time"), int(instants[-1])
-            lines.append((last, ("", f"given cores, or asked for some, {more} more, the last at {_instant(last)}")))
+            what = "given cores, or asked for some," if self.change[mine].all() else "wished for others, or had them,"
+            lines.append((last, ("", f"{what} {more} more, the last at {_instant(last)}")))
         return lines
 
     def _releases(self, row: int) -> list[tuple[int, tuple[str, str]]]:
@@ -176,7 +179,7 @@ class _Jobs:
                 which = f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"
             why = "no longer needed"
             if np.isin(cores, self.changed_core[(self.changed_row == row) & (self.change < 0)]).all():
-                why = "as it was asked to"
+                why = "as it was asked to" if self.change[self.changed_row == row].all() else "as it wished for fewer"
             lines.append((ns, (_instant(ns), f"released {which}, {why}")))
         later = int(np.count_nonzero(self.released[mine] > instants[min(_NAMED, len(instants)) - 1]))
         if later:

@@ -15,6 +15,7 @@ from als.lengths.draw import length_cov
 from als.network.state import NO_NETWORK
 from bridge.protocol.messages import (
     ALL_CORES,
+    MAX_WISHES,
     Cancel,
     Change,
     Failed,
@@ -26,6 +27,7 @@ from bridge.protocol.messages import (
     Resume,
     Start,
     Suspended,
+    Wish,
 )
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
@@ -56,6 +58,7 @@ class ApplicationPeer:
     releases: Final = True
     hints: Final = True
     resizes: Final = True
+    wishes: Final = True
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
@@ -107,6 +110,7 @@ class ApplicationPeer:
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
             max_cores=1 + max(places),
+            wishes=self._drawing.wishes(recipe, start.wishes),
         )
         job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes))
         return job
@@ -155,6 +159,11 @@ class ApplicationPeer:
 
     def _report(self, job: _Job) -> Iterator[Message]:
         start, state = job.start, job.application.state
+        wishes = job.application.wishes
+        if len(wishes) > MAX_WISHES:
+            raise InputError(f"it wishes {len(wishes)} times for cores; allowed: up to {MAX_WISHES}; use inline")
+        for at_ns, cores in wishes:
+            yield Wish(job=start.job, at_ns=at_ns, cores=cores)
         del self._jobs[start.job]
         if not self._jobs:
             job.application.forget_all()

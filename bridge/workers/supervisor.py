@@ -28,6 +28,7 @@ from bridge.protocol.messages import (
     Resume,
     Suspended,
     Transfers,
+    Wish,
 )
 from bridge.protocol.session import ConnectionClosed, LocalProtocolError, ProtocolError
 from bridge.protocol.tables import ConnectionState
@@ -91,6 +92,8 @@ class Supervisor:
         Whether they are told for which of a job's cores others wait.
     resizes : bool
         Whether cores come to jobs that run, and are asked for.
+    wishes : bool
+        Whether they are to say for how many cores jobs wish.
     hosts : Wanted or None
         What is said of other hosts, which may join; None: nobody may.
     """
@@ -107,6 +110,7 @@ class Supervisor:
         releases: bool = False,
         hints: bool = False,
         resizes: bool = False,
+        wishes: bool = False,
         hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
@@ -143,7 +147,7 @@ class Supervisor:
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
         self.conserves_work = self._known = command is None
-        self._releases, self._hints, self._resizes = releases, hints, resizes
+        self._releases, self._hints, self._resizes, self._wishes = releases, hints, resizes, wishes
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -526,6 +530,8 @@ class Supervisor:
         elif isinstance(message, Transfers):
             check_payload(worker.payloads.get(message.job), message)
             worker.transfers.setdefault(message.job, []).append(message)
+        elif isinstance(message, Wish):
+            worker.wishes.setdefault(message.job, []).append(message)
         elif isinstance(message, Promise):
             self.promises[message.job] = message.not_before_ns
             self._arrived.set()
@@ -564,7 +570,7 @@ class Supervisor:
         if payload is not None:
             total, cov = payload.total_gflop, payload.cov
         records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
-        self.reports[row] = Report(outcome, records, transfers, total, cov)
+        self.reports[row] = Report(outcome, records, transfers, total, cov, worker.wishes.pop(row, []))
         self._arrived.set()
         if worker.served == self._jobs_per_worker:
             self._dismiss(worker)
@@ -607,6 +613,8 @@ class Supervisor:
             )
         if self._resizes and not hello.resizes:
             self.fail(PeerError(f"--resize: {hello.name!r} cannot follow it: its hello says resizes = false"))
+        if self._wishes and not hello.wishes:
+            self.fail(PeerError(f"--resize evolve: {hello.name!r} never wishes: its hello says wishes = false"))
         if self._hints and not hello.hints:
             self.fail(PeerError(f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"))
         try:

@@ -62,6 +62,11 @@ class Peer(Protocol):
         """Whether cores can come to its jobs while they run, and be asked for."""
         ...
 
+    @property
+    def wishes(self) -> bool:
+        """Whether it can say for how many cores its jobs wish."""
+        ...
+
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
         ...
@@ -98,6 +103,7 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
                 releases=peer.releases,
                 hints=peer.hints,
                 resizes=peer.resizes,
+                wishes=peer.wishes,
             )
         )
         while True:

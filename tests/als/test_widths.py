@@ -101,6 +101,7 @@ def drawn(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "hints": hints,
         "stop": start + chance.randint(30, 200) if chance.random() < 0.2 else None,
     }
+    wishes = [chance.choice((0, 1, 2, n_cores, 6)) for _ in phases] if chance.random() < 0.5 else []
     what = {
         "lengths": [chance.choice((1, 1, 2, 3)) * TEN * chance.choice((0.7, 1.0)) for _ in range(sum(parts))],
         "speeds": [chance.choice((0.5, 1.0, 2.0)) for _ in range(n_cores)],
@@ -112,6 +113,7 @@ def drawn(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "part_tasks": parts,
         "seed": seed,
         "releases": chance.random() < 0.5,
+        "wishes": wishes,
     }
     return what, happens
 
@@ -138,6 +140,7 @@ def engine(what: dict[str, Any]) -> Application:
         seed=what["seed"],
         releases=what["releases"],
         max_cores=len(what["speeds"]) + 12,
+        wishes=what["wishes"] or None,
     )
 
 
@@ -163,6 +166,8 @@ def differs(seed: int, case: Callable[[int], tuple[dict[str, Any], dict[str, Any
     if isinstance(wanted, str) or how:
         return "" if how == wanted else f"{how!r}, and not {wanted!r}"
     found = ran(application)
+    if application.wishes != wanted.wishes:
+        return f"{application.wishes}, and not {wanted.wishes}"
     return "" if found == wanted else f"{found}, and not {wanted}"
 
 
@@ -249,6 +254,52 @@ def test_the_last_core_stays() -> None:
     assert application.advance()
     assert application.state.core.tolist() == [1, 1, 1, 1]
     assert application.state.end_ns.tolist() == [20, 10, 30, 40]
+
+
+def test_a_part_that_wishes_begins_as_it_has_its_answer() -> None:
+    """Two loops of four tasks on two cores. The second wishes for one at 20, and core 1 goes before it has got anything."""
+    application = Application([TEN] * 8, [1.0, 1.0], phases=[STATIC] * 2, part_tasks=[4, 4], wishes=[2, 1])
+    assert not application.advance(20)
+    assert application.wishes == []
+    assert not application.advance(21)
+    assert application.wishes == [(20, 1)]
+    application.resize(taken=[1])
+    assert application.advance()
+    assert application.released_ns[1] == 21
+    assert application.state.start_ns.tolist() == [0, 10, 0, 10, 21, 31, 41, 51]
+    assert application.end_ns == 61
+
+
+def test_cores_that_come_at_once_share_in_the_part() -> None:
+    """The first loop wishes for four: with STATIC each of them has its task, as they are there when it begins."""
+    application = Application(
+        [TEN] * 4, [1.0, 1.0], phases=[STATIC], part_tasks=[4], wishes=[4], start_ns=100, max_cores=4
+    )
+    application.advance(101)
+    assert application.wishes == [(100, 4)]
+    application.resize([(7, 1.0, 0), (8, 1.0, 0)])
+    assert application.advance()
+    assert application.state.core.tolist() == [0, 1, 7, 8]
+    assert application.state.start_ns.tolist() == [101] * 4
+
+
+def test_a_wish_for_as_many_as_before_is_none() -> None:
+    """Nobody answers, and each part that wishes for another number than the one before begins 1 ns late."""
+    application = Application([TEN] * 8, [1.0, 1.0], phases=[SS, SS], part_tasks=[2, 2, 2, 2], wishes=[3, 3])
+    assert application.advance()
+    assert application.wishes == [(0, 3)]
+    assert application.end_ns == 41
+    other = Application([TEN] * 8, [1.0, 1.0], phases=[SS, SS], part_tasks=[2, 2, 2, 2], wishes=[2, 3])
+    assert other.advance()
+    assert other.wishes == [(10, 3), (21, 2), (32, 3)]
+    assert other.end_ns == 43
+
+
+def test_there_is_a_wish_for_each_phase() -> None:
+    with pytest.raises(InputError, match="wishes: 1 numbers; allowed: one for each of 2 phases"):
+        Application([TEN] * 4, [1.0], phases=[SS, SS], part_tasks=[2, 2], wishes=[1])
+    with pytest.raises(InputError, match=r"wishes\[0\]: -1"):
+        Application([TEN] * 4, [1.0], phases=[SS], part_tasks=[4], wishes=[-1])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from batch_cases import BatchCase, cases, seeded_cases
 from batch_drives import as_users_say, attempts, circumstances_of, platform_of, rules_of, simulator_of, workload_of
 from hypothesis import given, settings
-from reference.cluster import Changes, NeverFinishes, run
+from reference.cluster import Changes, NeverFinishes, Wishes, run
 from reference.machine import Attempt
 
 from bls.constraints.widths import Widths
@@ -26,7 +26,7 @@ FEATURES = ("orders", "kill", "cancel", "dependencies", "partitions", "limits", 
 #: And what they may ask for, or are kept from, beside cores.
 MORE = ("resources", "licences", "reservations", "maintenance")
 
-RESIZE = ("expand", "shrink", "expand+shrink", "equal")
+RESIZE = ("expand", "shrink", "expand+shrink", "equal", "evolve")
 
 
 def widths_of(case: BatchCase) -> list[tuple[int, int]]:
@@ -78,6 +78,19 @@ def becomes(
     return end, until
 
 
+def wishes_of(case: BatchCase, row: int, start: int, changes: Changes) -> Wishes:
+    """For how many cores a job wishes, and when: at its start, perhaps, then from time to time; when depends on what it is
+    told."""
+    job, (least, most) = case.jobs[row], widths_of(case)[row]
+    wishes: list[tuple[int, int]] = []
+    at = start + job.number % 3
+    for place in range(job.number % 5):
+        wishes.append((at, least + (job.number * 17 + place * 29) % (most - least + 1)))
+        told = sum(told_at <= at for told_at, _, _ in changes)
+        at += 1 + (job.number * 7 + place * 11 + 5 * told) % max(1, job.run // 2)
+    return tuple(wishes)
+
+
 def expected(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[Attempt], list[Any]] | None:
     """What the slow reference says, and what it told its jobs; None where some job waits for ever."""
     told: dict[tuple[int, int], Changes] = {}
@@ -88,7 +101,17 @@ def expected(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[Attem
         return end, {core: at for core, at in until.items() if at < NEVER}
 
     try:
-        found = run(case.jobs, case.machine, case.rules, resized=of, widths=widths_of(case), resize=resize)
+        found = run(
+            case.jobs,
+            case.machine,
+            case.rules,
+            resized=of,
+            widths=widths_of(case),
+            resize=resize,
+            wishes_of=(lambda row, start, _, changes: wishes_of(case, row, start, changes))
+            if resize == "evolve"
+            else None,
+        )
     except NeverFinishes:
         return None
     rows = {job.number: row for row, job in enumerate(case.jobs)}
@@ -151,6 +174,10 @@ class Driven:
             released = np.array([until[core] if until[core] <= end else NEVER for core in cores.tolist()])
             if not (stopped and simulator.put_off_stop(row, cores, released)):
                 break
+        if simulator.evolves and len(set(simulator.width_range(row))) == 2:
+            wishes = wishes_of(self.case, origin, start, self.changes.get(row, ()))
+            at, wanted = np.array(wishes or [(NEVER, 1)]).T
+            assert simulator.wish(row, np.ascontiguousarray(at), np.ascontiguousarray(wanted), end)
         assert simulator.release(row, cores, released, end)
         assert simulator.outcome(row, end, stopped=stopped)
 

@@ -92,7 +92,7 @@ class Plan:
         self.workers = draw.randint(1, 4)
         self.timeout_s = draw.choice((1.0, 2.0, 4.0, 10.0))
         # The processes are of somebody else's, who asks for lengths, and cannot follow what running jobs are told.
-        self.told = draw.random() < 0.4 and self.kind not in ("hints", "widths")
+        self.told = draw.random() < 0.4 and self.kind not in ("hints", "widths", "evolving")
         self.conserves_work = draw.random() < 0.7
         #: Instants are multiples of this, s, so that things happen at once; 0: hardly ever.
         self.beat_s = draw.choice((0.0, 0.0, 1 / 64, 1 / 4))

@@ -481,7 +481,7 @@ class World:
         if other:
             self.problem(f"other tables than inline: {other}")
         # A running job that is told something is simulated again, and so has an end more than once; each attempt has one.
-        told = self.plan.kind in ("hints", "widths")
+        told = self.plan.kind in ("hints", "widths", "evolving")
         several = sorted(
             row
             for row, attempts in self.outcomes.items()

@@ -31,8 +31,9 @@ __all__ = ["KINDS", "VARIANTS", "different", "expected", "scenario"]
 VARIANTS = 6
 
 #: What differs: applications that are told all at once, bit by bit, cut, tried again, in parts, with data between tasks, or
-#: that give cores back before they end, hear who waits for theirs, or are given some, and asked for some, while they run.
-KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths")
+#: that give cores back before they end, hear who waits for theirs, are given some, and asked for some, while they run, or wish
+#: for others.
+KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths", "evolving")
 
 _HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))
 
@@ -47,7 +48,12 @@ phases = [
     { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
 ]
 """
-_MAPS = {"parts": _PARTS, "graphs": BY_RANK + CHOLESKY + TOLD}
+_WISHES = """
+[default]
+steps = 2
+phases = [{ kind = "loop", cores = 2 }, { kind = "serial", share = 0.1, cores = 0.3 }, { kind = "loop", cores = 1.5 }]
+"""
+_MAPS = {"parts": _PARTS, "graphs": BY_RANK + CHOLESKY + TOLD, "evolving": _WISHES}
 _SPEEDS = ("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2")
 
 
@@ -96,15 +102,22 @@ def scenario(kind: str, variant: int) -> Scenario:
             draw.choice(("none", "easy", "conservative")),
             kill_at_walltime=kind == "cut",
             coordination=_coordination(kind, draw),
-            resize=draw.choice(("expand+shrink", "equal")) if kind == "widths" else "none",
+            resize=_resize(kind, draw),
         ),
         around=Surroundings(
-            failures="mtbf:40s,mttr:5s" if kind == "again" else None, malleable="1:0.25:3" if kind == "widths" else None
+            failures="mtbf:40s,mttr:5s" if kind == "again" else None,
+            malleable="1:0.25:3" if kind in ("widths", "evolving") else None,
         ),
         level=ApplicationLevel(**level),
     )
     network = Network("star", bandwidth_gbps=2.0, latency_ns=50_000, memory_gbps=40.0)
     return Scenario.of(workload, Platform(_HOSTS, network=network), options)
+
+
+def _resize(kind: str, draw: random.Random) -> str:
+    if kind == "widths":
+        return draw.choice(("expand+shrink", "equal"))
+    return "evolve" if kind == "evolving" else "none"
 
 
 def _coordination(kind: str, draw: random.Random) -> str:

@@ -58,16 +58,21 @@ def test_the_trace_shows_who_was_told_that_others_wait(name: str, tmp_path: Path
     assert (told["wanted"] > 0).any()
 
 
-@pytest.mark.parametrize("name", ["widths", "widths, failures, kills"])
+@pytest.mark.parametrize("name", ["widths", "widths, failures, kills", "evolving, failures, kills"])
 def test_the_trace_shows_changes_of_width(name: str, tmp_path: Path) -> None:
     result = BATCH_FEATURES[name].simulated(tmp_path)
     shown = read_batch(result.write_trace(tmp_path / "trace"))[0]["batch scheduler"]["widths"]
-    told = result.widths.assign(given=lambda rows: rows["change"] > 0, asked=lambda rows: rows["change"] < 0)
-    sums = told.groupby(["told_ns", "row"], as_index=False)[["given", "asked"]].sum()
+    told = result.widths.assign(
+        given=lambda rows: rows["change"] > 0,
+        asked=lambda rows: rows["change"] < 0,
+        wished=lambda rows: rows["core"].where(rows["change"] == 0, 0),
+    )
+    sums = told.groupby(["told_ns", "row"], as_index=False)[["given", "asked", "wished"]].sum()
     number = result.jobs["job_id"].to_numpy()
     assert shown == [
-        ("width", at, at, {"told job": int(number[row]), "given": given, "asked": asked})
-        for at, row, given, asked in sums.itertuples(index=False, name=None)
+        ("width", at, at, {"told job": int(number[row]), "given": given, "asked": asked, "wished": wished})
+        for at, row, given, asked, wished in sums.itertuples(index=False, name=None)
     ]
+    assert bool(sums["wished"].any()) == name.startswith("evolving")
     assert sums["given"].any()
     assert sums["asked"].any()

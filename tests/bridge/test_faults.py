@@ -168,11 +168,23 @@ def test_processes_are_killed_while_jobs_lose_all_their_cores(coupling: str, mon
     assert result.coupling["retries"] >= len(met) == 10
 
 
+EVOLVING = """
+[default]
+steps = 3
+phases = [{ kind = "loop", cores = 2 }, { kind = "serial", share = 0.2, cores = 0.25 }, { kind = "loop", cores = 1 }]
+"""
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
-def test_twenty_kills_while_widths_change(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("resize", ["equal", "evolve"])
+def test_twenty_kills_while_widths_change(
+    resize: str, coupling: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A process is killed as it is given a job whose width has changed, twenty times; it changes again as it did."""
-    said: dict[str, Any] = {"rules": Rules(resize="equal", coordination="release"), "tasks_per_core": 4}
-    said |= {"surroundings": Surroundings(malleable="1:0.25:2"), "level": ApplicationLevel(resize_ns=10**6)}
+    (tmp_path / "evolving.toml").write_text(EVOLVING)
+    said: dict[str, Any] = {"rules": Rules(resize=resize, coordination="release"), "tasks_per_core": 4}
+    level = ApplicationLevel(resize_ns=10**6, applications=tmp_path / "evolving.toml" if resize == "evolve" else None)
+    said |= {"surroundings": Surroundings(malleable="1:0.25:2"), "level": level}
     struck: list[int] = []
 
     def wanted(order: Order) -> bool:

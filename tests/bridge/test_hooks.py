@@ -136,6 +136,20 @@ def test_applications_that_cannot_be_saved_are_simulated_again(filled: dict[str,
     assert filled["inline"] == {i.GRAPHS, i.REPLAY}
 
 
+def test_wishes_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
+    wide = {"surroundings": Surroundings(malleable="1"), "level": ApplicationLevel(applications=path)}
+    simulated(rules=Rules(resize="equal"), **wide)
+    assert filled["batch"] == {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE}
+    assert filled["application"] == {a.SERVE_LAST, a.RANK}
+    assert filled["inline"] == set()
+    simulated(rules=Rules(resize="evolve"), **wide)
+    assert filled["batch"] == {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE, b.WISH}
+    assert filled["application"] == {a.SERVE_LAST, a.RANK, a.WISH}
+    assert filled["inline"] == {i.WISHES}
+
+
 def test_decisions_in_python_fill_their_slot(filled: dict[str, set[int]], tmp_path: Path) -> None:
     path = tmp_path / "eager.py"
     path.write_text(EAGER)
@@ -208,10 +222,10 @@ def test_graphs_whose_widths_change_fill_theirs(filled: dict[str, set[int]], tmp
 
 
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
-    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS}
+    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS, b.WISH}
     assert batch == set(b.HOOKS.slots)
-    assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST} == set(a.HOOKS.slots)
-    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY} == set(i.HOOKS.slots)
+    assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.WISH} == set(a.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY, i.WISHES} == set(i.HOOKS.slots)
 
 
 SMALL = types.int64(types.int64, types.float64)

@@ -53,6 +53,7 @@ from bridge.protocol.messages import (
     Role,
     Start,
     Transfers,
+    WidthRange,
     decode,
     decode_greeting,
     encode,
@@ -103,6 +104,7 @@ RECIPES = st.builds(
     bytes_per_gflop=POSITIVE,
     program=TEXTS,
 )
+WIDTHS = st.builds(WidthRange, least=st.integers(1, MAX_CORES), most=st.integers(1, MAX_CORES))
 PARTS = st.lists(
     st.builds(
         Part,
@@ -110,6 +112,7 @@ PARTS = st.lists(
         technique=st.none() | NAMES,
         order=st.sampled_from(["index", "rank"]),
         edges=st.integers(0, MAX_EDGES),
+        cores=st.none() | st.integers(1, MAX_CORES),
     ),
     min_size=1,
     max_size=3,
@@ -149,6 +152,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "releases": st.booleans(),
         "hints": st.booleans(),
         "resizes": st.booleans(),
+        "wishes": st.booleans(),
     },
     "welcome": {"version": VERSIONS, "run": NAMES},
     "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
@@ -173,11 +177,13 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "hints": HINTS,
         "resizes": st.none() | RESIZES,
         "resize_ns": INSTANTS,
+        "wishes": st.none() | WIDTHS,
         "stop_ns": st.none() | INSTANTS,
     },
     "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
     "edges": {"job": KEYS, "first": COUNTS, "source": COLUMNS4, "target": COLUMNS4, "bytes": COLUMNS8},
     "promise": {"job": KEYS, "not_before_ns": INSTANTS},
+    "wish": {"job": KEYS, "at_ns": INSTANTS, "cores": st.integers(1, MAX_CORES)},
     "suspended": {"job": KEYS, "now_ns": INSTANTS, "not_before_ns": INSTANTS},
     "resume": {
         "job": KEYS,
@@ -232,7 +238,7 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 9,
+        "version": 10,
         "token": "t",
         "worker": "w",
         "name": "n",
@@ -241,8 +247,9 @@ PLAIN: dict[str, dict[str, Any]] = {
         "releases": True,
         "hints": True,
         "resizes": True,
+        "wishes": True,
     },
-    "welcome": {"version": 9, "run": "r"},
+    "welcome": {"version": 10, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -265,11 +272,13 @@ PLAIN: dict[str, dict[str, Any]] = {
         "hints": [],
         "resizes": None,
         "resize_ns": 0,
+        "wishes": None,
         "stop_ns": None,
     },
     "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
     "edges": {"job": 0, "first": 0, "source": bytes(4), "target": bytes(4), "bytes": bytes(8)},
     "promise": {"job": 0, "not_before_ns": 0},
+    "wish": {"job": 0, "at_ns": 0, "cores": 1},
     "suspended": {"job": 0, "now_ns": 0, "not_before_ns": 0},
     "resume": {"job": 0, "until_ns": None, "changes": [], "stop_ns": None},
     "records": {
@@ -327,7 +336,7 @@ RECIPE = {
     "bytes_per_gflop": 1.0,
     "program": "",
 }
-PART = {"tasks": 1, "technique": None, "order": "index", "edges": 0}
+PART = {"tasks": 1, "technique": None, "order": "index", "edges": 0, "cores": None}
 NETWORK: dict[str, Any] = {
     "kind": "sharing",
     "topology": "full",
@@ -638,8 +647,8 @@ def test_a_value_that_messagepack_cannot_hold_is_refused_when_written() -> None:
 
 
 def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
-    future = {"type": "hello", "version": 9, "token": "t", "jobs_at_once": 4, "tasks": 7}
-    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=9, token="t")
+    future = {"type": "hello", "version": 10, "token": "t", "jobs_at_once": 4, "tasks": 7}
+    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=10, token="t")
     with pytest.raises(MessageError):
         decode_greeting(encode(Quit()))
 
@@ -669,7 +678,9 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         bytes_per_gflop=1.5,
         program="\U0001f600" * 2**20,
     )
-    of_path = Part(tasks=MAX_TASKS, technique="/home/somebody/" + "x" * 75, order="index", edges=MAX_EDGES)
+    of_path = Part(
+        tasks=MAX_TASKS, technique="/home/somebody/" + "x" * 60, order="index", edges=MAX_EDGES, cores=MAX_CORES
+    )
     network = Network(**{**NETWORK, "topology": "\U0001f600" * 500, "memory_bytes_per_s": 1.5})
     wide = bytes(8 * RECORDS_PER_FRAME)
     narrow = bytes(4 * RECORDS_PER_FRAME)
@@ -698,6 +709,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         hints=(Hint(at_ns=MAX_NS, cores=bytes(4 * MAX_HINTED // MAX_HINTS)),) * MAX_HINTS,
         resizes=None,
         resize_ns=MAX_NS,
+        wishes=WidthRange(least=MAX_CORES, most=MAX_CORES),
         stop_ns=MAX_NS,
     )
     largest = [
@@ -761,6 +773,7 @@ def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
         releases=True,
         hints=True,
         resizes=True,
+        wishes=True,
     )
     for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
         assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO
@@ -790,6 +803,7 @@ def test_the_specification_lists_every_message_in_order_with_its_fields_in_order
     assert list(Measurement.__struct_fields__) == [name for name, _ in GRAPH_METRICS]
     assert specified_fields(text, r"A \*change\*:\n") == list(Change.__struct_fields__)
     assert specified_fields(text, r"A \*resize\*:\n") == list(Resize.__struct_fields__)
+    assert specified_fields(text, r"A \*width range\*:\n") == list(WidthRange.__struct_fields__)
 
 
 def test_the_specification_says_who_sends_what() -> None:

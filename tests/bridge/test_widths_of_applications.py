@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import shlex
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +18,13 @@ import bridge
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
+from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.scenarios.application_level import ApplicationLevel
-from traces.base.errors import InputError
+from bridge.scenarios.wishes import wish_words
+from traces.base.errors import InputError, PeerError
 from traces.checks.ledger import check_ledger
 
-RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal")
+RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "evolve")
 
 #: Those that compute with the tasks alone, and with what they learn.
 NAMES = (*sorted(TECHNIQUES), "select:ss,gss,static", "select:static,fac,every=40ns")
@@ -61,7 +66,26 @@ def drawn(seed: int) -> tuple[Case, dict[int, tuple[int, int]], dict[str, Any]]:
         "latency": chance.choice((0, 0, scale // 50)),
         "master": chance.random() < 0.25,
     }
+    if how["resize"] == "evolve" or chance.random() < 0.2:
+        how |= {"phases": [phase(chance) for _ in range(chance.randint(1, 4))], "steps": chance.choice((1, 1, 2, 3))}
     return case, widths, how
+
+
+def phase(chance: random.Random) -> two_level.Phase:
+    """A phase that may wish for cores."""
+    share, serial = chance.choice((1.0, 0.5, 3.0)), chance.random() < 0.2
+    cores = chance.choice((0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 0.3, 4.0))
+    return two_level.Phase(share / 4 if serial else share, None if serial else chance.choice(NAMES), cores)
+
+
+def application(how: dict[str, Any]) -> str:
+    """The phases as an application map."""
+    lines = []
+    for one in how["phases"]:
+        keys = [f"share = {one.share}"] + [f"cores = {one.cores}"] * (one.cores > 0)
+        keys += ['kind = "serial"'] if one.technique is None else ['kind = "loop"', f'als = "{one.technique}"']
+        lines.append(f"{{ {', '.join(keys)} }}")
+    return f"[default]\nsteps = {how['steps']}\nphases = [{', '.join(lines)}]\n"
 
 
 def expected(case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any]) -> list[two_level.Done]:
@@ -90,6 +114,10 @@ def simulated(
     path = folder / "widths.csv"
     lines = [f"{number},{least},{most}" for number, (least, most) in widths.items()]
     path.write_text("\n".join(["job_id,min_cores,max_cores", *lines]) + "\n")
+    applications = None
+    if "phases" in how:
+        applications = folder / "applications.toml"
+        applications.write_text(application(how))
     result = bridge.simulate(
         case.workload(),
         **case.options(),
@@ -100,7 +128,10 @@ def simulated(
         ),
         surroundings=Surroundings(malleable=path),
         level=ApplicationLevel(
-            resize_ns=how["cost"], latency_ns=how["latency"], assignment="master" if how["master"] else "distributed"
+            resize_ns=how["cost"],
+            latency_ns=how["latency"],
+            assignment="master" if how["master"] else "distributed",
+            applications=applications,
         ),
         **options,
     )
@@ -243,6 +274,148 @@ def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
     assert found.jobs.held_cores.tolist() == [4]
     assert found.jobs.end_ns.tolist() == [2 * S]
     assert found.ledger.widths is None
+
+
+def evolving(rows: list[tuple[int, int, int, int, int]], phases: str, folder: Any, **options: Any) -> bridge.Result:
+    """As :func:`malleable`; those of two cores have these phases, and job 1 evolves, and may have one to four cores."""
+    (folder / "apps.toml").write_text(
+        f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
+    )
+    level = ApplicationLevel(applications=folder / "apps.toml")
+    return malleable(rows, "1,1,4\n", folder, resize="evolve", tasks_per_core=1, level=level, **options)
+
+
+PHASES = (
+    '{ kind = "loop", als = "static", tasks = 4, cores = 2 }, { kind = "loop", als = "static", tasks = 4, cores = 0.5 }'
+)
+
+
+def test_by_hand_a_job_wishes_for_twice_its_cores_and_then_for_half_of_them(tmp_path: Any) -> None:
+    """Job 1 has two loops of four tasks of 1 s on two cores, and wishes for four as it starts, and for one as the second loop
+    begins: the other three go at once, and job 2, which came at 1 s and needs as many, starts."""
+    found = evolving([(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)], PHASES, tmp_path)
+    told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
+    given = [[1, 0, 4, 0], [1, 0, 2, 1], [1, 0, 3, 1]]
+    assert told == [*given, [1, S + 1, 1, 0], *([1, S + 1, core, -1] for core in (3, 2, 1))]
+    assert found.releases.released_ns.tolist() == [S + 2] * 3
+    assert found.jobs.start_ns.tolist() == [0, S + 2]
+    assert found.jobs.end_ns.tolist() == [5 * S + 2, 2 * S + 2]
+    assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 2, 3, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("resize", "cause"), [("shrink", "asked"), ("evolve", "wished")])
+def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path: Any) -> None:
+    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
+    (tmp_path / "apps.toml").write_text(
+        f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{PHASES}]\n'
+    )
+    level = ApplicationLevel(applications=tmp_path / "apps.toml")
+    changed, rigid = (
+        malleable(rows, "1,1,4\n", tmp_path, resize=one, tasks_per_core=1, level=level) for one in (resize, "none")
+    )
+    each = np.arange(2)
+    late = StartedJobs.of(changed.jobs, changed.releases, None, changed.widths)
+    causes = find_causes(late, StartedJobs.of(rigid.jobs), each, each)
+    assert [CAUSES[kind] for kind in causes.kind] == ["submit", cause]
+    assert causes.job_id.tolist() == [-1, 1]
+    story = changed.story(1)
+    assert ("as it was asked to" if cause == "asked" else "as it wished for fewer") in story
+
+
+def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any) -> None:
+    """Job 2 came first, and needs all cores; the free ones go to job 1 all the same."""
+    phases = (
+        '{ kind = "loop", als = "ss", tasks = 4, cores = 1.0 }, { kind = "loop", als = "ss", tasks = 4, cores = 2.0 }'
+    )
+    found = evolving([(1, 0, 4, 2, 4), (2, 1, 1, 4, 1)], phases, tmp_path)
+    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [
+        [1, 2 * S, 4, 0],
+        [1, 2 * S, 2, 1],
+        [1, 2 * S, 3, 1],
+    ]
+    assert found.jobs.end_ns.tolist()[0] == 3 * S + 1
+    story = found.story(1)
+    assert "wished for 4 cores" in story
+    assert "given cores 2 3" in story
+
+
+def test_a_wish_that_cannot_be_granted_stays(tmp_path: Any) -> None:
+    """Job 2 has the other two cores until 3 s, and job 1 has wished for them at 2 s."""
+    phases = '{ kind = "loop", als = "ss", tasks = 4 }, { kind = "loop", als = "ss", tasks = 4, cores = 2.0 }'
+    found = evolving([(1, 0, 4, 2, 4), (2, 0, 3, 2, 3)], phases, tmp_path)
+    assert found.widths[found.widths.job_id == 1][["told_ns", "core", "change"]].to_numpy().tolist() == [
+        [2 * S, 4, 0],
+        [3 * S, 2, 1],
+        [3 * S, 3, 1],
+    ]
+
+
+@pytest.mark.parametrize("resize", ["none", "expand", "equal"])
+def test_nobody_hears_of_wishes_otherwise(resize: str, tmp_path: Any) -> None:
+    tables = []
+    for place, cores in enumerate(("", ", cores = 0.5")):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        (folder / "apps.toml").write_text(f'[default]\nsteps = 2\nphases = [{{ kind = "loop", als = "ss"{cores} }}]\n')
+        level = ApplicationLevel(applications=folder / "apps.toml")
+        rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
+        found = malleable(rows, "1,1,4\n", folder, resize=resize, tasks_per_core=2, level=level)
+        tables.append(found.jobs)
+        assert ("nobody hears" in wish_words(found.scenario)) == bool(cores)
+    assert tables[0].equals(tables[1])
+
+
+def test_that_nothing_wishes_is_said(tmp_path: Any) -> None:
+    found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="evolve", tasks_per_core=2)
+    assert wish_words(found.scenario) == "--resize evolve: no phase of an application says for how many cores it wishes"
+    assert found.widths.empty
+
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(seed: int, tmp_path: Any) -> None:
+    command = shlex.join([sys.executable, str(HERE / "lengths_peer.py")])
+    seeds = [one for one in range(100) if drawn(one)[2]["resize"] == "evolve"]
+    assert differs(seeds[seed], tmp_path, coupling="pool", workers=1, als_command=command) == ""
+
+
+def toy(how: str, folder: Any) -> bridge.Result:
+    """A toy's job of eight tasks on two cores, which may have up to four, beside one that is rigid."""
+    command = shlex.join([sys.executable, str(HERE / "evolving_peer.py"), *([how] if how else [])])
+    rows = [(1, 0, 4, 2, 4), (2, 0, 3, 1, 3)]
+    outside = {"coupling": "pool", "workers": 1, "als_command": command}
+    return malleable(rows, "1,1,4\n", folder, resize="evolve", tasks_per_core=4, **outside)
+
+
+def test_a_toy_wishes_when_it_likes(tmp_path: Any) -> None:
+    """It wishes for four as its fifth task begins, at 2 s, and is given the free core; and for one with its seventh."""
+    found = toy("", tmp_path)
+    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [
+        [1, 2 * S, 4, 0],
+        [1, 2 * S, 3, 1],
+        [1, 2 * S + 1, 1, 0],
+        [1, 2 * S + 1, 3, -1],
+        [1, 2 * S + 1, 1, -1],
+    ]
+    assert found.releases[["core", "released_ns"]].to_numpy().tolist() == [[1, 3 * S], [3, 3 * S + 1]]
+    assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 0, 1, 0, 1, 3, 0]
+    assert found.jobs.end_ns.tolist() == [4 * S, 3 * S]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("none", "Expected `int` >= 1 - at `$.cores`"),
+        ("many", "a wish for 1004 cores; allowed: 1 to 4"),
+        ("past", "at_ns"),
+        ("never", "resize='evolve': 'evolving' never wishes: its hello says wishes = false"),
+    ],
+)
+def test_a_toy_that_wishes_for_nonsense_is_named(how: str, words: str, tmp_path: Any) -> None:
+    with pytest.raises(PeerError, match=re.escape(words)):
+        toy(how, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -314,6 +314,7 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
             releases=True,
             hints=False,
             resizes=False,
+            wishes=False,
         )
         connection.say(hello)
         while True:

@@ -72,6 +72,8 @@ class Run:
         Of each core: when it was released, if that was to be.
     released_cores : dict
         The same by what they are called.
+    wishes : list of (int, int)
+        When it wished for how many cores.
     """
 
     tasks: list[Ran | None]
@@ -83,6 +85,7 @@ class Run:
     ahead: int = 0
     released: list[int | None] = field(default_factory=list, compare=False)
     released_cores: dict[int, int] = field(default_factory=dict, compare=False)
+    wishes: list[tuple[int, int]] = field(default_factory=list, compare=False)
 
     @property
     def end(self) -> int:
@@ -156,6 +159,7 @@ def run(
     hints: Sequence[tuple[int, Collection[int]]] = (),
     resizes: Sequence[Resize[Real]] = (),
     numbers: Sequence[int] = (),
+    wishes: Sequence[int] = (),
 ) -> Run:
     """Simulate a job.
 
@@ -174,6 +178,8 @@ def run(
         Of each core; none: 0.
     numbers : sequence of int
         What the cores are called; none: 0, 1, 2 …
+    wishes : sequence of int
+        For how many cores each phase wishes, 0 for no wish; none: none does.
 
     Raises
     ------
@@ -196,6 +202,7 @@ def run(
         hints=[hint for hint in hints if stop is None or hint[0] < stop],
         numbers=list(numbers) or list(range(len(speeds))),
         resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
+        wishes=list(wishes),
     )
     job_.go(stop)
     return job_.result(stop)
@@ -221,7 +228,9 @@ class Job(Generic[Real]):
         hints: list[tuple[int, Collection[int]]],
         resizes: list[Resize[Real]],
         numbers: list[int],
+        wishes: list[int],
     ) -> None:
+        self.says, self.wished = wishes, [(now, len(speeds))]  # the first is what it begins with, and no wish
         self.resizes, self.resized, self.stale = resizes, False, False
         self.only = ""  # the technique that is simulated ahead
         self.hints, self.wanted = hints, frozenset[int]()
@@ -274,6 +283,10 @@ class Job(Generic[Real]):
     def open(self, t: int) -> None:
         """The next part begins."""
         self.part += 1
+        wish = self.says[self.part % len(self.phases)] if self.says else 0
+        if wish not in (0, self.wished[-1][1]):
+            self.wished.append((t, wish))
+            t += 1  # there is an answer then
         self.fresh = list(range(*self.parts[self.part]))
         self.back: list[int] = []
         self.scattered = False  # whether a rule that chooses its tasks has begun, and left who knows what
@@ -698,7 +711,8 @@ class Job(Generic[Real]):
         for core, at in zip(self.cores, released, strict=True):
             latest[core.label] = max(latest.get(core.label, 0), math.inf if at is None else at)
         of_core = {label: int(at) for label, at in latest.items() if at < math.inf}
-        return Run(self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead, released, of_core)
+        did = (self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead)
+        return Run(*did, released, of_core, self.wished[1:])
 
 
 def candidates(technique: str) -> tuple[list[str], int]:

@@ -24,11 +24,17 @@ Hints = tuple[tuple[int, frozenset[int]], ...]
 #: Instants; which cores a job was given then; and which it was asked for.
 Changes = tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
 
+#: Instants, and for how many cores a job wishes then.
+Wishes = tuple[tuple[int, int], ...]
+
 
 @dataclass(frozen=True)
 class Wide:
     """Of a job whose width may change: what it started with; when it is thought to end, and its walltime ends; what it was
-    told; the cores that it was given, in that order, and those that it was asked for; and whether it gave back others."""
+    told; the cores that it was given, in that order, and those that it was asked for; and whether it gave back others.
+
+    Then all that it wishes for, by what is known; how many of these wishes it has made; and how many cores the last was for.
+    """
 
     first: tuple[int, ...]
     thought: int
@@ -37,6 +43,9 @@ class Wide:
     given: tuple[int, ...] = ()
     asked: frozenset[int] = frozenset()
     gave_back: bool = False
+    wishes: Wishes = ()
+    made: int = 0
+    wish: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,12 @@ class Running:
         """When it will release which cores."""
         return {core: at for core, at in self.until.items() if at < self.end and core not in self.gone}
 
+    def next_wish(self) -> tuple[int, int] | None:
+        """When it will wish next, and for how many cores."""
+        if self.wide is None:
+            return None
+        return next(((at, n) for at, n in self.wide.wishes[self.wide.made :] if at < self.end), None)
+
 
 EndOf = Callable[[int, int, tuple[int, ...]], int]
 
@@ -77,6 +92,9 @@ Told = Callable[[int, int, tuple[int, ...], Hints], tuple[int, Mapping[int, int]
 
 #: The end, and until when it needs each of its cores, of a job that started then on these cores and whose width changed so.
 Resized = Callable[[int, int, tuple[int, ...], Changes], tuple[int, Mapping[int, int]]]
+
+#: All wishes of a job that started then on these cores and whose width changed so.
+WishesOf = Callable[[int, int, tuple[int, ...], Changes], Wishes]
 
 #: When a job that starts now on these cores, the ones it computes on, needs each of them no more.
 ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
@@ -94,6 +112,7 @@ def run(
     resized: Resized | None = None,
     widths: Sequence[tuple[int, int]] = (),
     resize: str = "none",
+    wishes_of: WishesOf | None = None,
 ) -> list[Attempt]:
     """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
 
@@ -101,7 +120,8 @@ def run(
     time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says
     when its cores are all lost before. ``told``, in place of the first two, is asked again whenever a running job is told for
     which of its cores the head of the queue waits. ``resized`` likewise whenever the width of a running job changes, which is
-    between ``widths``, by row, and by the rule ``resize``; if that is ``mold``, only the head's does, as it starts.
+    between ``widths``, by row, and by the rule ``resize``; if that is ``mold``, only the head's does, as it starts; if it is
+    ``evolve``, as ``wishes_of`` says of those whose width may change.
 
     Raises
     ------
@@ -109,7 +129,7 @@ def run(
         A job waits for what never comes.
     """
     cluster = _Cluster(jobs, machine, rules, end_of)
-    cluster.resized, cluster.widths, cluster.resize = resized, widths, resize
+    cluster.resized, cluster.widths, cluster.resize, cluster.wishes_of = resized, widths, resize, wishes_of
     cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
     return cluster.run()
 
@@ -126,6 +146,7 @@ class _Cluster:
         self.resized: Resized | None = None
         self.widths: Sequence[tuple[int, int]] = ()
         self.resize = "none"
+        self.wishes_of: WishesOf | None = None
         self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
@@ -155,8 +176,8 @@ class _Cluster:
     def run(self) -> list[Attempt]:
         while len(self.left) < len(self.jobs):
             self.now = self.next_instant()
-            happened = [self.ends(), self.releases(), self.host_events(), self.cancellations(), self.arrivals()]
-            happened.append(self.now == self.wake)
+            happened = [self.ends(), self.releases(), self.wishes(), self.host_events(), self.cancellations()]
+            happened += [self.arrivals(), self.now == self.wake]
             self.pass_is_due = self.pass_is_due or any(happened)
             if self.pass_is_due and self.now >= self.busy_until:
                 began = set(self.running)
@@ -171,6 +192,7 @@ class _Cluster:
         now = self.now
         instants = [*self.arrives.values(), *(job.end for job in self.running.values())]
         instants += [at for job in self.running.values() for at in job.due().values()]
+        instants += [next_one[0] for job in self.running.values() if (next_one := job.next_wish()) is not None]
         later = [job.cancel for row, job in enumerate(self.jobs) if job.cancel is not None and row not in self.left]
         later += [instant for host in self.machine.hosts for outage in host.outages for instant in outage]
         later += [instant for window in self.machine.windows for instant in (window.begin, window.end)]
@@ -218,6 +240,16 @@ class _Cluster:
             planned = self.planned_end.get(row, self.now)
             self.gained = self.gained or self.now < planned
             self.lost = self.lost or self.now > planned
+        return bool(rows)
+
+    def wishes(self) -> bool:
+        rows = [row for row, job in self.running.items() if (job.next_wish() or (-1, 0))[0] == self.now]
+        for row in rows:
+            job = self.running[row]
+            wish = job.next_wish()
+            assert job.wide is not None
+            assert wish is not None
+            self.running[row] = replace(job, wide=replace(job.wide, made=job.wide.made + 1, wish=wish[1]))
         return bool(rows)
 
     # ---- 2.2 ----
@@ -423,6 +455,8 @@ class _Cluster:
         rows.sort(key=lambda row: (self.running[row].start, self.place[row]))
         if self.resize == "equal":
             self.share(rows, head)
+        elif self.resize == "evolve":
+            self.grant(rows)
         elif self.resize in ("shrink", "expand+shrink") and head is not None:
             self.ask_for(rows, head)
         elif self.resize in ("expand", "expand+shrink") and not self.waiting:
@@ -490,6 +524,20 @@ class _Cluster:
             lack -= n
             if n > 0:
                 self.ask(row, n, good)
+
+    def grant(self, rows: list[int]) -> None:
+        """Whoever waits: first all give back what they do not want, then each is given what is free."""
+        wishing = {
+            row: wide.wish for row in rows if (wide := self.running[row].wide) is not None and wide.wish is not None
+        }
+        for row, wish in wishing.items():
+            stays, wide = self.stays(row), self.running[row].wide
+            assert wide is not None
+            more = min(len(stays) - wish, len(stays - {wide.first[0]}), len(stays) - 1)
+            if more > 0:
+                self.ask(row, more, lambda core: True)
+        for row, wish in wishing.items():
+            self.give(row, wish)
 
     def ask(self, row: int, n: int, good: Callable[[int], bool]) -> None:
         job = self.running[row]
@@ -681,6 +729,8 @@ class _Cluster:
                 assert wide is not None
                 own, known = self.resized(row, start, wide.first, wide.changes)
                 known = {core: at for core, at in known.items() if core in cores}  # of others that is past
+                if self.wishes_of is not None and self.widths[row][0] < self.widths[row][1]:
+                    wide = replace(wide, wishes=self.wishes_of(row, start, wide.first, wide.changes))
             elif self.told is not None:
                 own, known = self.told(row, start, computing, hints)
             else:

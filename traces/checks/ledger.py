@@ -246,14 +246,15 @@ def _check_widths(ledger: Ledger) -> None:
     job, at, core = widths.job, widths.told_ns, widths.core
     if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
         raise InvariantError(
-            f"job {jobs.job_id[job[bad[0]]]} is given core {core[bad[0]]}, or asked for it, at {at[bad[0]]} ns, when it does "
-            "not run"
+            f"job {jobs.job_id[job[bad[0]]]} is given core {core[bad[0]]}, or asked for it, or wishes, at {at[bad[0]]} ns, "
+            "when it does not run"
         )
     if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
         raise InvariantError(
             f"job {jobs.job_id[job[bad[0] + 1]]}: the changes of its width are not in the order of instants"
         )
-    if len(bad := np.flatnonzero((core < 0) | (core >= ledger.machine.n_cores) | (np.abs(widths.change) != 1))):
+    beyond = np.where(widths.change == 0, (core < 1) | (core > ledger.machine.n_cores), core >= ledger.machine.n_cores)
+    if len(bad := np.flatnonzero((core < 0) | beyond | (np.abs(widths.change) > 1))):
         raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: change {widths.change[bad[0]]} of core {core[bad[0]]}")
 
 

@@ -22,7 +22,7 @@ The batch scheduler
     at every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
     location ``scheduling passes``, where the ledger has them: of region ``scheduling pass``, with attributes ``waiting`` and
     ``started``; location ``hints``, where jobs are told who waits for their cores: of region ``hint``, with attributes; or
-    location ``widths``, where they are given cores, or asked for some: of region ``width``.
+    location ``widths``, where they are given cores, or asked for some, or wish for others: of region ``width``.
 A host's load
     Metric location ``<host> counters`` in its group: ``busy cores`` at every change.
 What became of the jobs

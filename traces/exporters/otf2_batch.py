@@ -78,11 +78,12 @@ TOLD = {
         ),
     ),
     "widths": Told(
-        {"width": "a running job is given cores, or asked for some"},
+        {"width": "a running job is given cores, or asked for some, or wishes for others"},
         (
             _TOLD_JOB,
             ("given", "how many cores it is given", _UINT64),
             ("asked", "how many cores it is asked for", _UINT64),
+            ("wished", "how many cores it wishes for, 0 if for no others than before", _UINT64),
         ),
     ),
 }
@@ -245,8 +246,9 @@ def _told(ledger: Ledger) -> tuple[Spans, str]:
         kinds, place = np.unique(changes[:2], axis=1, return_inverse=True)
         given = np.bincount(place.reshape(-1), widths.change > 0, kinds.shape[1])
         asked = np.bincount(place.reshape(-1), widths.change < 0, kinds.shape[1])
+        wished = np.bincount(place.reshape(-1), np.where(widths.change == 0, widths.core, 0), kinds.shape[1])
         at = kinds[1]
-        told = np.column_stack([number[kinds[0]], given, asked]).astype(np.int64)
+        told = np.column_stack([number[kinds[0]], given, asked, wished]).astype(np.int64)
     else:
         return _nowhere(), ""
     order = np.argsort(at, kind="stable")

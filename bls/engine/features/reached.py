@@ -16,6 +16,7 @@ from traces.compiled import compiled
 
 __all__ = [
     "behind_last_working",
+    "drop_wishes",
     "free_for",
     "head_of_queue",
     "masked",
@@ -134,6 +135,23 @@ def _drop_releases(state: BatchState, job: int) -> None:
     state.jobs[b.TO_RELEASE, job] = 0
 
 
+@compiled(inner=True)
+def drop_wishes(state: BatchState, job: int) -> None:
+    """Forget for what a job was to wish from now on."""
+    sizes, jobs = state.sizes, state.jobs
+    count = jobs[b.WISHING_COUNT, job]
+    if count == 0:
+        return
+    key = b.WISH_KEY + job
+    sizes[b.N_RELEASING] = heap_remove_keys(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], key, key + 1)
+    first = jobs[b.WISHING_FIRST, job]
+    if first + count == sizes[b.N_WISHES]:
+        sizes[b.N_WISHES] = first
+    else:
+        state.wishes[0, first : first + count] = -1
+    jobs[b.WISHING_COUNT, job] = 0
+
+
 @compiled()
 def take_back(state: BatchState, job: int) -> bool:
     """Take back what was told of how ``job``, which runs, will go on: it was reached, and all that is sure is that it runs now.
@@ -150,6 +168,7 @@ def take_back(state: BatchState, job: int) -> bool:
     heap_settle(state.running_ns, state.running_job, sizes[b.N_RUNNING], at, now)
     jobs[b.END, job], jobs[b.CUT, job], jobs[b.PROMISE, job], jobs[b.LAST_LOST, job] = -1, 0, now, 0
     _drop_releases(state, job)
+    drop_wishes(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
     set_stop(state, job, walltime_end(state, job))
     return True

@@ -6,10 +6,12 @@ rows. What is done about them is one of
 - *expand*: when nobody waits, each in order is given free cores, up to its most;
 - *shrink*: when the head of the queue lacks cores, those that started last are asked for theirs, down to their least, until it
   does not; nobody is asked where all of them together could not give that;
-- both; or
+- both;
 - *equal*: all that they hold and that is free, but for what the head asks for, is shared out so that each has its least, and
   then one core after another goes to the one that has fewest below its most. Who has more is asked for the difference; who has
-  less is given what is free now, when nobody waits.
+  less is given what is free now, when nobody waits; or
+- *evolve*: who has wished for fewer than it has is asked for the difference, and who has wished for more is given what is free
+  now, whoever waits (``bls.engine.features.wishes``).
 
 A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
 only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
@@ -336,6 +338,23 @@ def _equal(state: BatchState, head: int, now: int) -> None:
                 _give(state, state.resizing[_JOB, k], most, now)
 
 
+@compiled(inner=True)
+def _evolve(state: BatchState, now: int) -> None:
+    """Each job in order is asked for what it does not want any more, or given free cores, up to as many as it wants."""
+    n, jobs = _in_order(state, now), state.jobs
+    for k in range(n):
+        job = state.resizing[_JOB, k]
+        wish = jobs[b.WISH, job]
+        more = min(_stay(state, job) - wish, _most_asked(state, job, job, 1)) if wish > 0 else 0
+        if more > 0:
+            _ask(state, -1, job, more, now)
+    for k in range(n):
+        job = state.resizing[_JOB, k]
+        most = _most_given(state, job, jobs[b.WISH, job])
+        if most > 0:
+            _give(state, job, most, now)
+
+
 @compiled(HOOK)
 def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is given cores, or asked for some, is in ``state.reached``."""
@@ -344,6 +363,8 @@ def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
     head = head_of_queue(state) if sizes[b.N_WAITING] > 0 else -1
     if when == b.EQUAL:
         _equal(state, head, now)
+    elif when == b.EVOLVE:
+        _evolve(state, now)
     elif head >= 0 and when != b.EXPAND:
         _shrink(state, head, now)
     elif sizes[b.N_WAITING] == 0 and sizes[b.FREE_CORES] > 0 and when != b.SHRINK:
