@@ -17,6 +17,7 @@ from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
 from als.engine.rule_table import Rules
+from als.engine.scaling import come_scaled, rescale, scaled, set_scale
 from als.engine.status import ApplicationStatus
 from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NO_NETWORK, NetworkState
@@ -30,6 +31,7 @@ from als.techniques import TECHNIQUES
 from traces.algorithms.extremes import extremes
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.ranges import whole
+from traces.base.scale import scale_of
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
@@ -188,6 +190,7 @@ class Application:
             self._show(n_cores)
         self._rigid = _why_rigid(kinds, network)
         self._changes = self._hints = self._resizes = False  # nor is what that needs compiled
+        self._own_gflops = np.pad(speed, (0, room - n_cores))  # of each slot, as it is before it is scaled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master, releases)
@@ -336,7 +339,40 @@ class Application:
             raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
         self._allow_changes()
         for c in range(n_cores) if core is None else (core,):
-            self._settle(engine.set_speed(self.state, c, speed_gflops))
+            self._own_gflops[c] = speed_gflops
+            self._settle(engine.set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
+
+    def scale(self, factor: float, cores: Iterable[int] | None = None, *, at_ns: int | None = None) -> None:
+        """From now on ``cores`` (default: every core, and those that come) run at ``factor`` times their own speeds.
+
+        Their own speeds are those at the start, or since :meth:`set_speed`, which a later one scales, too.
+
+        Parameters
+        ----------
+        factor : float
+            0.001 to 2; rounded to nine places.
+        cores : iterable of int, optional
+            Counted within the application.
+        at_ns : int, optional
+            Since when: :attr:`now_ns`, the default, or one ns before, behind the requests that arrived then.
+
+        Raises
+        ------
+        InputError
+            If the factor or the instant is out of range, or there is no such core.
+        """
+        state, now = self.state, self.now_ns
+        scale = scale_of(factor)
+        if at_ns is not None and not (max(now - 1, int(state.counters[s.START])) <= at_ns <= now):
+            raise InputError(f"at_ns: {shown(at_ns)}; allowed: {now}, or one ns before, from the start on")
+        named = [-1] if cores is None else list(cores)
+        for core in named:
+            if cores is not None and not 0 <= core < len(state.speed):
+                raise InputError(f"core: {shown(core)}; allowed: 0 to {len(state.speed) - 1}")
+        self._allow_changes()
+        for core in named:
+            set_scale(state, core, scale)
+        self._settle(rescale(state, self._own_gflops[: len(state.speed)], now if at_ns is None else at_ns))
 
     def lose(self, core: int | None = None) -> None:
         """``core`` (default: every core), there or not, is lost for good: it does not come back.
@@ -447,7 +483,8 @@ class Application:
             if slot == len(state.speed):
                 self._show(slot + 1)
                 open_slot(state, slot)
-            give(state, slot, number, gflops, latency)
+            self._own_gflops[slot] = gflops
+            give(state, slot, number, come_scaled(state, slot, gflops), latency)
             slots.append(slot)
         resize(state, cost_ns)
         return slots

@@ -9,13 +9,14 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.engine import state as b
-from bls.engine.hooks import HINT
+from bls.engine.hooks import DIRECT, HINT
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
+from bls.policies.contract import directs
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -143,7 +144,8 @@ def given_for(
         switch_lo=platform.topology.lo,
         switch_hi=platform.topology.hi,
         parameters=allocator.parameters,
-        settings=_settings(rules, allocator, around, scored, table, order, countable, recorded),
+        settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
+        | _directing(rules, policy),
         keep_decisions=rules.keep_decisions,
     )
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
@@ -207,6 +209,21 @@ def _settings(
         b.RESIZE: rules.resizing,
         b.MOLDS: int(rules.molds),
     }
+
+
+def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
+    # The settings of a policy that directs running jobs.
+    found = directs(policy)
+    if not found:
+        return {b.DIRECTS: 0}
+    what = f"batch policy {policy.name} directs running jobs"
+    if rules.charge_decisions:
+        raise InputError(f"--charge-decisions: {what}, which takes no time; allowed: policies that only start jobs")
+    if isinstance(estimator(rules.estimates), Promised):
+        raise InputError(
+            f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
+        )
+    return {b.DIRECTS: b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found), b.AFTER_PASS: DIRECT}
 
 
 def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool) -> int:

@@ -61,7 +61,7 @@ class RunningJobs:
     @property
     def awaits_outcomes(self) -> bool:
         """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
-        return self.releases or bool(self.state.settings[b.PROMISES] == 1)
+        return self.releases or self.directs or bool(self.state.settings[b.PROMISES] == 1)
 
     @property
     def releases(self) -> bool:
@@ -121,6 +121,21 @@ class RunningJobs:
         self.state = first_state.grow_wishes(self.state, more)
 
     @property
+    def directs(self) -> bool:
+        """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
+        return bool(self.state.settings[b.DIRECTS] != 0)
+
+    @property
+    def scales(self) -> bool:
+        """Whether a policy scales the speeds of cores."""
+        return bool(self.state.settings[b.DIRECTS] & b.SCALES)
+
+    @property
+    def reaches(self) -> bool:
+        """Whether running jobs are told anything."""
+        return bool(self.state.settings[b.AFTER_PASS] != 0)
+
+    @property
     def molds(self) -> bool:
         """Whether jobs may start with other numbers of cores than they ask for."""
         return bool(self.state.settings[b.MOLDS] == 1)
@@ -149,6 +164,21 @@ class RunningJobs:
         both = np.concatenate([wishes, told], axis=1)
         both[3, : wishes.shape[1]] = 0
         return tuple(both[:, np.lexsort((both[1], both[0]))])
+
+    def scaled(self, row: int) -> list[tuple[int, int]]:
+        """How the speeds of a running job's cores were last scaled: cores, by their numbers in the machine, or -1, all of them;
+        and by what, parts per billion."""
+        first = int(self.state.jobs[b.TOLD_FIRST, row])
+        told = self.state.told[2:5, first : first + int(self.state.jobs[b.TOLD_COUNT, row])]
+        return [(core, scale) for core, what, scale in told.T.tolist() if what == b.SCALED]
+
+    def scale_columns(self) -> tuple[Array, ...]:
+        """All scales of speeds so far, by row, then by time: rows, instants, cores (-1: all of them), and scales, parts per
+        billion."""
+        told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
+        told = told[:, told[3] == b.SCALED]
+        row, instant, core, _, scale = told[:, np.argsort(told[0], kind="stable")]
+        return row, instant, core, scale
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
@@ -203,7 +233,7 @@ class RunningJobs:
     def cuts(self) -> bool:
         """Whether a job may be cut before its end: at its walltime, by its user, as a host is lost."""
         state = self.state
-        return bool(state.settings[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
+        return bool(state.settings[b.KILL] == 1 or self.directs or state.cancel_order.size or state.host_ns.size)
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""

@@ -19,6 +19,7 @@ from bls.machine.platform import Platform
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
 from bls.seen.answers import AnswerError, Cores, check_apart, placed
+from bls.seen.directions import Directions
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import (
     Present,
@@ -63,6 +64,7 @@ class View:
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
         self._named: dict[int, Cores] = {}
+        self._directions = Directions()
         self._hosts: tuple[SeenHost, ...] | None = None
         self._partitions: tuple[SeenPartition, ...] | None = None
         self._windows: tuple[SeenWindow, ...] | None = None
@@ -72,7 +74,7 @@ class View:
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         self._expected: OrderedDict[int, int] = (
             OrderedDict()
-        )  # where running jobs promise their ends: these, as of _running
+        )  # where running jobs promise their ends, or are scaled: when these are expected, as of _running
         self._deciding = False
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
@@ -304,6 +306,71 @@ class View:
             raise PluginError(f"reject() of job {job.job_id}: reason: {shown(reason)}; allowed: {allowed}")
         self._rejected[job.row] = printable(reason.strip())
 
+    def scale(self, job: SeenJob, factor: float, cores: Iterable[int] | None = None) -> None:
+        """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
+
+        From this instant on, behind all that happens at it, in the middle of tasks too, until it is scaled again. What changes
+        the speeds of cores by itself (``--speeds``) is scaled with them. The end that is expected of the job moves; its
+        walltime does not.
+
+        Parameters
+        ----------
+        job : SeenJob
+            One that runs, or that is started in this pass.
+        factor : float
+            0.001 to 2, rounded to nine places.
+        cores : iterable of int, optional
+            Of those that it holds, by their numbers in the machine; default: all, and those that it is given later. All of them
+            where jobs are only replayed, or the job is started in this pass.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, or by a policy whose ``directs`` does not name it; or the job, the factor or a
+            core cannot be.
+        """
+        self._directed("scale", "speeds", b.SCALES, job)
+        if cores is not None and self._simulator.state.jobs.item(b.RUN, job.row) >= 0:
+            raise PluginError(f"scale() of job {job.job_id}: cores; allowed: all of its cores, as it is only replayed")
+        held: set[int] | None = None
+        if cores is not None and job.row in self._running:
+            held = {core for lo, hi in self.allocation(job) for core in range(lo, hi)}
+        self._directions.scale(job, factor, cores, held)
+
+    def cancel(self, job: SeenJob) -> None:
+        """For a policy while it decides, whose ``directs`` names ``"ends"``: a running job is ended one nanosecond later.
+
+        What it has done is lost; its ``state`` is ``cancelled``. Jobs that depend on it become eligible then.
+
+        Parameters
+        ----------
+        job : SeenJob
+            One that runs, or that is started in this pass.
+
+        Raises
+        ------
+        PluginError
+            As :meth:`scale`.
+        """
+        self._directed("cancel", "ends", b.CUTS, job)
+        self._directions.end(job, b.CANCELLED)
+
+    def requeue(self, job: SeenJob) -> None:
+        """As :meth:`cancel`, and the job joins the queue again, with the place that it had: another attempt, from the start.
+
+        Its ``state`` is ``requeued``. ``--max-attempts`` counts it.
+        """
+        self._directed("requeue", "ends", b.CUTS, job)
+        self._directions.end(job, b.REQUEUED)
+
+    def _directed(self, what: str, name: str, part: int, job: object) -> None:
+        self._of_a_policy(what)
+        if not self._simulator.state.settings.item(b.DIRECTS) & part:
+            raise PluginError(f"{what}() is for a batch policy that says directs = ({name!r},)")
+        if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
+            named = f"job {job.job_id}, which neither runs nor waits" if isinstance(job, SeenJob) else shown(job)
+            raise PluginError(f"{what}() was given {named}; allowed: jobs of view.running, and those that it starts")
+
     def _let_decide(self) -> None:
         self._deciding = True
 
@@ -311,7 +378,8 @@ class View:
         # Bring the view to the present: the engine has logged who came, started and left.
         state = self._simulator.state
         clock, sizes, jobs = state.clock, state.sizes, state.jobs
-        n, promises = sizes.item(b.N_LOG), state.settings.item(b.PROMISES) == 1
+        n = sizes.item(b.N_LOG)
+        promises = state.settings.item(b.PROMISES) == 1 or state.settings.item(b.DIRECTS) & b.SCALES != 0
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
@@ -344,7 +412,7 @@ class View:
         self._present = None
 
     def _look_at_promises(self, jobs: Array) -> None:
-        # Nothing says which of the running jobs have promised another end: all are looked at, in one go.
+        # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.
         promised = jobs[b.EXPECTED, np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
         if promised == list(self._expected.values()):
             return

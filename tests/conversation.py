@@ -47,6 +47,7 @@ def hello(**fields: Any) -> Hello:
             "hints": True,
             "resizes": True,
             "wishes": True,
+            "scales": True,
             **fields,
         }
     )
@@ -87,6 +88,7 @@ def start(how: str = "lengths", /, **fields: Any) -> Start:
         "hints": (),
         "resizes": None,
         "wishes": None,
+        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     }

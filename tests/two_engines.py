@@ -76,6 +76,7 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
         "hints": (),
         "resizes": None,
         "wishes": None,
+        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     }

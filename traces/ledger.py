@@ -331,13 +331,39 @@ class WidthRecords(Columns):
 
 
 @dataclass(frozen=True)
+class ScaleRecords(Columns):
+    """One row each time the speed of a running job's core was scaled, or of all of them, in the order of ``JobRecords``, then
+    of instants.
+
+    Attributes
+    ----------
+    job : ndarray of int64, shape (k,)
+        Row of ``JobRecords``.
+    told_ns : ndarray of int64, shape (k,)
+        Instant, ns since the workload's time 0, from which on; after the job's start or at it, and before its end.
+    core : ndarray of int64, shape (k,)
+        Global core number; -1 for all of the job's.
+    scale : ndarray of int64, shape (k,)
+        Of its own speed, in parts per billion.
+    """
+
+    job: Array
+    told_ns: Array
+    core: Array
+    scale: Array
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
     passes of the scheduler.
 
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
-    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes.
-    Jobs are ``moldable`` where they may start with fewer cores than they ask for.
+    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
+    ``scales`` where no policy scales speeds. Jobs are ``moldable`` where they may start with fewer cores than they ask for.
     """
 
     machine: Machine
@@ -349,3 +375,4 @@ class Ledger:
     hints: HintRecords | None = None
     widths: WidthRecords | None = None
     moldable: bool = False
+    scales: ScaleRecords | None = None

@@ -53,7 +53,8 @@ LEAVING = 35  # how many cores are to leave as they ask next
 WIDTH = 36  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
 START = 37
 WISH = 38  # how many cores it wished for last; before, how many it began with
-COUNTERS = 39
+SCALE = 39  # what part of its speed a core that comes runs at, in parts per billion; 0 as long as no core's speed was scaled
+COUNTERS = 40
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier
@@ -72,7 +73,8 @@ WANTED = (
 )
 RANK = 12  # its place among the WIDTH cores
 OWES_NS = 13  # what the changes of width cost it, and it has not paid yet
-CORE_ROWS = 14
+SCALED = 14  # where speeds were scaled: what part of its speed it runs at, in parts per billion
+CORE_ROWS = 15
 
 # Values of WANTED.
 FOR_ANOTHER, TO_LEAVE = 1, 2

@@ -34,6 +34,8 @@ HINT, RESIZE = 23, 24
 MOLD, MOLD_BESIDE = 25, 26
 # Cores that running jobs wish for:
 WISH = 27
+# Running jobs that a policy directs:
+DIRECT = 28
 
 HOOKS = Hooks(
     "batch engine",
@@ -67,6 +69,7 @@ HOOKS = Hooks(
         MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
         MOLD_BESIDE: ("the width beside several reservations", "bls.engine.features.molding:mold_beside"),
         WISH: ("cores that running jobs wish for", "bls.engine.features.wishes:hear_wish"),
+        DIRECT: ("what a policy does to running jobs", "bls.engine.features.directed:direct_running"),
     },
 )
 
@@ -80,7 +83,7 @@ def wanted(state: BatchState) -> set[int]:
         found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
     if hosts:
         found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
-    if settings[b.LOSES] == 1:
+    if settings[b.LOSES] == 1 or settings[b.DIRECTS] & b.CUTS:
         found.add(AGAIN)
     if settings[b.HAS_OTHERS] == 1:
         found |= {OTHERS, NEXT_OTHER}

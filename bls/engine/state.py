@@ -110,7 +110,8 @@ AFTER_PASS = 27  # the slot of the hook that finds out after a pass what running
 TOLD_AT_MOST = 28  # so much may be told after one pass
 RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
 MOLDS = 30  # 1 where jobs may start with another width than they ask for
-SETTINGS = 31
+DIRECTS = 31  # what a policy that decides does to running jobs, the sum of those below
+SETTINGS = 32
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -177,7 +178,8 @@ N_REACHED = 26  # running jobs that the latest pass has something to tell
 N_TOLD = 27  # columns of the table of what was told in use
 N_HINTED = 28  # cores of running jobs that are known to be wanted
 N_WISHES = 29  # columns of the table of wishes in use
-SIZES = 30
+N_DIRECTED = 30  # columns of what a policy has decided about running jobs in use
+SIZES = 31
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -192,8 +194,22 @@ NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
 # wish.
 NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE = 0, 1, 2, 3, 4, 5
 
-# Row 3 of BatchState.told where widths change: a core is asked for, or given.
-ASKED_FOR, GIVEN = -1, 1
+# Parts of DIRECTS: a policy scales the speeds of cores, ends jobs.
+SCALES, CUTS = 1, 2
+
+# Row 3 of BatchState.told where widths change: a core is asked for, or given; where a policy directs jobs: their speeds are
+# scaled, row 4 by what; or they are ended.
+ASKED_FOR, GIVEN, SCALED, ENDED_BY = -1, 1, 2, 3
+
+# Rows of BatchState.directed: a job, what becomes of it (as in ``told``), of which core (-1: all), and the scale or the state.
+DIRECTED_JOB, DIRECTED_WHAT, DIRECTED_CORE, DIRECTED_VALUE = range(4)
+DIRECTED_ROWS = 4
+
+# Rows of BatchState.scaling, by jobs' rows: the scale of all cores that was told last, 0 none; the instant at which the job is
+# ended for its policy, 0 none, and the state that it has then. And of those that are only replayed: what was left to run at
+# scale 1 at an instant, ns and parts per billion of one; that instant, plus 1; and when it ends by that, 0 as recorded.
+SCALE_OF_ALL, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(7)
+SCALING_ROWS = 7
 
 # A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
 WISH_KEY = 2**62
@@ -399,6 +415,12 @@ class BatchState(State):
     wishes : int64 (4, …)
         Where running jobs wish for cores: row, instant, how many cores, and the place among all wishes that the job is told to
         make; the row is -1 of one that was taken back.
+    directed : int64 (DIRECTED_ROWS, …)
+        What a policy has decided about running jobs in the pass under way, job by job.
+    scaling : int64 (SCALING_ROWS, rows) or (SCALING_ROWS, 0)
+        See the names above.
+    core_scale : int64 (2, M) or (2, 0)
+        Of each core 1 + the row of the job that its scale is of, and the scale, parts per billion.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -491,5 +513,8 @@ class BatchState(State):
     totals: Ints
     resizing: Ints2
     wishes: Ints2
+    directed: Ints2
+    scaling: Ints2
+    core_scale: Ints2
     functions: Ints
     hooks: Ints

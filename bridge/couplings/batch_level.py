@@ -138,6 +138,17 @@ class BatchLevel(Protocol):
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
         """Tell for how many cores a job that has started wishes, and when, before its outcome is told; False if that cannot
         be."""
+    def directs(self) -> bool:
+        """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
+        ...
+
+    @property
+    def scales(self) -> bool:
+        """Whether it scales the speeds of cores."""
+        ...
+
+    def scaled(self, row: int) -> list[tuple[int, int]]:
+        """How the speeds of a running job's cores were last scaled: cores, -1 for all; and by what, parts per billion."""
         ...
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:

@@ -48,10 +48,11 @@ def run_inline(
         cuts=simulator.cuts,
         releasing=simulator.releases,
         losing=simulator.loses,
-        reaching=simulator.hints or simulator.resizes,
+        reaching=simulator.reaches,
+        directing=simulator.directs,
     )
     pace, run = Pace(), drive
-    if simulator.hints or simulator.resizes:
+    if simulator.reaches:
         from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
     while True:
         status = run(simulator.state, inline, min(pace.ends(), simulator.most_ends))

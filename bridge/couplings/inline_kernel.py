@@ -79,7 +79,7 @@ _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
 _RELEASED_NS = app.RELEASED_NS
-_LAST_LOST = app.LAST_LOST
+_LAST_LOST, _SCALE = app.LAST_LOST, app.SCALE
 _FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
 _whole_memo = app.whole_memo
 _batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
@@ -221,6 +221,9 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
     start_ns = state.jobs[_START, job]
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
+    elif work.counters[_SCALE] != 0:
+        for c in range(n_cores):
+            app.speed[c] = inline.base_gflops[c]
     inline.n_tasks[job] = work.counters[_RAN]
     inline.n_chunks[job] = work.counters[_CHUNKS]
     total = _total_gflop(app)

@@ -57,6 +57,8 @@ __all__ = [
     "SAVED_BYTES",
     "SAVED_FLOATS",
     "SAVED_INTS",
+    "SAVED_KINDS",
+    "SAVED_SHORTS",
     "SPEEDS",
     "STARTED_NS",
     "TOLD_UPTO",
@@ -142,8 +144,9 @@ class Costs(State):
         Of a chunk; between two hosts.
     master : int
         Whether a master pays the overhead (1 or 0).
-    releases, resizes : int
-        Whether applications release cores that they need no more, and whether their widths change (1 or 0).
+    releases, resizes, directs : int
+        Whether applications release cores that they need no more, whether their widths change, and whether a policy directs
+        them (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
     bytes_per_gflop : float
@@ -155,6 +158,7 @@ class Costs(State):
     master: int
     releases: int
     resizes: int
+    directs: int
     resize_ns: int
     bytes_per_gflop: float
 
@@ -171,7 +175,8 @@ class TransferColumns(State):
 
 
 # Rows of SavedStates.first and the like.
-SAVED_INTS, SAVED_FLOATS, SAVED_BYTES = range(3)
+SAVED_INTS, SAVED_FLOATS, SAVED_SHORTS, SAVED_BYTES = range(4)
+SAVED_KINDS = 4
 
 
 class SavedStates(State):
@@ -181,11 +186,11 @@ class SavedStates(State):
 
     Attributes
     ----------
-    ints, floats, bytes : int64, float64, uint8
+    ints, floats, shorts, bytes : int64, float64, int32, uint8
         What they are made of, one application behind the other.
-    first, count : int64 (3, rows)
+    first, count : int64 (4, rows)
         Where a row's begins in each of these, -1 nowhere; and how much it is.
-    used, wanted : int64 (3,)
+    used, wanted : int64 (4,)
         How much of each is in use, and how much is to be free for the one there was no room for.
     reached_ns : int64 (rows,)
         When it was reached last, or has started.
@@ -195,10 +200,13 @@ class SavedStates(State):
         Work space: for which of a job's cores others wait.
     slots : int64 (rows,)
         Of how many cores its columns are.
+    steps : int64 (rows,)
+        How often it has gone on by itself, as far as was sure, since it was told something.
     """
 
     ints: Ints
     floats: Floats
+    shorts: Shorts
     bytes: Bytes
     first: Ints2
     count: Ints2
@@ -208,6 +216,7 @@ class SavedStates(State):
     stride_ns: Ints
     flags: Bytes
     slots: Ints
+    steps: Ints
 
 
 class Journal(State):
@@ -226,7 +235,10 @@ class Journal(State):
     wanted : uint8 (F,)
         For each core that the job computes on, whether another job waits for it from then on.
     core : int64 (F,)
-        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for.
+        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for. Where speeds are
+        scaled: each core of which they are, -1 for all.
+    scale : int64 (F,)
+        And by what, parts per billion.
     count : int64 (E,)
         How many of these an entry has.
     """
@@ -238,6 +250,7 @@ class Journal(State):
     at: Ints
     wanted: Bytes
     core: Ints
+    scale: Ints
     count: Ints
 
 
@@ -265,7 +278,9 @@ class InlineState(State):
         Where the parts of a job begin.
     room : DrawingRoom
     base_gflops : float64, next_ns : int64
-        Work space of a job's cores.
+        Of the cores of the application that runs: their speeds at factor 1, GFLOP/s, and when they change next by themselves.
+    shared_gflops : float64, shared_ns : int64, own_gflops : float64
+        The same of whichever is in the room of ``application``; and work space, where speeds change and are scaled.
     application
         One application's arrays, as large as the largest job needs; the loop uses the front of each.
     n_rows, n_tasks, n_chunks : int64 (rows,)
@@ -284,7 +299,9 @@ class InlineState(State):
     lengths : float64
         The task lengths of the records; of size 0 if no records are kept.
     app
-        The application that runs: the front of the arrays of ``application``.
+        The application that runs: the front of the arrays of ``application``, or of what is saved of a job.
+    home
+        Of it those columns that have room for more cores than are in use.
     seed : uint64 (1,)
     costs : Costs
     n_transfers, transfer_first : int64 (rows,)
@@ -322,6 +339,9 @@ class InlineState(State):
     room: DrawingRoom
     base_gflops: Floats
     next_ns: Ints
+    shared_gflops: Floats
+    shared_ns: Ints
+    own_gflops: Floats
     application: ApplicationState
     n_rows: Ints
     n_tasks: Ints
@@ -335,6 +355,7 @@ class InlineState(State):
     transfers: TransferColumns
     lengths: Floats
     app: ApplicationState
+    home: ApplicationState
     seed: Words
     costs: Costs
     n_transfers: Ints
@@ -371,10 +392,18 @@ HOOKS = Hooks(
 
 
 def new_inline_state(
-    scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool, reaching: bool = False
+    scenario: Scenario,
+    *,
+    keep_tasks: bool,
+    cuts: bool,
+    releasing: bool,
+    losing: bool,
+    reaching: bool = False,
+    directing: bool = False,
 ) -> InlineState:
     """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
-    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something."""
+    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something; ``directing``:
+    whether by a policy that directs running jobs."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
@@ -419,6 +448,7 @@ def new_inline_state(
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
     replays = reaching and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
     wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
+    shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
     state = InlineState(
         cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
@@ -431,8 +461,11 @@ def new_inline_state(
         speeds=speeds,
         part_first=np.zeros(programs.most_parts + 1, np.int64),
         room=_drawing_room(programs, edges, work.keys),
-        base_gflops=np.zeros(widest),
-        next_ns=np.zeros(widest, np.int64),
+        base_gflops=shared_gflops,
+        next_ns=shared_ns,
+        shared_gflops=shared_gflops,
+        shared_ns=shared_ns,
+        own_gflops=np.zeros(widest),
         application=work,
         n_rows=np.zeros(0, np.int64),
         n_tasks=np.zeros(0, np.int64),
@@ -446,6 +479,7 @@ def new_inline_state(
         transfers=TransferColumns(*transfer_room(2 * edges if sends else 0)),
         lengths=np.empty(rows, np.float64),
         app=work,
+        home=work,
         seed=np.array([scenario.model.seed], np.uint64),
         costs=Costs(
             scenario.options.overhead_ns,
@@ -453,6 +487,7 @@ def new_inline_state(
             int(level.master),
             int(bool(rules.releases)),
             int(resizes),
+            int(directing),
             level.resize_ns,
             scenario.bytes_per_gflop,
         ),
@@ -483,24 +518,27 @@ def _journal(n: int) -> Journal:
         at=np.empty(n, np.int64),
         wanted=np.empty(16 * n, np.uint8),
         core=np.empty(16 * n, np.int64),
+        scale=np.empty(16 * n, np.int64),
         count=np.empty(n, np.int64),
     )
 
 
 def _saved_states(n: int, widest: int) -> SavedStates:
-    none = np.zeros((3, 0), np.int64)
+    none = np.zeros((SAVED_KINDS, 0), np.int64)
     return SavedStates(
         ints=np.empty(64 * n, np.int64),
         floats=np.empty(16 * n),
+        shorts=np.empty(16 * n, np.int32),
         bytes=np.empty(16 * n, np.uint8),
         first=none,
         count=none,
-        used=np.zeros(3, np.int64),
-        wanted=np.zeros(3, np.int64),
+        used=np.zeros(SAVED_KINDS, np.int64),
+        wanted=np.zeros(SAVED_KINDS, np.int64),
         reached_ns=np.zeros(0, np.int64),
         stride_ns=np.zeros(0, np.int64),
         flags=np.zeros(widest, np.uint8),
         slots=np.zeros(0, np.int64),
+        steps=np.zeros(0, np.int64),
     )
 
 
@@ -519,7 +557,7 @@ def with_saved(inline: InlineState, running: Array) -> InlineState:
     first = np.full_like(saved.first, -1)
     used = saved.count[:, kept].sum(axis=1)
     stores = []
-    for kind, store in enumerate((saved.ints, saved.floats, saved.bytes)):
+    for kind, store in enumerate((saved.ints, saved.floats, saved.shorts, saved.bytes)):
         grown = np.empty(max(len(store), 2 * int(used[kind]) + int(saved.wanted[kind])), store.dtype)
         at = 0
         for row in kept.tolist():
@@ -528,8 +566,10 @@ def with_saved(inline: InlineState, running: Array) -> InlineState:
             first[kind, row] = at
             at += count
         stores.append(grown)
-    ints, floats, flags = stores
-    return inline._replace(saved=saved._replace(ints=ints, floats=floats, bytes=flags, first=first, used=used))
+    ints, floats, shorts, flags = stores
+    return inline._replace(
+        saved=saved._replace(ints=ints, floats=floats, shorts=shorts, bytes=flags, first=first, used=used)
+    )
 
 
 def with_journal(inline: InlineState) -> InlineState:
@@ -546,6 +586,7 @@ def with_journal(inline: InlineState) -> InlineState:
             at=grown(journal.at, 1),
             wanted=grown(journal.wanted, len(inline.application.speed)),
             core=grown(journal.core, len(inline.core_speed)),
+            scale=grown(journal.scale, len(inline.core_speed)),
             count=grown(journal.count, 1),
         )
     )
@@ -585,7 +626,9 @@ def with_application(inline: InlineState, work: application.ApplicationState) ->
     room, graph = inline.room, work.graph
     if graph.numbers.size:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
-    return inline._replace(application=work, app=work._replace(table=inline.table.rules, graph=graph))
+    return inline._replace(
+        application=work, app=work._replace(table=inline.table.rules, graph=graph), home=work._replace()
+    )
 
 
 def with_room(inline: InlineState, programs: Programs) -> InlineState:
@@ -642,6 +685,7 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
             reached_ns=sized(saved.reached_ns, 0),
             stride_ns=sized(saved.stride_ns, 0),
             slots=sized(saved.slots, 0),
+            steps=sized(saved.steps, 0),
         )
     return inline._replace(
         journal=journal,

@@ -8,11 +8,13 @@ from als.engine import state as app
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
+from als.engine.scaling import come_scaled
 from bridge.couplings.inline_state import HOOK, MASTER_HOST, InlineState
 from traces.compiled import compiled
 
 __all__ = ["ask_core", "bind_wishes", "give_core", "show", "width_changed"]
 
+_come_scaled = come_scaled
 _give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
 _lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_memo, wished_cores
 
@@ -20,7 +22,7 @@ _lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_mem
 @compiled(inner=True)
 def show(inline: InlineState, slots: int) -> None:
     """Let so many slots of the application that runs be in use."""
-    work, run = inline.application, inline.app
+    work, run = inline.home, inline.app
     run.speed, run.core_number, run.latency_ns = work.speed[:slots], work.core_number[:slots], work.latency_ns[:slots]
     run.ask_ns, run.ask_core = work.ask_ns[:slots], work.ask_core[:slots]
     run.finish_ns, run.busy_ns = work.finish_ns[:slots], work.busy_ns[:slots]
@@ -42,7 +44,7 @@ def give_core(inline: InlineState, number: int) -> None:
         gflops *= factor(inline.speeds, number, now)
         inline.next_ns[slot] = next_change_ns(inline.speeds, number, now)
     latency = _message_ns(inline.core_host[number], inline.cursor[MASTER_HOST], inline.costs.latency_ns)
-    _give(run, slot, number, gflops, latency)
+    _give(run, slot, number, _come_scaled(run, slot, gflops), latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
         _lose_for_good(run, slot)
 

@@ -23,11 +23,14 @@ from bridge.protocol.messages import (
     MAX_PARTS,
     MAX_RESIZED,
     MAX_RESIZES,
+    MAX_SCALED,
+    MAX_SCALES,
     Change,
     Hint,
     Part,
     Recipe,
     Resize,
+    Scale,
     Start,
     WidthRange,
 )
@@ -37,6 +40,7 @@ from bridge.protocol.task_payload import TaskPayload
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Ahead, Order
 from traces.base.errors import InputError
+from traces.base.scale import HIGHEST, factor_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
@@ -76,6 +80,7 @@ class Orders:
         self._resizes: dict[int, list[Resize]] = {}  # what jobs were given, and asked for, by row
         #: Whether applications release cores that they need no more.
         self.own_releases = bool(scenario.options.rules.releases)
+        self._scales: dict[int, list[Scale]] = {}  # how the speeds of jobs' cores were scaled, by row
         self._hints: dict[int, list[Hint]] = {}  # what the jobs were told, by row
         self._hinted: dict[int, int] = {}  # of how many cores, all hints of a row together
         self._answered: dict[int, int] = {}  # the attempts that have answered, where a row may be ordered again
@@ -139,11 +144,13 @@ class Orders:
             resizes=resizes,
             resize_ns=0 if resizes is None else options.level.resize_ns,
             wishes=self._width_range(row),
+            scales=tuple(self._scales.get(row, ())),
             stop_ns=stop_ns,
         )
         surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
         base = self._core_speed[numbers]
-        bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * scenario.speeds.highest_factor)
+        highest = scenario.speeds.highest_factor * (HIGHEST if self._simulator.scales else 1.0)
+        bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
         if resizes:
             bound_ns = start_ns  # more cores are sooner done
         if stop_ns is not None:
@@ -270,10 +277,30 @@ class Orders:
 
     def tell(self, row: int, now_ns: int) -> None:
         """From now on every :meth:`order` for a row says what it is told now."""
-        if self._simulator.resizes:
+        if self._simulator.directs:
+            self._scale(row, now_ns)
+        elif self._simulator.resizes:
             self._resize(row, now_ns)
         else:
             self._hint(row, now_ns)
+
+    def _scale(self, row: int, now_ns: int) -> None:
+        numbers, scales = self._cores(row), self._scales.setdefault(row, [])
+        by_factor: dict[int, list[int]] = {}
+        for core, scale in self._simulator.scaled(row):
+            if core < 0:
+                scales.append(Scale(at_ns=now_ns, cores=None, factor=factor_of(scale)))
+            else:
+                by_factor.setdefault(scale, []).append(core)
+        for scale, cores in by_factor.items():
+            places = np.flatnonzero(np.isin(numbers, cores))
+            scales.append(Scale(at_ns=now_ns, cores=pack_int32(places), factor=factor_of(scale)))
+        named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
+        if len(scales) > MAX_SCALES or named > MAX_SCALED:
+            raise InputError(
+                f"--bls: the speeds of job {self.job_number(row)} are scaled {len(scales)} times, of {named} cores by their "
+                f"numbers; a message holds {MAX_SCALES} and {MAX_SCALED}; use inline"
+            )
 
     def _resize(self, row: int, now_ns: int) -> None:
         given, asked = self._simulator.resized(row)

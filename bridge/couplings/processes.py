@@ -171,6 +171,7 @@ class _Drive:
             hints=self._simulator.hints,
             resizes=self._simulator.resizes,
             wishes=self._simulator.evolves,
+            scales=self._simulator.scales,
             hosts=self._wanted(),
         )
         done = False
@@ -237,8 +238,11 @@ class _Drive:
     def _reach(self, supervisor: Supervisor) -> None:
         """Have the applications that are told something simulated again, and told it all again."""
         simulator = self._simulator
+        starting = set(simulator.started())  # whose orders say it from the first
         for row in simulator.reached():
             self._orders.tell(row, simulator.now_ns)
+            if row in starting:
+                continue
             simulator.take_back(row)
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
@@ -266,7 +270,7 @@ class _Drive:
         supervisor.promises.clear()
         supervisor.reports.clear()
         for row, report in reports.items():
-            if simulator.releases:
+            if simulator.releases or simulator.directs:
                 self._orders.answered(row, report.outcome.attempt)
             if simulator.releases and not self._released(supervisor, row, report):
                 continue

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, Part, Resume, Start
+from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part, Resume, Start
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from traces.algorithms.extremes import extremes
 from traces.base.errors import shown
@@ -71,6 +71,7 @@ class JobSession:
         check_orders(start, start.start_ns, places)
         _check_wishes(start)
         _check_hints(start, cores)
+        _check_scales(start, places)
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
         _check_hosts(start, cores)
@@ -198,6 +199,21 @@ def _check_hints(start: Start, cores: int) -> None:
         raise BrokenRule(f"hints name {hinted} cores; allowed: up to {MAX_HINTED}")
 
 
+def _check_scales(start: Start, places: int) -> None:
+    last, told = start.start_ns, 0
+    for one in start.scales:
+        at_least("at_ns of a scale", one.at_ns, last, "start_ns and the scale before,")
+        last = one.at_ns
+        if one.cores is None:
+            continue
+        named = _whole_places("cores", one.cores, "a scale")
+        if not len(named) or named.max() >= places:
+            raise BrokenRule(f"cores of a scale: {shown(named.tolist())}; allowed: nil, or some of 0 to {places - 1}")
+        told += len(named)
+    if told > MAX_SCALED:
+        raise BrokenRule(f"scales name {told} cores; allowed: up to {MAX_SCALED}")
+
+
 def _check_resizes(start: Start, cores: int) -> int:
     """How many places more than at its start a job has at last."""
     if start.resizes is None:
@@ -239,10 +255,10 @@ def _check_wishes(start: Start) -> None:
         raise BrokenRule(f"part {at} has cores, and wishes is nil; allowed: nil")
 
 
-def _whole_places(name: str, column: bytes) -> Array:
-    places: Array = unpack_int32(column[: whole_column(f"{name} of a resize", column, 4) * 4])
+def _whole_places(name: str, column: bytes, what: str = "a resize") -> Array:
+    places: Array = unpack_int32(column[: whole_column(f"{name} of {what}", column, 4) * 4])
     if len(places) and (places.min() < 0 or len(np.unique(places)) < len(places)):
-        raise BrokenRule(f"{name} of a resize: {shown(places.tolist())}; allowed: from 0 on, none twice")
+        raise BrokenRule(f"{name} of {what}: {shown(places.tolist())}; allowed: from 0 on, none twice")
     return places
 
 

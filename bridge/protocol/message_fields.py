@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta, Struct
+from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "MAX_HINTS",
     "MAX_RESIZED",
     "MAX_RESIZES",
+    "MAX_SCALED",
+    "MAX_SCALES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -38,6 +41,8 @@ __all__ = [
     "Hints",
     "Resize",
     "Resizes",
+    "Scale",
+    "Scales",
     "HostColumn",
     "Instant",
     "Key",
@@ -84,6 +89,9 @@ MAX_RESIZED: Final = 2**16
 
 #: Most wishes of one job.
 MAX_WISHES: Final = 2**16
+#: Most scales of speeds in one message, and cores that all of them name.
+MAX_SCALES: Final = 2**14
+MAX_SCALED: Final = 2**16
 
 #: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
 LENGTHS_PER_FRAME: Final = 2**20
@@ -154,6 +162,13 @@ class WidthRange(Map, frozen=True, kw_only=True):
 
     least: Width
     most: Width
+class Scale(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on, behind all that happens at it, these cores of the job (int32; nil: all, and those that come) run at
+    ``factor`` times their own speeds."""
+
+    at_ns: Instant
+    cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)] | None
+    factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
 
 
 class Recipe(Map, frozen=True, kw_only=True):
@@ -212,4 +227,5 @@ class Measurement(Map, frozen=True, kw_only=True):
 Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
 Hints = Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)]
 Resizes = Annotated[tuple[Resize, ...], Meta(max_length=MAX_RESIZES)]
+Scales = Annotated[tuple[Scale, ...], Meta(max_length=MAX_SCALES)]
 Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]

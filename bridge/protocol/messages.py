@@ -25,6 +25,8 @@ from bridge.protocol.message_fields import (
     MAX_PROMISES,
     MAX_RESIZED,
     MAX_RESIZES,
+    MAX_SCALED,
+    MAX_SCALES,
     MAX_TASKS,
     MAX_WISHES,
     RECORDS_PER_FRAME,
@@ -55,6 +57,8 @@ from bridge.protocol.message_fields import (
     RecordColumn8,
     Resize,
     Resizes,
+    Scale,
+    Scales,
     TechniqueName,
     Version,
     Width,
@@ -75,6 +79,8 @@ __all__ = [
     "MAX_HINTS",
     "MAX_RESIZED",
     "MAX_RESIZES",
+    "MAX_SCALED",
+    "MAX_SCALES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
@@ -95,6 +101,7 @@ __all__ = [
     "Hello",
     "Hint",
     "Resize",
+    "Scale",
     "Lengths",
     "Measurement",
     "Message",
@@ -156,6 +163,7 @@ class Hello(Message, frozen=True, kw_only=True):
     hints: bool
     resizes: bool
     wishes: bool
+    scales: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -274,6 +282,7 @@ class Start(Message, frozen=True, kw_only=True):
     resizes: Resizes | None
     resize_ns: Duration
     wishes: WidthRange | None
+    scales: Scales
     stop_ns: Instant | None
 
 

@@ -329,6 +329,19 @@ class Result:
         return tables.widths_frame(self.ledger)
 
     @cached_property
+    def scales(self) -> pd.DataFrame:
+        """One row each time the speed of a running job's core, or of all, was scaled (``traces.scale_table.SCALE_COLUMNS``).
+
+        Raises
+        ------
+        InputError
+            If no policy was to scale any.
+        """
+        from traces.scale_table import scales_frame  # which few runs need
+
+        return scales_frame(self.ledger)
+
+    @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics.batch``, ``als.engine.metrics``); times in ns, fractions as
         such."""
@@ -394,7 +407,8 @@ class Result:
         releases = None if self.ledger.releases is None else self.releases
         hints = None if self.ledger.hints is None else self.hints
         widths = None if self.ledger.widths is None else self.widths
-        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints, widths)
+        scales = None if self.ledger.scales is None else self.scales
+        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints, widths, scales)
 
     def write_trace(self, path: str | Path) -> Path:
         """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""

@@ -54,7 +54,7 @@ from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords, WidthRecords
+from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords, ScaleRecords, WidthRecords
 
 __all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
 
@@ -142,10 +142,10 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     releases = ReleaseRecords(*simulator.release_columns()) if simulator.releases else None
     hints = HintRecords(*simulator.hint_columns()) if simulator.hints else None
     widths = WidthRecords(*simulator.width_columns()) if simulator.resizes else None
-    machine = scenario.platform.machine()
-    return Ledger(
-        machine, jobs, applications.records, applications.transfers, passes, releases, hints, widths, simulator.molds
-    )
+    scales = ScaleRecords(*simulator.scale_columns()) if simulator.scales else None
+    machine, molds = scenario.platform.machine(), simulator.molds
+    records, transfers = applications.records, applications.transfers
+    return Ledger(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales)
 
 
 def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Array:

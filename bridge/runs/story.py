@@ -17,6 +17,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
+from traces.scale_table import read_scales
 from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_hints, read_jobs, read_releases, read_rows, read_widths
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class _Jobs:
         releases: Table | None,
         hints: Table | None,
         widths: Table | None,
+        scales: Table | None,
     ) -> None:
         whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
@@ -101,6 +103,11 @@ class _Jobs:
         self.changed_row, self.changed, self.changed_core, self.change = (
             none if widths is None else np.asarray(widths[name], np.int64) for name in of_widths
         )
+        of_scales = ("row", "told_ns", "core")
+        self.scaled_row, self.scaled, self.scaled_core = (
+            none if scales is None else np.asarray(scales[name], np.int64) for name in of_scales
+        )
+        self.factor = np.zeros(0) if scales is None else np.asarray(scales["factor"], np.float64)
         self.decisions = (
             None
             if decisions is None
@@ -136,7 +143,7 @@ class _Jobs:
         if start > eligible:
             found.append(("", self._waited(row)))
         found.append((_instant(start), self._start(row)))
-        between = self._hints(row) + self._widths(row) + self._releases(row)
+        between = self._hints(row) + self._widths(row) + self._scales(row) + self._releases(row)
         found += [line for _, line in sorted(between, key=lambda event: event[0])]
         found.append((_instant(int(self.end[row])), self._end(row)))
         return found
@@ -162,6 +169,21 @@ class _Jobs:
             more, last = _counted(len(instants) - _NAMED, "time"), int(instants[-1])
             what = "given cores, or asked for some," if self.change[mine].all() else "wished for others, or had them,"
             lines.append((last, ("", f"{what} {more} more, the last at {_instant(last)}")))
+        return lines
+
+    def _scales(self, row: int) -> list[tuple[int, tuple[str, str]]]:
+        # As :meth:`_releases`.
+        mine = np.flatnonzero(self.scaled_row == row)
+        lines = []
+        for k in mine[:_NAMED].tolist():
+            core = int(self.scaled_core[k])
+            which = "all of its cores run" if core < 0 else f"core {core} runs"
+            ns = int(self.scaled[k])
+            lines.append((ns, (_instant(ns), f"from here on {which} at {self.factor[k]:g} of full speed")))
+        if len(mine) > _NAMED:
+            last = int(self.scaled[mine[-1]])
+            more = _counted(len(mine) - _NAMED, "time")
+            lines.append((last, ("", f"scaled {more} more, the last at {_instant(last)}")))
         return lines
 
     def _releases(self, row: int) -> list[tuple[int, tuple[str, str]]]:
@@ -301,6 +323,7 @@ def job_story(
     releases: Table | None = None,
     hints: Table | None = None,
     widths: Table | None = None,
+    scales: Table | None = None,
 ) -> str:
     """What happened to one job, one line per event.
 
@@ -321,6 +344,8 @@ def job_story(
         The table of hints (``traces.tables.HINT_COLUMNS``), where jobs were told who waits for their cores.
     widths : mapping of str to column, optional
         The table of widths (``traces.tables.WIDTH_COLUMNS``), where running jobs were given cores, or asked for some.
+    scales : mapping of str to column, optional
+        The table of scaled speeds (``traces.scale_table.SCALE_COLUMNS``), where there were some.
 
     Returns
     -------
@@ -332,7 +357,7 @@ def job_story(
     InputError
         If there is no such job; the message lists those that there are.
     """
-    jobs = _Jobs(columns, n_cores, decisions, releases, hints, widths)
+    jobs = _Jobs(columns, n_cores, decisions, releases, hints, widths, scales)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
         raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
@@ -368,4 +393,5 @@ def story_of_results(folder: Path, job: int) -> str:
     releases = read_releases(path) if path.is_file() else None
     hints = read_hints(told) if told.is_file() else None
     widths = read_widths(folder / "widths.parquet") if (folder / "widths.parquet").is_file() else None
-    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints, widths)
+    scales = read_scales(folder / "scales.parquet") if (folder / "scales.parquet").is_file() else None
+    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints, widths, scales)

@@ -111,6 +111,7 @@ class Supervisor:
         hints: bool = False,
         resizes: bool = False,
         wishes: bool = False,
+        scales: bool = False,
         hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
@@ -147,7 +148,8 @@ class Supervisor:
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
         self.conserves_work = self._known = command is None
-        self._releases, self._hints, self._resizes, self._wishes = releases, hints, resizes, wishes
+        self._releases, self._hints, self._resizes = releases, hints, resizes
+        self._wishes, self._scales = wishes, scales
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -615,6 +617,8 @@ class Supervisor:
             self.fail(PeerError(f"--resize: {hello.name!r} cannot follow it: its hello says resizes = false"))
         if self._wishes and not hello.wishes:
             self.fail(PeerError(f"--resize evolve: {hello.name!r} never wishes: its hello says wishes = false"))
+        if self._scales and not hello.scales:
+            self.fail(PeerError(f"scaled speeds: {hello.name!r} cannot follow them: its hello says scales = false"))
         if self._hints and not hello.hints:
             self.fail(PeerError(f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"))
         try:

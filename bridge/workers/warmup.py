@@ -63,6 +63,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         resizes=None,
         wishes=None,
         resize_ns=0,
+        scales=(),
         stop_ns=None,
     )
 

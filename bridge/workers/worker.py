@@ -65,6 +65,8 @@ class Peer(Protocol):
     @property
     def wishes(self) -> bool:
         """Whether it can say for how many cores its jobs wish."""
+    def scales(self) -> bool:
+        """Whether the speeds of its jobs' cores can be scaled while they run."""
         ...
 
     def answers(self, order: Message) -> Iterator[Message]:
@@ -104,6 +106,7 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
                 hints=peer.hints,
                 resizes=peer.resizes,
                 wishes=peer.wishes,
+                scales=peer.scales,
             )
         )
         while True:

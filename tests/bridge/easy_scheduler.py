@@ -35,7 +35,7 @@ def decide():
         usable = usable[needed:]
         ends_of[job] = end_ns
         expected.append((end_ns, needed))
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[])
+    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[], scale=[], end=[])
 
 
 ends_of = {}

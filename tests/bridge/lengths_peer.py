@@ -126,6 +126,7 @@ def main() -> None:
         hints=False,
         resizes=True,
         wishes=True,
+        scales=False,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

@@ -43,7 +43,7 @@ def decide(message):
     wake = [min(later)] if later else []
     require(message["woken"] == (now in asked), f"woken is {message['woken']}, and {now} was asked for: {now in asked}")
     asked.update(wake)
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=wake)
+    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=wake, scale=[], end=[])
 
 
 plan, wakes = json.loads(Path(sys.argv[1]).read_text())
@@ -53,7 +53,7 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, waiting, held, running, down = connection.makefile("rb"), {}, {}, {}, set()
 name_of, free, asked, ends = {}, set(), set(), {}
-send("hello", version=2, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="replay")
+send("hello", version=2, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="replay", directs=[])
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     kind, job = message["type"], message.get("job")

@@ -80,6 +80,7 @@ def start(
         "hints": (),
         "resizes": None,
         "wishes": None,
+        "scales": (),
         "resize_ns": 0,
         "recipe": recipe,
         "tasks": None,

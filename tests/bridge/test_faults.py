@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from directors import Director
 from faulty_runs import (
     PATIENCE_S,
     PLATFORM,
@@ -200,6 +201,29 @@ def test_twenty_kills_while_widths_change(
     assert_same(result, reference)
     assert result.widths.equals(reference.widths)
     assert result.releases.equals(reference.releases)
+    assert result.coupling["retries"] >= len(met) == 20
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_twenty_kills_while_speeds_are_scaled(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is killed as it is given a job whose cores were scaled, twenty times; they are scaled again as they were."""
+    struck: list[int] = []
+
+    def wanted(order: Order) -> bool:
+        row = order.start.job
+        if len(struck) == 20 or not order.start.scales or struck.count(row) == 2 or row in struck[-1:]:
+            return False
+        struck.append(row)
+        return True
+
+    said: dict[str, Any] = {"tasks_per_core": 4, "rules": Rules(max_attempts=1000)}
+    met = strike_at_order(monkeypatch, wanted)
+    result = simulated(coupling, 60, bls=Director(3), **said)
+    reference = simulated(jobs=60, bls=Director(3), **said)
+    assert_same(result, reference)
+    assert result.scales.equals(reference.scales)
+    assert len(result.scales) > 60
+    assert {"requeued", "cancelled"} <= set(result.jobs.state)
     assert result.coupling["retries"] >= len(met) == 20
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from directors import Director
 
 import bridge
 from als.engine import hooks as a
@@ -116,6 +117,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {"rules": Rules("3", resize="mold"), "surroundings": Surroundings(malleable="1")},
         {b.MOLD_BESIDE, b.PLAN},
     ),
+    "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 

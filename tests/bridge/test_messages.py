@@ -51,6 +51,7 @@ from bridge.protocol.messages import (
     Refused,
     Resize,
     Role,
+    Scale,
     Start,
     Transfers,
     WidthRange,
@@ -61,6 +62,7 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
 PROTOCOL = Path(bridge.protocol.messages.__file__).parents[1] / "PROTOCOL.md"
@@ -85,6 +87,10 @@ RESIZES = st.lists(
         latency_ns=st.binary(max_size=40),
         asked=st.binary(max_size=40),
     ),
+    max_size=3,
+).map(tuple)
+SCALES = st.lists(
+    st.builds(Scale, at_ns=INSTANTS, cores=st.none() | st.binary(max_size=40), factor=st.floats(LOWEST, HIGHEST)),
     max_size=3,
 ).map(tuple)
 CHANGES = st.lists(
@@ -153,6 +159,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "hints": st.booleans(),
         "resizes": st.booleans(),
         "wishes": st.booleans(),
+        "scales": st.booleans(),
     },
     "welcome": {"version": VERSIONS, "run": NAMES},
     "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
@@ -178,6 +185,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "resizes": st.none() | RESIZES,
         "resize_ns": INSTANTS,
         "wishes": st.none() | WIDTHS,
+        "scales": SCALES,
         "stop_ns": st.none() | INSTANTS,
     },
     "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
@@ -248,6 +256,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "hints": True,
         "resizes": True,
         "wishes": True,
+        "scales": True,
     },
     "welcome": {"version": 10, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
@@ -273,6 +282,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "resizes": None,
         "resize_ns": 0,
         "wishes": None,
+        "scales": [],
         "stop_ns": None,
     },
     "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
@@ -774,6 +784,7 @@ def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
         hints=True,
         resizes=True,
         wishes=True,
+        scales=True,
     )
     for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
         assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO

@@ -93,7 +93,16 @@ class Pair:
 
     def answer(self, **fields: Any) -> Any:
         """What the bridge hears of an answer that the scheduler's own session has not judged."""
-        said = {"type": "decided", "decision": 1, "start": [], "reject": [], "wake_ns": [], **fields}
+        said = {
+            "type": "decided",
+            "decision": 1,
+            "start": [],
+            "reject": [],
+            "wake_ns": [],
+            "scale": [],
+            "end": [],
+            **fields,
+        }
         return self.hear(SCHEDULER, frame(msgspec.msgpack.encode(said)))
 
 
@@ -310,5 +319,5 @@ def test_strangers_cannot_make_the_bridge_keep_much() -> None:
 
 def test_names_of_messages() -> None:
     assert scheduler_message_name(Quit(complete=True)) == "quit"
-    hello = SchedulerHello(version=2, role="scheduler", token=TOKEN, name="n")
+    hello = SchedulerHello(version=2, role="scheduler", token=TOKEN, name="n", directs=())
     assert decode_scheduler(encode_scheduler(hello), SCHEDULER) == hello

@@ -42,6 +42,7 @@ HELLO = {
     "hints": False,
     "resizes": False,
     "wishes": False,
+    "scales": False,
 }
 
 

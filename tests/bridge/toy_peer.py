@@ -65,7 +65,18 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, jobs = connection.makefile("rb"), {}
 said = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"], "conserves_work": True}
-send("hello", version=10, name="toy", tasks="lengths", releases=False, hints=False, resizes=False, wishes=False, **said)
+send(
+    "hello",
+    version=10,
+    name="toy",
+    tasks="lengths",
+    releases=False,
+    hints=False,
+    resizes=False,
+    wishes=False,
+    scales=False,
+    **said,
+)
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":

@@ -315,6 +315,7 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
             hints=False,
             resizes=False,
             wishes=False,
+            scales=False,
         )
         connection.say(hello)
         while True:

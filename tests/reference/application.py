@@ -160,6 +160,7 @@ def run(
     resizes: Sequence[Resize[Real]] = (),
     numbers: Sequence[int] = (),
     wishes: Sequence[int] = (),
+    later: Sequence[tuple[int, int, Real]] = (),
 ) -> Run:
     """Simulate a job.
 
@@ -180,17 +181,21 @@ def run(
         What the cores are called; none: 0, 1, 2 …
     wishes : sequence of int
         For how many cores each phase wishes, 0 for no wish; none: none does.
+    later : sequence
+        As ``changes``, and each is known behind all that happens at its instant; never to 0, nor of a core that is not there.
 
     Raises
     ------
     TasksLeft
     AllLost
     """
-    before_stop = [change for change in changes if stop is None or change[0] < stop]
+    known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
+    known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
+    before_stop = [one for one in sorted(known, key=lambda one: one[:2]) if stop is None or one[0] < stop]
     job_: Job[Real] = Job(
         list(lengths),
         list(speeds),
-        [(at, at_ns, core, speed) for at, (at_ns, core, speed) in enumerate(before_stop)],
+        [(at, at_ns, core, speed) for at, (at_ns, _, core, speed) in enumerate(before_stop)],
         Given(seed, job),
         phases=list(phases) or [technique],
         part_tasks=list(part_tasks) or [len(lengths)],
@@ -203,6 +208,7 @@ def run(
         numbers=list(numbers) or list(range(len(speeds))),
         resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
         wishes=list(wishes),
+        later=frozenset(at for at, (_, behind, *_) in enumerate(before_stop) if behind),
     )
     job_.go(stop)
     return job_.result(stop)
@@ -229,8 +235,10 @@ class Job(Generic[Real]):
         resizes: list[Resize[Real]],
         numbers: list[int],
         wishes: list[int],
+        later: frozenset[int],
     ) -> None:
         self.says, self.wished = wishes, [(now, len(speeds))]  # the first is what it begins with, and no wish
+        self.later = later  # which changes are known behind all that happens at their instants
         self.resizes, self.resized, self.stale = resizes, False, False
         self.only = ""  # the technique that is simulated ahead
         self.hints, self.wanted = hints, frozenset[int]()
@@ -350,8 +358,9 @@ class Job(Generic[Real]):
         """Go from event to event, up to the stop."""
         while not self.over:
             due = self.changes[self.made][1] if self.made < len(self.changes) else None
+            behind = self.made in self.later
             asking = self.asking
-            if not asking and self.left and self.present and due != self.now:
+            if not asking and self.left and self.present and (due != self.now or behind):
                 if len(self.present) + sum(core.released is not None for core in self.cores) == len(self.cores):
                     raise TasksLeft
                 self.call_back(self.away_at)
@@ -376,7 +385,7 @@ class Job(Generic[Real]):
             if not events or (stop is not None and min(events) >= stop):
                 return
             self.now = min(events)
-            if due == self.now:
+            if due == self.now and not (behind and self.now in (opening, arrival)):
                 self.change(*self.changes[self.made][1:])
                 self.made += 1
             elif opening == self.now:

@@ -86,6 +86,14 @@ TOLD = {
             ("wished", "how many cores it wishes for, 0 if for no others than before", _UINT64),
         ),
     ),
+    "scales": Told(
+        {"scale": "the speeds of a running job's cores are scaled"},
+        (
+            _TOLD_JOB,
+            ("core", "number of the core, -1 for all of the job's", _INT64),
+            ("parts per billion", "what part of its own speed it runs at from then on", _UINT64),
+        ),
+    ),
 }
 _TOLD_REGION = len(REGIONS)
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
@@ -249,6 +257,10 @@ def _told(ledger: Ledger) -> tuple[Spans, str]:
         wished = np.bincount(place.reshape(-1), np.where(widths.change == 0, widths.core, 0), kinds.shape[1])
         at = kinds[1]
         told = np.column_stack([number[kinds[0]], given, asked, wished]).astype(np.int64)
+    elif ledger.scales is not None:
+        name, at = "scales", ledger.scales.told_ns
+        scales = ledger.scales
+        told = np.column_stack([number[scales.job], scales.core, scales.scale]).astype(np.int64, copy=False)
     else:
         return _nowhere(), ""
     order = np.argsort(at, kind="stable")

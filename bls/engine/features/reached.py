@@ -17,6 +17,7 @@ from traces.compiled import compiled
 __all__ = [
     "behind_last_working",
     "drop_wishes",
+    "end_as_directed",
     "free_for",
     "head_of_queue",
     "masked",
@@ -171,4 +172,14 @@ def take_back(state: BatchState, job: int) -> bool:
     drop_wishes(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
     set_stop(state, job, walltime_end(state, job))
+    if state.settings[b.DIRECTS] & b.CUTS:
+        end_as_directed(state, job)
     return True
+
+
+@compiled(inner=True)
+def end_as_directed(state: BatchState, job: int) -> None:
+    """If its policy has a job ended, that is when it is cut, unless it is before."""
+    at, jobs = state.scaling[b.CUT_AT, job], state.jobs
+    if 0 < at < jobs[b.STOP, job]:
+        jobs[b.STOP, job], jobs[b.REASON, job] = at, state.scaling[b.CUT_STATE, job]
