@@ -138,6 +138,9 @@ class BatchLevel(Protocol):
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
         """Tell for how many cores a job that has started wishes, and when, before its outcome is told; False if that cannot
         be."""
+        ...
+
+    @property
     def directs(self) -> bool:
         """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
         ...

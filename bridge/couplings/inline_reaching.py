@@ -188,8 +188,9 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
 @compiled(inner=True)
 def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
-    """Let nothing be visible before ``until`` but what the application that runs, in place, releases; as ``_promise``."""
-    if inline.releasing.size > 0 and inline.app.counters[app.RELEASED] > 0:
+    """Let nothing be visible before ``until`` but what the application that runs, in place, releases, and its wishes."""
+    run = inline.app
+    if inline.releasing.size > 0 and (run.counters[app.RELEASED] > 0 or run.wishes.size > 0):
         need = tell_releases_of(state, inline, job, until)
         if need != 0:
             return int(need)

@@ -22,7 +22,9 @@ from bridge.couplings.inline_state import (
     SAVED_INTS,
     SAVED_KINDS,
     SAVED_SHORTS,
+    WISHES,
     InlineState,
+    call_hook,
 )
 from bridge.couplings.inline_widths import show
 from traces.compiled import Array, compiled, rows_of
@@ -90,6 +92,9 @@ def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
     run.counters, at = ints[at : at + app.COUNTERS], at + app.COUNTERS
     run.part_first, at = ints[at : at + parts], at + parts
     run.chosen, at = ints[at : at + inline.chosen.shape[1]], at + inline.chosen.shape[1]
+    if inline.wishing.size > 0:
+        call_hook(inline.hooks[WISHES], (inline, origin, 0))
+        run.wished_ns, at = ints[at : at + run.wished_ns.size], at + run.wished_ns.size
     home.core_number, at = ints[at : at + n_cores], at + n_cores
     home.latency_ns, at = ints[at : at + n_cores], at + n_cores
     home.ask_ns, at = ints[at : at + n_cores], at + n_cores
@@ -142,7 +147,7 @@ def _to_store(inline: InlineState, job: int, n_cores: int) -> None:
     """Copy the application that runs, of so many cores, into a job's columns."""
     saved, run, records = inline.saved, inline.app, inline.app.start_ns.size
     slots, ints, at = run.speed.size, saved.ints, saved.first[SAVED_INTS, job]
-    for column in (run.counters, run.part_first, run.chosen):
+    for column in (run.counters, run.part_first, run.chosen, run.wished_ns):
         _copy(ints[at:], column, column.size)
         at += column.size
     for column in (
@@ -184,7 +189,7 @@ def _to_shared_room(inline: InlineState, job: int, n_cores: int) -> None:
     """Copy a job's columns into the application that runs, which is in the room that all share."""
     saved, run, records = inline.saved, inline.app, inline.app.start_ns.size
     slots, ints, at = run.speed.size, saved.ints, saved.first[SAVED_INTS, job]
-    for column in (run.counters, run.part_first, run.chosen):
+    for column in (run.counters, run.part_first, run.chosen, run.wished_ns):
         _copy(column, ints[at:], column.size)
         at += column.size
     for column in (

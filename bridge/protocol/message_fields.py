@@ -162,6 +162,8 @@ class WidthRange(Map, frozen=True, kw_only=True):
 
     least: Width
     most: Width
+
+
 class Scale(Map, frozen=True, kw_only=True):
     """From ``at_ns`` on, behind all that happens at it, these cores of the job (int32; nil: all, and those that come) run at
     ``factor`` times their own speeds."""

@@ -65,6 +65,9 @@ class Peer(Protocol):
     @property
     def wishes(self) -> bool:
         """Whether it can say for how many cores its jobs wish."""
+        ...
+
+    @property
     def scales(self) -> bool:
         """Whether the speeds of its jobs' cores can be scaled while they run."""
         ...

@@ -122,7 +122,8 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
             scales = True
         else:
             state.scaling[b.CUT_AT, job], state.scaling[b.CUT_STATE, job] = now + 1, value
-            end_as_directed(state, job)
+            if jobs[b.END, job] < 0 or jobs[b.RUN, job] >= 0:  # else as its end is taken back
+                end_as_directed(state, job)
     if scales:
         after, thought = _mean_scale(state, job), jobs[b.EXPECTED, job]
         if thought > now:
