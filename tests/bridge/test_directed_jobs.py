@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -74,8 +75,7 @@ def test_in_every_coupling(seed: int, coupling: str) -> None:
 @pytest.mark.parametrize("als", ["heft", "ss"])
 def test_task_graphs_are_scaled_too(als: str, tmp_path: Path) -> None:
     applications = tmp_path / "graphs.toml"
-    phase = f'{{ kind = "graph", als = "{als}", graph = "layered:seed=3", tasks_per_core = 4 }}'
-    applications.write_text(f'[[application]]\nname = "graphs"\nmatch = "*"\nphases = [{phase}]\n')
+    applications.write_text(f'[default]\nals = "{als}"\ngraph = "cholesky:tiles=3,ccr=0.2"\n')
     workload = jobs(random.Random(4), 12)
     said: dict[str, Any] = {"als": "ss", "variation": 0.3, "rules": Rules(max_attempts=100)}
     said["level"] = ApplicationLevel(applications=str(applications), network="hockney")
@@ -224,11 +224,11 @@ def test_what_cannot_be(policy: Any, message: str) -> None:
 def test_what_it_cannot_be_combined_with() -> None:
     workload = Workload.from_jobs([(7, 0, 10, 2, 100)])
     with pytest.raises(
-        InputError, match="--charge-decisions: batch policy halves directs running jobs, which takes no time"
+        InputError, match="charge_decisions=True: batch policy halves directs running jobs, which takes no time"
     ):
         bridge.simulate(workload, PLATFORM, bls=Halves(), rules=Rules(charge_decisions=True))
     with pytest.raises(
-        InputError, match="--estimates application: batch policy halves directs running jobs, and what these"
+        InputError, match="estimates=.application.: batch policy halves directs running jobs, and what these"
     ):
         bridge.simulate(workload, PLATFORM, bls=Halves(), rules=Rules(estimates="application"))
     with pytest.raises(
@@ -268,9 +268,9 @@ def test_another_program_scales(coupling: str, tmp_path: Path) -> None:
     workload = jobs(random.Random(9), 20)
     said: dict[str, Any] = {"als": "gss", "variation": 0.3, "tasks_per_core": 3}
     reference = bridge.simulate(workload, PLATFORM, bls=Turns(), **said)
-    command = f"python {tmp_path / 'scales.py'}"
+    command = f"{sys.executable} {tmp_path / 'scales.py'}"
     assert_same(reference, bridge.simulate(workload, PLATFORM, bls_command=command, coupling=coupling, **said))
-    assert len(reference.scales) > 40
+    assert len(reference.scales) > 30
 
 
 def test_the_table_is_written_and_read(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from bridge.protocol.messages import (
     MAX_PARTS,
     MAX_RESIZED,
     MAX_RESIZES,
+    MAX_SCALED,
+    MAX_SCALES,
     MAX_TASKS,
     MESSAGES,
     RECORDS_PER_FRAME,
@@ -720,6 +722,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         resizes=None,
         resize_ns=MAX_NS,
         wishes=WidthRange(least=MAX_CORES, most=MAX_CORES),
+        scales=(Scale(at_ns=MAX_NS, cores=bytes(4 * MAX_SCALED // MAX_SCALES), factor=1.5),) * MAX_SCALES,
         stop_ns=MAX_NS,
     )
     largest = [

@@ -163,7 +163,7 @@ WRONG = {
     "hangs-up": r"it closed the connection and has not answered$",
     "half": r"it was killed by SIGKILL$",
     "garbage": r"not a message: ",
-    "oversized": r"a frame of 2147483648 bytes; allowed: 1 to 33554432$",
+    "oversized": r"a frame of 2147483648 bytes; allowed: 1 to 37748736$",
     "two-keys": r"not a message: the key 'decision' occurs twice$",
     "answers-twice": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
     "floods": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
