@@ -18,10 +18,14 @@ from als.engine.state import ApplicationState
 from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_order
 from traces.base.scale import WHOLE
+from traces.base.time import duration_ns
 from traces.compiled import compiled
-from traces.kernels.signatures import Floats
+from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["come_scaled", "rescale", "scaled", "set_scale"]
+__all__ = ["come_scaled", "first_and_last_work", "rescale", "rescale_all", "scaled", "set_scale"]
+
+#: A task that has so many ns left at its speed, and such a part of its work, has not ended, whatever the rounding.
+_SURE_NS, _SURE_PART = 2.0, 1e-12
 
 
 @compiled(inner=True)
@@ -117,4 +121,113 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
         if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
             go_on(state, c, gflops)  # what it had has ended at its speed until now
             _ranked(state, c)
+    return SUSPENDED
+
+
+@compiled()
+def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
+    """For how many ns behind ``at_ns`` no request arrives, and for how many at least one core has a chunk, if no speed changes.
+
+    Of it only what scales with the speeds counts: at other scales it takes as much less, or more, and no less than that. Both
+    are 0 where that cannot be said: in a graph.
+    """
+    counters, cores = state.counters, state.cores
+    if counters[s.STATUS] != SUSPENDED or counters[s.ASKING] == 0:
+        return 0, 0
+    if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
+        return 0, 0
+    first, last = s.NEVER, 0
+    for at in range(counters[s.ASKING]):
+        c = state.ask_core[at]
+        takes = 0
+        if cores[s.HELD_FIRST, c] < cores[s.HELD_STOP, c]:
+            takes = state.ask_ns[at] - max(at_ns, cores[s.HELD_FROM_NS, c]) - state.latency_ns[c]
+        first, last = min(first, takes), max(last, takes)
+    return max(0, first), last
+
+
+@compiled(inner=True)
+def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
+    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, during which its chunk does not end."""
+    counters, cores, amounts, keep = state.counters, state.cores, state.amounts, state.start_ns.size > 0
+    k, stop_at = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c]
+    if k == stop_at:
+        return go_on(state, c, own * factor[n - 1])
+    t, work, speed = cores[s.HELD_FROM_NS, c], abs(amounts[s.HELD_WORK, c]), state.speed[c]
+    begun, last = amounts[s.HELD_WORK, c] < 0.0, n
+    for j in range(n):
+        gflops = own * factor[j]
+        if gflops == speed:
+            continue
+        now, last = at_ns[j], j
+        while k < stop_at and t < now:
+            if not begun:
+                cores[s.BEGAN_NS, c] = t
+            left = work - (now - t) * 1e-9 * speed
+            if left > _SURE_NS * 1e-9 * speed + _SURE_PART * work:
+                work, t, begun = left, now, True
+                continue
+            after = t + duration_ns(work, speed)
+            if after > now:
+                work, t, begun = max(left, 1e-300), now, True
+                continue
+            beyond = float(after - cores[s.BEGAN_NS, c] - cores[s.SHIFT_NS, c])
+            amounts[s.DONE_SQUARES, c] += beyond * beyond
+            if keep:
+                state.end_ns[k] = after
+            counters[s.FRUITLESS] = 0
+            k, t, begun = k + 1, after, False
+            if k < stop_at:
+                work = state.lengths[k]
+                if keep:
+                    state.start_ns[k] = t
+        speed = gflops
+    if last == n:
+        return IDLES  # nothing has changed
+    cores[s.HELD_FIRST, c], cores[s.HELD_FROM_NS, c] = k, t
+    amounts[s.HELD_WORK, c] = -work if begun else work
+    state.speed[c] = speed
+    counters[s.NOW] = at_ns[last]
+    return go_on(state, c, speed)
+
+
+@compiled()
+def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int) -> int:
+    """As :func:`set_scale` of all cores and :func:`rescale`, ``n`` times in turn, where no request arrives up to the last.
+
+    A core is gone through all of it before the next one: what it has is then at hand.
+
+    Parameters
+    ----------
+    state : ApplicationState
+        Advanced up to the first instant, or beyond; all its cores have the same scale.
+    own : float64 (P,)
+        As of :func:`rescale`.
+    at_ns : int64 (n,)
+        Ascending.
+    factor : float64 (n,)
+        The scales, as parts of a core's own speed.
+    n : int
+
+    Returns
+    -------
+    int
+        As of :func:`rescale`.
+    """
+    counters, asking, changed = state.counters, state.counters[s.ASKING], False
+    for at in range(asking):
+        c = state.ask_core[at]
+        t = _go_on_through(state, c, own[c], at_ns, factor, n)
+        if t == OVERFLOWS:
+            return OVERFLOW
+        if t != IDLES:
+            state.ask_ns[at] = arrival_ns(state, t, c)
+            changed = True
+    if changed:
+        heap_order(state.ask_ns, state.ask_core, asking)
+    counters[s.NOW] = at_ns[n - 1]
+    for c in range(state.speed.size):  # those that wait for others
+        gflops = own[c] * factor[n - 1]
+        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
+            go_on(state, c, gflops)
     return SUSPENDED

@@ -258,10 +258,10 @@ def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
 def _told(n_cores: int, most_running: int, after_pass: int, rows: int, amounts: Array) -> dict[str, Array]:
     # What is known of cores of running jobs that are told something.
     hinted, resized, directed = (n_cores if after_pass == slot else 0 for slot in (HINT, RESIZE, DIRECT))
-    sizes = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
-    sizes["reached"] = hinted + resized + directed
+    lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
+    lengths |= {"reached": hinted + resized + directed}
     return {
-        **{name: np.zeros(size, np.int64) for name, size in sizes.items()},
+        **{name: np.zeros(length, np.int64) for name, length in lengths.items()},
         "told": np.zeros((5, 4 * most_running if hinted else 4 * (resized + directed)), np.int64),
         "resizing": np.zeros((5, resized), np.int64),
         "totals": own(amounts, np.int64).copy() if resized else _none(),

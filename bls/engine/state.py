@@ -205,11 +205,12 @@ ASKED_FOR, GIVEN, SCALED, ENDED_BY = -1, 1, 2, 3
 DIRECTED_JOB, DIRECTED_WHAT, DIRECTED_CORE, DIRECTED_VALUE = range(4)
 DIRECTED_ROWS = 4
 
-# Rows of BatchState.scaling, by jobs' rows: the scale of all cores that was told last, 0 none; the instant at which the job is
-# ended for its policy, 0 none, and the state that it has then. And of those that are only replayed: what was left to run at
-# scale 1 at an instant, ns and parts per billion of one; that instant, plus 1; and when it ends by that, 0 as recorded.
-SCALE_OF_ALL, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(7)
-SCALING_ROWS = 7
+# Rows of BatchState.scaling, by jobs' rows: the scale of all cores that was told last, 0 none, and whether some have been told
+# another one since; the instant at which the job is ended for its policy, 0 none, and the state that it has then. And of those
+# that are only replayed: what was left to run at scale 1 at an instant, ns and parts per billion of one; that instant, plus 1;
+# and when it ends by that, 0 as recorded.
+SCALE_OF_ALL, SCALED_APART, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(8)
+SCALING_ROWS = 8
 
 # A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
 WISH_KEY = 2**62
@@ -420,7 +421,8 @@ class BatchState(State):
     scaling : int64 (SCALING_ROWS, rows) or (SCALING_ROWS, 0)
         See the names above.
     core_scale : int64 (2, M) or (2, 0)
-        Of each core 1 + the row of the job that its scale is of, and the scale, parts per billion.
+        Of each core 1 + the row of the job that its scale is of, where that has some of its own, and the scale, parts per
+        billion.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64

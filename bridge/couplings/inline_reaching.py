@@ -23,6 +23,7 @@ from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from bridge.couplings.inline_deferred import hear_put_down, look_ahead, put_down
 from bridge.couplings.inline_journal import note
 from bridge.couplings.inline_kernel import (
     fault_of,
@@ -260,22 +261,37 @@ def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
 
 
 @compiled(inner=True)
+def _arrive(inline: InlineState, job: int, now: int) -> int:
+    """Let the application that runs, the job's, in place, be at an instant, behind the requests at it; returns its status."""
+    if inline.costs.directs != 0:
+        status = hear_put_down(inline, job)
+        if status != SUSPENDED:
+            return int(status)
+    return _advance_to(inline, now + 1)
+
+
+@compiled(inner=True)
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
     now, saved = state.clock[b.NOW], inline.saved
     if inline.cursor[TOLD_UPTO] > inline.cursor[REACHED_AT]:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
-    enter(state, inline, job, keep_tasks)
-    # All requests up to this instant were served before the batch level did anything at it.
-    status = _advance_to(inline, now + 1)
-    if status == SUSPENDED:
-        status = _hear(state, inline, job, now)
-    inline.cursor[TOLD_UPTO] = inline.cursor[REACHED_AT] + 1
-    saved.slots[job], saved.steps[job] = inline.app.speed.size, 0
+    saved.steps[job] = 0
     if saved.reached_ns[job] < now:
         since_start = now - state.jobs[b.START, job]
         saved.stride_ns[job] = max(1, since_start // _LEAST_STRIDE, 2 * (now - saved.reached_ns[job]))
         saved.reached_ns[job] = now
+    if inline.costs.directs != 0:
+        until = put_down(state, inline, job)
+        if until > 0:
+            return _promise(state, inline, job, until)
+    enter(state, inline, job, keep_tasks)
+    # All requests up to this instant were served before the batch level did anything at it.
+    status = _arrive(inline, job, now)
+    if status == SUSPENDED:
+        status = _hear(state, inline, job, now)
+    inline.cursor[TOLD_UPTO] = inline.cursor[REACHED_AT] + 1
+    saved.slots[job] = inline.app.speed.size
     return _go_ahead(state, inline, job, keep_tasks, status)
 
 
@@ -286,7 +302,7 @@ def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     What it releases at this very instant is told before the batch level looks at any; nobody can tell it anything before.
     """
     enter(state, inline, job, keep_tasks)
-    status = _advance_to(inline, state.clock[b.NOW] + 1)
+    status = _arrive(inline, job, state.clock[b.NOW])
     return _go_ahead(state, inline, job, keep_tasks, status)
 
 
@@ -302,6 +318,8 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
         copy_out(state, inline, job, keep_tasks)
         return _tell_end(state, inline, job, status, keep_tasks)
     until = _goes_on_until(inline, now)
+    if inline.costs.directs != 0:
+        look_ahead(state, inline, job)
     steps = _steps(state, inline, job, until)
     need = _step(state, inline, job, until) if steps else 0
     leave(inline)

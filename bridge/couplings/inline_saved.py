@@ -17,6 +17,7 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_kernel import bind
 from bridge.couplings.inline_state import (
     MASTER_HOST,
+    PUT_DOWN,
     SAVED_BYTES,
     SAVED_FLOATS,
     SAVED_INTS,
@@ -65,7 +66,7 @@ def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
     n, records, n_cores = run.lengths.size, run.start_ns.size, _widest(state, job)
     memo = _whole_memo(run.phases, inline.table.rules.rules, n_cores)
     ints = run.counters.size + run.part_first.size + run.chosen.size + run.wished_ns.size + 2 * records
-    ints += (7 + run.cores.shape[0]) * n_cores
+    ints += (7 + run.cores.shape[0]) * n_cores + (2 * PUT_DOWN if inline.costs.directs != 0 else 0)
     floats = n + (2 + run.amounts.shape[0]) * n_cores + memo + run.facts.size
     enough = _place(inline, job, SAVED_INTS, saved.ints.size, ints)
     enough = _place(inline, job, SAVED_FLOATS, saved.floats.size, floats) and enough

@@ -57,6 +57,7 @@ __all__ = [
     "SAVED_BYTES",
     "SAVED_FLOATS",
     "SAVED_INTS",
+    "PUT_DOWN",
     "SAVED_KINDS",
     "SAVED_SHORTS",
     "SPEEDS",
@@ -219,6 +220,39 @@ class SavedStates(State):
     steps: Ints
 
 
+#: The most scales that are put down for a job.
+PUT_DOWN = 64
+
+
+class PutDown(State):
+    """Scales of all cores that were put down for running jobs, which have not heard them (``inline_deferred``).
+
+    Of size 0 where nothing is saved. The scales, and their instants, are behind what is saved of a job.
+
+    Attributes
+    ----------
+    count : int64 (rows,)
+        How many.
+    scale : int64 (rows,)
+        The last one, or, if none was put down, that of all cores, parts per billion; 0 if nothing may be put down.
+    since_ns : int64 (rows,)
+        The instant from which on.
+    left_ns : float64 (rows,)
+        For how long from there on, at scale 1, nothing shows of the job at the least.
+    farthest_ns : float64 (rows,)
+        For how long, at scale 1, a chunk may still take at the most.
+    factor : float64 (PUT_DOWN,)
+        Work space.
+    """
+
+    count: Ints
+    scale: Ints
+    since_ns: Ints
+    left_ns: Floats
+    farthest_ns: Floats
+    factor: Floats
+
+
 class Journal(State):
     """What running jobs were told, and when: an application that is reached is simulated again, and told it all again.
 
@@ -318,6 +352,7 @@ class InlineState(State):
     fastest : float64 (1,)
         Where widths change: the speed of the fastest core of the application that runs, as it started, GFLOP/s.
     saved : SavedStates
+    put_down : PutDown
     reaching : int64 (2,) or (0,)
         The batch engine's functions for jobs that are reached, where they are.
     wishing : int64 (1,) or (0,)
@@ -367,6 +402,7 @@ class InlineState(State):
     journal: Journal
     fastest: Floats
     saved: SavedStates
+    put_down: PutDown
     reaching: Ints
     wishing: Ints
     width_range: Ints2
@@ -500,6 +536,7 @@ def new_inline_state(
         journal=_journal(n if replays else 0),
         fastest=np.zeros(1),
         saved=_saved_states(n, widest) if reaching and not replays else _saved_states(0, 0),
+        put_down=_put_down(),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
         wishing=function_table([as_value(kernel, signature) for kernel, signature in WISHING] if wishes else []),
         width_range=np.stack([widths.min_cores, widths.max_cores])
@@ -540,6 +577,11 @@ def _saved_states(n: int, widest: int) -> SavedStates:
         slots=np.zeros(0, np.int64),
         steps=np.zeros(0, np.int64),
     )
+
+
+def _put_down() -> PutDown:
+    ints, floats = np.zeros(0, np.int64), np.zeros(0)
+    return PutDown(count=ints, scale=ints, since_ns=ints, left_ns=floats, farthest_ns=floats, factor=np.zeros(PUT_DOWN))
 
 
 def with_saved(inline: InlineState, running: Array) -> InlineState:
@@ -675,7 +717,7 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         new[:kept] = column[:kept]
         return new
 
-    graph_values, journal, saved = inline.graph_values, inline.journal, inline.saved
+    graph_values, journal, saved, put = inline.graph_values, inline.journal, inline.saved, inline.put_down
     if len(inline.reaching) and not len(saved.flags):
         journal = journal._replace(first=sized(journal.first, -1), last=sized(journal.last, -1))
     elif len(inline.reaching):
@@ -687,9 +729,17 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
             slots=sized(saved.slots, 0),
             steps=sized(saved.steps, 0),
         )
+        put = put._replace(
+            count=sized(put.count, 0),
+            scale=sized(put.scale, 0),
+            since_ns=sized(put.since_ns, 0),
+            left_ns=sized(put.left_ns, 0.0),
+            farthest_ns=sized(put.farthest_ns, 0.0),
+        )
     return inline._replace(
         journal=journal,
         saved=saved,
+        put_down=put,
         n_rows=sized(inline.n_rows, 0),
         n_tasks=sized(inline.n_tasks, 0),
         n_chunks=sized(inline.n_chunks, 0),

@@ -77,7 +77,7 @@ connection = socket.socket(socket.AF_UNIX)
 connection.connect(place)
 stream, jobs = connection.makefile("rb"), {}
 said = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"], "conserves_work": True}
-said |= {"releases": True, "hints": False, "resizes": True, "wishes": HOW != "never"}
+said |= {"releases": True, "hints": False, "resizes": True, "wishes": HOW != "never", "scales": False}
 send("hello", version=10, name="evolving", tasks="lengths", **said)
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))

@@ -88,7 +88,7 @@ class ToldPeer(ApplicationPeer):
             max_cores=1 + max([len(start.core_speed_gflops) // 8 - 1, *_places(start)]),
             wishes=None if start.wishes is None else [part.cores or 0 for part in parts],
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(start.resizes or ()))
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(start.resizes or ()), [])
         if "loses" in sys.argv and start.start_ns == 0:
             job.changes.append(Change(at_ns=3 * 10**9, core=ALL_CORES, speed_gflops=None))  # nobody told it
         return job

@@ -228,7 +228,7 @@ def test_what_it_cannot_be_combined_with() -> None:
     ):
         bridge.simulate(workload, PLATFORM, bls=Halves(), rules=Rules(charge_decisions=True))
     with pytest.raises(
-        InputError, match="estimates=.application.: batch policy halves directs running jobs, and what these"
+        InputError, match=r"estimates=.application.: batch policy halves directs running jobs, and what these"
     ):
         bridge.simulate(workload, PLATFORM, bls=Halves(), rules=Rules(estimates="application"))
     with pytest.raises(

@@ -30,8 +30,17 @@ def _holds(state: BatchState, job: int, core: int) -> bool:
 
 
 @compiled(inner=True)
+def _scale_of_all(state: BatchState, job: int) -> int:
+    """The scale of the cores of a job that were not told another one since."""
+    scale = state.scaling[b.SCALE_OF_ALL, job]
+    return int(scale if scale > 0 else WHOLE)
+
+
+@compiled(inner=True)
 def _mean_scale(state: BatchState, job: int) -> int:
     """The mean of the scales of the cores that a job holds."""
+    if state.scaling[b.SCALED_APART, job] == 0:
+        return int(_scale_of_all(state, job))
     jobs, total, n = state.jobs, 0, 0
     for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
@@ -50,15 +59,16 @@ def _scale_core(state: BatchState, job: int, core: int, scale: int) -> None:
 @compiled(inner=True)
 def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
     """Note the scale of a core, or of all cores, of a job."""
-    if core >= 0:
-        _scale_core(state, job, core, scale)
+    if core < 0:
+        state.scaling[b.SCALE_OF_ALL, job], state.scaling[b.SCALED_APART, job] = scale, 0
         return
-    jobs = state.jobs
-    state.scaling[b.SCALE_OF_ALL, job] = scale
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
-        for each in range(state.pool_lo[k], state.pool_hi[k]):
-            if _holds(state, job, each):
-                _scale_core(state, job, each, scale)
+    if state.scaling[b.SCALED_APART, job] == 0:
+        state.scaling[b.SCALED_APART, job], jobs = 1, state.jobs
+        for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+            for each in range(state.pool_lo[k], state.pool_hi[k]):
+                if _holds(state, job, each):
+                    _scale_core(state, job, each, _scale_of_all(state, job))
+    _scale_core(state, job, core, scale)
 
 
 @compiled(inner=True)
