@@ -37,6 +37,7 @@ from bridge.workers.assignment import Assignment, Order, Report, Worker, changed
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import OVER, Listener
+from bridge.workers.needs import Needs
 from bridge.workers.places import Place, is_room, room_for
 from traces.base.errors import InputError, PeerError
 
@@ -86,14 +87,8 @@ class Supervisor:
         ``unix`` or ``tcp``.
     technique : str
         What our own simulator should load in advance.
-    releases : bool
-        Whether they are to say which cores a job needs no more.
-    hints : bool
-        Whether they are told for which of a job's cores others wait.
-    resizes : bool
-        Whether cores come to jobs that run, and are asked for.
-    wishes : bool
-        Whether they are to say for how many cores jobs wish.
+    needs : Needs
+        What the run asks of every application simulator.
     hosts : Wanted or None
         What is said of other hosts, which may join; None: nobody may.
     """
@@ -107,11 +102,7 @@ class Supervisor:
         socket: str,
         technique: str,
         *,
-        releases: bool = False,
-        hints: bool = False,
-        resizes: bool = False,
-        wishes: bool = False,
-        scales: bool = False,
+        needs: Needs,
         hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
@@ -148,8 +139,7 @@ class Supervisor:
         self.promises: dict[int, int] = {}
         #: Whether the workers have said that they conserve work: what an order's bound is worth.
         self.conserves_work = self._known = command is None
-        self._releases, self._hints, self._resizes = releases, hints, resizes
-        self._wishes, self._scales = wishes, scales
+        self._needs = needs
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -608,19 +598,9 @@ class Supervisor:
         place.stillborn = 0
         place.assignment.add(worker)
         self._learn(hello)
-        if self._releases and not hello.releases:
-            what = "hint" if self._hints else "release"
-            self.fail(
-                PeerError(f"--coordination {what}: {hello.name!r} cannot follow it: its hello says releases = false")
-            )
-        if self._resizes and not hello.resizes:
-            self.fail(PeerError(f"--resize: {hello.name!r} cannot follow it: its hello says resizes = false"))
-        if self._wishes and not hello.wishes:
-            self.fail(PeerError(f"--resize evolve: {hello.name!r} never wishes: its hello says wishes = false"))
-        if self._scales and not hello.scales:
-            self.fail(PeerError(f"scaled speeds: {hello.name!r} cannot follow them: its hello says scales = false"))
-        if self._hints and not hello.hints:
-            self.fail(PeerError(f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"))
+        unmet = self._needs.unmet_by(hello)
+        if unmet is not None:
+            self.fail(PeerError(unmet))
         try:
             self._dispatch()
             while not isinstance(event := await connection.hear(), ConnectionClosed):

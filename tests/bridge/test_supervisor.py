@@ -12,6 +12,7 @@ from conversation import TOKEN, changed, hello, outcome, start
 from bridge.protocol.messages import Message
 from bridge.protocol.session import ConnectionClosed, ProtocolError
 from bridge.workers.assignment import Assignment
+from bridge.workers.needs import Needs
 from bridge.workers.places import Place
 from bridge.workers.supervisor import Order, Supervisor
 
@@ -69,7 +70,7 @@ def played(
     """Play a scene with a supervisor for two jobs, of which one is simulated at once."""
 
     async def play() -> None:
-        own = Supervisor(1, jobs_per_worker, 1.0, None, "unix", "ss")
+        own = Supervisor(1, jobs_per_worker, 1.0, None, "unix", "ss", needs=Needs())
         alive = 1 if jobs_per_worker is None else 2
         own._places.append(Place("here", Launcher(), Assignment(1, own._depth), 1, alive, here=True))
         own._expected = 2
