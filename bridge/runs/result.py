@@ -14,7 +14,7 @@ import numpy as np
 from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
 from als.engine.metrics import LOOP_METRICS, application_metrics
 from als.lengths import takes_variation
-from bls.metrics.batch import batch_metrics, schedule_metrics
+from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bridge.scenarios.scenario import Scenario
 from traces import tables
@@ -346,21 +346,8 @@ class Result:
         """Batch and application metrics by name (``bls.metrics.batch``, ``als.engine.metrics``); times in ns, fractions as
         such."""
         jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
-        schedule = Schedule.of(
-            submit_ns=jobs.submit_ns,
-            start_ns=jobs.start_ns,
-            end_ns=jobs.end_ns,
-            cores=jobs.cores,
-            n_cores=machine.n_cores,
-            held_cores=jobs.held_cores,
-            why=jobs.why,
-            state=jobs.state,
-            eligible_ns=jobs.eligible_ns,
-            left_ns=jobs.left_ns,
-            holdings=None if self.ledger.releases is None else holdings(self.ledger),
-        )
         batch = schedule_metrics(
-            schedule,
+            self._schedule,
             allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
             host_first=machine.first_core,
             downtime=notes.downtime,
@@ -374,10 +361,24 @@ class Result:
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
         """Those of the metrics that need no walk through time: quick ones."""
-        jobs, machine = self.ledger.jobs, self.ledger.machine
-        final = jobs.state != STATES.index("requeued")
-        columns = (jobs.submit_ns[final], jobs.start_ns[final], jobs.end_ns[final], jobs.cores[final])
-        return MappingProxyType(batch_metrics(*columns, machine.n_cores) | self._application_metrics())
+        return MappingProxyType(main_metrics(self._schedule) | self._application_metrics())
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        jobs = self.ledger.jobs
+        return Schedule.of(
+            submit_ns=jobs.submit_ns,
+            start_ns=jobs.start_ns,
+            end_ns=jobs.end_ns,
+            cores=jobs.cores,
+            n_cores=self.ledger.machine.n_cores,
+            held_cores=jobs.held_cores,
+            why=jobs.why,
+            state=jobs.state,
+            eligible_ns=jobs.eligible_ns,
+            left_ns=jobs.left_ns,
+            holdings=None if self.ledger.releases is None else holdings(self.ledger),
+        )
 
     def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
         jobs = self.ledger.jobs
