@@ -54,8 +54,6 @@ class BatchNotes:
         The run times that were planned with, as of each job's arrival; None where they are the requested ones.
     rejections : mapping of int to str
         Why a policy that decides has rejected jobs, by row.
-    losses : mapping of int to str
-        Why jobs have ended whose cores were lost, by row.
     """
 
     decisions: Mapping[str, Any]
@@ -66,15 +64,12 @@ class BatchNotes:
     fair_start_ns: Array | None = None
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)
-    losses: Mapping[int, str] = field(default_factory=dict)
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
         further: dict[str, Any] = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
         if self.rejections:
             further[tables.REJECTED_BECAUSE] = [self.rejections.get(row, "") for row in range(rows)]
-        if self.losses:
-            further[tables.CUT_BECAUSE] = [self.losses.get(row, "") for row in range(rows)]
         return {name: column for name, column in further.items() if column is not None}
 
 
@@ -252,7 +247,10 @@ class Result:
     @property
     def further_columns(self) -> dict[str, Any]:
         """What the table of jobs has beside its usual columns."""
-        further: dict[str, Any] = self.notes.further_columns(len(self.ledger.jobs))
+        rows, because = len(self.ledger.jobs), self.ledger.cut_because
+        further: dict[str, Any] = self.notes.further_columns(rows)
+        if because:
+            further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
         if self.scenario.technique is not None:
             further |= self.application_notes.further_columns
         return further
