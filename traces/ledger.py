@@ -5,7 +5,7 @@ A ledger is frozen: its arrays are read-only, and exporters only look.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -364,6 +364,7 @@ class Ledger:
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
     no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
     ``scales`` where no policy scales speeds. Jobs are ``moldable`` where they may start with fewer cores than they ask for.
+    ``cut_because`` has, by row of ``jobs``, why those ended whose cores were all lost.
     """
 
     machine: Machine
@@ -376,3 +377,4 @@ class Ledger:
     widths: WidthRecords | None = None
     moldable: bool = False
     scales: ScaleRecords | None = None
+    cut_because: Mapping[int, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.intervals import parse_intervals
+from traces.tables import CUT_BECAUSE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,11 +21,11 @@ __all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
 
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
 CAUSES = (
-    "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished"
+    "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost"
 )  # fmt: skip
 
 #: Those that name a compared job, at whose end the job started: the links of a chain.
-LINKS = ("dependency", "retry", "release")
+LINKS = ("dependency", "retry", "release", "lost")
 
 _CODE = {name: code for code, name in enumerate(CAUSES)}
 
@@ -49,6 +50,8 @@ class StartedJobs:
         Rows that were asked for cores, and which; none by default.
     wished : bool
         Whether it was as they wished for fewer.
+    cut_because : ndarray of str, shape (n,)
+        How all cores of a row were lost, and which was the last; empty where they were not, by default everywhere.
     """
 
     job_id: Array
@@ -68,6 +71,7 @@ class StartedJobs:
     asked_row: Array
     asked_core: Array
     wished: bool
+    cut_because: Array
 
     @classmethod
     def of(
@@ -107,6 +111,9 @@ class StartedJobs:
             asked_row=place[asked[change < 0]],
             asked_core=asked_core[change < 0],
             wished=bool((change == 0).any()),
+            cut_because=started[CUT_BECAUSE].to_numpy(object)
+            if CUT_BECAUSE in started
+            else np.full(some.sum(), "", object),
         )
 
     def __len__(self) -> int:
@@ -161,6 +168,10 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     kind[again], found[again] = _CODE["retry"], before
     # What only this run has is named, and ends the chain: how much later it ended cannot be said.
     kind[(found >= 0) & (number[found] < 0)] = _CODE["unmatched"]
+    # What it waited for would not have ended then, had it not lost its cores in one of the runs only.
+    otherwise = np.zeros(len(late), np.bool_)
+    otherwise[late_row] = late.cut_because[late_row] != early.cut_because[early_row]
+    kind[(found >= 0) & otherwise[found]] = _CODE["lost"]
     # So does who released cores, and ran on.
     waited = np.flatnonzero(kind == _CODE["pass"])
     freed = _freed_by(late, waited)

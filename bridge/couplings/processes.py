@@ -26,6 +26,7 @@ from bridge.protocol.messages import Outcome
 from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Report
+from bridge.workers.needs import Needs
 from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
 from traces.compiled import Array
@@ -167,11 +168,13 @@ class _Drive:
             peers.command,
             peers.socket,
             self._orders.technique,
-            releases=self._orders.own_releases,
-            hints=self._simulator.hints,
-            resizes=self._simulator.resizes,
-            wishes=self._simulator.evolves,
-            scales=self._simulator.scales,
+            needs=Needs(
+                releases=self._orders.own_releases,
+                hints=self._simulator.hints,
+                resizes=self._simulator.resizes,
+                wishes=self._simulator.evolves,
+                scales=self._simulator.scales,
+            ),
             hosts=self._wanted(),
         )
         done = False

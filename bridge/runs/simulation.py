@@ -145,7 +145,10 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     scales = ScaleRecords(*simulator.scale_columns()) if simulator.scales else None
     machine, molds = scenario.platform.machine(), simulator.molds
     records, transfers = applications.records, applications.transfers
-    return Ledger(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales)
+    return Ledger(
+        *(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales),
+        cut_because=dict(simulator.losses),
+    )
 
 
 def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Array:
@@ -207,7 +210,6 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
-        losses=simulator.losses,
     )
 
 

@@ -1,54 +1,36 @@
-"""The supervisor: application processes, the jobs they hold, and what happens when one dies.
+"""The supervisor: the processes that serve jobs, and what happens when one dies.
 
-One asyncio loop owns everything here. Jobs wait in the order in which the batch level will need them, go to the worker
-with the fewest, and are simulated again elsewhere, up to :data:`RETRIES` times, if their worker dies, hangs or breaks
-the protocol. What a job's outcome is does not depend on any of that.
+One asyncio loop owns everything here. A process that dies, hangs or breaks the protocol is replaced, and its jobs are
+simulated again elsewhere. What a job's outcome is does not depend on any of that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
 import logging
 import secrets
 import socket as sockets
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from bridge.protocol.messages import (
-    Failed,
-    Hello,
-    Message,
-    Outcome,
-    Promise,
-    Quit,
-    Records,
-    Resume,
-    Suspended,
-    Transfers,
-    Wish,
-)
-from bridge.protocol.session import ConnectionClosed, LocalProtocolError, ProtocolError
+from bridge.protocol.messages import Hello, Message, Outcome, Quit
+from bridge.protocol.session import ConnectionClosed, ProtocolError
 from bridge.protocol.tables import ConnectionState
-from bridge.protocol.task_payload import check_payload
-from bridge.workers.assignment import Assignment, Order, Report, Worker, changed
+from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import OVER, Listener
+from bridge.workers.needs import Needs
+from bridge.workers.outstanding_jobs import OutstandingJobs
 from bridge.workers.places import Place, is_room, room_for
-from traces.base.errors import InputError, PeerError
+from traces.base.errors import PeerError
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts, Wanted
 
-__all__ = ["RETRIES", "Order", "Report", "Supervisor"]
+__all__ = ["Supervisor"]
 
 log = logging.getLogger("twolevel.bridge")
-
-#: How often a job is simulated again after its process died or hung.
-RETRIES: Final = 3
 
 #: How long a process may take to connect, s. Not the user's timeout: loading a simulator can take longer than a job.
 CONNECT_S = 30.0
@@ -86,14 +68,8 @@ class Supervisor:
         ``unix`` or ``tcp``.
     technique : str
         What our own simulator should load in advance.
-    releases : bool
-        Whether they are to say which cores a job needs no more.
-    hints : bool
-        Whether they are told for which of a job's cores others wait.
-    resizes : bool
-        Whether cores come to jobs that run, and are asked for.
-    wishes : bool
-        Whether they are to say for how many cores jobs wish.
+    needs : Needs
+        What the run asks of every application simulator.
     hosts : Wanted or None
         What is said of other hosts, which may join; None: nobody may.
     """
@@ -107,11 +83,7 @@ class Supervisor:
         socket: str,
         technique: str,
         *,
-        releases: bool = False,
-        hints: bool = False,
-        resizes: bool = False,
-        wishes: bool = False,
-        scales: bool = False,
+        needs: Needs,
         hosts: Wanted | None = None,
     ) -> None:
         self._jobs_per_worker = jobs_per_worker
@@ -126,30 +98,26 @@ class Supervisor:
         self._place: dict[str, Place] = {}  # by worker
         self._workers: dict[str, Worker] = {}
         self._parting: dict[str, float] = {}  # sent a quit, and since when
-        self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
-        self._orders: dict[int, Order] = {}  # not yet reported
-        self._failures: dict[int, int] = {}
-        self._expected = 0
         self._launched = 0
-        self._retries = self._suspends = self._injected = 0
         self._alone_since = 0.0  # when the last place went, s
-        self._failure: Exception | None = None
         self._closing = False
-        self._arrived = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
         self._token = secrets.token_hex(16)
         self._awaited: dict[int, str] = {}  # processes that have not said hello
         self._listener = Listener(self._token, self._admit, self._serve, self._awaited)
         self._launcher: Launcher | None = None
         self._hosts: Hosts | None = None
+        self._needs = needs
+        self._jobs = OutstandingJobs(self._spawn, True if command is None else None)
         #: Reports that nobody has taken yet, by row.
-        self.reports: dict[int, Report] = {}
+        self.reports = self._jobs.reports
         #: Later promises that nobody has taken yet, by row.
-        self.promises: dict[int, int] = {}
-        #: Whether the workers have said that they conserve work: what an order's bound is worth.
-        self.conserves_work = self._known = command is None
-        self._releases, self._hints, self._resizes = releases, hints, resizes
-        self._wishes, self._scales = wishes, scales
+        self.promises = self._jobs.promises
+
+    @property
+    def conserves_work(self) -> bool:
+        """Whether the workers have said that they conserve work: what an order's bound is worth."""
+        return bool(self._jobs.conserves_work)
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -161,10 +129,10 @@ class Supervisor:
             hosts = {"hosts": [*(place.cost() for place in self._places if place.here), *self._hosts.cost()]}
         return {
             "processes": self._launched,
-            "retries": self._retries,
-            "suspends": self._suspends,
-            "resumes": self._suspends,
-            "injected": self._injected,
+            "retries": self._jobs.retries,
+            "suspends": self._jobs.suspends,
+            "resumes": self._jobs.suspends,
+            "injected": self._jobs.injected,
             "refused": sum(door.refused for door in doors),
             "messages": sum(door.messages for door in doors),
             "bytes_sent": sum(door.bytes_sent for door in doors),
@@ -186,7 +154,7 @@ class Supervisor:
         InputError, PeerError
             If there can be none.
         """
-        self._expected = expected_jobs
+        self._jobs.expected = expected_jobs
         self._alone_since = self._now()
         if self._wanted is not None:
             await self._open_hosts(self._wanted)
@@ -221,14 +189,12 @@ class Supervisor:
 
     def expect_another(self) -> None:
         """There is a job more than :meth:`open` knew: one is tried again that was cut."""
-        self._expected += 1
+        self._jobs.expected += 1
         self._recruit()
 
     def submit(self, order: Order) -> None:
         """Have a job simulated."""
-        row = order.start.job
-        self._orders[row] = order
-        heapq.heappush(self._queue, (order.bound_ns, row))
+        self._jobs.submit(order)
         self._dispatch()
 
     async def arrival(self) -> None:
@@ -239,13 +205,7 @@ class Supervisor:
         PeerError, InputError
             If the run cannot go on; the message names the job where there is one.
         """
-        while True:
-            if self._failure is not None:
-                raise self._failure
-            if self.reports or self.promises:
-                return
-            self._arrived.clear()
-            await self._arrived.wait()
+        await self._jobs.arrival()
 
     async def close(self, *, patient: bool) -> None:
         """Leave nothing behind: no process, no socket, no file.
@@ -292,12 +252,11 @@ class Supervisor:
 
     def fail(self, error: Exception) -> None:
         """The run cannot go on: :meth:`arrival` will raise this."""
-        self._failure = self._failure or error
-        self._arrived.set()
+        self._jobs.fail(error)
 
     def _recruit(self) -> None:
         # As many processes as may run at once, but no more than there are jobs left for them.
-        while len(self._workers) < self._expected and not (self._closing or self._failure):
+        while len(self._workers) < self._jobs.expected and not (self._closing or self._jobs.failure):
             places = [place for place in self._places if len(place.names) < place.alive]
             if not places:
                 return
@@ -323,7 +282,7 @@ class Supervisor:
         place.names.discard(worker)
         if not place.names:
             self._count_stillborn(place, f"no application process can be started: {why}")
-            if not self._failure:
+            if not self._jobs.failure:
                 asyncio.get_running_loop().call_later(PAUSE_S, self._recruit)
         elif len(place.names) < place.alive:
             place.alive = len(place.names)
@@ -391,7 +350,10 @@ class Supervisor:
 
     def _lose(self, worker: Worker) -> None:
         """A worker is of no more use: have its jobs simulated again, and another process in its place."""
-        if self._workers.pop(worker.name, None) is None or self._closing:
+        if self._workers.pop(worker.name, None) is None:
+            return
+        worker.pouring.clear()  # it is told nothing more
+        if self._closing:
             return
         place = self._place[worker.name]
         self._kill(worker.name)
@@ -404,32 +366,15 @@ class Supervisor:
                 what = self._command or "the application simulator"
                 times = f"{place.stillborn + 1} processes in a row did not say hello"
                 self._count_stillborn(place, f"{what}: {times}; the last one {worker.how}")
-            if self._failure:
+            if self._jobs.failure:
                 return
         else:
             place.assignment.drop(worker)
             worker.connection.abort()
         place.retries += len(worker.orders)
-        self._repeat(worker)
+        self._jobs.take_back(worker)
         self._recruit()
         self._dispatch()
-
-    def _repeat(self, worker: Worker) -> None:
-        if worker.orders:
-            numbers = ", ".join(str(order.job_number) for order in worker.orders.values())
-            log.warning("application process %s %s; simulated again: job %s", worker.name, worker.how, numbers)
-        for at, order in enumerate(worker.orders.values()):
-            row = order.start.job
-            # Only the job it was at can be to blame; those behind it had not begun.
-            if at == 0 and not worker.blameless:
-                failures = self._failures[row] = self._failures.get(row, 0) + 1
-                if failures > RETRIES:
-                    what = f"job {order.job_number}: its application process failed {failures} times"
-                    self.fail(PeerError(f"{what}; the last one {worker.how}"))
-                    return
-            self._retries += 1
-            self._orders[row] = order.again()
-            heapq.heappush(self._queue, (order.bound_ns, row))
 
     async def _watch_time(self) -> None:
         # Kill who holds a job, or has still to connect, and has not been heard of for too long.
@@ -472,111 +417,15 @@ class Supervisor:
         return asyncio.get_running_loop().time()
 
     def _dispatch(self) -> None:
-        while self._queue and not self._failure:
-            _, row = self._queue[0]
-            order = self._orders[row]
-            able = [worker for place in self._places if (worker := place.assignment.able(order)) is not None]
-            if not able:
-                return
-            worker = min(able, key=lambda one: len(one.orders))
-            heapq.heappop(self._queue)
-            self._give(worker, order)
-
-    def _give(self, worker: Worker, order: Order) -> None:
-        hello, connection = worker.hello, worker.connection
-        assert hello is not None
-        assert connection is not None
-        if not worker.orders:
-            worker.since = self._now()
-        self._place[worker.name].assignment.give(worker, order)
-        self._injected += len(order.start.changes)
-        if hello.tasks == "recipe":
-            connection.say(order.start)
-            self._hold_to(worker, order)
-        else:
-            worker.pouring.append(order)
-            if len(worker.pouring) == 1:
-                self._spawn(self._pour(worker, connection))
-
-    @staticmethod
-    def _hold_to(worker: Worker, order: Order) -> None:
-        assert worker.hello is not None
-        assert worker.connection is not None
-        if worker.hello.conserves_work:
-            worker.connection.session.hold_to(order.start.job, order.bound_ns)
-
-    async def _pour(self, worker: Worker, connection: Connection) -> None:
-        # No faster than the worker takes them: a stopped one must not fill our memory.
-        while worker.pouring and worker.name in self._workers and not connection.ended:
-            order = worker.pouring[0]
-            row = order.start.job
-            payload = worker.payloads[row] = order.payload()
-            try:
-                connection.say(changed(order.start, recipe=None, tasks=len(payload.lengths), parts=payload.parts))
-            except LocalProtocolError as error:  # it says so in a line, but of its row
-                raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
-            self._hold_to(worker, order)
-            for message in payload.messages(row):
-                connection.say(message)
-                await connection.drain()
-                if connection.ended or worker.name not in self._workers:
-                    return
-                worker.since = self._now()
-            worker.pouring.pop(0)
+        self._jobs.hand_out(self._places)
 
     def _take(self, worker: Worker, message: Message) -> None:
         worker.since = self._now()
-        if isinstance(message, Records):
-            check_payload(worker.payloads.get(message.job), message)
-            worker.records.setdefault(message.job, []).append(message)
-        elif isinstance(message, Transfers):
-            check_payload(worker.payloads.get(message.job), message)
-            worker.transfers.setdefault(message.job, []).append(message)
-        elif isinstance(message, Wish):
-            worker.wishes.setdefault(message.job, []).append(message)
-        elif isinstance(message, Promise):
-            self.promises[message.job] = message.not_before_ns
-            self._arrived.set()
-        elif isinstance(message, Suspended):
-            self._go_on(worker, message)
-        elif isinstance(message, Outcome):
-            self._finish(worker, message)
-        elif isinstance(message, Failed):
-            number = worker.orders[message.job].job_number
-            kind = InputError if message.blame == "user" else PeerError
-            place = self._place[worker.name]
-            where = "" if place.here else f" on host {place.name}"
-            self.fail(kind(f"job {number}: the application simulator{where} says: {message.reason}"))
-
-    def _go_on(self, worker: Worker, message: Suspended) -> None:
-        # It knew of what happens up to here; now of what happens next.
-        assert worker.connection is not None
-        order = worker.orders[message.job]
-        ahead = order.next_changes(message.now_ns)
-        self._suspends += 1
-        self._injected += len(ahead.changes)
-        stop_ns = order.start.stop_ns
-        worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
-
-    def _finish(self, worker: Worker, outcome: Outcome) -> None:
-        row = outcome.job
-        place = self._place[worker.name]
-        place.assignment.take(worker, row)
-        place.jobs += 1
-        del self._orders[row]
-        worker.served += 1
-        self._expected -= 1
-        self.promises.pop(row, None)
-        payload = worker.payloads.pop(row, None)
-        total, cov = outcome.length_gflop, np.nan if outcome.length_cov is None else outcome.length_cov
-        if payload is not None:
-            total, cov = payload.total_gflop, payload.cov
-        records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
-        self.reports[row] = Report(outcome, records, transfers, total, cov, worker.wishes.pop(row, []))
-        self._arrived.set()
-        if worker.served == self._jobs_per_worker:
-            self._dismiss(worker)
-        self._dispatch()
+        self._jobs.take(self._place[worker.name], worker, message)
+        if isinstance(message, Outcome):
+            if worker.served == self._jobs_per_worker:
+                self._dismiss(worker)
+            self._dispatch()
 
     def _dismiss(self, worker: Worker) -> None:
         assert worker.connection is not None
@@ -596,8 +445,9 @@ class Supervisor:
         worker = self._workers.get(hello.worker)
         if worker is None or worker.connection is not None:
             return f"no worker {hello.worker!r} is expected"
-        if self._known and hello.conserves_work != self.conserves_work:
-            return f"conserves_work is {hello.conserves_work}; it was {self.conserves_work} in an earlier hello"
+        earlier = self._jobs.conserves_work
+        if earlier is not None and hello.conserves_work != earlier:
+            return f"conserves_work is {hello.conserves_work}; it was {earlier} in an earlier hello"
         return None
 
     async def _serve(self, hello: Hello, connection: Connection) -> None:
@@ -607,20 +457,10 @@ class Supervisor:
         place.processes.greeted(worker.name)
         place.stillborn = 0
         place.assignment.add(worker)
-        self._learn(hello)
-        if self._releases and not hello.releases:
-            what = "hint" if self._hints else "release"
-            self.fail(
-                PeerError(f"--coordination {what}: {hello.name!r} cannot follow it: its hello says releases = false")
-            )
-        if self._resizes and not hello.resizes:
-            self.fail(PeerError(f"--resize: {hello.name!r} cannot follow it: its hello says resizes = false"))
-        if self._wishes and not hello.wishes:
-            self.fail(PeerError(f"--resize evolve: {hello.name!r} never wishes: its hello says wishes = false"))
-        if self._scales and not hello.scales:
-            self.fail(PeerError(f"scaled speeds: {hello.name!r} cannot follow them: its hello says scales = false"))
-        if self._hints and not hello.hints:
-            self.fail(PeerError(f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"))
+        self._jobs.learn(hello)
+        unmet = self._needs.unmet_by(hello)
+        if unmet is not None:
+            self.fail(PeerError(unmet))
         try:
             self._dispatch()
             while not isinstance(event := await connection.hear(), ConnectionClosed):
@@ -639,14 +479,6 @@ class Supervisor:
         finally:
             place.count(connection)
         await self._part(worker, place)
-
-    def _learn(self, hello: Hello) -> None:
-        # The first hello says what the bounds are worth of the orders that were given before it.
-        if not self._known:
-            self._known, self.conserves_work = True, hello.conserves_work
-            if hello.conserves_work:
-                self.promises.update((row, order.bound_ns) for row, order in self._orders.items())
-                self._arrived.set()
 
     async def _part(self, worker: Worker, place: Place) -> None:
         """The connection of a worker has ended."""

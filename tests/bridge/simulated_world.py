@@ -35,7 +35,8 @@ from bridge.protocol.messages import (
 from bridge.protocol.session import Session
 from bridge.protocol.tables import CONNECTION_EVENTS, ConnectionEvent, ConnectionState, JobEvent
 from bridge.workers import supervisor
-from bridge.workers.supervisor import CONNECT_S, RETRIES, Supervisor
+from bridge.workers.outstanding_jobs import RETRIES
+from bridge.workers.supervisor import CONNECT_S, Supervisor
 from traces.base.errors import InputError, PeerError
 
 __all__ = ["STRANGERS_LET_IN", "Simulated", "Step", "World"]
@@ -292,12 +293,12 @@ class World:
             self._check_supervisor(self.supervisor)
 
     def _check_supervisor(self, own: Supervisor) -> None:
-        if own._failure or own._closing:
+        if own._jobs.failure or own._closing:
             return
         held = [row for worker in own._workers.values() for row in worker.orders]
-        queued = [row for _, row in own._queue]
-        if sorted(held + queued) != sorted(own._orders):
-            self.problem(f"orders {sorted(own._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
+        queued = [row for _, row in own._jobs._queue]
+        if sorted(held + queued) != sorted(own._jobs._orders):
+            self.problem(f"orders {sorted(own._jobs._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
         for door in (own._listener, own._hosts.listener) if own._hosts is not None else (own._listener,):
             self.most_awaited = max(self.most_awaited, own.awaited_elsewhere())
             allowed = STRANGERS_LET_IN + (0 if door is own._listener else self.most_awaited)
@@ -312,8 +313,8 @@ class World:
         beside = self.site is not None and self.loop.time() < self.site.executing_until_s
         if (own.reports or own.promises) and not beside:
             self.problem(f"nobody takes the reports {sorted(own.reports)} and promises {sorted(own.promises)}")
-        if own._queue:
-            head = own._orders[own._queue[0][1]]
+        if own._jobs._queue:
+            head = own._jobs._orders[own._jobs._queue[0][1]]
             if any(place.assignment.able(head) is not None for place in own._places):
                 self.problem("a job waits, and a worker could take it")
         for worker in own._workers.values():
@@ -389,7 +390,7 @@ class World:
     def given_up(self, process: Process) -> None:
         """The bridge has it killed."""
         own = self.supervisor
-        if not process.alive or (own is not None and (own._closing or own._failure)):
+        if not process.alive or (own is not None and (own._closing or own._jobs.failure)):
             return
         # Who was away for long knows how long those have been silent that it has welcomed, but no stranger.
         greeted = any(talk.process is process and talk.session.open_jobs() for talk in self.talks.values())

@@ -44,7 +44,8 @@ from bridge.scenarios.scenario import Options, Scenario
 from bridge.workers import launchers, supervisor
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.launchers import Launcher
-from bridge.workers.supervisor import RETRIES, Supervisor
+from bridge.workers.outstanding_jobs import RETRIES, OutstandingJobs
+from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
 
 COUPLINGS = ("pool", "process")
@@ -127,9 +128,9 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
     level = ApplicationLevel(speeds=("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2"))
     resumed: list[tuple[int, int]] = []
     struck: set[int] = set()
-    real = Supervisor._go_on
+    real = OutstandingJobs._go_on
 
-    def go_on(self: Supervisor, worker: Worker, message: Suspended) -> None:
+    def go_on(self: OutstandingJobs, worker: Worker, message: Suspended) -> None:
         row, attempt = message.job, worker.orders[message.job].start.attempt
         resumed.append((row, attempt))
         real(self, worker, message)
@@ -137,7 +138,7 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
             struck.add(row)
             strike(workers())
 
-    monkeypatch.setattr(Supervisor, "_go_on", go_on)
+    monkeypatch.setattr(OutstandingJobs, "_go_on", go_on)
     result = simulated(coupling, 15, level=level)
     assert_same(result, simulated(jobs=15, level=level))
     assert result.coupling["retries"] >= 2

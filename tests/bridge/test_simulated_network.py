@@ -30,12 +30,13 @@ from bridge.protocol import session
 from bridge.protocol.host_session import HOST_TABLE
 from bridge.protocol.messages import Message, Promise
 from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, JobEvent, JobState
-from bridge.workers import host, supervisor
+from bridge.workers import host, outstanding_jobs
 from bridge.workers.assignment import Assignment, Worker
 from bridge.workers.connection import Connection
 from bridge.workers.host_listener import HostListener
 from bridge.workers.listener import Listener
-from bridge.workers.supervisor import RETRIES, Supervisor
+from bridge.workers.outstanding_jobs import RETRIES, OutstandingJobs
+from bridge.workers.supervisor import Supervisor
 from traces.base.errors import TwolevelError
 
 #: How many seeds each kind of run tries: ``--hypothesis-profile``.
@@ -221,7 +222,7 @@ def test_the_clock_jumps_and_a_run_that_waits_for_nothing_is_found_out() -> None
 
 
 def _forgets_what_a_lost_worker_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Supervisor, "_repeat", lambda self, worker: None)
+    monkeypatch.setattr(OutstandingJobs, "take_back", lambda self, worker: None)
 
 
 def _waits_for_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +275,7 @@ def _gives_jobs_to_lost_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _tries_once_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "RETRIES", RETRIES - 1)
+    monkeypatch.setattr(outstanding_jobs, "RETRIES", RETRIES - 1)
 
 
 def _forgets_what_a_lost_host_held(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,9 @@ A host's load
 What became of the jobs
     Location group ``jobs``, locations ``lane <n>``, as few as are needed. A job is on one lane from its submit to the end of
     its last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while
-    it holds cores; with attributes (:data:`traces.exporters.otf2_batch.ATTRIBUTES`) on Enter. Where that takes more than
-    ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
+    it holds cores; with attributes (:data:`traces.exporters.otf2_batch.ATTRIBUTES`) on Enter, and one more
+    (:data:`traces.exporters.otf2_batch.CUT`) on that of ``running`` of those whose cores were all lost. Where that takes more
+    than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
 each of the cores it holds. A job that never started has a region, and no event but on a lane and at its submit; a task that
