@@ -152,7 +152,8 @@ def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, fac
     counters, cores, amounts, keep = state.counters, state.cores, state.amounts, state.start_ns.size > 0
     k, stop_at = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c]
     if k == stop_at:
-        return go_on(state, c, own * factor[n - 1])
+        state.speed[c] = own * factor[n - 1]
+        return IDLES
     t, work, speed = cores[s.HELD_FROM_NS, c], abs(amounts[s.HELD_WORK, c]), state.speed[c]
     begun, last = amounts[s.HELD_WORK, c] < 0.0, n
     for j in range(n):
@@ -226,8 +227,7 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
     if changed:
         heap_order(state.ask_ns, state.ask_core, asking)
     counters[s.NOW] = at_ns[n - 1]
-    for c in range(state.speed.size):  # those that wait for others
-        gflops = own[c] * factor[n - 1]
-        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
-            go_on(state, c, gflops)
+    for c in range(state.speed.size):  # those that wait for others, and have nothing
+        if state.speed[c] > 0.0 and not released(state, c):
+            state.speed[c] = own[c] * factor[n - 1]
     return SUSPENDED
