@@ -33,6 +33,7 @@ from bridge.runs.simulation import run
 from bridge.workers import listener, slices
 from bridge.workers.assignment import Worker
 from bridge.workers.supervisor import Supervisor
+from bridge.workers.workforce import Workforce
 
 __all__ = ["simulated"]
 
@@ -97,13 +98,15 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             super().__init__(*options, **further)
             world.supervisor = self
 
-        async def _watch_time(self) -> None:
-            world.watches_s = world.loop.time()
-            await super()._watch_time()
+    watch, take = Workforce.watch, Workforce.take
 
-        def _take(self, worker: Worker, message: Message) -> None:
-            world.taken(message)
-            super()._take(worker, message)
+    async def watched(self: Workforce) -> None:
+        world.watches_s = world.loop.time()
+        await watch(self)
+
+    def taken(self: Workforce, worker: Worker, message: Message) -> None:
+        world.taken(message)
+        take(self, worker, message)
 
     def folder(prefix: str) -> str:
         world.folders += 1
@@ -115,6 +118,8 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
         for target, name, stand_in in (
             (asyncio, "Runner", lambda: _Runner(world.loop)),
             (processes, "Supervisor", Watched),
+            (Workforce, "watch", watched),
+            (Workforce, "take", taken),
             # Whoever starts the tests may have chosen to ignore interrupts.
             (processes.signal, "getsignal", lambda number: signal.default_int_handler),
             (processes.signal, "signal", lambda number, handler: None),

@@ -34,9 +34,10 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.session import Session
 from bridge.protocol.tables import CONNECTION_EVENTS, ConnectionEvent, ConnectionState, JobEvent
-from bridge.workers import supervisor
+from bridge.workers import workforce
 from bridge.workers.outstanding_jobs import RETRIES
-from bridge.workers.supervisor import CONNECT_S, Supervisor
+from bridge.workers.supervisor import Supervisor
+from bridge.workers.workforce import CONNECT_S
 from traces.base.errors import InputError, PeerError
 
 __all__ = ["STRANGERS_LET_IN", "Simulated", "Step", "World"]
@@ -293,18 +294,18 @@ class World:
             self._check_supervisor(self.supervisor)
 
     def _check_supervisor(self, own: Supervisor) -> None:
-        if own._jobs.failure or own._closing:
+        if own._jobs.failure or own._workforce.closing:
             return
-        held = [row for worker in own._workers.values() for row in worker.orders]
+        held = [row for worker in own._workforce.workers.values() for row in worker.orders]
         queued = [row for _, row in own._jobs._queue]
         if sorted(held + queued) != sorted(own._jobs._orders):
             self.problem(f"orders {sorted(own._jobs._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
         for door in (own._listener, own._hosts.listener) if own._hosts is not None else (own._listener,):
-            self.most_awaited = max(self.most_awaited, own.awaited_elsewhere())
+            self.most_awaited = max(self.most_awaited, own._workforce.awaited_elsewhere())
             allowed = STRANGERS_LET_IN + (0 if door is own._listener else self.most_awaited)
             if len(door._strangers) > allowed:
                 self.problem(f"{len(door._strangers)} strangers are connected; allowed: {allowed}")
-        late_s = self.loop.time() - supervisor._PARTING_S - _OBEYED_S
+        late_s = self.loop.time() - workforce._PARTING_S - _OBEYED_S
         for name, process in self.processes.items():
             host = process.server.host
             excused = self.leapt_s or self.server_stopped or (host is not None and host.why)
@@ -315,9 +316,9 @@ class World:
             self.problem(f"nobody takes the reports {sorted(own.reports)} and promises {sorted(own.promises)}")
         if own._jobs._queue:
             head = own._jobs._orders[own._jobs._queue[0][1]]
-            if any(place.assignment.able(head) is not None for place in own._places):
+            if any(place.assignment.able(head) is not None for place in own._workforce.places):
                 self.problem("a job waits, and a worker could take it")
-        for worker in own._workers.values():
+        for worker in own._workforce.workers.values():
             connection = worker.connection
             if connection is None or connection.session.state is not ConnectionState.READY:
                 continue
@@ -390,7 +391,7 @@ class World:
     def given_up(self, process: Process) -> None:
         """The bridge has it killed."""
         own = self.supervisor
-        if not process.alive or (own is not None and (own._closing or own._jobs.failure)):
+        if not process.alive or (own is not None and (own._workforce.closing or own._jobs.failure)):
             return
         # Who was away for long knows how long those have been silent that it has welcomed, but no stranger.
         greeted = any(talk.process is process and talk.session.open_jobs() for talk in self.talks.values())
@@ -542,9 +543,9 @@ class World:
             lost = [times for row, times in self._lost(blameless=True).items() if self.job(row) == number]
             explained = max(lost, default=0) > RETRIES and f"failed {RETRIES + 1} times" in line
         elif "processes in a row did not say hello" in line:
-            explained = min(unheard, self._in_a_row()) >= supervisor._STILLBORN
+            explained = min(unheard, self._in_a_row()) >= workforce._STILLBORN
         elif "no application process can be started" in line:
-            explained = why["unborn"] > 0 and unheard >= supervisor._STILLBORN
+            explained = why["unborn"] > 0 and unheard >= workforce._STILLBORN
         elif line.startswith("twolevel-fork") and "was killed by SIGKILL" in line:
             ever = any(process.server.host is None for process in self.processes.values())
             explained = self.server_deaths > 3 or (self.server_deaths == 1 and not ever)

@@ -41,11 +41,11 @@ from bridge.protocol.messages import Suspended
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import launchers, supervisor
+from bridge.workers import launchers, workforce
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.launchers import Launcher
 from bridge.workers.outstanding_jobs import RETRIES, OutstandingJobs
-from bridge.workers.supervisor import Supervisor
+from bridge.workers.workforce import Workforce
 from traces.base.errors import PeerError
 
 COUPLINGS = ("pool", "process")
@@ -320,7 +320,7 @@ def test_the_fork_server_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launchers, "PARTING_S", 0.1)
-    monkeypatch.setattr(supervisor, "CONNECT_S", 0.5)
+    monkeypatch.setattr(workforce, "CONNECT_S", 0.5)
     seen: list[int] = []
 
     def stop() -> None:
@@ -357,7 +357,7 @@ def test_stopped_while_it_holds_a_job(
         lambda order: order.start.job == 8 and order.start.attempt == 0,
         lambda: strike(workers(), signal.SIGSTOP),
     )
-    monkeypatch.setattr(supervisor, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
+    monkeypatch.setattr(workforce, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
     assert_same(simulated(coupling, workers=1, als_timeout_s=1.0), expected())
     assert "did not answer for 1 s" in caplog.text
 
@@ -379,10 +379,10 @@ def test_the_job_behind_is_not_to_blame(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_fault_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Supervisor, worker: Worker, message: Any) -> None:
+    def broken(self: Workforce, worker: Worker, message: Any) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Supervisor, "_take", broken)
+    monkeypatch.setattr(Workforce, "take", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         simulated("pool", jobs=3)
 

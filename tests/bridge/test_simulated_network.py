@@ -37,6 +37,7 @@ from bridge.workers.host_listener import HostListener
 from bridge.workers.listener import Listener
 from bridge.workers.outstanding_jobs import RETRIES, OutstandingJobs
 from bridge.workers.supervisor import Supervisor
+from bridge.workers.workforce import Workforce
 from traces.base.errors import TwolevelError
 
 #: How many seeds each kind of run tries: ``--hypothesis-profile``.
@@ -237,26 +238,26 @@ def _waits_for_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _does_not_notice_that_somebody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Supervisor._take
+    real = Workforce.take
 
-    def take(self: Supervisor, worker: Worker, message: Message) -> None:
+    def take(self: Workforce, worker: Worker, message: Message) -> None:
         since = worker.since
         real(self, worker, message)
         worker.since = since
 
-    monkeypatch.setattr(Supervisor, "_take", take)
+    monkeypatch.setattr(Workforce, "take", take)
 
 
 def _loses_promises(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Supervisor._take
+    real = Workforce.take
 
-    def take(self: Supervisor, worker: Worker, message: Message) -> None:
+    def take(self: Workforce, worker: Worker, message: Message) -> None:
         if isinstance(message, Promise):
             worker.since = self._now()
         else:
             real(self, worker, message)
 
-    monkeypatch.setattr(Supervisor, "_take", take)
+    monkeypatch.setattr(Workforce, "take", take)
 
 
 def _lets_a_job_end_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +280,7 @@ def _tries_once_less(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _forgets_what_a_lost_host_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Supervisor, "lost", lambda self, place, how: None)
+    monkeypatch.setattr(Workforce, "lost", lambda self, place, how: None)
 
 
 def _takes_processes_of_hosts_for_strangers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,9 +72,9 @@ def played(
     async def play() -> None:
         own = Supervisor(1, jobs_per_worker, 1.0, None, "unix", "ss", needs=Needs())
         alive = 1 if jobs_per_worker is None else 2
-        own._places.append(Place("here", Launcher(), Assignment(1, own._depth), 1, alive, here=True))
+        own._workforce.places.append(Place("here", Launcher(), Assignment(1, own._depth), 1, alive, here=True))
         own._jobs.expected = 2
-        own._recruit()
+        own._workforce.recruit()
         tasks = []
 
         def connected(worker: str) -> Stub:
@@ -99,7 +99,7 @@ def test_what_comes_from_a_worker_that_was_given_up_is_not_taken() -> None:
         assert [message.attempt for message in connection.said] == [0]
         # Its answer arrives, and before it is read, the worker is given up since it has been silent for too long.
         connection.arrive(changed(outcome(), job=0, attempt=0))
-        own._lose(own._workers["w0"])
+        own._workforce.lose(own._workforce.workers["w0"])
         await _turns()
         assert own._jobs.failure is None
         assert own.reports == {}

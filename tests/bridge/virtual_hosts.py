@@ -335,7 +335,7 @@ class Site:
         own = self.world.supervisor
         states = sorted(session.state for session in self.sessions if str(session.role) == "bridge")
         live = tuple(state for state in states if state is not HostState.CLOSED)
-        places = () if own is None else tuple(sorted((place.here, len(place.names)) for place in own._places))
+        places = () if own is None else tuple(sorted((place.here, len(place.names)) for place in own._workforce.places))
         return live, places
 
     def finish(self) -> None:
