@@ -16,7 +16,7 @@ from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["IDLES", "MOST_FRUITLESS", "OVERFLOWS", "go_on", "lose_for_good", "set_speed", "stop"]
+__all__ = ["IDLES", "MOST_FRUITLESS", "OVERFLOWS", "do_held", "go_on", "lose_for_good", "set_speed", "stop"]
 
 #: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
 MOST_FRUITLESS = 100_000
@@ -167,16 +167,20 @@ def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
     ``IDLES`` if it has nothing: its next request finds the new speed. ``OVERFLOWS`` if that is beyond the last instant. The
     heap is as it was.
     """
-    counters, cores = state.counters, state.cores
     _settle_held(state, c)
     state.speed[c] = speed_gflops
-    k, stop_at, t = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c], cores[s.HELD_FROM_NS, c]
+    k, t, work = state.cores[s.HELD_FIRST, c], state.cores[s.HELD_FROM_NS, c], state.amounts[s.HELD_WORK, c]
+    return int(do_held(state, c, k, t, abs(work), work < 0.0))
+
+
+@compiled(inner=True)
+def do_held(state: ApplicationState, c: int, k: int, t: int, work: float, begun: bool) -> int:
+    """When core ``c`` will have done its chunk from task ``k`` on, of which it has ``work`` left at ``t``; as :func:`go_on`."""
+    counters, cores, speed_gflops, stop_at = state.counters, state.cores, state.speed[c], state.cores[s.HELD_STOP, c]
     if k == stop_at:
         return IDLES
     keep = state.start_ns.size > 0
     now = counters[s.NOW]
-    work = abs(state.amounts[s.HELD_WORK, c])
-    begun = state.amounts[s.HELD_WORK, c] < 0.0
     squares = state.amounts[s.DONE_SQUARES, c]
     for task in range(k, stop_at):
         if task > k:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
 from als.engine.hooks import CHANGE_GRAPH, call_hook
-from als.engine.injected_changes import IDLES, OVERFLOWS, go_on
+from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on
 from als.engine.releases import released
 from als.engine.state import ApplicationState
 from als.engine.status import OVERFLOW, SUSPENDED
@@ -189,19 +189,19 @@ def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, fac
     amounts[s.HELD_WORK, c] = -work if begun else work
     state.speed[c] = speed
     counters[s.NOW] = at_ns[last]
-    return go_on(state, c, speed)
+    return int(do_held(state, c, k, t, work, begun))
 
 
 @compiled()
-def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int) -> int:
+def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, asks_ns: Ints) -> int:
     """As :func:`set_scale` of all cores and :func:`rescale`, ``n`` times in turn, where no request arrives up to the last.
 
-    A core is gone through all of it before the next one: what it has is then at hand.
+    A core is gone through all of it before the next one, in the order in which they lie in memory.
 
     Parameters
     ----------
     state : ApplicationState
-        Advanced up to the first instant, or beyond; all its cores have the same scale.
+        Advanced up to the first instant, or beyond.
     own : float64 (P,)
         As of :func:`rescale`.
     at_ns : int64 (n,)
@@ -209,6 +209,8 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
     factor : float64 (n,)
         The scales, as parts of a core's own speed.
     n : int
+    asks_ns : int64 (P,)
+        Work space.
 
     Returns
     -------
@@ -216,18 +218,19 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
         As of :func:`rescale`.
     """
     counters, asking, changed = state.counters, state.counters[s.ASKING], False
-    for at in range(asking):
-        c = state.ask_core[at]
-        t = _go_on_through(state, c, own[c], at_ns, factor, n)
-        if t == OVERFLOWS:
-            return OVERFLOW
-        if t != IDLES:
-            state.ask_ns[at] = arrival_ns(state, t, c)
-            changed = True
-    if changed:
-        heap_order(state.ask_ns, state.ask_core, asking)
-    counters[s.NOW] = at_ns[n - 1]
-    for c in range(state.speed.size):  # those that wait for others, and have nothing
+    for c in range(state.speed.size):
+        asks_ns[c] = IDLES
         if state.speed[c] > 0.0 and not released(state, c):
-            state.speed[c] = own[c] * factor[n - 1]
+            t = _go_on_through(state, c, own[c], at_ns, factor, n)
+            if t == OVERFLOWS:
+                return OVERFLOW
+            if t != IDLES:
+                asks_ns[c] = arrival_ns(state, t, c)
+                changed = True
+    counters[s.NOW] = at_ns[n - 1]
+    if changed:
+        for at in range(asking):
+            if asks_ns[state.ask_core[at]] != IDLES:
+                state.ask_ns[at] = asks_ns[state.ask_core[at]]
+        heap_order(state.ask_ns, state.ask_core, asking)
     return SUSPENDED

@@ -60,9 +60,13 @@ def put_down(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(inner=True)
 def _before_requests(inline: InlineState, at_ns: Array, k: int, n: int, scale: int) -> int:
-    """How many of the instants from place ``k`` up to ``n`` come before the next request; the first one does."""
-    first, _ = _first_and_last_work(inline.app, at_ns[k])
-    left, factor = first * (scale / WHOLE), inline.put_down.factor
+    """How many of the instants from place ``k`` up to ``n`` come before the next request; the first one does.
+
+    All who ask have a chunk, which began ``OVERHEAD`` from now at the latest.
+    """
+    run, factor = inline.app, inline.put_down.factor
+    first = run.ask_ns[0] - at_ns[k] - run.counters[app.OVERHEAD] if run.counters[app.ASKING] > 0 else 0
+    left = first * (scale / WHOLE)
     j = k + 1
     while j < n:
         left -= (at_ns[j] - at_ns[j - 1]) * factor[j - 1]
@@ -83,11 +87,16 @@ def hear_put_down(inline: InlineState, job: int) -> int:
     for j in range(n):
         factor[j] = at_ns[PUT_DOWN + j] / WHOLE
     scale = run.counters[app.SCALE] if run.counters[app.SCALE] > 0 else WHOLE
+    all_busy = True
+    for at in range(run.counters[app.ASKING]):
+        c = run.ask_core[at]
+        all_busy = all_busy and run.cores[app.HELD_FIRST, c] < run.cores[app.HELD_STOP, c]
     while k < n and status == SUSPENDED:
         status = int(_advance(run, at_ns[k] + 1))
         if status == SUSPENDED:
-            m = _before_requests(inline, at_ns, k, n, scale)
-            status = int(_rescale_all(run, inline.base_gflops[: run.speed.size], at_ns[k:], factor[k:], m))
+            m = _before_requests(inline, at_ns, k, n, scale) if all_busy else 1
+            own = inline.base_gflops[: run.speed.size]
+            status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, inline.next_ns))
             k += m
             scale = at_ns[PUT_DOWN + k - 1]
     _set_scale(run, -1, scale)

@@ -123,7 +123,7 @@ def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRe
 
 def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     files = named_files(ROOT / "docs" / "batch-plug-ins.md") | named_files(ROOT / "docs" / "batch-estimates.md")
-    assert sorted(files) == ["greedy.py", "mine.py", "packs.py", "power.py", "slowdown.py", "watch.py"]
+    assert sorted(files) == ["greedy.py", "mine.py", "packs.py", "power.py", "slowdown.py", "watch.py", "yields.py"]
     for name, text in files.items():
         (desk / name).write_text(text, encoding="utf-8")
     import bridge
