@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from fault_plans import Plan
-from small_scenarios import different, expected
+from small_scenarios import REACHED, different, expected
 from virtual_fork_server import ForkServer
 from virtual_hosts import HOST, Site
 from virtual_loop import NeverEnds, VirtualLoop
@@ -373,8 +373,9 @@ class World:
         elif isinstance(message, Failed):
             self.failed.add(message.job)
         elif isinstance(message, Promise):
-            # Where cores are released before an end, the batch level does not go by promises of it.
-            counts = self.expected.ledger.releases is None
+            # Where cores are released before an end, the batch level does not go by promises of it; where jobs are directed,
+            # it may make void what was promised.
+            counts = self.expected.ledger.releases is None and self.expected.ledger.scales is None
             if counts and message.not_before_ns > self.ends_ns[message.job]:
                 self.false_promises.add(message.job)
 
@@ -483,7 +484,7 @@ class World:
         if other:
             self.problem(f"other tables than inline: {other}")
         # A running job that is told something is simulated again, and so has an end more than once; each attempt has one.
-        told = self.plan.kind in ("hints", "widths", "evolving")
+        told = self.plan.kind in REACHED
         several = sorted(
             row
             for row, attempts in self.outcomes.items()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from directors import Director
 from graph_features import BY_RANK, CHOLESKY, TOLD
 
 import bridge
@@ -25,15 +26,18 @@ from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
 
-__all__ = ["KINDS", "VARIANTS", "different", "expected", "scenario"]
+__all__ = ["KINDS", "REACHED", "VARIANTS", "different", "expected", "scenario"]
 
 #: How many of each kind there are.
 VARIANTS = 6
 
 #: What differs: applications that are told all at once, bit by bit, cut, tried again, in parts, with data between tasks, or
-#: that give cores back before they end, hear who waits for theirs, are given some, and asked for some, while they run, or wish
-#: for others.
-KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths", "evolving")
+#: that give cores back before they end, hear who waits for theirs, are given some, and asked for some, while they run, wish
+#: for others, or run faster and slower as a policy says, which ends some.
+KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths", "evolving", "directed")
+
+#: Those whose running jobs are told something, so that applications are simulated again.
+REACHED = ("hints", "widths", "evolving", "directed")
 
 _HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))
 
@@ -77,7 +81,7 @@ def scenario(kind: str, variant: int) -> Scenario:
         path = _folder() / f"{kind}.toml"
         path.write_text(text, encoding="utf-8")
         level["applications"] = path
-    if kind in ("speeds", "cut") or (kind == "graphs" and variant % 2):
+    if kind in ("speeds", "cut") or (kind == "directed" and variant % 3 == 0) or (kind == "graphs" and variant % 2):
         level["speeds"] = _SPEEDS
     if kind == "graphs":
         level["network"] = draw.choice(("lv08", "hockney"))
@@ -92,17 +96,18 @@ def scenario(kind: str, variant: int) -> Scenario:
         )
     workload = replace(Workload.from_jobs(rows), user=np.arange(n) % users)
     options = Options(
-        bls=draw.choice(("fcfs", "sjf", "saf")),
+        bls=Director(variant, 0.5, 0.05) if kind == "directed" else draw.choice(("fcfs", "sjf", "saf")),
         als=draw.choice(("static", "ss", "gss", "fac")),
         variation=draw.choice((0.0, 0.25, 1.0)),
         tasks_per_core=draw.randint(1, 6),
         seed=variant,
         overhead_ns=draw.choice((0, 0, 10**6)),
         rules=Rules(
-            draw.choice(("none", "easy", "conservative")),
+            "none" if kind == "directed" else draw.choice(("none", "easy", "conservative")),
             kill_at_walltime=kind == "cut",
             coordination=_coordination(kind, draw),
             resize=_resize(kind, draw),
+            max_attempts=1000 if kind == "directed" else Rules.max_attempts,
         ),
         around=Surroundings(
             failures="mtbf:40s,mttr:5s" if kind == "again" else None,
@@ -123,7 +128,7 @@ def _resize(kind: str, draw: random.Random) -> str:
 def _coordination(kind: str, draw: random.Random) -> str:
     if kind in ("releases", "hints"):
         return kind.removesuffix("s") + draw.choice((":core", ":host"))
-    return "none"
+    return "release" if kind == "directed" and draw.random() < 0.3 else "none"
 
 
 @cache
@@ -134,7 +139,7 @@ def expected(kind: str, variant: int, keep_tasks: bool) -> bridge.Result:
 
 def different(result: bridge.Result, other: bridge.Result) -> str:
     """The first column of the tables that is not the same, byte for byte; empty if all are."""
-    for records in ("jobs", "tasks", "transfers", "releases", "hints", "widths"):
+    for records in ("jobs", "tasks", "transfers", "releases", "hints", "widths", "scales"):
         ours, theirs = getattr(result.ledger, records), getattr(other.ledger, records)
         if (ours is None) != (theirs is None):
             return records

@@ -62,6 +62,7 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
     cores[s.RELEASED_NS, c] = s.NEVER
     cores[s.FOR_GOOD, c] = cores[s.WANTED, c] = cores[s.AWAY, c] = cores[s.OWES_NS, c] = 0
     cores[s.HELD_SIZE, c] = cores[s.HELD_FIRST, c] = cores[s.HELD_STOP, c] = 0
+    cores[s.RANK, c] = 0  # until the width changes, a moment later; if it is lost before, something must be here
     state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
     if state.graph.numbers.size > 0:
         # It asks as the width changes. On which host it is, is all the same where data take no time.
